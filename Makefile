@@ -1,0 +1,41 @@
+PYTHON ?= python3
+JOBS   ?= 2
+BIN    := .venv/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint typecheck unit format lock clean
+
+help: ## list these targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## create or update .venv (every target below does so first)
+	@$(PYTHON) tools/bootstrap.py
+
+demo: setup ## synthesize a 512x512 matmul kernel and race it against NumPy
+	$(BIN)/morello bench "f32[512,512] @ f32[512,512]" --vs numpy
+
+test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
+
+lint: setup ## check style and formatting with ruff
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+typecheck: setup ## check types with mypy
+	$(BIN)/mypy
+
+unit: setup ## run the tests, on JOBS=2 processes
+	$(BIN)/pytest -n $(JOBS)
+
+format: setup ## fix style and formatting in place
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+lock: setup ## pin the newest allowed version of every dependency
+	$(BIN)/python -m pip install --quiet uv
+	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --upgrade \
+	    --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	    --default-index https://pypi.org/simple --custom-compile-command "make lock" --quiet
+
+clean: ## remove .venv and everything generated
+	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

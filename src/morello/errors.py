@@ -1,0 +1,38 @@
+"""The ways Morello says no.
+
+Every error a user can cause is a `MorelloError`; its message is one sentence or
+two that say what was wrong, where, and what would work. The command line prints
+the message alone and leaves with code 2.
+"""
+
+
+class MorelloError(Exception):
+    """Base of everything Morello raises on purpose."""
+
+
+class SpecError(MorelloError):
+    """A Spec that cannot be: bad syntax, sizes, dtypes or layouts."""
+
+
+class RewriteError(MorelloError):
+    """A rewrite applied where it does not apply, or a broken schedule file."""
+
+
+class TargetError(MorelloError):
+    """An unknown target, or one that this machine cannot run."""
+
+
+class SearchError(MorelloError):
+    """No program exists within the memory limits, or the space is too large."""
+
+
+class BuildError(MorelloError):
+    """No usable C compiler, a failed compilation, or an unwritable cache."""
+
+
+class CallError(MorelloError):
+    """Arrays handed to a kernel do not match its Spec."""
+
+
+class VerificationError(MorelloError):
+    """A compiled kernel disagrees with its reference semantics."""

@@ -1,0 +1,1 @@
+"""The nouns: dtypes, layouts, tensors, operations, Specs and Impls."""

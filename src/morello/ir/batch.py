@@ -1,0 +1,123 @@
+"""Columns of Specs: many Specs of one operation, side by side.
+
+Rewrites are written over columns, and a single Spec is a batch of one, so that
+searching a million Specs and rewriting one by hand run the same code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from morello.ir.dtype import DType
+from morello.ir.forms import Bools, Forms, Ints
+from morello.ir.operation import Operation
+from morello.ir.spec import Spec
+
+
+@dataclass(frozen=True)
+class Batch:
+    """`sizes[dim]`, `levels[operand]` and `codes[operand]` are columns, one row a Spec."""
+
+    operation: Operation
+    dtypes: tuple[DType, ...]
+    forms: Forms
+    sizes: tuple[Ints, ...]
+    levels: tuple[Ints, ...]
+    codes: tuple[Ints, ...]
+
+    @staticmethod
+    def of(specs: Sequence[Spec], forms: Forms) -> Batch:
+        """The batch of these Specs, which must share operation and dtypes."""
+        first = specs[0]
+        return Batch(
+            first.operation,
+            first.dtypes,
+            forms,
+            _columns([s.sizes for s in specs], np.int32),
+            _columns([s.levels for s in specs], np.int8),
+            _columns([[forms.code(f) for f in s.forms] for s in specs], np.int16),
+        )
+
+    def spec(self, row: int = 0) -> Spec:
+        return Spec(
+            self.operation,
+            tuple(int(c[row]) for c in self.sizes),
+            tuple(int(c[row]) for c in self.levels),
+            tuple(self.forms[int(c[row])] for c in self.codes),
+            self.dtypes,
+        )
+
+    def __len__(self) -> int:
+        return len(self.sizes[0])
+
+    def __getitem__(self, rows: Ints | Bools) -> Batch:
+        return self._map(lambda column: column[rows])
+
+    def _map(self, of: Callable[[Ints], Ints]) -> Batch:
+        return Batch(
+            self.operation,
+            self.dtypes,
+            self.forms,
+            tuple(of(c) for c in self.sizes),
+            tuple(of(c) for c in self.levels),
+            tuple(of(c) for c in self.codes),
+        )
+
+    @staticmethod
+    def concatenate(batches: Sequence[Batch]) -> Batch:
+        first = batches[0]
+        return Batch(
+            first.operation,
+            first.dtypes,
+            first.forms,
+            *(
+                tuple(np.concatenate(parts) for parts in zip(*groups, strict=True))
+                for groups in (
+                    [b.sizes for b in batches],
+                    [b.levels for b in batches],
+                    [b.codes for b in batches],
+                )
+            ),
+        )
+
+    def size(self, dim: str) -> Ints:
+        return self.sizes[self.operation.dims.index(dim)]
+
+    def shape(self, operand: int) -> tuple[Ints, ...]:
+        return tuple(self.sizes[d] for d in self.operation.spans[operand])
+
+    @cached_property
+    def runs(self) -> tuple[tuple[Ints, Ints], ...]:
+        """For every operand, its gapless runs and the elements in each."""
+        return tuple(
+            self.forms.runs(self.shape(o), self.codes[o]) for o in range(len(self.codes))
+        )
+
+    def lines(self, operand: int, line_bytes: int) -> Ints:
+        """Cache lines that an operand's elements lie on."""
+        count, length = self.runs[operand]
+        result: Ints = count * -(-length * self.dtypes[operand].bytes // line_bytes)
+        return result
+
+    def registers(self, operand: int) -> Ints:
+        """Registers that an operand held in registers takes."""
+        shape, codes = self.shape(operand), self.codes[operand]
+        vector = np.maximum(self.forms.vector[codes], 1)
+        fastest = self.forms.fastest[codes]
+        total = np.ones(len(self), np.int64)
+        for dim, size in enumerate(shape):
+            total = total * np.where(fastest == dim, -(-size // vector), size)
+        ideal = self.forms.ideal[codes]
+        if ideal.any():
+            volume = np.prod(np.stack(shape).astype(np.int64), axis=0)
+            total = np.where(ideal, -(-volume // vector), total)
+        return total
+
+
+def _columns(rows: Sequence[Sequence[int]], dtype: type[np.integer[object]]) -> tuple[Ints, ...]:
+    table = np.array(rows, dtype).T
+    return tuple(np.ascontiguousarray(column) for column in table)

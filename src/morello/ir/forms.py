@@ -1,0 +1,201 @@
+"""Forms over columns: `ir.tensor`'s functions, applied to a million tiles at once.
+
+Forms are interned as small integers. What becomes of a form when a tile is cut does
+not depend on the sizes themselves, only on a few facts about them (is it cut? is it 1?
+how does it compare to the panel?); so each *situation* is worked out once, by the
+scalar functions of `ir.tensor`, and looked up ever after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.ir.tensor import ALIAS_BYTES, IDEAL, Form, contiguous_after_cut, tile_form
+
+Ints = npt.NDArray[np.integer[Any]]
+Bools = npt.NDArray[np.bool_]
+
+_UNKNOWN = -1
+_UNIT = 1_000_003  # stands for "some size above every panel" when a situation is worked out
+
+
+class Forms:
+    """Interns forms as integer codes and answers questions about columns of them."""
+
+    def __init__(self) -> None:
+        self._codes: dict[Form, int] = {}
+        self.forms: list[Form] = []
+        self._tiled = np.empty((0, 0), np.int16)
+        self.code(IDEAL)
+
+    def code(self, form: Form) -> int:
+        """The code of `form`, interned on first sight (its aliased twin beside it)."""
+        if form not in self._codes:
+            self._add(form)
+            if not (form.gapless or form.ideal or form.vector):
+                self._add(replace(form, aliased=not form.aliased))
+            self._rebuild()
+        return self._codes[form]
+
+    def _add(self, form: Form) -> None:
+        self._codes[form] = len(self.forms)
+        self.forms.append(form)
+
+    def __getitem__(self, code: int) -> Form:
+        return self.forms[code]
+
+    def _rebuild(self) -> None:
+        """Recompute the property columns, indexed by code."""
+        n, width = len(self.forms), 5
+        self.order = np.full((width, n), -1, np.int8)
+        self.count = np.array([len(f.layout.physical) for f in self.forms], np.int8)
+        self.contiguous = np.array([f.contiguous for f in self.forms], np.int8)
+        self.vector = np.array([f.vector for f in self.forms], np.int16)
+        self.panel_dim = np.full(n, -1, np.int8)
+        self.panel = np.ones(n, np.int32)
+        self.fastest = np.array([f.fastest for f in self.forms], np.int8)
+        self.ideal = np.array([f.ideal for f in self.forms])
+        self.aliased = np.array([f.aliased for f in self.forms])
+        self.gapless = np.array([f.gapless for f in self.forms])
+        self.row_major = np.array([f.layout.row_major for f in self.forms])
+        self.twin = np.arange(n, dtype=np.int16)  # the same form with the aliased mark
+        self.plain = np.arange(n, dtype=np.int16)  # the same form without it
+        for code, form in enumerate(self.forms):
+            # physical dimensions aligned to the fast end, so that position -1 is the fastest
+            for i, dim in enumerate(reversed(form.layout.physical)):
+                self.order[width - 1 - i, code] = dim
+            if form.layout.panel is not None:
+                self.panel_dim[code], self.panel[code] = form.layout.panel
+            other = self._codes.get(replace(form, aliased=True))
+            self.twin[code] = code if other is None else other
+            self.plain[code] = self._codes.get(replace(form, aliased=False), code)
+
+    # ---- questions about columns: `shape` has a row per logical dimension
+
+    def unit_stride(self, codes: Ints, shape: Sequence[Ints], dim: int) -> Bools:
+        """Elements along `dim` lie next to each other (or there is only one)."""
+        near = (self.fastest[codes] == dim) & (self.contiguous[codes] > 0)
+        result: Bools = near | self.ideal[codes] | (shape[dim] == 1)
+        return result
+
+    def runs(self, shape: Sequence[Ints], codes: Ints) -> tuple[Ints, Ints]:
+        """Gapless runs and elements per run, as `ir.tensor.runs`."""
+        volume = prod_columns(shape)
+        gaps = self.count[codes] - self.contiguous[codes]
+        if not gaps.any():
+            return np.ones_like(volume), volume
+        outer = np.ones_like(volume)
+        position = self.order.shape[0] - self.count[codes]
+        for step in range(int(gaps.max())):
+            extent = self._extent(shape, codes, position + step)
+            outer = np.where(gaps > step, outer * extent, outer)
+        return outer, volume // outer
+
+    def _extent(self, shape: Sequence[Ints], codes: Ints, position: Ints) -> Ints:
+        """The physical extent at `position` (rows of `order`) of every row."""
+        dims = self.order[np.minimum(position, self.order.shape[0] - 1), codes]
+        extent = pick(shape, dims)
+        panel = self.panel[codes]
+        paneled = dims == self.panel_dim[codes]
+        inner = position == self.order.shape[0] - 1
+        result: Ints = np.where(
+            paneled, np.where(inner, np.minimum(panel, extent), -(-extent // panel)), extent
+        )
+        return result
+
+    def tile(
+        self, shape: Sequence[Ints], tile: Sequence[Ints], codes: Ints, element_bytes: int
+    ) -> Ints:
+        """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_form`."""
+        rank = len(shape)
+        situation = np.zeros(len(codes), np.int16)
+        for before, after in zip(shape, tile, strict=True):
+            situation = situation * 4 + (after < before) * np.int16(2) + (after == 1)
+        panel, dim = self.panel[codes], self.panel_dim[codes]
+        if (dim >= 0).any():
+            size = pick(tile, dim)
+            relation = np.where(dim < 0, 0, np.where(size > panel, 2, size == panel))
+            situation = situation * 3 + relation.astype(np.int16)
+        else:
+            situation = situation * 3
+        result = self._lookup(codes, situation, rank)
+        stays = (self.contiguous[result] >= self.contiguous[codes]) | self.ideal[codes]
+        stays |= self.gapless[result]
+        if stays.all():
+            return np.where(self.aliased[codes], self.twin[result], self.plain[result])
+        stride = self._stride_across_gap(shape, codes, situation, rank) * element_bytes
+        aliased = np.where(stride > 0, stride % ALIAS_BYTES == 0, self.aliased[codes])
+        chosen: Ints = np.where(aliased, self.twin[result], self.plain[result])
+        return chosen
+
+    def _lookup(self, codes: Ints, situation: Ints, rank: int) -> Ints:
+        size = 4**rank * 3
+        if self._tiled.shape[1] < size or self._tiled.shape[0] < len(self.forms):
+            grown = np.full((2 * len(self.forms) + 32, max(size, self._tiled.shape[1])), _UNKNOWN)
+            self._tiled = grown.astype(np.int16)
+            self._cut = grown.astype(np.int8)
+        result = self._tiled[codes, situation]
+        if (result == _UNKNOWN).any():
+            flat = codes.astype(np.int64) * size + situation
+            for pair in np.unique(flat[result == _UNKNOWN]).tolist():
+                code, which = divmod(pair, size)
+                found, cut = self._work_out(self.forms[code], which, rank)
+                interned = self.code(found)
+                if self._tiled.shape[0] < len(self.forms):
+                    return self._lookup(codes, situation, rank)
+                self._tiled[code, which], self._cut[code, which] = interned, cut
+            result = self._tiled[codes, situation]
+        return result
+
+    @staticmethod
+    def _work_out(form: Form, situation: int, rank: int) -> tuple[Form, int]:
+        """The form after the cut, and how many innermost physical dimensions stayed whole."""
+        situation, relation = divmod(situation, 3)
+        facts = []
+        for _ in range(rank):
+            situation, fact = divmod(situation, 4)
+            facts.append(fact)
+        shape, tile = [], []
+        panel = form.layout.panel
+        for dim, fact in enumerate(reversed(facts)):
+            size = 1 if fact & 1 else _UNIT
+            if panel is not None and panel[0] == dim and not fact & 1:
+                size = (panel[1] - 1, panel[1], panel[1] * 2)[relation]
+            tile.append(size)
+            shape.append(max(size, panel[1] if panel and panel[0] == dim else 2) * 2
+                         if fact & 2 else size)
+        cut = contiguous_after_cut(tuple(shape), tuple(tile), form)
+        found = tile_form(tuple(shape), tuple(tile), form, 1)
+        return replace(found, aliased=False), cut
+
+    def _stride_across_gap(
+        self, shape: Sequence[Ints], codes: Ints, situation: Ints, rank: int
+    ) -> Ints:
+        """Elements between runs that this very cut parts; 0 where the gap was there before."""
+        cut = self._cut[codes, situation]
+        fresh = cut < self.contiguous[codes]
+        stride = np.ones(len(codes), np.int64)
+        last = self.order.shape[0] - 1
+        for step in range(int(cut.max(initial=0))):
+            extent = self._extent(shape, codes, np.full(len(codes), last - step))
+            stride = np.where(cut > step, stride * extent, stride)
+        result: Ints = np.where(fresh, stride, 0)
+        return result
+
+
+def pick(columns: Sequence[Ints], which: Ints) -> Ints:
+    """For every row, the value of the column that `which` names (the first, if negative)."""
+    if len(columns) == 2:
+        result: Ints = np.where(which == 1, columns[1], columns[0])
+        return result
+    return np.choose(np.maximum(which, 0), columns)
+
+
+def prod_columns(columns: Sequence[Ints]) -> Ints:
+    return prod(columns[1:], start=columns[0].astype(np.int64))

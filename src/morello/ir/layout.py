@@ -1,0 +1,100 @@
+"""Layouts: the order in which a tensor's elements lie in memory.
+
+A layout is the order of the logical dimensions, slowest first, and optionally one
+*panel*: a dimension cut into pieces of a fixed size whose elements lie innermost.
+It is written as XLA writes it, minor dimension first, panels as tiles:
+`{1,0}` is row-major, `{0,1}` column-major, and `{0,1:T(16,1)}` stores a matrix as
+panels of 16 columns, each panel row by row.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from morello.errors import SpecError
+
+_SYNTAX = re.compile(r"\{\s*([\d,\s]*?)\s*(?::T\(([\d,\s]+)\))?\s*\}")
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Dimensions slowest first, and the panel `(dimension, size)` if there is one."""
+
+    order: tuple[int, ...]
+    panel: tuple[int, int] | None = None
+
+    @property
+    def rank(self) -> int:
+        return len(self.order)
+
+    @property
+    def row_major(self) -> bool:
+        return self.panel is None and self.order == tuple(range(self.rank))
+
+    @property
+    def physical(self) -> tuple[int, ...]:
+        """The logical dimension of each physical dimension, slowest first."""
+        return self.order if self.panel is None else (*self.order, self.panel[0])
+
+    def extents(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """The sizes of the physical dimensions of a tensor of this shape, slowest first."""
+        sizes = [shape[d] for d in self.order]
+        if self.panel is None:
+            return tuple(sizes)
+        dim, width = self.panel
+        sizes[self.order.index(dim)] = -(-shape[dim] // width)
+        return (*sizes, width)
+
+    def strides(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Elements between neighbours along each physical dimension of a gapless tensor."""
+        strides, step = [], 1
+        for extent in reversed(self.extents(shape)):
+            strides.append(step)
+            step *= extent
+        return tuple(reversed(strides))
+
+    def __str__(self) -> str:
+        minor_to_major = ",".join(str(d) for d in reversed(self.order))
+        if self.panel is None:
+            return f"{{{minor_to_major}}}"
+        dim, width = self.panel
+        tile = ",".join(str(width if d == dim else 1) for d in self.order)
+        return f"{{{minor_to_major}:T({tile})}}"
+
+
+def row_major(rank: int) -> Layout:
+    return Layout(tuple(range(rank)))
+
+
+def column_major(rank: int) -> Layout:
+    """The last two dimensions swapped; the batch dimensions before them stay slowest."""
+    return Layout((*range(rank - 2), rank - 1, rank - 2))
+
+
+def panels(rank: int, dim: int, width: int) -> Layout:
+    """Panels of `width` along `dim`, one of the last two: within a panel, the other dimension."""
+    other = (rank - 1) + (rank - 2) - dim
+    return Layout((*range(rank - 2), dim, other), (dim, width))
+
+
+def parse_layout(text: str, rank: int) -> Layout:
+    """Read XLA's layout syntax for a tensor of `rank` dimensions; raises `SpecError`."""
+    match = _SYNTAX.fullmatch(text.strip())
+    if match is None:
+        raise SpecError(f"layout {text!r} cannot be read; write it as {row_major(rank)}.")
+    order = tuple(int(d) for d in reversed(match[1].split(","))) if match[1] else ()
+    if sorted(order) != list(range(rank)):
+        raise SpecError(
+            f"layout {text!r} must name each of the {rank} dimensions once, "
+            f"fastest first, as in {row_major(rank)}."
+        )
+    if match[2] is None:
+        return Layout(order)
+    tile = [int(t) for t in match[2].split(",")]
+    packed = [(d, t) for d, t in zip(order, tile, strict=False) if t != 1]
+    if len(tile) != rank or len(packed) != 1 or packed[0][1] < 2:
+        raise SpecError(
+            f"layout {text!r} must tile exactly one dimension, as in {panels(2, 1, 16)}."
+        )
+    return Layout(order, packed[0])

@@ -1,0 +1,126 @@
+"""Impls: programs as trees of rewrites, with kernels at the leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from morello.errors import RewriteError
+from morello.ir.spec import Spec
+from morello.rewrites.rewrite import Hole, Rewrite, apply
+from morello.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A child of an Impl: how many times it runs, and its role (see `rewrite.Child`)."""
+
+    impl: Impl
+    times: int
+    role: str
+
+
+@dataclass(frozen=True)
+class Impl:
+    """A Spec and the rewrite applied to it; without a rewrite, a hole still to be filled."""
+
+    spec: Spec
+    target: Target
+    rewrite: Rewrite | None = None
+    own_cost: float = 0.0
+    allocation: Mapping[int, int] | None = None
+    children: tuple[Branch, ...] = ()
+
+    @cached_property
+    def cost(self) -> float:
+        """Cycles, by the target's affine cost model."""
+        return self.own_cost + sum(c.times * c.impl.cost for c in self.children)
+
+    @cached_property
+    def peak(self) -> tuple[int, ...]:
+        """The most it holds at once of each level but the farthest: lines, or registers."""
+        held = self.allocation or {}
+        return tuple(
+            held.get(level, 0) + max((c.impl.peak[level - 1] for c in self.children), default=0)
+            for level in range(1, len(self.target.levels))
+        )
+
+    @cached_property
+    def complete(self) -> bool:
+        return self.rewrite is not None and all(c.impl.complete for c in self.children)
+
+    def walk(self) -> Iterator[Impl]:
+        """This Impl and all below it, in pre-order."""
+        yield self
+        for child in self.children:
+            yield from child.impl.walk()
+
+    def decisions(self) -> list[Rewrite]:
+        """The rewrites in pre-order, which with the Spec make up the whole program."""
+        return [impl.rewrite for impl in self.walk() if impl.rewrite is not None]
+
+
+def grow(
+    rewrite: Rewrite, spec: Spec, target: Target, limits: Sequence[int]
+) -> tuple[Impl, tuple[int, ...]]:
+    """Apply a rewrite to a hole; gives the Impl, whose children are holes, and their limits.
+
+    Raises `RewriteError` where it does not apply or does not fit the memory that is left.
+    """
+    step = apply(rewrite, spec, target)
+    left = list(limits)
+    for level, amount in step.allocation.items():
+        left[level - 1] -= amount
+        if left[level - 1] < 0:
+            name = target.levels[level].name
+            unit = "registers" if level == target.registers else f"lines of {name}"
+            raise RewriteError(
+                f"{rewrite} on {spec} needs {amount} {unit}, "
+                f"of which {limits[level - 1]} are left."
+            )
+    holes = tuple(_hole(h, target) for h in step.holes)
+    return Impl(spec, target, rewrite, step.cost, step.allocation, holes), tuple(left)
+
+
+def _hole(hole: Hole, target: Target) -> Branch:
+    return Branch(Impl(hole.spec, target), hole.times, hole.role)
+
+
+def replay(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:
+    """The Impl that these rewrites, in pre-order, make of a Spec; raises `RewriteError`."""
+    remaining = iter(decisions)
+
+    def fill(hole: Spec, limits: Sequence[int]) -> Impl:
+        rewrite = next(remaining, None)
+        if rewrite is None:
+            raise RewriteError(f"the schedule ends too soon: {hole} is left to do.")
+        impl, left = grow(rewrite, hole, target, limits)
+        return _with_children(impl, [fill(c.impl.spec, left) for c in impl.children])
+
+    impl = fill(spec, target.limits)
+    extra = next(remaining, None)
+    if extra is not None:
+        raise RewriteError(f"the schedule goes on after the program is complete, at {extra}.")
+    return impl
+
+
+def _with_children(impl: Impl, filled: Sequence[Impl]) -> Impl:
+    branches = tuple(
+        Branch(new, old.times, old.role) for old, new in zip(impl.children, filled, strict=True)
+    )
+    return Impl(impl.spec, impl.target, impl.rewrite, impl.own_cost, impl.allocation, branches)
+
+
+def cycles(cost: float) -> str:
+    """A cost for people to read."""
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if cost >= size:
+            return f"{cost / size:.3g}{unit}"
+    return f"{cost:.3g}"
+
+
+def to_data(impl: Impl) -> list[dict[str, Any]]:
+    """The decisions as JSON-able data."""
+    return [rewrite.data() for rewrite in impl.decisions()]

@@ -1,0 +1,138 @@
+"""What a rewrite is: where it applies, what it costs and holds, and what it leaves to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+from morello.errors import RewriteError
+from morello.ir.batch import Batch
+from morello.ir.forms import Bools, Forms, Ints
+from morello.ir.spec import Spec
+from morello.targets.target import Column, Condition, Target
+
+
+@dataclass(frozen=True)
+class Child:
+    """Specs left to do, one per row, and how many times the program runs each.
+
+    `role` says what for: the rewritten "body", the "remainder" of a loop, the "fill" of
+    an output, or a copy "in" or "out".
+    """
+
+    batch: Batch
+    times: Ints | int = 1
+    role: str = "body"
+
+
+@dataclass(frozen=True)
+class Edges:
+    """What a rewrite makes of the given rows of a batch.
+
+    `cost` is in cycles and excludes the children's; `allocation` maps a level to what
+    the rewrite holds of it (lines, or registers) while its children run.
+    """
+
+    rows: Ints
+    cost: Column = 0.0
+    allocation: Mapping[int, Ints | int] = field(default_factory=dict)
+    children: tuple[Child, ...] = ()
+
+
+class Rewrite(Protocol):
+    """A rewrite as data. One definition serves search, scheduling by hand, and replay."""
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        """Where it applies; the first condition that fails is the reason it does not."""
+        ...
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        """What it makes of a batch whose every row meets the conditions."""
+        ...
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        """The rewrite with everything that depends on the Spec filled in."""
+        ...
+
+    def data(self) -> dict[str, Any]:
+        """The rewrite as JSON-able data, `name` first."""
+        ...
+
+
+def expand(rewrite: Rewrite, batch: Batch, target: Target) -> Iterator[Edges]:
+    """Apply a rewrite to every row of a batch where it applies."""
+    holds: Bools | None = None
+    for condition in rewrite.conditions(batch, target):
+        holds = condition.holds if holds is None else holds & condition.holds
+        if not holds.any():
+            return
+    rows = np.arange(len(batch)) if holds is None else holds.nonzero()[0]
+    whole = len(rows) == len(batch)
+    for edges in rewrite.edges(batch if whole else batch[rows], target):
+        yield edges if whole else Edges(
+            rows[edges.rows], edges.cost, edges.allocation, edges.children
+        )
+
+
+@dataclass(frozen=True)
+class Hole:
+    """A Spec left to do, how many times it runs, and its role (see `Child`)."""
+
+    spec: Spec
+    times: int
+    role: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """A rewrite applied to one Spec: its own cost and allocation, and the Specs left."""
+
+    cost: float
+    allocation: Mapping[int, int]
+    holes: tuple[Hole, ...]
+
+
+def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
+    """Apply a rewrite to one Spec; raises `RewriteError` with the reason it cannot be."""
+    batch = Batch.of([spec], Forms())
+    for condition in rewrite.conditions(batch, target):
+        if not condition.holds[0]:
+            raise RewriteError(f"{rewrite} does not apply to {spec}: {condition.reason}.")
+    (edges,) = rewrite.edges(batch, target)
+    return Step(
+        float(np.broadcast_to(edges.cost, 1)[0]),
+        {level: int(np.broadcast_to(n, 1)[0]) for level, n in edges.allocation.items()},
+        tuple(
+            Hole(child.batch.spec(), int(np.broadcast_to(child.times, 1)[0]), child.role)
+            for child in edges.children
+        ),
+    )
+
+
+def operand_index(batch: Batch, name: str) -> int:
+    """The operand's index, or a `RewriteError` that lists the operands there are."""
+    try:
+        return batch.operation.find(name)
+    except KeyError:
+        known = ", ".join(o.name for o in batch.operation.operands)
+        raise RewriteError(
+            f"{batch.operation} has no operand {name!r}; its operands are: {known}."
+        ) from None
+
+
+def dim_index(batch: Batch, name: str) -> int:
+    """The dimension's index, or a `RewriteError` that lists the dimensions there are."""
+    if name not in batch.operation.dims:
+        known = ", ".join(batch.operation.dims)
+        raise RewriteError(
+            f"{batch.operation} has no dimension {name!r}; its dimensions are: {known}."
+        )
+    return batch.operation.dims.index(name)
+
+
+def everywhere(batch: Batch, value: bool) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """A condition that does not depend on the row."""
+    return np.full(len(batch), value)

@@ -1,0 +1,55 @@
+"""Closing a Spec with a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from morello.errors import RewriteError
+from morello.ir.batch import Batch
+from morello.ir.spec import Spec
+from morello.rewrites.rewrite import Edges, Rewrite, everywhere
+from morello.targets.target import Condition, Kernel, Target
+
+
+@dataclass(frozen=True)
+class Select:
+    """Close a Spec with a kernel of the target.
+
+    MatmulAccum(m=1, k=1, n=64; b and c in registers) -> fma_row_f32x16
+    """
+
+    kernel: str
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        kernel = find_kernel(target, self.kernel)
+        right = batch.operation.name.removeprefix("Batch") == kernel.operation
+        yield Condition(everywhere(batch, right), f"it computes {kernel.operation}")
+        yield from kernel.applies(batch)
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        kernel = find_kernel(target, self.kernel)
+        held = {target.registers: kernel.registers} if kernel.registers else {}
+        return [Edges(np.arange(len(batch)), kernel.cost(batch), held)]
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "select", "kernel": self.kernel}
+
+    def __str__(self) -> str:
+        return f"select({self.kernel})"
+
+
+def find_kernel(target: Target, name: str) -> Kernel:
+    """The target's kernel of this name; raises `RewriteError` that lists close ones."""
+    for kernel in target.kernels:
+        if kernel.name == name:
+            return kernel
+    close = ", ".join(k.name for k in target.kernels if k.name[:4] == name[:4])
+    known = close or ", ".join(k.name for k in target.kernels)
+    raise RewriteError(f"{target.name} has no kernel {name!r}; it has: {known}.")

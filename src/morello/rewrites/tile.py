@@ -1,0 +1,179 @@
+"""Loops: over tiles of an output dimension (tile), or of a reduction (split)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from morello.errors import RewriteError
+from morello.ir.batch import Batch
+from morello.ir.forms import Bools, Ints
+from morello.ir.spec import Spec
+from morello.rewrites.rewrite import Child, Edges, Rewrite, dim_index, everywhere
+from morello.targets.target import Condition, Target
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Loop over tiles of an output dimension; a remainder gets a body of its own.
+
+    Matmul(m=10, k=8, n=8)
+      -> for m in 0..8 by 4: Matmul(m=4, k=8, n=8)
+         Matmul(m=2, k=8, n=8)
+    """
+
+    dim: str
+    size: int
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        reduced = self.dim in batch.operation.reduced
+        _whole_and_positive(self.size, self)
+        yield Condition(everywhere(batch, not reduced), f"{self.dim} is reduced; split it")
+        yield from loop_conditions(batch, self.dim, _column(batch, self.size))
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        return loop(batch, self.dim, _column(batch, self.size))
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "tile", "dim": self.dim, "size": self.size}
+
+    def __str__(self) -> str:
+        return f"tile({self.dim}={self.size})"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Loop over pieces of a reduction that accumulates; a remainder gets its own body.
+
+    MatmulAccum(m=8, k=10, n=8)
+      -> for k in 0..8 by 4: MatmulAccum(m=8, k=4, n=8)
+         MatmulAccum(m=8, k=2, n=8)
+    """
+
+    dim: str
+    size: int
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        operation = batch.operation
+        reduced = self.dim in operation.reduced
+        _whole_and_positive(self.size, self)
+        yield Condition(everywhere(batch, reduced), f"{self.dim} is not reduced; tile it")
+        yield Condition(
+            everywhere(batch, operation.accumulates),
+            f"{operation} does not accumulate; apply to_accumulate first",
+        )
+        yield from loop_conditions(batch, self.dim, _column(batch, self.size))
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        return loop(batch, self.dim, _column(batch, self.size))
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "split", "dim": self.dim, "size": self.size}
+
+    def __str__(self) -> str:
+        return f"split({self.dim}={self.size})"
+
+
+@dataclass(frozen=True)
+class Divide:
+    """Tile or split a dimension into `factor` equal parts.
+
+    Costs multiply along nested loops, so chains of divisions by small primes reach every
+    larger division, and the search needs no others.
+
+    Matmul(m=12, k=8, n=8), factor 3
+      -> for m in 0..12 by 4: Matmul(m=4, k=8, n=8)
+    """
+
+    dim: str
+    factor: int
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        size = batch.sizes[dim_index(batch, self.dim)]
+        reduced = self.dim in batch.operation.reduced
+        legal = batch.operation.accumulates or not reduced
+        yield Condition(everywhere(batch, legal), f"{batch.operation} does not accumulate")
+        yield Condition(size % self.factor == 0, f"{self.dim} is no multiple of {self.factor}")
+        yield from loop_conditions(batch, self.dim, size // self.factor)
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        return loop(batch, self.dim, batch.size(self.dim) // self.factor)
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        kind = Split if self.dim in spec.operation.reduced else Tile
+        return kind(self.dim, spec.size(self.dim) // self.factor)
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "divide", "dim": self.dim, "factor": self.factor}
+
+
+def _whole_and_positive(size: int, rewrite: Tile | Split) -> None:
+    if size < 1:
+        raise RewriteError(f"{rewrite}: a tile's size must be at least 1.")
+
+
+def _column(batch: Batch, size: int) -> Ints:
+    return np.full(len(batch), size, np.int32)
+
+
+def loop_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
+    """A tile is smaller than the whole, and keeps panels and registers whole."""
+    index = dim_index(batch, dim)
+    size = batch.sizes[index]
+    yield Condition(tile < size, f"the tile must be smaller than {dim}")
+    forms = batch.forms
+    for operand, span in enumerate(batch.operation.spans):
+        if index not in span:
+            continue
+        name = batch.operation.operands[operand].name
+        codes, position = batch.codes[operand], span.index(index)
+        panel, width = forms.panel[codes], np.maximum(forms.vector[codes], 1)
+        crossed = (forms.panel_dim[codes] == position) & (size > panel)
+        yield Condition(~crossed | (tile % panel == 0), f"it would cut panels of {name}")
+        held = (width > 1) & (forms.fastest[codes] == position)
+        yield Condition(~held | (tile % width == 0), f"it would cut registers of {name}")
+
+
+def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
+    """The edges of a loop over tiles of these sizes: exact ones, and ones with a remainder."""
+    size = batch.size(dim)
+    remainder = size % tile
+    exact = np.flatnonzero(remainder == 0)
+    ragged = np.flatnonzero(remainder)
+    result = []
+    if len(exact):
+        some = batch if len(exact) == len(batch) else batch[exact]
+        body = Child(_tiled(some, dim, tile[exact]), size[exact] // tile[exact])
+        result.append(Edges(exact, children=(body,)))
+    if len(ragged):
+        some = batch[ragged]
+        body = Child(_tiled(some, dim, tile[ragged]), size[ragged] // tile[ragged])
+        rest = Child(_tiled(some, dim, remainder[ragged]), role="remainder")
+        result.append(Edges(ragged, children=(body, rest)))
+    return result
+
+
+def _tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
+    """The batch with one dimension cut to `tile`, and every operand's form with it."""
+    index = batch.operation.dims.index(dim)
+    sizes = tuple(
+        tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes)
+    )
+    codes = tuple(
+        batch.forms.tile(
+            batch.shape(o), [sizes[d] for d in span], batch.codes[o], batch.dtypes[o].bytes
+        )
+        if index in span
+        else batch.codes[o]
+        for o, span in enumerate(batch.operation.spans)
+    )
+    return replace(batch, sizes=sizes, codes=codes)

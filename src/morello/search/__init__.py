@@ -1,0 +1,1 @@
+"""Search: the space of programs (expand), and the cheapest of them (solve)."""

@@ -1,0 +1,223 @@
+"""Solving a flat graph of weighted hyperedges under memory limits. It knows no tensors.
+
+A node is a Spec; an edge is a rewrite of it, with its own cost, an allocation, and
+children with multiplicities: cost(edge) = own + sum(times * cost(child)), and its peak
+is its allocation plus its children's largest. Edges lead to higher node numbers only.
+
+A node's answers are kept as boxes: an answer with peak p, found under limit l, is the
+answer to every limit in [p, l].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+INFINITE = 1e30
+
+
+@njit(cache=True, inline="always")
+def fits(amount, limit, guard):
+    """amount <= limit in every field."""
+    return (((limit | guard) - amount) & guard) == guard
+
+
+@njit(cache=True, inline="always")
+def larger(a, b, guard, field):
+    """The larger of both, field by field."""
+    wins = ((a | guard) - b) & guard
+    ones = wins - (wins >> (field - 1))
+    return (a & ones) | (b & ~ones & (guard - (guard >> (field - 1))))
+
+
+@njit(cache=True)
+def merge(keys, limit, prefix, weight, guard, field):
+    """Unique keys in order of first sight, and for each the best of every label.
+
+    Labels of a key: the largest limits it may be reached with, and the least cost so far
+    (`prefix`) and multiplicity (`weight`) of a program that contains it.
+    """
+    n = keys.shape[0]
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    inverse = np.empty(n, np.int32)
+    unique = np.empty(n, np.int64)
+    limits = np.empty(n, np.int64)
+    prefixes = np.empty(n)
+    weights = np.empty(n)
+    count = 0
+    for i in range(n):
+        key = keys[i]
+        slot = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32))
+        slot &= size - 1
+        while True:
+            found = slots[slot]
+            if found < 0:
+                slots[slot] = count
+                unique[count], limits[count] = key, limit[i]
+                prefixes[count], weights[count] = prefix[i], weight[i]
+                inverse[i] = count
+                count += 1
+                break
+            if unique[found] == key:
+                inverse[i] = found
+                limits[found] = larger(limits[found], limit[i], guard, field)
+                prefixes[found] = min(prefixes[found], prefix[i])
+                weights[found] = min(weights[found], weight[i])
+                break
+            slot = (slot + 1) & (size - 1)
+    return (
+        unique[:count].copy(),
+        inverse,
+        limits[:count].copy(),
+        prefixes[:count].copy(),
+        weights[:count].copy(),
+    )
+
+
+@njit(cache=True)
+def bounds(nodes, parent, own, allocation, first_child, child, times, guard, field):
+    """Sort every node's edges by their cost when nothing is limited: a lower bound.
+
+    Gives, by node: where its edges start; its bound, and the edge and peak that attain
+    it; by position: the edge and its bound.
+    """
+    edges = parent.shape[0]
+    start = np.zeros(nodes + 1, np.int32)
+    for e in range(edges):
+        start[parent[e] + 1] += 1
+    for node in range(nodes):
+        start[node + 1] += start[node]
+    fill = start[:-1].copy()
+    order = np.empty(edges, np.int32)
+    for e in range(edges):
+        order[fill[parent[e]]] = e
+        fill[parent[e]] += 1
+    low = np.full(nodes, INFINITE)
+    low_peak = np.zeros(nodes, np.int64)
+    low_edge = np.full(nodes, -1, np.int32)
+    bound = np.empty(edges, np.float64)
+    for node in range(nodes - 1, -1, -1):
+        begin = start[node]
+        for i in range(begin, start[node + 1]):
+            e = order[i]
+            cost = np.float64(own[e])
+            peak = np.int64(0)
+            for j in range(first_child[e], first_child[e + 1]):
+                cost += times[j] * low[child[j]]
+                peak = larger(peak, low_peak[child[j]], guard, field)
+            cost = min(cost, INFINITE)
+            if cost < low[node]:
+                low[node], low_edge[node], low_peak[node] = cost, e, peak + allocation[e]
+            j = i
+            while j > begin and bound[j - 1] > cost:
+                bound[j], order[j] = bound[j - 1], order[j - 1]
+                j -= 1
+            bound[j], order[j] = cost, e
+    return start, order, bound, low, low_peak, low_edge
+
+
+@njit(cache=True)
+def solve(
+    root, limit, depth, start, order, bound, low, low_peak,
+    own, allocation, first_child, child, times, guard, field,
+    head, following, box_cost, box_edge, box_peak, box_limit,
+):
+    """The cheapest program of `root` within `limit`, by depth-first search with boxes.
+
+    Fills the boxes, linked from `head` by `following`. Returns how many (-1: no room
+    left) and how many edges were tried.
+    """
+    at_node = np.empty(depth, np.int32)
+    at_edge = np.empty(depth, np.int32)
+    at_child = np.empty(depth, np.int32)
+    at_limit = np.empty(depth, np.int64)
+    at_best = np.empty(depth)
+    at_best_peak = np.empty(depth, np.int64)
+    at_best_edge = np.empty(depth, np.int32)
+    at_cost = np.empty(depth)
+    at_peak = np.empty(depth, np.int64)
+    boxes = 0
+    tried = 0
+    sp = 0
+    node = root
+    i = start[node]
+    best, best_peak, best_edge = INFINITE, np.int64(0), np.int32(-1)
+    j = np.int32(-1)  # the next child of the current edge; -1: the edge is not begun
+    cost = 0.0
+    peak = np.int64(0)
+    while True:
+        descend = False
+        wanted = np.int32(0)
+        inner = limit
+        end = start[node + 1]
+        while i < end:
+            e = order[i]
+            if j < 0:
+                if bound[i] >= best:
+                    break
+                tried += 1
+                if not fits(allocation[e], limit, guard):
+                    i += 1
+                    continue
+                j = first_child[e]
+                cost = np.float64(own[e])
+                peak = np.int64(0)
+            inner = limit - allocation[e]
+            possible = True
+            while j < first_child[e + 1]:
+                wanted = child[j]
+                known = low[wanted] >= INFINITE
+                child_cost = low[wanted]
+                child_peak = low_peak[wanted]
+                if not known:
+                    known = fits(child_peak, inner, guard)
+                box = head[wanted]
+                while not known and box >= 0:
+                    if fits(box_peak[box], inner, guard) and fits(inner, box_limit[box], guard):
+                        known = True
+                        child_cost, child_peak = box_cost[box], box_peak[box]
+                        break
+                    box = following[box]
+                if not known:
+                    descend = True
+                    break
+                if child_cost >= INFINITE:
+                    possible = False
+                    break
+                cost += times[j] * child_cost
+                if cost >= best:
+                    possible = False
+                    break
+                peak = larger(peak, child_peak, guard, field)
+                j += 1
+            if descend:
+                break
+            if possible:
+                best, best_edge, best_peak = cost, e, peak + allocation[e]
+            i += 1
+            j = np.int32(-1)
+        if descend:
+            at_node[sp], at_edge[sp], at_child[sp], at_limit[sp] = node, i, j, limit
+            at_best[sp], at_best_peak[sp], at_best_edge[sp] = best, best_peak, best_edge
+            at_cost[sp], at_peak[sp] = cost, peak
+            sp += 1
+            node, limit = wanted, inner
+            i = start[node]
+            best, best_peak, best_edge = INFINITE, np.int64(0), np.int32(-1)
+            j = np.int32(-1)
+            continue
+        if boxes == following.shape[0]:
+            return -1, tried
+        following[boxes], head[node] = head[node], boxes
+        box_cost[boxes], box_edge[boxes] = best, best_edge
+        box_peak[boxes], box_limit[boxes] = best_peak, limit
+        boxes += 1
+        if sp == 0:
+            return boxes, tried
+        sp -= 1
+        node, i, j, limit = at_node[sp], at_edge[sp], at_child[sp], at_limit[sp]
+        best, best_peak, best_edge = at_best[sp], at_best_peak[sp], at_best_edge[sp]
+        cost, peak = at_cost[sp], at_peak[sp]

@@ -1,0 +1,65 @@
+"""The sizes a dimension may be tiled to, and their coordinates.
+
+A *smooth* size (2^a * 3^b) is divided by 2 or 3, which reaches all its divisors. Any
+other size is first cut to a smooth tile, which leaves a remainder of any size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+FACTORS = (2, 3)
+
+
+def is_smooth(size: int) -> bool:
+    for factor in FACTORS:
+        while size % factor == 0:
+            size //= factor
+    return size == 1
+
+
+def cuts(size: int) -> tuple[int, ...]:
+    """The tiles that a size which is not smooth may be cut to: 2^a and 3 * 2^a."""
+    if is_smooth(size):
+        return ()
+    powers = [1 << a for a in range(size.bit_length())]
+    return tuple(sorted(t for t in {*powers, *(3 * p for p in powers)} if t < size))
+
+
+def steps(size: int) -> list[tuple[int, ...]]:
+    """All the sizes that one step of tiling leaves: the tile's, and the remainder's if any."""
+    divisions = [(size // f,) for f in FACTORS if size % f == 0 and is_smooth(size)]
+    return divisions + [(t, size % t) if size % t else (t,) for t in cuts(size)]
+
+
+class Sizes:
+    """All sizes reachable from some, in order: a size's rank is its table coordinate.
+
+    `depth[size]` is the longest chain of steps down to 1.
+    """
+
+    def __init__(self, goal: Iterable[int]) -> None:
+        reached: dict[int, int] = {1: 0}
+        for size in goal:
+            self._reach(size, reached)
+        ordered = sorted(reached)
+        self.values = np.array(ordered, np.int32)
+        self.index: npt.NDArray[np.int16] = np.zeros(ordered[-1] + 1, np.int16)
+        self.index[self.values] = np.arange(len(ordered))
+        self.depth: npt.NDArray[np.int16] = np.zeros(ordered[-1] + 1, np.int16)
+        self.depth[self.values] = [reached[s] for s in ordered]
+        self.smooth = np.array([is_smooth(s) for s in ordered])
+
+    def _reach(self, size: int, reached: dict[int, int]) -> int:
+        if size not in reached:
+            reached[size] = 1 + max(
+                self._reach(part, reached) for step in steps(size) for part in step
+            )
+        return reached[size]
+
+    def is_smooth(self, column: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        result: npt.NDArray[np.bool_] = self.smooth[self.index[column]]
+        return result

@@ -1,0 +1,150 @@
+"""From a goal to its cheapest program: expand, bound, solve."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from morello.errors import SearchError
+from morello.ir.spec import Spec
+from morello.rewrites import Rewrite
+from morello.search import engine
+from morello.search.bound import Bound
+from morello.search.graph import Graph, Progress, Pruning, Space, build
+from morello.search.sizes import Sizes
+from morello.targets.target import Target
+
+BEAM = 128
+"""Specs kept per wave by the quick search whose answer prunes the exhaustive one."""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """What a search did. `specs` and `rewrites` count the space it expanded.
+
+    `bounded` counts the relaxed Specs solved for the lower bound, `entries` the answers
+    (boxes) remembered, `tried` the rewrites weighed against limits.
+    """
+
+    seconds: float
+    specs: int
+    rewrites: int
+    entries: int
+    tried: int
+    bounded: int
+    exhaustive: bool
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The cheapest program as decisions in pre-order, with its cost in cycles."""
+
+    goal: Spec
+    target: Target
+    cost: float
+    decisions: tuple[Rewrite, ...]
+    statistics: Statistics
+
+
+@dataclass
+class Answer:
+    """The boxes that solving a graph left."""
+
+    graph: Graph
+    cost: float
+    low_peak: np.ndarray
+    low_edge: np.ndarray
+    head: np.ndarray
+    following: np.ndarray
+    box_edge: np.ndarray
+    box_peak: np.ndarray
+    box_limit: np.ndarray
+    boxes: int
+    tried: int
+
+    def decisions(self) -> list[Rewrite]:
+        """The rewrites of the cheapest program, in pre-order."""
+        limits = self.graph.space.limits
+        guard = limits.guard
+        found = []
+        todo = [(0, limits.pack(self.graph.space.target.limits))]
+        while todo:
+            node, limit = todo.pop()
+            edge = self._edge(node, limit, guard)
+            found.append(self.graph.rewrite(edge))
+            inner = limit - int(self.graph.allocation[edge])
+            first, last = self.graph.first_child[edge : edge + 2].tolist()
+            todo += [(int(self.graph.child[j]), inner) for j in range(last - 1, first - 1, -1)]
+        return found
+
+    def _edge(self, node: int, limit: int, guard: int) -> int:
+        def fits(amount: int, within: int) -> bool:
+            return (((within | guard) - amount) & guard) == guard
+
+        if self.low_edge[node] >= 0 and fits(int(self.low_peak[node]), limit):
+            return int(self.low_edge[node])
+        box = int(self.head[node])
+        while not (fits(int(self.box_peak[box]), limit) and fits(limit, int(self.box_limit[box]))):
+            box = int(self.following[box])
+        return int(self.box_edge[box])
+
+
+def solve_graph(graph: Graph) -> Answer:
+    """Solve a graph's first node under the target's limits."""
+    limits = graph.space.limits
+    nodes = len(graph.keys)
+    start, order, bound, low, low_peak, low_edge = engine.bounds(
+        nodes, graph.parent, graph.own, graph.allocation,
+        graph.first_child, graph.child, graph.times, limits.guard, limits.field,
+    )  # fmt: skip
+    limit = limits.pack(graph.space.target.limits)
+    room = 1 << 16
+    while True:
+        head = np.full(nodes, -1, np.int32)
+        following, box_edge = np.empty(room, np.int32), np.empty(room, np.int32)
+        cost = np.empty(room)
+        peak, upto = np.empty(room, np.int64), np.empty(room, np.int64)
+        boxes, tried = engine.solve(
+            0, limit, graph.waves + 2, start, order, bound, low, low_peak,
+            graph.own, graph.allocation, graph.first_child, graph.child, graph.times,
+            limits.guard, limits.field, head, following, cost, box_edge, peak, upto,
+        )  # fmt: skip
+        if boxes >= 0:
+            break
+        room *= 4
+    best = float(cost[head[0]])
+    return Answer(
+        graph, best, low_peak, low_edge, head, following, box_edge, peak, upto, boxes, tried
+    )
+
+
+def search(
+    goal: Spec, target: Target, *, everything: bool = False, progress: Progress | None = None
+) -> Solution:
+    """The cheapest program of `goal`, exactly, among all that the rules can reach.
+
+    Goal-directed: a beam search finds a good program, and what provably cannot beat it
+    is left out of the exhaustive search. `everything` leaves nothing out. Raises
+    `SearchError` when nothing fits the target's memory limits.
+    """
+    began = time.perf_counter()
+    sizes = Sizes(goal.sizes)
+    bounded = 0
+    pruning = None
+    if not everything:
+        bound = Bound(goal, target, sizes)
+        bounded = len(bound.graph.keys)
+        quick = build(Space(goal, target, sizes), Pruning(bound, beam=BEAM))
+        upper = solve_graph(quick).cost
+        pruning = Pruning(bound, upper)
+    graph = build(Space(goal, target, sizes), pruning, progress)
+    answer = solve_graph(graph)
+    if answer.cost >= engine.INFINITE:
+        raise SearchError(f"{goal.expression}: no program fits the memory of {target.name}.")
+    statistics = Statistics(
+        time.perf_counter() - began, len(graph.keys), len(graph.parent), answer.boxes,
+        answer.tried, bounded, True,
+    )  # fmt: skip
+    return Solution(goal, target, answer.cost, tuple(answer.decisions()), statistics)

@@ -1,0 +1,143 @@
+"""Make `.venv`: the pinned dependencies, and this project in editable mode.
+
+    python3 tools/bootstrap.py
+
+Needs Python 3.11 and a package index, nothing else: no root, no pip. A second run
+does nothing until the lock, `pyproject.toml` or this file changes.
+"""
+
+from __future__ import annotations
+
+import configparser
+import hashlib
+import os
+import re
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+import venv
+from collections.abc import Callable
+from http.client import HTTPException
+from pathlib import Path
+from typing import TypeVar
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+STAMP = VENV / "bootstrap.stamp"
+LOCK = ROOT / "requirements.lock"
+INPUTS = (LOCK, ROOT / "pyproject.toml", Path(__file__).resolve())
+
+PIP_WHEEL = "pip-26.3-py3-none-any.whl"
+PIP_SHA256 = "f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13"
+
+FAILURES = (OSError, HTTPException, subprocess.CalledProcessError)
+T = TypeVar("T")
+
+
+def main() -> None:
+    if sys.version_info < (3, 11):  # noqa: UP036 (this runs before any check of pyproject.toml)
+        sys.exit(f"Morello needs Python 3.11 or later; {sys.executable} is older.")
+    stamp = hashlib.sha256(b"\0".join(path.read_bytes() for path in INPUTS)).hexdigest()
+    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == stamp:
+        return
+    print(f"Setting up {VENV} (once; about 250 MB of packages) ...", flush=True)
+    if not PYTHON.exists():
+        venv.create(VENV, clear=True, symlinks=True)
+    ensure_pip()
+    retry(lambda: pip_install("--requirement", str(LOCK)))
+    pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
+    STAMP.write_text(stamp)
+
+
+def ensure_pip() -> None:
+    """Give the environment a pip: the one it has, Python's own, or the index's.
+
+    Debian ships Python without `ensurepip`, hence the last resort.
+    """
+    if runs("pip", "--version") or runs("ensurepip"):
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        wheel = Path(folder, PIP_WHEEL)
+        wheel.write_bytes(retry(download_pip))
+        # A wheel is a zip file, and Python runs what is inside one.
+        run(f"{wheel}/pip", "install", "--quiet", "--no-index", str(wheel))
+
+
+def runs(module: str, *arguments: str) -> bool:
+    """Whether `python -m module` succeeds."""
+    command = [str(PYTHON), "-I", "-m", module, *arguments]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def run(*arguments: str) -> None:
+    """Run the environment's Python."""
+    subprocess.run([str(PYTHON), *arguments], check=True)
+
+
+def pip_install(*arguments: str) -> None:
+    run("-m", "pip", "install", "-qq", "--disable-pip-version-check", *arguments)
+
+
+def retry(step: Callable[[], T]) -> T:
+    """Do a step that needs the network, up to three times."""
+    for pause in (2, 10):
+        try:
+            return step()
+        except FAILURES as failure:
+            print(f"{failure}; trying again in {pause} s ...", file=sys.stderr, flush=True)
+            time.sleep(pause)
+    return step()
+
+
+def download_pip() -> bytes:
+    """The pinned pip wheel, from the package index that pip would use."""
+    page_url = f"{package_index()}/pip/"
+    page = fetch(page_url).decode()
+    link = re.search(rf'href="([^"#]*{re.escape(PIP_WHEEL)})["#]', page)
+    if link is None:
+        sys.exit(f"{page_url} does not list {PIP_WHEEL}.")
+    wheel = fetch(urllib.parse.urljoin(page_url, link[1]))
+    if hashlib.sha256(wheel).hexdigest() != PIP_SHA256:
+        sys.exit(f"{PIP_WHEEL} from {page_url} does not have the pinned SHA-256.")
+    return wheel
+
+
+def fetch(url: str) -> bytes:
+    """What is at `url`, which nothing vouches for: a bare machine may lack root certificates.
+
+    So only a file that matches its pinned SHA-256 may be used.
+    """
+    context = ssl.create_default_context()
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    # Every index speaks HTML; not every one speaks JSON.
+    request = urllib.request.Request(url, headers={"Accept": "text/html, */*;q=0.1"})
+    with urllib.request.urlopen(request, timeout=60, context=context) as response:
+        return bytes(response.read())
+
+
+def package_index() -> str:
+    """The index that pip is set to use, by the environment or its configuration files."""
+    config = configparser.RawConfigParser()
+    config.read(
+        [
+            "/etc/pip.conf",
+            Path.home() / ".pip" / "pip.conf",
+            Path(os.environ.get("XDG_CONFIG_HOME", Path.home() / ".config"), "pip", "pip.conf"),
+            os.environ.get("PIP_CONFIG_FILE", os.devnull),
+        ]
+    )
+    configured = config.get("global", "index-url", fallback="https://pypi.org/simple")
+    return os.environ.get("PIP_INDEX_URL", configured).rstrip("/")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except FAILURES as failure:
+        sys.exit(f"Could not set up {VENV}: {failure}")
