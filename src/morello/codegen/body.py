@@ -143,7 +143,7 @@ class Body:
                 names[operand.name] = view.element
         repeats = max((len(registers) for registers in held.values()), default=1)
         return [
-            kernel.c.format(**names, **{name: registers[i] for name, registers in held.items()})
+            kernel.c.format(**names | {name: registers[i] for name, registers in held.items()})
             for i in range(repeats)
         ]
 

@@ -38,7 +38,7 @@ class Forms:
         """The code of `form`, interned on first sight (its aliased twin beside it)."""
         if form not in self._codes:
             self._add(form)
-            if not (form.gapless or form.ideal or form.vector):
+            if not (form.ideal or form.vector):
                 self._add(replace(form, aliased=not form.aliased))
             self._rebuild()
         return self._codes[form]
@@ -81,6 +81,7 @@ class Forms:
     def unit_stride(self, codes: Ints, shape: Sequence[Ints], dim: int) -> Bools:
         """Elements along `dim` lie next to each other (or there is only one)."""
         near = (self.fastest[codes] == dim) & (self.contiguous[codes] > 0)
+        near &= (self.panel_dim[codes] != dim) | (shape[dim] <= self.panel[codes])
         result: Bools = near | self.ideal[codes] | (shape[dim] == 1)
         return result
 
@@ -125,12 +126,13 @@ class Forms:
         else:
             situation = situation * 3
         result = self._lookup(codes, situation, rank)
-        stays = (self.contiguous[result] >= self.contiguous[codes]) | self.ideal[codes]
-        stays |= self.gapless[result]
-        if stays.all():
-            return np.where(self.aliased[codes], self.twin[result], self.plain[result])
-        stride = self._stride_across_gap(shape, codes, situation, rank) * element_bytes
-        aliased = np.where(stride > 0, stride % ALIAS_BYTES == 0, self.aliased[codes])
+        kept = self._cut[codes, situation]
+        aliased = self.aliased[codes]
+        fresh = kept < self.contiguous[codes]
+        if fresh.any():
+            stride = self._inner(shape, codes, kept)
+            gap = fresh & (stride < prod_columns(shape))
+            aliased = np.where(gap, stride * element_bytes % ALIAS_BYTES == 0, aliased)
         chosen: Ints = np.where(aliased, self.twin[result], self.plain[result])
         return chosen
 
@@ -174,19 +176,14 @@ class Forms:
         found = tile_form(tuple(shape), tuple(tile), form, 1)
         return replace(found, aliased=False), cut
 
-    def _stride_across_gap(
-        self, shape: Sequence[Ints], codes: Ints, situation: Ints, rank: int
-    ) -> Ints:
-        """Elements between runs that this very cut parts; 0 where the gap was there before."""
-        cut = self._cut[codes, situation]
-        fresh = cut < self.contiguous[codes]
-        stride = np.ones(len(codes), np.int64)
+    def _inner(self, shape: Sequence[Ints], codes: Ints, count: Ints) -> Ints:
+        """The product of the `count` innermost physical extents of every row."""
+        product = np.ones(len(codes), np.int64)
         last = self.order.shape[0] - 1
-        for step in range(int(cut.max(initial=0))):
+        for step in range(int(count.max(initial=0))):
             extent = self._extent(shape, codes, np.full(len(codes), last - step))
-            stride = np.where(cut > step, stride * extent, stride)
-        result: Ints = np.where(fresh, stride, 0)
-        return result
+            product = np.where(count > step, product * extent, product)
+        return product
 
 
 def pick(columns: Sequence[Ints], which: Ints) -> Ints:

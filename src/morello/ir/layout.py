@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 from morello.errors import SpecError
 
-_SYNTAX = re.compile(r"\{\s*([\d,\s]*?)\s*(?::T\(([\d,\s]+)\))?\s*\}")
+_NUMBERS = r"\s*(\d+(?:\s*,\s*\d+)*)\s*"
+_SYNTAX = re.compile(rf"\{{(?:{_NUMBERS})?\s*(?::T\({_NUMBERS}\))?\s*\}}")
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ class Form:
     """A layout with its gaps.
 
     `contiguous` counts the innermost physical dimensions that have no gaps between
-    their elements; `aliased` says that the gap is a stride which falls into the same
-    cache sets again; `vector` is the elements per register (0 in memory), in which
+    their elements; `aliased` says that the rows of the tensor it is a part of are a power
+    of two apart, and so fall into the same cache sets; `vector` is the elements per register (0 in memory), in which
     case vectors run along the layout's fastest dimension.
     The *ideal* form, of rank 0, stands for the best imaginable layout.
     """
@@ -50,7 +50,7 @@ class Form:
     def __str__(self) -> str:
         if self.vector:
             return f"x{self.vector}" if self.layout.row_major else f"{self.layout}x{self.vector}"
-        mark = "" if self.gapless else "!" if self.aliased else "~"
+        mark = "~" * (not self.gapless) + "!" * self.aliased
         return f"{self.layout}{mark}"
 
 
@@ -85,8 +85,7 @@ def canonical(shape: tuple[int, ...], form: Form) -> Form:
     contiguous = sum(tight for _, tight in kept)
     if contiguous == len(kept):
         contiguous = len(order) + (panel is not None)
-    plain = Form(Layout(order, panel), contiguous, form.aliased)
-    return replace(plain, aliased=False) if plain.gapless else plain
+    return Form(Layout(order, panel), contiguous, form.aliased)
 
 
 def contiguous_after_cut(shape: tuple[int, ...], tile: tuple[int, ...], form: Form) -> int:
@@ -116,8 +115,9 @@ def tile_form(
     aliased = form.aliased
     if contiguous < form.contiguous:
         extents = form.layout.extents(shape)
-        stride = prod(extents[len(extents) - contiguous :]) * element_bytes
-        aliased = stride % ALIAS_BYTES == 0
+        outer, stride = prod(extents[:-contiguous]), prod(extents[-contiguous:])
+        if outer > 1:
+            aliased = stride * element_bytes % ALIAS_BYTES == 0
     return canonical(tile, replace(form, contiguous=contiguous, aliased=aliased))
 
 

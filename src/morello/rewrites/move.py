@@ -19,6 +19,10 @@ from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere, operand_
 from morello.targets.target import Condition, Target
 
 
+PAGE_BYTES = 4096
+"""What a run may span before it comes back to the cache sets where it began."""
+
+
 @dataclass(frozen=True)
 class Move:
     """Bring an operand to the next nearer level.
@@ -76,10 +80,13 @@ class Move:
         levels = _replaced(batch.levels, operand, np.full(len(batch), level, np.int8))
         rows = np.arange(len(batch))
         if self.layout is None:
-            body = replace(batch, levels=levels)
+            codes = batch.codes
+            if level == target.nearest:  # conflicts are between the caches and what is beyond
+                near = batch.forms.plain[batch.codes[operand]]
+                codes = _replaced(batch.codes, operand, near)
+            body = replace(batch, levels=levels, codes=codes)
             lines = batch.lines(operand, target.levels[level].line_bytes)
-            cost = target.transfer(batch, operand) * (int(reads) + int(writes))
-            return [Edges(rows, cost, {level: lines}, (Child(body),))]
+            return [Edges(rows, target.transfer(batch, operand), {level: lines}, (Child(body),))]
         codes = _replaced(batch.codes, operand, self._new_codes(batch, operand))
         body = replace(batch, levels=levels, codes=codes)
         held = (
@@ -122,12 +129,10 @@ class Move:
 
     def _no_set_conflicts(self, batch: Batch, operand: int, target: Target) -> Bools:
         """Aliased rows that a nearest-level cache can hold beside everything else."""
-        level = self._level(target)
-        if level != target.nearest:
-            return everywhere(batch, True)
-        cache = target.levels[level]
-        count, _ = batch.runs[operand]
-        held: Bools = ~batch.forms.aliased[batch.codes[operand]] | (count * 3 <= cache.ways * 2)
+        cache = target.levels[self._level(target)]
+        count, length = batch.runs[operand]
+        pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
+        held: Bools = ~batch.forms.aliased[batch.codes[operand]] | (pages <= cache.conflict_runs)
         return held
 
     def _copy_conditions(self, batch: Batch, operand: int) -> Iterator[Condition]:

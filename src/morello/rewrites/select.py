@@ -12,7 +12,7 @@ from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Edges, Rewrite, everywhere
-from morello.targets.target import Condition, Kernel, Target
+from morello.targets.target import Condition, Held, Kernel, Target
 
 
 @dataclass(frozen=True)
@@ -28,6 +28,8 @@ class Select:
         kernel = find_kernel(target, self.kernel)
         right = batch.operation.name.removeprefix("Batch") == kernel.operation
         yield Condition(everywhere(batch, right), f"it computes {kernel.operation}")
+        for operand, held in enumerate(kernel.held):
+            yield from _placement(batch, operand, held, target)
         yield from kernel.applies(batch)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
@@ -43,6 +45,25 @@ class Select:
 
     def __str__(self) -> str:
         return f"select({self.kernel})"
+
+
+def _placement(
+    batch: Batch, operand: int, held: Held | None, target: Target
+) -> Iterator[Condition]:
+    """The operand is where the kernel wants it."""
+    name = batch.operation.operands[operand].name
+    if held is None:
+        near = target.levels[target.nearest].name
+        yield Condition(batch.levels[operand] == target.nearest, f"{name} must be in {near}")
+        return
+    codes = batch.codes[operand]
+    reason = f"{name} must be in registers of {held.width} elements"
+    yield Condition(batch.levels[operand] == target.registers, reason)
+    yield Condition(batch.forms.vector[codes] == held.width, reason)
+    if held.along:
+        dim = batch.operation.operands[operand].dims.index(held.along)
+        fits = (batch.forms.fastest[codes] == dim) | batch.forms.ideal[codes]
+        yield Condition(fits, f"registers of {name} must run along {held.along}")
 
 
 def find_kernel(target: Target, name: str) -> Kernel:

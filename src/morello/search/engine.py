@@ -31,12 +31,8 @@ def larger(a, b, guard, field):
 
 
 @njit(cache=True)
-def merge(keys, limit, prefix, weight, guard, field):
-    """Unique keys in order of first sight, and for each the best of every label.
-
-    Labels of a key: the largest limits it may be reached with, and the least cost so far
-    (`prefix`) and multiplicity (`weight`) of a program that contains it.
-    """
+def merge(keys, limit, budget, guard, field):
+    """Unique keys in order of first sight, each with its largest limits and budget."""
     n = keys.shape[0]
     size = 16
     while size < 2 * n:
@@ -45,8 +41,7 @@ def merge(keys, limit, prefix, weight, guard, field):
     inverse = np.empty(n, np.int32)
     unique = np.empty(n, np.int64)
     limits = np.empty(n, np.int64)
-    prefixes = np.empty(n)
-    weights = np.empty(n)
+    budgets = np.empty(n)
     count = 0
     for i in range(n):
         key = keys[i]
@@ -56,25 +51,17 @@ def merge(keys, limit, prefix, weight, guard, field):
             found = slots[slot]
             if found < 0:
                 slots[slot] = count
-                unique[count], limits[count] = key, limit[i]
-                prefixes[count], weights[count] = prefix[i], weight[i]
+                unique[count], limits[count], budgets[count] = key, limit[i], budget[i]
                 inverse[i] = count
                 count += 1
                 break
             if unique[found] == key:
                 inverse[i] = found
                 limits[found] = larger(limits[found], limit[i], guard, field)
-                prefixes[found] = min(prefixes[found], prefix[i])
-                weights[found] = min(weights[found], weight[i])
+                budgets[found] = max(budgets[found], budget[i])
                 break
             slot = (slot + 1) & (size - 1)
-    return (
-        unique[:count].copy(),
-        inverse,
-        limits[:count].copy(),
-        prefixes[:count].copy(),
-        weights[:count].copy(),
-    )
+    return unique[:count].copy(), inverse, limits[:count].copy(), budgets[:count].copy()
 
 
 @njit(cache=True)

@@ -8,8 +8,8 @@ within a wave, and the numbers of the nodes are a topological order.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,12 @@ from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.forms import Forms, Ints
-from morello.ir.operation import Operation
+from morello.ir.operation import Operation, move
 from morello.ir.spec import Spec
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.limits import Limits
-from morello.search.rules import Rule, rules
+from morello.search.rules import Rules, rules
 from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
@@ -52,7 +52,7 @@ class Space:
         self.limits = Limits(target.limits)
         self.forms = Forms()
         self.families: list[Family] = []
-        self._rules: dict[Operation, list[Rule]] = {}
+        self._rules: dict[Operation, list[Rules]] = {}
         self._size_bits = max(1, int(len(sizes.values) - 1).bit_length())
 
     def family(self, batch: Batch) -> int:
@@ -65,7 +65,7 @@ class Space:
             self.families.append(family)
         return self.families.index(family)
 
-    def rules(self, operation: Operation) -> list[Rule]:
+    def rules(self, operation: Operation) -> list[Rules]:
         if operation not in self._rules:
             found = rules(operation, self.target, self.sizes, relaxed=self.relaxed)
             self._rules[operation] = found
@@ -110,13 +110,27 @@ class Space:
         return rank
 
     def goal_batch(self) -> Batch:
+        batch = Batch.of([self.goal], self.forms)
+        ideal = tuple(np.zeros_like(c) for c in batch.codes)
+        return replace(batch, codes=ideal) if self.relaxed else batch
+
+    def roots(self) -> list[Batch]:
+        """The goal; and, as the relaxed space has no copies, those that a real program may."""
+        goal = self.goal_batch()
         if not self.relaxed:
-            return Batch.of([self.goal], self.forms)
-        batch = Batch.of([self.goal], Forms())
-        codes = tuple(np.zeros_like(c) for c in batch.codes)
-        return Batch(
-            batch.operation, batch.dtypes, self.forms, batch.sizes, batch.levels, codes
-        )
+            return [goal]
+        return [goal, *(copy for o in range(len(goal.codes)) for copy in self._copies(goal, o))]
+
+    def _copies(self, goal: Batch, operand: int) -> Iterator[Batch]:
+        """An operand copied from each level to the next, or back if it is written."""
+        shape, dtype = goal.shape(operand), goal.dtypes[operand]
+        written = goal.operation.operands[operand].written
+        ideal = np.zeros(1, np.int16)
+        for far in range(self.target.nearest):
+            for ends in ((far, far + 1), (far + 1, far)) if written else ((far, far + 1),):
+                levels = tuple(np.array([level], np.int8) for level in ends)
+                copy = move(len(shape))
+                yield Batch(copy, (dtype, dtype), self.forms, shape, levels, (ideal, ideal))
 
 
 @dataclass
@@ -142,38 +156,45 @@ class Graph:
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
         spec = self.spec(int(self.parent[edge]))
-        rule = self.space.rules(spec.operation)[int(self.rule[edge])]
-        return rule.rewrite.concrete(spec)
+        tried = [r for group in self.space.rules(spec.operation) for r in group.rewrites]
+        return tried[int(self.rule[edge])].concrete(spec)
 
 
 @dataclass
 class Pruning:
-    """Leave out what cannot beat `upper`; keep the best `beam` Specs of a wave, if given.
+    """Leave out what no program of at most `upper` cycles contains.
 
     `estimate` bounds from below the cost of every Spec of a batch.
     """
 
     estimate: Callable[[Batch], Floats]
-    upper: float = np.inf
-    beam: int | None = None
+    upper: float
 
 
 @dataclass
 class _Pending:
-    """Children waiting for their wave: keys, their labels, and where their number goes."""
+    """Children waiting for their wave: keys, where their number goes, and labels.
+
+    A Spec's labels are the memory it may use, and the *budget*: the most that a program
+    of it may cost within a program of the goal that is good enough.
+    """
 
     keys: list[Ints] = field(default_factory=list)
     slots: list[Ints] = field(default_factory=list)
     limits: list[Ints] = field(default_factory=list)
-    prefixes: list[Floats] = field(default_factory=list)
-    weights: list[Floats] = field(default_factory=list)
+    budgets: list[Floats] = field(default_factory=list)
 
-    def merge(self, limits: Limits) -> tuple[Ints, Ints, Ints, Floats, Floats]:
-        result: tuple[Ints, Ints, Ints, Floats, Floats] = engine.merge(
+    def add(self, keys: Ints, slots: Ints, limits: Ints, budgets: Floats) -> None:
+        self.keys.append(keys)
+        self.slots.append(slots)
+        self.limits.append(limits)
+        self.budgets.append(budgets)
+
+    def merge(self, limits: Limits) -> tuple[Ints, Ints, Ints, Floats]:
+        result: tuple[Ints, Ints, Ints, Floats] = engine.merge(
             np.concatenate(self.keys),
             np.concatenate(self.limits),
-            np.concatenate(self.prefixes),
-            np.concatenate(self.weights),
+            np.concatenate(self.budgets),
             limits.guard,
             limits.field,
         )
@@ -186,115 +207,105 @@ class _Expansion:
     def __init__(self, space: Space, pruning: Pruning | None) -> None:
         self.space, self.pruning = space, pruning
         self.waiting: dict[int, dict[int, _Pending]] = defaultdict(dict)
+        self.made: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
         self.edges: list[tuple[Ints, Ints, Floats, Ints, Ints]] = []
         self.times: list[Ints] = []
         self.resolved: list[tuple[Ints, Ints]] = []
         self.nodes: list[tuple[int, Ints]] = []
-        self.node_count = self.edge_count = self.slot_count = 0
+        self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
 
     def run(self, progress: Progress | None) -> Graph:
-        goal = self.space.goal_batch()
-        one = np.ones(1)
+        roots = self.space.roots()
+        budget = np.array([self.pruning.upper if self.pruning else np.inf])
         limit = np.array([self.space.limits.pack(self.space.target.limits)])
-        self._wait(goal, np.array([0], np.int32), limit, np.zeros(1), one)
-        self.slot_count = 1
-        self.times.append(np.ones(1, np.int32))
+        for slot, root in enumerate(roots):
+            self._wait(root, np.array([slot], np.int32), limit, budget * (1 + 1e-9))
+        self.slot_count = self.root_slots = len(roots)
+        self.times.append(np.ones(len(roots), np.int32))
         waves = 0
+        self._queue()
         while self.waiting:
             for family, pending in self.waiting.pop(max(self.waiting)).items():
                 self._wave(family, pending)
+            self._queue()
             waves += 1
             if progress is not None:
                 progress(self.node_count, self.edge_count)
         return self._graph(waves)
 
-    def _wait(
-        self, batch: Batch, slots: Ints, limits: Ints, prefixes: Floats, weights: Floats
-    ) -> None:
-        """Queue Specs for the wave of their rank."""
-        ranks = self.space.ranks(batch)
+    def _wait(self, batch: Batch, slots: Ints, limits: Ints, budgets: Floats) -> None:
+        """Put Specs aside until the wave that made them is complete."""
         family = self.space.family(batch)
-        keys = self.space.keys(batch)
-        least, most = int(ranks.min()), int(ranks.max())
-        for rank in range(least, most + 1):
-            rows: Any = slice(None) if least == most else np.flatnonzero(ranks == rank)
-            pending = self.waiting[rank].setdefault(family, _Pending())
-            pending.keys.append(keys[rows])
-            pending.slots.append(slots[rows])
-            pending.limits.append(limits[rows])
-            pending.prefixes.append(prefixes[rows])
-            pending.weights.append(weights[rows])
+        self.made[family].append((batch, slots, limits, budgets))
+
+    def _queue(self) -> None:
+        """Queue the Specs put aside for the waves of their ranks."""
+        for family, parts in self.made.items():
+            batches, *labels = zip(*parts, strict=True)
+            batch = Batch.concatenate(batches)
+            columns = [self.space.keys(batch), *(np.concatenate(column) for column in labels)]
+            ranks = self.space.ranks(batch)
+            for rank in np.unique(ranks).tolist():
+                rows = (ranks == rank).nonzero()[0]
+                pending = self.waiting[rank].setdefault(family, _Pending())
+                pending.add(*(column[rows] for column in columns))
+        self.made.clear()
 
     def _wave(self, family: int, pending: _Pending) -> None:
-        keys, inverse, limits, prefixes, weights = pending.merge(self.space.limits)
+        keys, inverse, limits, budgets = pending.merge(self.space.limits)
         first = self.node_count
         self.resolved.append((np.concatenate(pending.slots), inverse + np.int32(first)))
         self.nodes.append((family, keys))
         self.node_count += len(keys)
         numbers = np.arange(first, first + len(keys), dtype=np.int32)
         batch = self.space.batch(family, keys)
-        beam = self.pruning.beam if self.pruning else None
-        if self.pruning and beam is not None and len(keys) > beam:
-            hope = prefixes + weights * self.pruning.estimate(batch)
-            kept = np.sort(np.argpartition(hope, beam)[:beam])
-            batch, numbers = batch[kept], numbers[kept]
-            limits, prefixes, weights = limits[kept], prefixes[kept], weights[kept]
-        for index, rule in enumerate(self.space.rules(batch.operation)):
-            self._apply(index, rule, batch, numbers, limits, prefixes, weights)
-
-    def _apply(
-        self, index: int, rule: Rule, batch: Batch, numbers: Ints,
-        limits: Ints, prefixes: Floats, weights: Floats,
-    ) -> None:  # fmt: skip
-        admitted: Ints | None = None
-        if rule.guard is not None:
-            admitted = np.flatnonzero(rule.guard(batch))
-            if len(admitted) == 0:
-                return
-            batch = batch[admitted]
-        for edges in expand(rule.rewrite, batch, self.space.target):
-            rows = edges.rows if admitted is None else admitted[edges.rows]
-            self._add(index, edges, numbers[rows], limits[rows], prefixes[rows], weights[rows])
+        index = 0
+        for group in self.space.rules(batch.operation):
+            rows = group.guard(batch).nonzero()[0]
+            if len(rows):
+                labels = numbers[rows], limits[rows], budgets[rows]
+                some = batch if len(rows) == len(batch) else batch[rows]
+                for offset, rewrite in enumerate(group.rewrites):
+                    for edges in expand(rewrite, some, self.space.target):
+                        self._add(index + offset, edges, *(one[edges.rows] for one in labels))
+            index += len(group.rewrites)
 
     def _add(
-        self, rule: int, edges: Edges, parents: Ints,
-        limits: Ints, prefixes: Floats, weights: Floats,
-    ) -> None:  # fmt: skip
+        self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats
+    ) -> None:
         """Record edges that fit their limits and may belong to a good enough program."""
         count = len(parents)
         space = self.space
-        own = np.broadcast_to(np.asarray(edges.cost, np.float64), count)
+        own = np.zeros(count) + edges.cost
         allocation = space.limits.column(edges.allocation, count)
         guard = space.limits.guard
         keep = (((limits | guard) - allocation) & guard) == guard
-        times = [np.broadcast_to(np.asarray(c.times, np.int32), count) for c in edges.children]
+        times = [np.zeros(count, np.int32) + c.times for c in edges.children]
         children = [c.batch for c in edges.children]
-        totals: list[Floats] = []
+        whole, totals = own, [np.zeros(count)] * len(children)
         if self.pruning is not None:
             totals = [t * self.pruning.estimate(b) for t, b in zip(times, children, strict=True)]
             whole = own + sum(totals)
-            upper = self.pruning.upper * (1 + 1e-9)
-            keep &= (whole < engine.INFINITE) & (prefixes + weights * whole <= upper)
+            keep &= (whole < engine.INFINITE) & (whole <= budgets)
         if not keep.all():
-            rows = np.flatnonzero(keep)
-            if len(rows) == 0:
-                return
+            rows = keep.nonzero()[0]
             count = len(rows)
+            if count == 0:
+                return
             parents, own, allocation = parents[rows], own[rows], allocation[rows]
-            limits, prefixes, weights = limits[rows], prefixes[rows], weights[rows]
+            limits, spare = limits[rows], (budgets - whole)[rows]
             times, totals = [t[rows] for t in times], [t[rows] for t in totals]
             children = [c[rows] for c in children]
+        else:
+            spare = budgets - whole
         arity = np.full(count, len(children), np.uint8)
         which = np.full(count, rule, np.uint8)
         self.edges.append((parents, which, own, allocation, arity))
         slots = self.slot_count + np.arange(count, dtype=np.int32) * np.int32(len(children))
         remaining = limits - allocation
         for position, child in enumerate(children):
-            others = own + sum(t for i, t in enumerate(totals) if i != position)
-            weight = weights * times[position]
-            self._wait(
-                child, slots + np.int32(position), remaining, prefixes + weights * others, weight
-            )
+            budget = (spare + totals[position]) / times[position]
+            self._wait(child, slots + np.int32(position), remaining, budget)
         if children:
             self.times.append(np.stack(times, axis=1).ravel())
         self.edge_count += count
@@ -308,9 +319,9 @@ class _Expansion:
         columns = [np.concatenate(c) for c in zip(*self.edges, strict=True)] if self.edges else []
         self.edges.clear()
         parent, rule, own, allocation, arity = columns or [np.empty(0, np.int32)] * 5
-        first_child = np.ones(len(parent) + 1, np.int32)  # slot 0 is the goal's own
+        first_child = np.zeros(len(parent) + 1, np.int32)
         np.cumsum(arity, out=first_child[1:], dtype=np.int32)
-        first_child[1:] += 1
+        first_child += np.int32(self.root_slots)
         return Graph(
             self.space,
             np.concatenate([np.full(len(k), f, np.int8) for f, k in self.nodes]),

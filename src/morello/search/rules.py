@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
+
 from morello.ir.batch import Batch
 from morello.ir.forms import Bools
 from morello.ir.layout import Layout, column_major, panels, row_major
@@ -24,61 +26,143 @@ PANEL_REGISTERS = (1, 2, 4)
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A rewrite that the search tries, on the rows that the guard admits."""
+class Rules:
+    """Rewrites that the search tries on the rows of a batch that the guard admits."""
 
-    rewrite: Rewrite
-    guard: Guard | None = None
+    guard: Guard
+    rewrites: tuple[Rewrite, ...]
 
 
 def rules(
     operation: Operation, target: Target, sizes: Sizes, *, relaxed: bool = False
-) -> list[Rule]:
+) -> list[Rules]:
     """What the search tries on Specs of this operation, in order; ties go to the first."""
-    found = [
-        Rule(Select(kernel.name))
-        for kernel in target.kernels
-        if kernel.operation == operation.name.removeprefix("Batch")
-    ]
+    groups = [Rules(_all_near(target), _kernels(operation, target))]
     for dim in operation.dims:
         if operation.accumulates or dim not in operation.reduced:
-            found += _loops(operation, dim, sizes)
+            groups += _loops(operation, dim, sizes)
     if operation.reduced and not operation.accumulates:
-        found.append(Rule(ToAccumulate()))
-    for operand in operation.operands:
-        rank = len(operand.dims)
-        for level in target.levels[1 : target.registers]:
-            found.append(Rule(Move(operand.name, level.name)))
-            if operation.reduced and not relaxed:
-                for layout in copy_layouts(rank, operand.written, target):
-                    found.append(Rule(Move(operand.name, level.name, layout)))
-        if operation.reduced:
-            nearest = target.levels[target.registers].name
-            orders = (Layout(()),) if relaxed else (row_major(rank), column_major(rank))
-            for width in target.widths:
-                for order in orders[:1] if width == 1 else orders:
-                    found.append(Rule(Move(operand.name, nearest, order, width)))
-    return found
+        groups.append(Rules(_always, (ToAccumulate(),)))
+    for index in range(len(operation.operands)):
+        groups += _moves(operation, index, target, relaxed)
+    return groups
 
 
-def copy_layouts(rank: int, written: bool, target: Target) -> list[Layout]:
-    """The layouts a copy may have: row- and column-major; panels for what is only read."""
+def _kernels(operation: Operation, target: Target) -> tuple[Rewrite, ...]:
+    name = operation.name.removeprefix("Batch")
+    return tuple(Select(kernel.name) for kernel in target.kernels if kernel.operation == name)
+
+
+def _moves(operation: Operation, index: int, target: Target, relaxed: bool) -> list[Rules]:
+    """Every move of one operand: by the caches themselves, by copies, and into registers."""
+    operand = operation.operands[index]
+    rank = len(operand.dims)
+    groups = []
+    for number, level in enumerate(target.levels[1 : target.registers]):
+        groups.append(Rules(_at(index, number), (Move(operand.name, level.name),)))
+        if operation.reduced and not relaxed:
+            for layout in copy_layouts(operation, index, target):
+                guard = _copied_from(index, number, layout)
+                groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
+    if operation.reduced:
+        name = target.levels[target.registers].name
+        orders = (Layout(()),) if relaxed else (row_major(rank), column_major(rank))
+        for width in target.widths:
+            loads = tuple(
+                Move(operand.name, name, order, width)
+                for order in (orders[:1] if width == 1 else orders)
+            )
+            groups.append(Rules(_some_kernel_takes(operation, index, width, target), loads))
+    return groups
+
+
+def _always(batch: Batch) -> Bools:
+    return np.ones(len(batch), np.bool_)
+
+
+def _all_near(target: Target) -> Guard:
+    """Nothing lies beyond the nearest cache."""
+
+    def guard(batch: Batch) -> Bools:
+        result: Bools = np.minimum.reduce(batch.levels) >= target.nearest
+        return result
+
+    return guard
+
+
+def _at(index: int, level: int) -> Guard:
+    return lambda batch: batch.levels[index] == level
+
+
+def _copied_from(index: int, level: int, layout: Layout) -> Guard:
+    """What lies in panels is not copied again, nor is a row-major operand transposed."""
+
+    def guard(batch: Batch) -> Bools:
+        here: Bools = batch.levels[index] == level
+        if not here.any():
+            return here
+        forms, codes = batch.forms, batch.codes[index]
+        here = here & (forms.panel_dim[codes] < 0)
+        return here & ~forms.row_major[codes] if layout == column_major(layout.rank) else here
+
+    return guard
+
+
+def copy_layouts(operation: Operation, index: int, target: Target) -> list[Layout]:
+    """The layouts a copy may have: row- and column-major; of what is only read, also panels.
+
+    Panels run along the operand's last dimension that is not reduced. They are one
+    register wide, or several where that is the output's fastest dimension.
+    """
+    operand = operation.operands[index]
+    rank = len(operand.dims)
     layouts = [row_major(rank), column_major(rank)]
-    if not written:
-        widths = [target.widths[0] * n for n in PANEL_REGISTERS]
-        layouts += [panels(rank, dim, w) for dim in (rank - 1, rank - 2) for w in widths]
+    if not operand.written:
+        along = max(d for d, name in enumerate(operand.dims) if name not in operation.reduced)
+        fastest = operation.operands[operation.output].dims[-1] == operand.dims[along]
+        registers = PANEL_REGISTERS if fastest else PANEL_REGISTERS[:1]
+        layouts += [panels(rank, along, target.widths[0] * n) for n in registers]
     return layouts
 
 
-def _loops(operation: Operation, dim: str, sizes: Sizes) -> list[Rule]:
-    def smooth(batch: Batch) -> Bools:
-        return sizes.is_smooth(batch.size(dim))
+def _some_kernel_takes(operation: Operation, index: int, width: int, target: Target) -> Guard:
+    """A kernel holds this operand in such registers, and the others as they are held now."""
+    placements = {
+        tuple(held.width if held else 0 for held in kernel.held)
+        for kernel in target.kernels
+        if kernel.operation == operation.name.removeprefix("Batch").removesuffix("Accum") + "Accum"
+    }
+    wanted = sorted(p for p in placements if p[index] == width)
 
-    def ragged(batch: Batch) -> Bools:
-        return ~sizes.is_smooth(batch.size(dim))
+    def guard(batch: Batch) -> Bools:
+        near = batch.levels[index] == target.nearest
+        if not near.any():
+            return near
+        result = np.zeros(len(batch), np.bool_)
+        for placement in wanted:
+            taken = np.ones(len(batch), np.bool_)
+            for other, other_width in enumerate(placement):
+                if other != index:
+                    held = batch.levels[other] == target.registers
+                    vector = batch.forms.vector[batch.codes[other]]
+                    taken &= ~held | (vector == other_width)
+            result |= taken
+        return result & near
 
+    return guard
+
+
+def _loops(operation: Operation, dim: str, sizes: Sizes) -> list[Rules]:
+    """Smooth sizes are divided by small primes, others cut to smooth tiles."""
     kind = Split if dim in operation.reduced else Tile
     tiles = sorted({t for size in sizes.values.tolist() for t in cuts(size)}, reverse=True)
-    return [Rule(Divide(dim, factor), smooth) for factor in FACTORS] + [
-        Rule(kind(dim, tile), ragged) for tile in tiles
-    ]
+
+    def smooth(batch: Batch) -> Bools:
+        return sizes.is_smooth(batch.size(dim)) & (batch.size(dim) > 1)
+
+    def cut_to(tile: int) -> Guard:
+        allowed = np.array([tile in cuts(size) for size in sizes.values.tolist()])
+        return lambda batch: allowed[sizes.index[batch.size(dim)]]
+
+    divisions = tuple(Divide(dim, factor) for factor in FACTORS)
+    return [Rules(smooth, divisions)] + [Rules(cut_to(t), (kind(dim, t),)) for t in tiles]

@@ -15,18 +15,29 @@ FACTORS = (2, 3)
 
 
 def is_smooth(size: int) -> bool:
-    for factor in FACTORS:
-        while size % factor == 0:
-            size //= factor
-    return size == 1
+    return smooth_part(size) == size
 
 
 def cuts(size: int) -> tuple[int, ...]:
-    """The tiles that a size which is not smooth may be cut to: 2^a and 3 * 2^a."""
+    """The tiles that a size which is not smooth may be cut to.
+
+    A power of two: the largest below a small size; about an eighth of a large one, so
+    that most of it is an even loop. And the smooth part, which leaves no remainder.
+    """
     if is_smooth(size):
         return ()
-    powers = [1 << a for a in range(size.bit_length())]
-    return tuple(sorted(t for t in {*powers, *(3 * p for p in powers)} if t < size))
+    below = size if size <= 128 else size // 6
+    part = smooth_part(size)
+    return tuple(sorted({1 << below.bit_length() - 1} | ({part} if part >= 8 else set())))
+
+
+def smooth_part(size: int) -> int:
+    """The largest smooth divisor."""
+    part = 1
+    for factor in FACTORS:
+        while size % (part * factor) == 0:
+            part *= factor
+    return part
 
 
 def steps(size: int) -> list[tuple[int, ...]]:

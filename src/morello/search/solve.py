@@ -16,8 +16,8 @@ from morello.search.graph import Graph, Progress, Pruning, Space, build
 from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
-BEAM = 128
-"""Specs kept per wave by the quick search whose answer prunes the exhaustive one."""
+SLACKS = (1.05, 1.12, 1.25, 1.5, 2.0, 3.0, np.inf)
+"""How far above the lower bound programs may be, attempt by attempt."""
 
 
 @dataclass(frozen=True)
@@ -125,26 +125,42 @@ def search(
 ) -> Solution:
     """The cheapest program of `goal`, exactly, among all that the rules can reach.
 
-    Goal-directed: a beam search finds a good program, and what provably cannot beat it
-    is left out of the exhaustive search. `everything` leaves nothing out. Raises
-    `SearchError` when nothing fits the target's memory limits.
+    Goal-directed: expands only what may belong to a program within a few percent of a
+    lower bound, and allows more until there is one; what was left out cannot beat it.
+    `everything` leaves nothing out. Raises `SearchError` when nothing fits the target's
+    memory limits.
     """
     began = time.perf_counter()
     sizes = Sizes(goal.sizes)
     bounded = 0
-    pruning = None
-    if not everything:
+    if everything:
+        answer = solve_graph(build(Space(goal, target, sizes), None, progress))
+    else:
         bound = Bound(goal, target, sizes)
         bounded = len(bound.graph.keys)
-        quick = build(Space(goal, target, sizes), Pruning(bound, beam=BEAM))
-        upper = solve_graph(quick).cost
-        pruning = Pruning(bound, upper)
-    graph = build(Space(goal, target, sizes), pruning, progress)
-    answer = solve_graph(graph)
+        answer = _deepen(goal, target, sizes, bound, progress)
     if answer.cost >= engine.INFINITE:
         raise SearchError(f"{goal.expression}: no program fits the memory of {target.name}.")
+    graph = answer.graph
     statistics = Statistics(
         time.perf_counter() - began, len(graph.keys), len(graph.parent), answer.boxes,
-        answer.tried, bounded, True,
+        answer.tried, bounded, everything,
     )  # fmt: skip
     return Solution(goal, target, answer.cost, tuple(answer.decisions()), statistics)
+
+
+def _deepen(
+    goal: Spec, target: Target, sizes: Sizes, bound: Bound, progress: Progress | None
+) -> Answer:
+    """Solve with ever more slack over the lower bound, until the answer is within it."""
+    space = Space(goal, target, sizes)
+    least = float(bound(space.goal_batch())[0])
+    found = np.inf
+    for slack in SLACKS:
+        upper = min(least * slack, found)
+        answer = solve_graph(build(space, Pruning(bound, upper), progress))
+        if answer.cost <= upper * (1 + 1e-9):
+            break
+        if answer.cost < engine.INFINITE:
+            found = answer.cost
+    return answer

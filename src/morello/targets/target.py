@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Ints
+from morello.ir.forms import Bools
 
 Column = npt.NDArray[np.float64] | float
 Semantics = Callable[..., npt.NDArray[np.generic]]
@@ -22,15 +22,19 @@ class Level:
 
     `capacity` counts lines (registers, at the nearest level). `per_line` are the cycles
     it takes to bring one line from here to the next nearer level, and `per_run` the
-    cycles that every jump to another gapless run adds (prefetchers and page tables).
+    cycles that each gapless run adds to that (prefetchers and page tables start anew),
+    `per_alias` those that a run adds whose neighbours are a power of two apart.
+    `conflict_runs` is how many runs a power of two apart, which fall into the same few
+    sets, stay in a cache beside everything else.
     """
 
     name: str
     capacity: int
     per_line: float = 0.0
     per_run: float = 0.0
+    per_alias: float = 0.0
     line_bytes: int = 64
-    ways: int = 16
+    conflict_runs: int = 0
 
 
 @dataclass(frozen=True)
@@ -42,19 +46,30 @@ class Condition:
 
 
 @dataclass(frozen=True)
+class Held:
+    """An operand in registers of `width` elements, along a dimension (any, if empty)."""
+
+    width: int
+    along: str = ""
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A few instructions that close a Spec.
 
-    `c` is one line of C, repeated for each register of the operands held in registers:
-    `{name}` is that register, or, of an operand in memory, its first element; `{n}` and
-    the other dimensions are sizes. `helpers` are the C functions that the line calls.
-    `semantics` is what it computes, on NumPy arrays: the inputs, then (where the
-    operation accumulates) the output's old value. `applies` gives the conditions on
-    the Specs it closes, `cost` the cycles, `registers` those it needs for itself.
+    `held` says for each operand whether it is held in registers, and how; if not, it is
+    in the nearest cache. `c` is one line of C, repeated for each register of the operands
+    that have several: `{name}` is that register, or, of an operand in memory, its first
+    element; `{n}` and the other dimensions are sizes, `{length}` is the largest. `helpers`
+    are the C functions that the line calls. `semantics` is what it computes, on NumPy
+    arrays: the inputs, then (unless it is simply overwritten) the output's old value.
+    `applies` gives the conditions on the Specs it closes beyond `held`, `cost` the cycles,
+    `registers` those it needs for itself.
     """
 
     name: str
     operation: str
+    held: tuple[Held | None, ...]
     c: str
     semantics: Semantics
     applies: Callable[[Batch], Iterable[Condition]]
@@ -100,30 +115,27 @@ class Target:
         raise KeyError(name)
 
     def transfer(self, batch: Batch, operand: int) -> Column:
-        """Cycles to bring an operand one level nearer, once, for every row."""
+        """Cycles to bring an operand one level nearer, and back if it is written, by row.
+
+        Writing back waits for nothing, so that only reading pays for the jumps.
+        """
+        level = batch.levels[operand]
+        per_line, per_run, per_alias = (
+            np.array([getattr(one, cost) for one in self.levels])[level]
+            for cost in ("per_line", "per_run", "per_alias")
+        )
         lines = batch.lines(operand, self.levels[0].line_bytes)
         count, _ = batch.runs[operand]
-        level = batch.levels[operand]
-        per_line = np.array([one.per_line for one in self.levels])[level]
-        per_run = np.array([one.per_run for one in self.levels])[level]
-        cycles: Column = lines * per_line + np.where(count > 1, count, 0) * per_run
+        reads = batch.operation.reads(operand)
+        written = batch.operation.operands[operand].written
+        aliased = batch.forms.aliased[batch.codes[operand]]
+        cycles: Column = lines * per_line * (int(reads) + int(written))
+        if reads:
+            cycles = cycles + count * (per_run + aliased * per_alias)
         return cycles
 
     def __hash__(self) -> int:
         return hash(self.name)
-
-
-def ones(batch: Batch, operand: int, but: int | None = None) -> Bools:
-    """The operand's tile has size 1 in every dimension (but one)."""
-    result = np.ones(len(batch), np.bool_)
-    for dim, size in enumerate(batch.shape(operand)):
-        if dim != but:
-            result &= size == 1
-    return result
-
-
-def per_register(batch: Batch, operand: int) -> Ints:
-    return batch.registers(operand)
 
 
 def c_type(dtype: DType, width: int) -> str:

@@ -1,0 +1,6 @@
+"""Ways to say what to compute: text, and calls from Python."""
+
+from morello.frontends.calls import matmul
+from morello.frontends.text import parse, parse_type
+
+__all__ = ["matmul", "parse", "parse_type"]

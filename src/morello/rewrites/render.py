@@ -1,0 +1,185 @@
+"""Impls for people to read: the loop nest, with what every rewrite costs and holds.
+
+One line a rewrite. What a loop repeats stands below it, indented; so does a copy's own
+program below the move that needs it. The body of everything else follows at its level.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.text import Text
+
+from morello.ir.spec import Spec
+from morello.rewrites.accumulate import ToAccumulate
+from morello.rewrites.impl import Impl, cycles
+from morello.rewrites.move import Move
+from morello.rewrites.select import Select
+from morello.rewrites.tile import Split, Tile
+from morello.targets.target import Target
+
+_STYLES = {
+    "title": "bold",
+    "loop": "bold cyan",
+    "move": "green",
+    "kernel": "yellow",
+    "note": "dim",
+    "hole": "bold red",
+}
+_GAP = "  "
+
+
+@dataclass(frozen=True)
+class _Line:
+    """A line of the program and, to its right, its Spec, cycles, share of them, and peaks."""
+
+    kind: str
+    text: str
+    cells: tuple[str, ...] = ()
+
+
+def tree(impl: Impl, here: int | None = None) -> str:
+    """The Impl as text: a title, then a line for every rewrite, in the order they run.
+
+    `cycles` are those of one run of a line and all it needs, `share` is the part that all
+    its runs make up of the whole; the other columns are the most that is held of a level
+    at once. A `+` marks what its holes will add to. `here` marks a hole, counted in pre-order.
+    """
+    return "\n".join((left + right).rstrip() for _, left, right in _laid_out(impl, here))
+
+
+def print_impl(impl: Impl, console: Console | None = None, here: int | None = None) -> None:
+    """Print what `tree` says, in colour where the console has it."""
+    console = console or Console()
+    for kind, left, right in _laid_out(impl, here):
+        line = Text.assemble((left, _STYLES[kind]), (right, _STYLES["note"]))
+        line.rstrip()
+        console.print(line, soft_wrap=True)
+
+
+def _laid_out(impl: Impl, here: int | None) -> Iterator[tuple[str, str, str]]:
+    """Every line's kind, its program text, and its columns, aligned."""
+    target = impl.target
+    titles = ("Spec", "cycles", "share", *(level.name for level in target.levels[1:]))
+    lines = [_Line("note", "", titles), *_Listing(impl, here).lines(impl, 0, 1)]
+    yield "title", _title(impl), ""
+    widths = [max(len(line.cells[i]) for line in lines if line.cells) for i in range(len(titles))]
+    room = max(len(line.text) for line in lines)
+    for line in lines:
+        yield line.kind, line.text.ljust(room), _columns(line.cells, widths)
+
+
+def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """The first to the left, for it is words; the others, figures, to the right."""
+    if not cells:
+        return ""
+    words, *figures = cells
+    padded = [words.ljust(widths[0])]
+    padded += [cell.rjust(width) for cell, width in zip(figures, widths[1:], strict=True)]
+    return _GAP + _GAP.join(padded)
+
+
+def _title(impl: Impl) -> str:
+    spec, target = impl.spec, impl.target
+    tensors = [
+        f"{operand.name} {tensor.type}"
+        + (f" in {target.levels[tensor.level].name}" if tensor.level else "")
+        for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True)
+    ]
+    return f"{spec.operation} for {target.name}: {', '.join(tensors)}"
+
+
+class _Listing:
+    """Lists the lines of an Impl."""
+
+    def __init__(self, impl: Impl, here: int | None) -> None:
+        self._whole = impl
+        self._here = here
+        self._holes = 0
+
+    def lines(self, impl: Impl, depth: int, runs: int) -> Iterator[_Line]:
+        """The lines of an Impl that runs `runs` times in all."""
+        rewrite = impl.rewrite
+        if rewrite is None:
+            yield self._hole(impl, depth)
+        elif isinstance(rewrite, Tile | Split):
+            yield from self._loop(impl, rewrite, depth, runs)
+        elif isinstance(rewrite, Select):
+            yield self._line("kernel", rewrite.kernel, impl, depth, runs)
+        else:
+            yield self._line("move", _words(rewrite, impl), impl, depth, runs)
+            yield from self._children(impl, depth, runs)
+
+    def _loop(self, impl: Impl, loop: Tile | Split, depth: int, runs: int) -> Iterator[_Line]:
+        size, tile, body = impl.spec.size(loop.dim), loop.size, impl.children[0]
+        whole = size // tile * tile
+        head = f"{loop.dim} in 0..{whole}"
+        if body.times > 1:
+            head = f"for {head}" + (f" by {tile}" if tile > 1 else "")
+        yield self._line("loop", head, impl, depth, runs)
+        yield from self.lines(body.impl, depth + 1, runs * body.times)
+        for rest in impl.children[1:]:
+            yield _Line("loop", _indent(depth) + f"{loop.dim} in {whole}..{size}")
+            yield from self.lines(rest.impl, depth + 1, runs * rest.times)
+
+    def _children(self, impl: Impl, depth: int, runs: int) -> Iterator[_Line]:
+        """The body at the same level; copies and fills, which serve it, indented."""
+        for child in impl.children:
+            if child.role == "out" and isinstance(impl.rewrite, Move):
+                back = f"{impl.rewrite.operand} <- {impl.rewrite.level}"
+                yield _Line("move", _indent(depth) + back)
+            inner = depth if child.role == "body" else depth + 1
+            yield from self.lines(child.impl, inner, runs * child.times)
+
+    def _line(self, kind: str, text: str, impl: Impl, depth: int, runs: int) -> _Line:
+        more = "" if impl.complete else "+"
+        share = _percent(runs * impl.cost / self._whole.cost) if self._whole.complete else ""
+        peaks = (f"{peak}{more}" if peak or more else "-" for peak in impl.peak)
+        cells = (str(impl.spec), cycles(impl.cost) + more, share, *peaks)
+        return _Line(kind, _indent(depth) + text, cells)
+
+    def _hole(self, impl: Impl, depth: int) -> _Line:
+        mark = _GAP + "<- next" if self._holes == self._here else ""
+        self._holes += 1
+        where = _places(impl.spec, impl.target)
+        empty = ("",) * (len(impl.target.levels) + 1)
+        return _Line("hole", f"{_indent(depth)}?? {impl.spec}{mark}", (where, *empty))
+
+
+def _words(rewrite: object, impl: Impl) -> str:
+    """What a rewrite that is no loop does, in a few words."""
+    operation = impl.spec.operation
+    if isinstance(rewrite, ToAccumulate):
+        return f"{operation.operands[operation.output].name} = 0"
+    if not isinstance(rewrite, Move):
+        return str(rewrite)
+    text = f"{rewrite.operand} -> {rewrite.level}"
+    if rewrite.layout is None:
+        return text
+    if not rewrite.vector:
+        return f"{text} as {rewrite.layout}"
+    if rewrite.layout.row_major:
+        return f"{text} of {rewrite.vector}"
+    dims = operation.operands[operation.find(rewrite.operand)].dims
+    return f"{text} of {rewrite.vector} along {dims[rewrite.layout.order[-1]]}"
+
+
+def _places(spec: Spec, target: Target) -> str:
+    """Where every operand is: what a hole's next rewrite depends on."""
+    names = (operand.name for operand in spec.operation.operands)
+    return ", ".join(
+        f"{name} in {target.levels[level].name}"
+        for name, level in zip(names, spec.levels, strict=True)
+    )
+
+
+def _percent(share: float) -> str:
+    if share < 0.0005:
+        return "<0.1%"
+    return f"{share:.1%}" if share < 0.0995 else f"{share:.0%}"
+
+
+def _indent(depth: int) -> str:
+    return "  " * depth

@@ -1,0 +1,1 @@
+"""From C source to a checked, timed, callable kernel on this machine."""

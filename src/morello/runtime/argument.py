@@ -1,0 +1,105 @@
+"""What a kernel expects of one array, and arrays that meet it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from morello.ir.dtype import DType
+
+Array = NDArray[Any]
+
+CACHE_LINE = 64
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One pointer a kernel takes: its name, dtype, shape, and strides in bytes."""
+
+    name: str
+    dtype: DType
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    output: bool = False
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def extent(self) -> int:
+        """The bytes from the first element to just past the last; 0 if there are none."""
+        if self.size == 0:
+            return 0
+        steps = zip(self.shape, self.strides, strict=True)
+        return self.dtype.bytes + sum((n - 1) * stride for n, stride in steps)
+
+    @property
+    def is_row_major(self) -> bool:
+        """Whether the elements are contiguous, the last dimension fastest."""
+        return same_strides(self, row_major_strides(self.shape, self.dtype.bytes))
+
+    @property
+    def is_column_major(self) -> bool:
+        """Whether the elements are contiguous, the first dimension fastest."""
+        return same_strides(self, row_major_strides(self.shape[::-1], self.dtype.bytes)[::-1])
+
+    def view(self, memory: NDArray[np.uint8], offset: int = 0) -> Array:
+        """The array of this shape and strides that starts `offset` bytes into `memory`."""
+        return np.ndarray(self.shape, self.dtype.np, memory, offset, self.strides)
+
+    def empty(self) -> Array:
+        """A new array of this shape and strides, unset, starting on a cache line."""
+        memory, offset = aligned_bytes(0, self.extent)
+        return self.view(memory, offset)
+
+    def __str__(self) -> str:
+        return describe(self.dtype.name, self.shape, self.strides, self.dtype.bytes)
+
+
+def argument(name: str, dtype: DType, shape: tuple[int, ...], *, output: bool = False) -> Argument:
+    """The row-major `Argument`."""
+    return Argument(name, dtype, shape, row_major_strides(shape, dtype.bytes), output)
+
+
+def row_major_strides(shape: tuple[int, ...], itemsize: int) -> tuple[int, ...]:
+    """The strides, in bytes, of a contiguous array whose last dimension is the fastest."""
+    strides = [itemsize] * len(shape)
+    for i in range(len(shape) - 1, 0, -1):
+        strides[i - 1] = strides[i] * shape[i]
+    return tuple(strides)
+
+
+def describe(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], itemsize: int) -> str:
+    """An array's type in words, such as "f32[64,64] with strides (128, 1)", in elements."""
+    name = f"{dtype}[{','.join(map(str, shape))}]"
+    expected = row_major_strides(shape, itemsize)
+    if _same_strides(shape, strides, expected):
+        return f"{name} row-major"
+    if _same_strides(shape[::-1], strides[::-1], row_major_strides(shape[::-1], itemsize)):
+        return f"{name} column-major"
+    if all(stride % itemsize == 0 for stride in strides):
+        elements = ", ".join(str(stride // itemsize) for stride in strides)
+        return f"{name} with strides ({elements})"
+    return f"{name} with strides of ({', '.join(map(str, strides))}) bytes"
+
+
+def same_strides(argument: Argument, strides: tuple[int, ...]) -> bool:
+    """Whether `strides` lead to the same elements; those of dimensions of size 1 are free."""
+    return _same_strides(argument.shape, argument.strides, strides)
+
+
+def _same_strides(shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    return all(n == 1 or x == y for n, x, y in zip(shape, a, b, strict=True))
+
+
+def aligned_bytes(before: int, count: int) -> tuple[NDArray[np.uint8], int]:
+    """New memory, and the offset of a cache line in it that has at least `before` bytes ahead
+    and `count` bytes from it on."""
+    memory = np.empty(before + CACHE_LINE + count, np.uint8)
+    return memory, before + -(memory.ctypes.data + before) % CACHE_LINE

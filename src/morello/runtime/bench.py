@@ -1,0 +1,116 @@
+"""Timing callables against each other, fairly."""
+
+from __future__ import annotations
+
+import gc
+import itertools
+import os
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+
+SAMPLE_SECONDS = 2e-3
+
+
+@dataclass(frozen=True)
+class Timing:
+    """How long one call takes, from `samples`: seconds per call, each a mean of `calls` calls."""
+
+    samples: tuple[float, ...]
+    calls: int
+
+    @property
+    def median_s(self) -> float:
+        """The median of the samples, in seconds per call."""
+        return statistics.median(self.samples)
+
+    @property
+    def min_s(self) -> float:
+        """The least of the samples, in seconds per call."""
+        return min(self.samples)
+
+    @property
+    def repeats(self) -> int:
+        """The number of samples."""
+        return len(self.samples)
+
+
+def measure(
+    callables: Mapping[str, Callable[[], object]],
+    *,
+    seconds: float = 1.0,
+    repeats: int = 7,
+    pin: bool = True,
+) -> dict[str, Timing]:
+    """How long each of `callables` takes, by name.
+
+    They take turns, one sample each per round, so that a noisy machine is noisy for all of
+    them alike. A sample is as many calls as last 2 ms. Rounds go on until each callable has
+    had about `seconds`, and `repeats` samples at least. With `pin`, all runs on one CPU,
+    where the platform can do that; threads the callables started before are not moved.
+    """
+    with _quiet(pin):
+        calls = {name: _calibrate(function) for name, function in callables.items()}
+        samples: dict[str, list[float]] = {name: [] for name in callables}
+        end = time.perf_counter() + seconds * len(callables)
+        rounds = 0
+        while rounds < repeats or time.perf_counter() < end:
+            for name, function in callables.items():
+                samples[name].append(_sample(function, calls[name]) / calls[name])
+            rounds += 1
+            if not callables:
+                break
+    return {name: Timing(tuple(samples[name]), calls[name]) for name in callables}
+
+
+@contextmanager
+def limit_threads(count: int = 1) -> Iterator[None]:
+    """Within it, NumPy's BLAS (and OpenMP) use at most `count` threads."""
+    with threadpool_limits(limits=count):
+        yield
+
+
+def _calibrate(function: Callable[[], object]) -> int:
+    """How many calls a sample needs; on the way, warms `function` up."""
+    function()
+    calls = 1
+    while (elapsed := _sample(function, calls)) < SAMPLE_SECONDS:
+        # Straight to the goal, but at most tenfold: the first samples are the least exact.
+        growth = min(10.0, 1.2 * SAMPLE_SECONDS / max(elapsed, 1e-9))
+        calls = max(calls + 1, int(calls * growth))
+    return calls
+
+
+def _sample(function: Callable[[], object], calls: int) -> float:
+    """Seconds that `calls` calls take."""
+    loop = itertools.repeat(None, calls)
+    start = time.perf_counter_ns()
+    for _ in loop:
+        function()
+    return (time.perf_counter_ns() - start) * 1e-9
+
+
+@contextmanager
+def _quiet(pin: bool) -> Iterator[None]:
+    """No garbage collection, and with `pin` no migration to another CPU."""
+    collecting = gc.isenabled()
+    gc.collect()
+    gc.disable()
+    try:
+        if pin and hasattr(os, "sched_setaffinity"):
+            allowed = os.sched_getaffinity(0)
+            # The last, because interrupts tend to go to the first.
+            os.sched_setaffinity(0, {max(allowed)})
+            try:
+                yield
+            finally:
+                os.sched_setaffinity(0, allowed)
+        else:
+            yield
+    finally:
+        if collecting:
+            gc.enable()

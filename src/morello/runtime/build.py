@@ -1,0 +1,140 @@
+"""From C source to a shared object, once per source, compiler and flags."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from morello.errors import BuildError
+from morello.runtime.cpu import host_cpu
+from morello.runtime.toolchain import Compiler, base_flags
+
+TIMEOUT_SECONDS = 600
+ERROR_LINES = 6
+
+
+def default_cache() -> Path:
+    """`$MORELLO_CACHE`, else `$XDG_CACHE_HOME/morello`, else `~/.cache/morello`.
+
+    Raises `BuildError` if that takes a home directory and there is none.
+    """
+    shared = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    chosen = os.environ.get("MORELLO_CACHE") or f"{shared}/morello"
+    try:
+        return Path(chosen).expanduser()
+    except RuntimeError:
+        raise BuildError(
+            f"the kernel cache {chosen} is in no known home directory; set MORELLO_CACHE to a "
+            "directory that can be written."
+        ) from None
+
+
+def build(
+    source: str, *, compiler: Compiler, flags: tuple[str, ...] = (), cache: Path | None = None
+) -> Path:
+    """The shared object that `compiler` makes of the C text `source`, from the cache if there.
+
+    The source stays beside it, under the same name with `.c`. Safe to call from any number
+    of processes at once. Raises `BuildError` if the compilation fails, or the cache cannot
+    be written.
+    """
+    # Absolute, as a bare file name would be looked for among the system's libraries.
+    cache = (default_cache() if cache is None else cache).absolute()
+    key = _key(source, compiler, flags)
+    library = cache / f"{key}.so"
+    if library.is_file():
+        return library
+    with _workspace(cache) as workspace:
+        made, text = workspace / "kernel.so", workspace / "kernel.c"
+        text.write_text(source, encoding="utf-8")
+        # The source first: whoever finds the library can count on finding its source.
+        kept = library.with_suffix(".c")
+        problem = _compile(text, made, compiler, flags, cache)
+        os.replace(text, kept)
+        if problem is not None:
+            raise BuildError(f"{compiler} could not compile {kept}:\n{problem}")
+        os.replace(made, library)
+    return library
+
+
+def _key(source: str, compiler: Compiler, flags: tuple[str, ...]) -> str:
+    """What decides the object's contents, hashed."""
+    parts = [source, *base_flags(compiler), *flags, compiler.name, *compiler.command]
+    parts += [sys.platform, platform.machine()]
+    if any("native" in flag for flag in flags):
+        # A home directory may be shared by machines whose CPUs differ.
+        cpu = host_cpu()
+        parts += [cpu.vendor, cpu.model, *sorted(cpu.features)]
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
+
+
+@contextmanager
+def _workspace(cache: Path) -> Iterator[Path]:
+    """A directory of our own inside `cache`, gone at the end; `OSError` becomes `BuildError`."""
+    workspace = None
+    try:
+        cache.mkdir(parents=True, exist_ok=True)
+        workspace = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
+        yield workspace
+    except OSError as error:
+        raise _unwritable(cache, error.strerror or str(error)) from error
+    finally:
+        if workspace is not None:
+            shutil.rmtree(workspace, ignore_errors=True)
+
+
+def _unwritable(cache: Path, reason: str) -> BuildError:
+    return BuildError(
+        f"the kernel cache {cache} cannot be written ({reason}); "
+        "set MORELLO_CACHE to a directory with room that can be written."
+    )
+
+
+def _compile(
+    source: Path, library: Path, compiler: Compiler, flags: tuple[str, ...], cache: Path
+) -> str | None:
+    """Runs the compiler; None, or the first lines of what it says is wrong."""
+    command = [*compiler.command, *base_flags(compiler), *flags, source.name, "-o", library.name]
+    environment = {**os.environ, "LC_ALL": "C"}
+    if compiler.kind == "zig":
+        # Zig keeps a cache of its own, and spins for ever when it cannot write it. Nothing in
+        # it is of use to the next kernel, so it may as well vanish with the workspace.
+        for variable in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
+            environment[variable] = str(source.parent / "zig")
+    try:
+        done = subprocess.run(
+            command,
+            cwd=source.parent,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=TIMEOUT_SECONDS,
+        )
+    except subprocess.TimeoutExpired:
+        return f"it was still running after {TIMEOUT_SECONDS} s and was stopped."
+    except OSError as error:
+        raise BuildError(f"{compiler.command[0]} cannot be run: {error.strerror}.") from error
+    if done.returncode == 0 and library.is_file():
+        return None
+    output = done.stderr + done.stdout
+    if os.strerror(errno.ENOSPC) in output or "NoSpaceLeft" in output:
+        raise _unwritable(cache, os.strerror(errno.ENOSPC))
+    return _first_errors(output) or f"it left with code {done.returncode} and made nothing."
+
+
+def _first_errors(output: str) -> str:
+    """The lines from the first error on, a handful of them."""
+    lines = [line for line in output.splitlines() if line.strip()]
+    start = next((i for i, line in enumerate(lines) if "error" in line.lower()), 0)
+    return "\n".join(lines[start : start + ERROR_LINES])

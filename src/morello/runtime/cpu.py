@@ -1,0 +1,185 @@
+"""What this machine's CPU is: its model, features, caches and cores."""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+CacheKind = Literal["data", "instruction", "unified"]
+
+_CPUINFO = Path("/proc/cpuinfo")
+_SYSFS_CPUS = Path("/sys/devices/system/cpu")
+_SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+# Where the kernels of the world disagree about what a feature is called.
+_ALIASES = {"asimd": "neon", "avx1.0": "avx"}
+
+
+_KINDS: dict[str, CacheKind] = {
+    "Data": "data",
+    "Instruction": "instruction",
+    "Unified": "unified",
+}
+_MAC_CACHES: tuple[tuple[int, CacheKind, str], ...] = (
+    (1, "data", "l1dcachesize"),
+    (1, "instruction", "l1icachesize"),
+    (2, "unified", "l2cachesize"),
+    (3, "unified", "l3cachesize"),
+)
+
+
+@dataclass(frozen=True)
+class Cache:
+    """One cache as the first usable CPU sees it. Sizes are in bytes; 0 means unknown."""
+
+    level: int
+    kind: CacheKind
+    size: int
+    ways: int
+    line: int
+    shared_by: int
+    """How many logical CPUs share it."""
+
+
+@dataclass(frozen=True)
+class HostCPU:
+    """The CPU this process runs on."""
+
+    machine: str
+    """The architecture, such as "x86_64" or "aarch64"."""
+    vendor: str
+    model: str
+    features: frozenset[str]
+    """Instruction sets, named as Linux names them: "avx2", "fma", "avx512f", "neon"."""
+    caches: tuple[Cache, ...]
+    cores: int
+    """The logical CPUs this process may run on."""
+
+    def has(self, *features: str) -> bool:
+        """Whether the CPU has all of `features`."""
+        return self.features.issuperset(features)
+
+    def cache(self, level: int) -> Cache | None:
+        """The cache of `level` that holds data, if it is known."""
+        held = (c for c in self.caches if c.level == level and c.kind != "instruction")
+        return next(held, None)
+
+
+@functools.cache
+def host_cpu() -> HostCPU:
+    """The CPU of this machine; what cannot be found out is empty, and never an error."""
+    machine = platform.machine().lower()
+    if sys.platform == "darwin":
+        return _mac(machine)
+    usable = _usable_cpus()
+    return _linux(machine, _read(_CPUINFO), min(usable, default=0), len(usable))
+
+
+def _usable_cpus() -> set[int]:
+    if hasattr(os, "sched_getaffinity"):
+        return os.sched_getaffinity(0)
+    return set(range(os.cpu_count() or 1))
+
+
+def _linux(machine: str, cpuinfo: str, cpu: int, cores: int) -> HostCPU:
+    """The `HostCPU` that /proc/cpuinfo, and sysfs for the number `cpu`, tell of."""
+    first = cpuinfo.partition("\n\n")[0]
+    fields: dict[str, str] = {}
+    for line in first.splitlines():
+        key, _, value = line.partition(":")
+        fields[key.strip().lower()] = value.strip()
+    names = fields.get("flags", fields.get("features", "")).split()
+    return HostCPU(
+        machine=machine,
+        vendor=fields.get("vendor_id", fields.get("cpu implementer", "")),
+        model=fields.get("model name", fields.get("cpu part", "")),
+        features=_canonical(names),
+        caches=_sysfs_caches(_SYSFS_CPUS / f"cpu{cpu}" / "cache"),
+        cores=cores,
+    )
+
+
+def _sysfs_caches(directory: Path) -> tuple[Cache, ...]:
+    caches = []
+    for index in sorted(directory.glob("index*")):
+        kind = _KINDS.get(_read(index / "type"))
+        if kind is None:
+            continue
+        caches.append(
+            Cache(
+                level=_number(_read(index / "level")),
+                kind=kind,
+                size=_number(_read(index / "size")),
+                ways=_number(_read(index / "ways_of_associativity")),
+                line=_number(_read(index / "coherency_line_size")),
+                shared_by=_count_cpus(_read(index / "shared_cpu_list")),
+            )
+        )
+    return tuple(caches)
+
+
+def _mac(machine: str) -> HostCPU:
+    values = _sysctl()
+    listed = ("machdep.cpu.features", "machdep.cpu.leaf7_features")
+    names = " ".join(values.get(key, "") for key in listed).lower().split()
+    for key, value in values.items():
+        if key.startswith("hw.optional.") and value == "1":
+            names.append(key.rpartition(".")[2].lower().removeprefix("feat_"))
+    line = _number(values.get("hw.cachelinesize", ""))
+    caches = []
+    # On Apple silicon, perflevel0 is the fast cluster; the plain names are the slow one's.
+    for level, kind, key in _MAC_CACHES:
+        size = _number(values.get(f"hw.perflevel0.{key}", values.get(f"hw.{key}", "")))
+        if size:
+            caches.append(Cache(level, kind, size, 0, line, 0))
+    return HostCPU(
+        machine=machine,
+        vendor=values.get("machdep.cpu.vendor", "Apple" if machine == "arm64" else ""),
+        model=values.get("machdep.cpu.brand_string", ""),
+        features=_canonical(names),
+        caches=tuple(caches),
+        cores=os.cpu_count() or 1,
+    )
+
+
+def _sysctl() -> dict[str, str]:
+    command = ["sysctl", "hw", "machdep.cpu"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=10)
+    except (OSError, subprocess.TimeoutExpired):
+        return {}
+    pairs = (line.partition(":") for line in done.stdout.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}
+
+
+def _canonical(names: list[str]) -> frozenset[str]:
+    return frozenset(_ALIASES.get(name, name) for name in names)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _number(text: str) -> int:
+    """The bytes or count in `text`, such as "48K" or "12"; 0 if there is none."""
+    match = re.fullmatch(r"(\d+)([KMG]?)", text)
+    return int(match[1]) * _SIZE_UNITS[match[2]] if match else 0
+
+
+def _count_cpus(listing: str) -> int:
+    """How many CPUs a list such as "0-3,8" names."""
+    count = 0
+    for part in filter(None, listing.split(",")):
+        low, _, high = part.partition("-")
+        count += int(high or low) - int(low) + 1
+    return count

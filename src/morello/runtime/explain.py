@@ -1,0 +1,114 @@
+"""Why a call was refused, in words."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from morello.errors import CallError
+from morello.runtime.argument import Argument, Array, describe, same_strides
+
+
+def explain(arguments: tuple[Argument, ...], *args: Any, **keywords: Any) -> NoReturn:
+    """Raises the `CallError` that says what is wrong with the call `kernel(*args, **keywords)`.
+
+    This is what a kernel's function does when its arrays do not fit `arguments`, the last of
+    which is the output.
+    """
+    inputs, output = arguments[:-1], arguments[-1]
+    signature = f"kernel({', '.join(a.name for a in inputs)}, out=None)"
+    if unknown := sorted(keywords.keys() - {"out"}):
+        raise CallError(
+            f"unexpected keyword {unknown[0]!r}; call {signature} with the inputs by position."
+        )
+    if len(args) > len(inputs) and keywords:
+        raise CallError(f"got {len(args)} arrays by position and out as well; call {signature}.")
+    if not len(inputs) <= len(args) <= len(arguments):
+        plural = "" if len(inputs) == 1 else "s"
+        raise CallError(
+            f"expected {len(inputs)} input{plural} and perhaps an output, "
+            f"got {len(args)} arrays; call {signature}."
+        )
+    arrays = [_check(argument, value) for argument, value in zip(inputs, args, strict=False)]
+    out = keywords.get("out", args[-1] if len(args) == len(arguments) else None)
+    if out is not None:
+        target = _check(output, out)
+        for argument, array in zip(inputs, arrays, strict=True):
+            if np.may_share_memory(array, target):
+                raise CallError(
+                    f"out shares memory with argument {argument.name}, and the kernel reads one "
+                    "while it writes the other; pass a separate array as out, or omit it."
+                )
+    raise CallError(f"the arrays do not fit {signature}.")
+
+
+def _check(argument: Argument, value: object) -> Array:
+    """`value` as an array, if it fits; raises `CallError` if it does not."""
+    label = "out" if argument.output else f"argument {argument.name}"
+    array = _as_array(value)
+    if array is None:
+        kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+        remedy = _another_output(argument) if argument.output else _from_object(argument)
+        raise CallError(f"{label}: expected {argument}, got an object of type {kind}; {remedy}.")
+    if remedy := _remedy(argument, array):
+        raise CallError(f"{label}: expected {argument}, got {_described(array)}; {remedy}.")
+    if argument.output and not array.flags.writeable:
+        raise CallError(f"{label} is read-only; {_another_output(argument)}.")
+    return array
+
+
+def _remedy(argument: Argument, array: Array) -> str:
+    """How to make of `array` one that fits; "" if it does."""
+    name, size = argument.name, argument.dtype.bytes
+    if array.dtype != argument.dtype.np:
+        remedy = f"convert with {name}.astype({argument.dtype.numpy!r})"
+    elif array.shape != argument.shape:
+        remedy = f"pass an array of shape {argument.shape}"
+    elif not same_strides(argument, array.strides):
+        remedy = _relayout(argument)
+    elif array.ctypes.data % size:
+        remedy = f"align it with {name}.copy()"
+    else:
+        remedy = ""
+    # A converted copy of an output is no use: the caller wants that array itself written.
+    return _another_output(argument) if remedy and argument.output else remedy
+
+
+def _as_array(value: object) -> Array | None:
+    """`value`, or the memory it offers, as an array; None if it offers none."""
+    if isinstance(value, np.ndarray):
+        return value
+    try:
+        return np.asarray(memoryview(value))  # type: ignore[arg-type]
+    except (TypeError, ValueError, BufferError):
+        return None
+
+
+def _described(array: Array) -> str:
+    name = array.dtype.name if array.dtype.isnative else f"byte-swapped {array.dtype.name}"
+    text = describe(name, array.shape, array.strides, max(array.itemsize, 1))
+    return text if array.flags.aligned else f"{text} at a misaligned address"
+
+
+def _relayout(argument: Argument) -> str:
+    if argument.is_row_major:
+        return f"convert with np.ascontiguousarray({argument.name})"
+    if argument.is_column_major:
+        return f"convert with np.asfortranarray({argument.name})"
+    return "copy it into a new array from that Argument's empty()"
+
+
+def _from_object(argument: Argument) -> str:
+    order = ", order='F'" if argument.is_column_major and not argument.is_row_major else ""
+    return f"convert with np.asarray({argument.name}, dtype={argument.dtype.numpy!r}{order})"
+
+
+def _another_output(argument: Argument) -> str:
+    if argument.is_row_major:
+        made = f"np.empty({argument.shape}, {argument.dtype.numpy!r})"
+    elif argument.is_column_major:
+        made = f"np.empty({argument.shape}, {argument.dtype.numpy!r}, order='F')"
+    else:
+        made = "a new array from that Argument's empty()"
+    return f"pass {made}, or omit out"

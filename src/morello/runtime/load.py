@@ -1,0 +1,134 @@
+"""Loading shared objects, and making Python functions of the kernels in them."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+import weakref
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from morello.errors import BuildError
+from morello.runtime.argument import Argument, Array
+from morello.runtime.build import build
+from morello.runtime.explain import explain
+from morello.runtime.toolchain import Compiler, arch_flags
+
+MAX_ARGUMENTS = 8
+MAX_RANK = 8
+_MAX_FORMATS = 8
+
+
+class Library:
+    """A shared object in memory, unloaded when the last reference to this is gone."""
+
+    def __init__(self, path: Path) -> None:
+        """Loads the shared object at `path`; raises `BuildError` if it cannot be."""
+        self.path = path
+        try:
+            self._dll = ctypes.CDLL(str(path))
+        except OSError as error:
+            raise BuildError(
+                f"{path} was built but cannot be loaded ({error}); delete it, or set MORELLO_CACHE "
+                "to a directory on a file system that allows execution."
+            ) from None
+        if sys.platform != "win32":
+            finalizer = weakref.finalize(self, _unload, self._dll._handle)
+            # At exit, other threads may still be inside a kernel.
+            finalizer.atexit = False
+
+    def address(self, symbol: str) -> int:
+        """The address of the function `symbol`; raises `BuildError` if there is none."""
+        try:
+            found = ctypes.cast(self._dll[symbol], ctypes.c_void_p).value
+        except AttributeError:
+            found = None
+        if found is None:
+            raise BuildError(f"{self.path} defines no function {symbol!r}.")
+        return found
+
+
+class _CArgument(ctypes.Structure):
+    """trampoline.c's `Argument`."""
+
+    _fields_ = [
+        ("ndim", ctypes.c_int64),
+        ("itemsize", ctypes.c_int64),
+        ("alignment", ctypes.c_int64),
+        ("extent", ctypes.c_int64),
+        ("shape", ctypes.c_int64 * MAX_RANK),
+        ("strides", ctypes.c_int64 * MAX_RANK),
+        ("formats", ctypes.c_char * _MAX_FORMATS),
+    ]
+
+
+def make_function(
+    library: Library,
+    symbol: str,
+    arguments: tuple[Argument, ...],
+    *,
+    allocate: Callable[[], Array],
+    compiler: Compiler,
+    cache: Path | None = None,
+    release_gil: bool = False,
+) -> Callable[..., Array]:
+    """The builtin function `f(*inputs, out=None)` that checks its arrays and calls `symbol`.
+
+    `symbol` takes one pointer per argument, the last of which is the output; `allocate` makes
+    an output when none is passed. The function keeps `library` loaded. It raises `CallError`
+    when arrays do not match. Raises `BuildError` if the trampoline cannot be built.
+    """
+    made: Callable[..., Array] = _trampoline(compiler, cache)(
+        library.address(symbol),
+        (_CArgument * len(arguments))(*map(_c_argument, arguments)),
+        len(arguments),
+        release_gil,
+        allocate,
+        functools.partial(explain, arguments),
+        library,
+    )
+    return made
+
+
+@functools.cache
+def _trampoline(compiler: Compiler, cache: Path | None) -> Callable[..., Any]:
+    """trampoline.c's `make_function`. Never unloaded: functions it made may outlive anything."""
+    source = Path(__file__).with_name("trampoline.c").read_text(encoding="utf-8")
+    path = build(source, compiler=compiler, flags=arch_flags(compiler, "baseline"), cache=cache)
+    try:
+        make = ctypes.PyDLL(str(path)).make_function
+    except OSError as error:
+        raise BuildError(f"the trampoline {path} cannot be loaded: {error}.") from None
+    make.restype = ctypes.py_object
+    pointer = ctypes.POINTER(_CArgument)
+    objects = [ctypes.py_object] * 3
+    make.argtypes = [ctypes.c_void_p, pointer, ctypes.c_ssize_t, ctypes.c_int, *objects]
+    return make
+
+
+def _c_argument(argument: Argument) -> _CArgument:
+    rank, itemsize = len(argument.shape), argument.dtype.bytes
+    return _CArgument(
+        ndim=rank,
+        itemsize=itemsize,
+        alignment=itemsize,
+        extent=argument.extent,
+        shape=(ctypes.c_int64 * MAX_RANK)(*argument.shape),
+        strides=(ctypes.c_int64 * MAX_RANK)(*argument.strides),
+        formats=_formats(argument.dtype.np).encode(),
+    )
+
+
+def _formats(dtype: np.dtype[Any]) -> str:
+    """The buffer-protocol letters for `dtype`: often two, as C has more integers than sizes."""
+    return "".join(letter for letter in "?bBhHiIlLqQefd" if np.dtype(letter) == dtype)
+
+
+def _unload(handle: int) -> None:
+    close = ctypes.CDLL(None).dlclose
+    close.argtypes = [ctypes.c_void_p]
+    close(handle)

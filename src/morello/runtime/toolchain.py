@@ -1,0 +1,214 @@
+"""Finding a C compiler, and spelling its flags."""
+
+from __future__ import annotations
+
+import functools
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from morello.errors import BuildError, TargetError
+
+Kind = Literal["clang", "gcc", "zig"]
+
+OLDEST_CLANG = 17
+NEWEST_CLANG = 23
+
+REMEDY = "Run `pip install ziglang`, install clang 17 or newer or gcc, or set CC to a C compiler."
+
+# What every kernel is built with. Contraction and the two `no-` maths flags let the compiler
+# use FMA and masked vectors; none of them lets it reassociate a sum.
+_COMMON_FLAGS = (
+    "-O3",
+    "-std=gnu11",
+    "-shared",
+    "-fPIC",
+    "-ffp-contract=fast",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fno-stack-protector",
+    "-fomit-frame-pointer",
+    "-g0",
+    "-w",
+)
+
+# Zig spells architecture levels its own way, and without `-mcpu` it takes the host's.
+_ZIG_CPUS = {
+    "baseline": "baseline",
+    "x86-64-v3": "x86_64_v3",
+    "x86-64-v4": "x86_64_v4",
+    "aarch64": "generic",
+    "native": "native",
+}
+_MARCH = {
+    "baseline": None,
+    "x86-64-v3": "x86-64-v3",
+    "x86-64-v4": "x86-64-v4",
+    "aarch64": "armv8-a",
+    "native": "native",
+}
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A C compiler that exists: what to call it, and how to run it."""
+
+    name: str
+    kind: Kind
+    command: tuple[str, ...]
+    version: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def find_compiler(requested: str | None = None) -> Compiler:
+    """The best C compiler here: `requested`, else `$CC`, clang >= 17, the zig wheel, gcc.
+
+    `requested` is a command such as "gcc", "clang-19" or "ccache gcc"; "zig" takes the
+    `ziglang` wheel if it is installed. Raises `BuildError` if there is none, or if the one
+    asked for cannot be used.
+    """
+    if requested:
+        return _demand(requested, "the requested compiler")
+    if from_environment := os.environ.get("CC", "").strip():
+        return _demand(from_environment, "the compiler in CC")
+    return _path_clang() or _zig_wheel() or _path_gcc() or _nothing()
+
+
+def base_flags(compiler: Compiler) -> tuple[str, ...]:
+    """The flags every shared object is built with, whatever its architecture."""
+    linking: tuple[str, ...] = ()
+    if sys.platform == "darwin":
+        linking = ("-undefined", "dynamic_lookup")
+    elif compiler.kind == "zig":
+        # Zig would build its own libc, once per CPU at 3 s each. What a kernel or the
+        # trampoline needs of libc is already in the process that loads it.
+        linking = ("-nostdlib",)
+    if compiler.kind == "zig":
+        linking += ("-fno-sanitize=undefined",)
+    return _COMMON_FLAGS + linking
+
+
+def arch_flags(compiler: Compiler, arch: str) -> tuple[str, ...]:
+    """The flags that make `compiler` generate code for `arch`.
+
+    `arch` is "native" (exactly this host), "x86-64-v3" (AVX2, FMA), "x86-64-v4" (AVX-512 F,
+    BW, CD, DQ, VL), "aarch64", or "baseline" (any CPU of the host's family). Raises
+    `TargetError` for any other.
+    """
+    if arch not in _MARCH:
+        raise TargetError(f"unknown architecture {arch!r}; the known are: {', '.join(_MARCH)}.")
+    x86_host = platform.machine().lower() in ("x86_64", "amd64")
+    # Left to itself, clang splits 64-byte vectors in two for x86-64-v4 and Intel servers.
+    wide = arch == "x86-64-v4" or (arch == "native" and x86_host)
+    width = ("-mprefer-vector-width=512",) if wide else ()
+    if compiler.kind == "zig":
+        return (f"-mcpu={_ZIG_CPUS[arch]}", *width)
+    march = _MARCH[arch]
+    if march is None:
+        return ()
+    # `-march=native` came to clang on Apple silicon late, `-mcpu=native` was always there.
+    spelling = "-mcpu" if arch == "native" and not x86_host else "-march"
+    return (f"{spelling}={march}", *width)
+
+
+def _demand(command: str, source: str) -> Compiler:
+    """The compiler run by `command`; raises `BuildError`, naming `source`, if it is unusable."""
+    try:
+        words = tuple(shlex.split(command))
+    except ValueError as error:
+        raise BuildError(f"{source}, {command!r}, cannot be parsed: {error}.") from None
+    if words in (("zig",), ("ziglang",), ("zig", "cc")) and (wheel := _zig_wheel()):
+        return wheel
+    if Path(words[0]).stem == "zig" and len(words) == 1:
+        words += ("cc",)
+    if shutil.which(words[0]) is None:
+        raise BuildError(f"{source}, {command!r}, was not found. {REMEDY}")
+    if compiler := _identify(words):
+        return compiler
+    raise BuildError(f"{source}, {command!r}, is not a working clang, gcc or zig cc. {REMEDY}")
+
+
+def _path_clang() -> Compiler | None:
+    versioned = [f"clang-{major}" for major in range(NEWEST_CLANG, OLDEST_CLANG - 1, -1)]
+    for name in ("clang", *versioned):
+        compiler = _identify((name,)) if shutil.which(name) else None
+        if compiler and compiler.kind == "clang" and compiler.version >= (OLDEST_CLANG,):
+            return compiler
+    return None
+
+
+def _path_gcc() -> Compiler | None:
+    for name in ("gcc", "cc"):
+        if shutil.which(name) and (compiler := _identify((name,))):
+            return compiler
+    return None
+
+
+def _zig_wheel() -> Compiler | None:
+    """The compiler in the `ziglang` wheel, found without running or importing anything."""
+    try:
+        spec = importlib.util.find_spec("ziglang")
+    except (ImportError, ValueError):
+        return None
+    if spec is None or spec.origin is None:
+        return None
+    binary = shutil.which("zig", path=str(Path(spec.origin).parent))
+    if binary is None:
+        return None
+    try:
+        version = importlib.metadata.version("ziglang")
+    except importlib.metadata.PackageNotFoundError:
+        version = "0"
+    return Compiler(f"zig cc {version}", "zig", (binary, "cc"), _numbers(version))
+
+
+def _nothing() -> Compiler:
+    raise BuildError(f"no C compiler was found. {REMEDY}")
+
+
+def _identify(words: tuple[str, ...]) -> Compiler | None:
+    """What `words` runs, asked of the compiler itself; None if it is not one we know."""
+    banner = _banner(words, os.environ.get("PATH", ""))
+    first = banner.partition("\n")[0]
+    if Path(words[0]).stem == "zig" and "clang" in banner:
+        return _named("zig cc", "zig", words, first)
+    if "clang" in banner:
+        return _named("clang", "clang", words, first)
+    if "Free Software Foundation" in banner:
+        return _named("gcc", "gcc", words, first.partition(")")[2] or first)
+    return None
+
+
+def _named(label: str, kind: Kind, words: tuple[str, ...], text: str) -> Compiler:
+    version = _numbers(text)
+    return Compiler(f"{label} {'.'.join(map(str, version))}", kind, words, version)
+
+
+@functools.cache
+def _banner(words: tuple[str, ...], path: str) -> str:
+    """What `--version` prints, or "" if it fails. `path` is the PATH, part of the cache key."""
+    del path
+    try:
+        done = subprocess.run(
+            [*words, "--version"], capture_output=True, text=True, errors="replace", timeout=60
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout if done.returncode == 0 else ""
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """The first dotted number in `text`, (0,) if there is none."""
+    match = re.search(r"\d+(?:\.\d+)*", text)
+    return tuple(int(part) for part in match.group().split(".")) if match else (0,)

@@ -1,0 +1,264 @@
+/* The fast way from Python to a kernel: a builtin function that checks its arrays
+ * against what the kernel was compiled for, and calls it.
+ *
+ * Machines often lack Python.h, so the little of CPython this needs is declared here.
+ * All of it is the stable ABI of 3.11 or, for PyObject_Vectorcall, of 3.12 (in 3.11 it is
+ * there, not yet promised), so the layouts and signatures cannot change under us.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+typedef ptrdiff_t Py_ssize_t;
+typedef struct _object PyObject;
+typedef struct _threadstate PyThreadState;
+
+typedef struct {
+    void *buf;
+    PyObject *obj;
+    Py_ssize_t len;
+    Py_ssize_t itemsize;
+    int readonly;
+    int ndim;
+    char *format;
+    Py_ssize_t *shape;
+    Py_ssize_t *strides;
+    Py_ssize_t *suboffsets;
+    void *internal;
+} Py_buffer;
+
+typedef PyObject *(*FastMethod)(PyObject *, PyObject *const *, Py_ssize_t, PyObject *);
+
+typedef struct {
+    const char *name;
+    FastMethod method;
+    int flags;
+    const char *doc;
+} PyMethodDef;
+
+enum { METH_KEYWORDS = 0x2, METH_FASTCALL = 0x80 };
+enum { PyBUF_WRITABLE = 0x1, PyBUF_FORMAT = 0x4, PyBUF_STRIDES = 0x18 };
+
+extern PyObject _Py_NoneStruct;
+
+void Py_IncRef(PyObject *);
+void Py_DecRef(PyObject *);
+void *PyMem_Malloc(size_t);
+void PyMem_Free(void *);
+void PyErr_Clear(void);
+PyObject *PyErr_NoMemory(void);
+int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
+void PyBuffer_Release(Py_buffer *);
+Py_ssize_t PyTuple_Size(PyObject *);
+PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
+int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
+PyObject *PyObject_CallObject(PyObject *, PyObject *);
+PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *);
+PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *));
+void *PyCapsule_GetPointer(PyObject *, const char *);
+PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *);
+PyThreadState *PyEval_SaveThread(void);
+void PyEval_RestoreThread(PyThreadState *);
+
+enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8 };
+
+/* What an array must be. load.py has the same struct. */
+typedef struct {
+    int64_t ndim, itemsize, alignment, extent;
+    int64_t shape[MAX_RANK], strides[MAX_RANK];
+    char formats[MAX_FORMATS]; /* the buffer-protocol letters that name the dtype */
+} Argument;
+
+/* What a function knows: its `self` is a capsule around one of these. */
+typedef struct {
+    void *kernel;
+    Py_ssize_t inputs; /* the output comes after them */
+    int release_gil;
+    PyObject *allocate; /* () -> a new output */
+    PyObject *explain;  /* (same arguments) -> raises CallError */
+    PyObject *keep;     /* holds the kernel's code in memory */
+    Argument arguments[MAX_ARGUMENTS];
+} Plan;
+
+static int names_dtype(const char *format, const char *accepted)
+{
+    if (format == NULL)
+        format = "B";
+    if (*format == '@' || *format == '=')
+        format++;
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    else if (*format == '<')
+        format++;
+#endif
+    if (format[0] == 0 || format[1] != 0)
+        return 0;
+    for (int i = 0; i < MAX_FORMATS && accepted[i]; i++)
+        if (accepted[i] == format[0])
+            return 1;
+    return 0;
+}
+
+static int matches(const Py_buffer *view, const Argument *argument)
+{
+    if (view->ndim != argument->ndim || view->itemsize != argument->itemsize)
+        return 0;
+    if (!names_dtype(view->format, argument->formats))
+        return 0;
+    for (int i = 0; i < view->ndim; i++) {
+        if (view->shape[i] != argument->shape[i])
+            return 0;
+        if (view->strides[i] != argument->strides[i] && argument->shape[i] != 1)
+            return 0;
+    }
+    return (uintptr_t)view->buf % (uintptr_t)argument->alignment == 0;
+}
+
+static int overlap(const Py_buffer *a, int64_t a_extent, const Py_buffer *b, int64_t b_extent)
+{
+    const char *a_start = a->buf, *b_start = b->buf;
+    return a_start < b_start + b_extent && b_start < a_start + a_extent;
+}
+
+static void run(void *kernel, Py_ssize_t count, const Py_buffer *v)
+{
+#define P void *
+    switch (count) {
+    case 1: ((void (*)(P))kernel)(v[0].buf); break;
+    case 2: ((void (*)(P, P))kernel)(v[0].buf, v[1].buf); break;
+    case 3: ((void (*)(P, P, P))kernel)(v[0].buf, v[1].buf, v[2].buf); break;
+    case 4:
+        ((void (*)(P, P, P, P))kernel)(v[0].buf, v[1].buf, v[2].buf, v[3].buf);
+        break;
+    case 5:
+        ((void (*)(P, P, P, P, P))kernel)(v[0].buf, v[1].buf, v[2].buf, v[3].buf, v[4].buf);
+        break;
+    case 6:
+        ((void (*)(P, P, P, P, P, P))kernel)(v[0].buf, v[1].buf, v[2].buf, v[3].buf, v[4].buf,
+                                             v[5].buf);
+        break;
+    case 7:
+        ((void (*)(P, P, P, P, P, P, P))kernel)(v[0].buf, v[1].buf, v[2].buf, v[3].buf, v[4].buf,
+                                                v[5].buf, v[6].buf);
+        break;
+    case 8:
+        ((void (*)(P, P, P, P, P, P, P, P))kernel)(v[0].buf, v[1].buf, v[2].buf, v[3].buf,
+                                                   v[4].buf, v[5].buf, v[6].buf, v[7].buf);
+        break;
+    }
+#undef P
+}
+
+/* Whether the call makes sense; if so, `*output` is the output passed, NULL if none was. */
+static int find_output(const Plan *plan, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
+                       PyObject **output)
+{
+    Py_ssize_t named = names == NULL ? 0 : PyTuple_Size(names);
+    Py_ssize_t given = nargs + named;
+    if (nargs < plan->inputs || given > plan->inputs + 1)
+        return 0;
+    if (named && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out") != 0)
+        return 0;
+    /* Keyword values follow the positional ones, so either way it comes after the inputs. */
+    *output = given > plan->inputs ? args[plan->inputs] : NULL;
+    if (*output == &_Py_NoneStruct)
+        *output = NULL;
+    return 1;
+}
+
+static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
+{
+    const Plan *plan = PyCapsule_GetPointer(self, NULL);
+    const Argument *wanted = plan->arguments;
+    const Py_ssize_t inputs = plan->inputs;
+    Py_buffer views[MAX_ARGUMENTS];
+    Py_buffer *out = &views[inputs];
+    Py_ssize_t held = 0;
+    PyObject *given, *result = NULL; /* borrowed, owned */
+    int done = 0;
+
+    if (!find_output(plan, args, nargs, names, &given))
+        goto finish;
+    while (held < inputs) {
+        Py_ssize_t i = held;
+        if (PyObject_GetBuffer(args[i], &views[i], PyBUF_STRIDES | PyBUF_FORMAT) != 0)
+            goto finish;
+        held++;
+        if (!matches(&views[i], &wanted[i]))
+            goto finish;
+    }
+    if (given == NULL) {
+        result = PyObject_CallObject(plan->allocate, NULL);
+        if (result == NULL) {
+            done = 1; /* out of memory, which `explain` knows nothing of */
+            goto finish;
+        }
+    } else {
+        Py_IncRef(given);
+        result = given;
+    }
+    if (PyObject_GetBuffer(result, out, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) != 0)
+        goto finish;
+    held++;
+    if (!matches(out, &wanted[inputs]))
+        goto finish;
+    for (Py_ssize_t i = 0; i < inputs; i++)
+        if (overlap(&views[i], wanted[i].extent, out, wanted[inputs].extent))
+            goto finish;
+
+    if (plan->release_gil) {
+        PyThreadState *state = PyEval_SaveThread();
+        run(plan->kernel, inputs + 1, views);
+        PyEval_RestoreThread(state);
+    } else {
+        run(plan->kernel, inputs + 1, views);
+    }
+    done = 1;
+
+finish:
+    while (held > 0)
+        PyBuffer_Release(&views[--held]);
+    if (done)
+        return result;
+    PyErr_Clear();
+    if (result != NULL)
+        Py_DecRef(result);
+    return PyObject_Vectorcall(plan->explain, args, (size_t)nargs, names);
+}
+
+static void destroy(PyObject *capsule)
+{
+    Plan *plan = PyCapsule_GetPointer(capsule, NULL);
+    Py_DecRef(plan->allocate);
+    Py_DecRef(plan->explain);
+    Py_DecRef(plan->keep);
+    PyMem_Free(plan);
+}
+
+static PyMethodDef method = {"kernel", call, METH_FASTCALL | METH_KEYWORDS, NULL};
+
+/* A new builtin function that calls `kernel` with `count` pointers, the last one the output. */
+PyObject *make_function(void *kernel, const Argument *arguments, Py_ssize_t count, int release_gil,
+                        PyObject *allocate, PyObject *explain, PyObject *keep)
+{
+    Plan *plan = PyMem_Malloc(sizeof *plan);
+    if (plan == NULL)
+        return PyErr_NoMemory();
+    plan->kernel = kernel;
+    plan->inputs = count - 1;
+    plan->release_gil = release_gil;
+    plan->allocate = allocate;
+    plan->explain = explain;
+    plan->keep = keep;
+    for (Py_ssize_t i = 0; i < count; i++)
+        plan->arguments[i] = arguments[i];
+    PyObject *capsule = PyCapsule_New(plan, NULL, destroy);
+    if (capsule == NULL) {
+        PyMem_Free(plan);
+        return NULL;
+    }
+    Py_IncRef(allocate);
+    Py_IncRef(explain);
+    Py_IncRef(keep);
+    PyObject *function = PyCFunction_NewEx(&method, capsule, NULL);
+    Py_DecRef(capsule);
+    return function;
+}

@@ -1,0 +1,248 @@
+"""Scheduling by hand: one rewrite after the other, and search for what is left."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from morello.errors import RewriteError, SearchError, SpecError
+from morello.ir.layout import Layout, panels, parse_layout, row_major
+from morello.ir.spec import Spec
+from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
+from morello.rewrites.impl import Impl, grow, replay
+from morello.rewrites.render import tree
+from morello.search.reconstruct import reconstruct
+from morello.search.solve import search
+from morello.targets.target import Target
+
+Path = tuple[int, ...]
+"""Where a node is: which child to take, from the root on."""
+
+_MAX_SIZE = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A program in the making; every method gives a new one, and raises `RewriteError`.
+
+    Each rewrite fills the current hole, `at`. Then the rewritten body is the current hole;
+    after a kernel, which leaves nothing to do, it is the first open hole in the order of
+    `holes`: copies, fills and remainders.
+    """
+
+    impl: Impl
+    path: Path = ()
+
+    @staticmethod
+    def of(spec: Spec, target: Target) -> Schedule:
+        """The schedule in which everything is still to do."""
+        return Schedule(Impl(spec, target))
+
+    @property
+    def done(self) -> bool:
+        return self.impl.complete
+
+    @property
+    def at(self) -> Spec | None:
+        """What the next rewrite applies to; None when the program is complete."""
+        return None if self.done else _node(self.impl, self.path).spec
+
+    @property
+    def holes(self) -> tuple[Spec, ...]:
+        """What is left to do, in the order it runs."""
+        return tuple(_node(self.impl, path).spec for path in _open(self.impl))
+
+    @property
+    def left(self) -> dict[str, int]:
+        """What the current hole may hold of each level: lines, or registers."""
+        levels = self.impl.target.levels[1:]
+        limits = _limits(self.impl, self.path)
+        return {level.name: limit for level, limit in zip(levels, limits, strict=True)}
+
+    def __str__(self) -> str:
+        return tree(self.impl, None if self.done else list(_open(self.impl)).index(self.path))
+
+    # ---- rewrites
+
+    def rewrite(self, rewrite: Rewrite) -> Schedule:
+        """Apply a rewrite to the current hole."""
+        grown, _ = grow(rewrite, self._current(), self.impl.target, _limits(self.impl, self.path))
+        impl = _with(self.impl, self.path, grown)
+        roles = [child.role for child in grown.children]
+        if "body" in roles:
+            return Schedule(impl, (*self.path, roles.index("body")))
+        return Schedule(impl, next(_open(impl), ()))
+
+    def tile(self, **sizes: int) -> Schedule:
+        """Loop over tiles of output dimensions, one loop each, the first outermost."""
+        schedule = self
+        for dim, size in sizes.items():
+            schedule = schedule.rewrite(Tile(dim, _size(dim, size)))
+        return schedule
+
+    def split(self, **sizes: int) -> Schedule:
+        """Loop over pieces of a reduction."""
+        schedule = self
+        for dim, size in sizes.items():
+            schedule = schedule.rewrite(Split(dim, _size(dim, size)))
+        return schedule
+
+    def to_accumulate(self) -> Schedule:
+        """Fill the output with zeros, then accumulate into it."""
+        return self.rewrite(ToAccumulate())
+
+    def move(
+        self,
+        operand: str,
+        level: str,
+        *,
+        layout: str | Layout | None = None,
+        packed: int = 0,
+        vector: int = 0,
+        along: str = "",
+    ) -> Schedule:
+        """Bring an operand to the next nearer level.
+
+        By itself, or copied: with a `layout`, `packed` into panels this wide along the
+        operand's dimension that is not reduced, or into registers of `vector` elements
+        `along` a dimension (the last, if not given).
+        """
+        chosen = self._layout(operand, layout, packed, vector, along)
+        return self.rewrite(Move(operand, level, chosen, vector))
+
+    def select(self, kernel: str) -> Schedule:
+        """Close the current hole with a kernel."""
+        return self.rewrite(Select(kernel))
+
+    def solve(self) -> Schedule:
+        """Fill every hole with the cheapest program that fits the memory left there.
+
+        Raises `SearchError` where none does.
+        """
+        root = self.impl
+        decisions = list(_solved(root, root.target.limits, {}))
+        return Schedule(replay(root.spec, root.target, decisions))
+
+    def _current(self) -> Spec:
+        if self.at is None:
+            raise RewriteError("the program is complete; there is nothing left to rewrite.")
+        return self.at
+
+    def _layout(
+        self, operand: str, layout: str | Layout | None, packed: int, vector: int, along: str
+    ) -> Layout | None:
+        """The layout that `move`'s options name."""
+        move = f"move of {operand}"
+        if packed and (layout or vector):
+            raise RewriteError(f"{move}: packed already says the layout, of a copy in memory.")
+        if along and (layout or not vector):
+            raise RewriteError(f"{move}: along goes with vector=, and instead of a layout.")
+        packed, vector = _size("packed", packed, 0), _size("vector", vector, 0)
+        if not (layout or packed or vector):
+            return None
+        operation = self._current().operation
+        try:
+            dims = operation.operands[operation.find(operand)].dims
+        except KeyError:
+            return row_major(1)  # the rewrite itself says which operands there are
+        last = len(dims) - 1
+        if isinstance(layout, Layout):
+            return layout
+        if layout:
+            return _read(str(layout), len(dims))
+        if packed:
+            kept = [d for d, name in enumerate(dims) if name not in operation.reduced]
+            return panels(len(dims), kept[-1], _size("packed", packed, 2))
+        if along and along not in dims:
+            raise RewriteError(f"{move}: it has no dimension {along!r}; it has {', '.join(dims)}.")
+        fastest = dims.index(along) if along else last
+        return Layout((*(d for d in range(len(dims)) if d != fastest), fastest))
+
+
+def _read(layout: str, rank: int) -> Layout:
+    try:
+        return parse_layout(layout, rank)
+    except SpecError as error:
+        raise RewriteError(str(error)) from None
+
+
+def _size(name: str, size: int, least: int = 1) -> int:
+    """`size` as an int, if it is one that a rewrite can take."""
+    try:
+        number = operator.index(size)
+    except TypeError:
+        number = least - 1
+    if not least <= number <= _MAX_SIZE:
+        raise RewriteError(f"{name}={size!r}: a size is a whole number, at least {least}.")
+    return number
+
+
+# ---- nodes by their paths
+
+
+def _node(impl: Impl, path: Path) -> Impl:
+    for child in path:
+        impl = impl.children[child].impl
+    return impl
+
+
+def _with(impl: Impl, path: Path, new: Impl) -> Impl:
+    """The Impl with the node at `path` replaced."""
+    if not path:
+        return new
+    first, *rest = path
+    old = impl.children[first]
+    branch = replace(old, impl=_with(old.impl, tuple(rest), new))
+    return replace(impl, children=(*impl.children[:first], branch, *impl.children[first + 1 :]))
+
+
+def _open(impl: Impl, path: Path = ()) -> Iterator[Path]:
+    """The paths of all holes, in pre-order."""
+    if impl.rewrite is None:
+        yield path
+    for index, child in enumerate(impl.children):
+        yield from _open(child.impl, (*path, index))
+
+
+def _limits(impl: Impl, path: Path) -> tuple[int, ...]:
+    """How much of each level but the farthest is left at the node at `path`."""
+    limits = impl.target.limits
+    for child in path:
+        limits = _inside(impl, limits)
+        impl = impl.children[child].impl
+    return limits
+
+
+def _inside(impl: Impl, limits: tuple[int, ...]) -> tuple[int, ...]:
+    """What a node leaves to its children."""
+    held = impl.allocation or {}
+    return tuple(limit - held.get(level, 0) for level, limit in enumerate(limits, start=1))
+
+
+def _solved(
+    impl: Impl, limits: tuple[int, ...], known: dict[tuple[Spec, tuple[int, ...]], list[Rewrite]]
+) -> Iterator[Rewrite]:
+    """The decisions of an Impl in pre-order, its holes filled by search, equal ones once."""
+    if impl.rewrite is None:
+        query = impl.spec, limits
+        if query not in known:
+            known[query] = _searched(impl.spec, impl.target, limits)
+        yield from known[query]
+        return
+    yield impl.rewrite
+    for child in impl.children:
+        yield from _solved(child.impl, _inside(impl, limits), known)
+
+
+def _searched(spec: Spec, target: Target, limits: tuple[int, ...]) -> list[Rewrite]:
+    farthest, *nearer = target.levels
+    left = [replace(one, capacity=n) for one, n in zip(nearer, limits, strict=True)]
+    smaller = replace(target, levels=(farthest, *left))
+    held = any(form.vector for form in spec.forms)  # the lower bound knows no such goals
+    try:
+        decisions = search(spec, smaller, everything=held).decisions
+    except SearchError as error:
+        amounts = ", ".join(f"{one.capacity} of {one.name}" for one in left)
+        raise SearchError(f"{error} The schedule leaves it {amounts}.") from None
+    return reconstruct(spec, smaller, decisions).decisions()

@@ -1,0 +1,71 @@
+"""Random shapes, layouts, and chains of tiles that rewrites may cut."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+
+from morello.ir.layout import Layout
+
+Shape = tuple[int, ...]
+
+shapes = st.lists(st.integers(1, 9), min_size=2, max_size=4).map(tuple)
+"""Of matrices, alone or in batches."""
+
+
+@st.composite
+def layouts(draw: st.DrawFn, rank: int | None = None) -> Layout:
+    """Any order of the dimensions, half of them with a panel along one."""
+    rank = rank or draw(st.integers(2, 4))
+    order = tuple(draw(st.permutations(range(rank))))
+    if draw(st.booleans()):
+        return Layout(order)
+    return Layout(order, (draw(st.integers(0, rank - 1)), draw(st.integers(2, 4))))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A tile: its shape, and where it begins in what it is cut from."""
+
+    shape: Shape
+    start: Shape
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A whole tensor and tiles, each cut from the one before."""
+
+    shape: Shape
+    layout: Layout
+    cuts: tuple[Cut, ...]
+
+
+@st.composite
+def chains(draw: st.DrawFn, whole_panels: bool = False) -> Chain:
+    """Legal chains: a tile of more than one panel holds whole ones, but for the tensor's end."""
+    shape = draw(shapes)
+    layout = draw(layouts(len(shape)))
+    if whole_panels and layout.panel is not None:
+        dim, width = layout.panel
+        shape = (*shape[:dim], shape[dim] * width, *shape[dim + 1 :])
+    cuts = []
+    now = shape
+    for _ in range(draw(st.integers(1, 4))):
+        dim = draw(st.integers(0, len(shape) - 1))
+        tile = draw(st.sampled_from(_tiles(now, dim, layout)))
+        if draw(st.booleans()) and now[dim] % tile:  # the remainder
+            size, begin = now[dim] % tile, now[dim] // tile * tile
+        else:
+            size, begin = tile, tile * draw(st.integers(0, now[dim] // tile - 1))
+        start = tuple(begin if d == dim else 0 for d in range(len(now)))
+        now = (*now[:dim], size, *now[dim + 1 :])
+        cuts.append(Cut(now, start))
+    return Chain(shape, layout, tuple(cuts))
+
+
+def _tiles(shape: Shape, dim: int, layout: Layout) -> list[int]:
+    sizes = range(1, shape[dim] + 1)
+    if layout.panel is None or layout.panel[0] != dim or shape[dim] <= layout.panel[1]:
+        return list(sizes)
+    return [t for t in sizes if t % layout.panel[1] == 0 or t == shape[dim]]

@@ -1,0 +1,124 @@
+"""Forms: what becomes of them as tiles are cut, by a model that follows every element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.ir.strategies import Chain, chains, layouts, shapes
+from tests.support import Ints, places
+
+from morello.ir.forms import Forms
+from morello.ir.layout import Layout
+from morello.ir.tensor import Form, canonical, gapless, runs, tile_form
+
+ELEMENT_BYTES = 512  # so that rows of 4, 8, ... elements are aliased
+
+
+def scalar_forms(chain: Chain) -> list[Form]:
+    """The form of the whole tensor and of every tile."""
+    forms = [canonical(chain.shape, gapless(chain.layout))]
+    shape = chain.shape
+    for cut in chain.cuts:
+        forms.append(tile_form(shape, cut.shape, forms[-1], ELEMENT_BYTES))
+        shape = cut.shape
+    return forms
+
+
+def element_places(chain: Chain) -> list[Ints]:
+    """Where the elements of the whole tensor and of every tile lie."""
+    whole = canonical(chain.shape, gapless(chain.layout))
+    found = [places(chain.shape, whole.layout)]
+    for cut in chain.cuts:
+        tile = zip(cut.start, cut.shape, strict=True)
+        found.append(found[-1][tuple(slice(begin, begin + size) for begin, size in tile)])
+    return found
+
+
+def shapes_of(chain: Chain) -> list[tuple[int, ...]]:
+    return [chain.shape, *(cut.shape for cut in chain.cuts)]
+
+
+def column(values: Sequence[int]) -> Ints:
+    return np.array(values, np.int32)
+
+
+@given(chains())
+def test_a_form_is_canonical(chain: Chain) -> None:
+    for shape, form in zip(shapes_of(chain), scalar_forms(chain), strict=True):
+        assert canonical(shape, form) == form
+
+
+@given(chains())
+def test_a_form_keeps_the_order_of_elements(chain: Chain) -> None:
+    cases = zip(shapes_of(chain), scalar_forms(chain), element_places(chain), strict=True)
+    for shape, form, actual in cases:
+        claimed = places(shape, form.layout)
+        np.testing.assert_array_equal(np.argsort(claimed, None), np.argsort(actual, None))
+
+
+@given(chains(whole_panels=True))
+def test_runs_have_no_gaps(chain: Chain) -> None:
+    cases = zip(shapes_of(chain), scalar_forms(chain), element_places(chain), strict=True)
+    for shape, form, actual in cases:
+        count, length = runs(shape, form)
+        assert count * length == actual.size
+        steps = np.diff(np.sort(actual, None).reshape(count, length), axis=1)
+        assert (steps == 1).all()
+
+
+@given(chains())
+def test_neighbours_lie_next_to_each_other(chain: Chain) -> None:
+    forms = Forms()
+    cases = zip(shapes_of(chain), scalar_forms(chain), element_places(chain), strict=True)
+    for shape, form, actual in cases:
+        code = column([forms.code(form)])
+        for dim in range(len(shape)):
+            if forms.unit_stride(code, [column([s]) for s in shape], dim)[0]:
+                assert (np.diff(actual, axis=dim) == 1).all(), (shape, form, dim)
+
+
+@given(shapes.flatmap(lambda shape: st.tuples(st.just(shape), layouts(len(shape)))))
+def test_neighbours_in_whole_tensors_are_seen(case: tuple[tuple[int, ...], Layout]) -> None:
+    shape, layout = case
+    form = canonical(shape, gapless(Layout(layout.order)))
+    where = places(shape, form.layout)
+    forms = Forms()
+    code = column([forms.code(form)])
+    for dim in range(len(shape)):
+        seen = forms.unit_stride(code, [column([s]) for s in shape], dim)[0]
+        assert seen == (np.diff(where, axis=dim) == 1).all()
+
+
+@given(st.lists(chains(), min_size=1, max_size=6))
+def test_columns_agree_with_single_forms(several: list[Chain]) -> None:
+    """Chains of one rank go through the columns side by side, in one `Forms`."""
+    forms = Forms()
+    for rank in (2, 3, 4):
+        side_by_side = [c for c in several if len(c.shape) == rank]
+        longest = max((len(c.cuts) for c in side_by_side), default=0)
+        for step in range(longest):
+            some = [c for c in side_by_side if len(c.cuts) > step]
+            before = [shapes_of(c)[step] for c in some]
+            after = [shapes_of(c)[step + 1] for c in some]
+            single = [scalar_forms(c)[step : step + 2] for c in some]
+            codes = column([forms.code(start) for start, _ in single]).astype(np.int16)
+            shape = [column(sizes) for sizes in zip(*before, strict=True)]
+            tile = [column(sizes) for sizes in zip(*after, strict=True)]
+            found = forms.tile(shape, tile, codes, ELEMENT_BYTES)
+            assert [forms[code] for code in found.tolist()] == [end for _, end in single]
+            counts, lengths = forms.runs(tile, found)
+            wanted = [runs(t, end) for t, (_, end) in zip(after, single, strict=True)]
+            pairs = zip(counts.tolist(), lengths.tolist(), strict=True)
+            assert list(pairs) == wanted
+
+
+@given(chains())
+def test_an_aliased_form_has_a_plain_twin(chain: Chain) -> None:
+    forms = Forms()
+    codes = column([forms.code(form) for form in scalar_forms(chain)])
+    assert all(forms[c].aliased for c in forms.twin[codes].tolist())
+    assert not any(forms[c].aliased for c in forms.plain[codes].tolist())
+    np.testing.assert_array_equal(forms.plain[forms.twin[codes]], forms.plain[codes])

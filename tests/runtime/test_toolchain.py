@@ -1,0 +1,144 @@
+from __future__ import annotations
+
+import importlib.util
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from morello.errors import BuildError, TargetError
+from morello.runtime.build import build
+from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
+
+ON_X86 = platform.machine() == "x86_64"
+
+
+def usable_compilers() -> list[Compiler]:
+    """Every compiler this machine has, so that each one's flags are tried."""
+    found = []
+    for name in ("clang", "zig", "gcc"):
+        try:
+            found.append(find_compiler(name))
+        except BuildError:
+            continue
+    return found
+
+
+@pytest.fixture
+def bare_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty directory that is all of PATH."""
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    monkeypatch.setenv("PATH", str(directory))
+    return directory
+
+
+@pytest.fixture
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    find_spec = importlib.util.find_spec
+
+    def hide(name: str, package: str | None = None) -> object:
+        return None if name == "ziglang" else find_spec(name, package)
+
+    monkeypatch.setattr("importlib.util.find_spec", hide)
+
+
+def pretend(directory: Path, name: str, banner: str, code: int = 0) -> Path:
+    """A program that prints `banner`, whatever it is asked."""
+    program = directory / name
+    program.write_text(f"#!/bin/sh\necho '{banner}'\nexit {code}\n")
+    program.chmod(0o755)
+    return program
+
+
+def test_nothing_found(bare_path: Path, no_wheel: None) -> None:
+    with pytest.raises(BuildError, match=r"no C compiler was found.*pip install ziglang.*CC"):
+        find_compiler()
+
+
+def test_requested_but_missing(no_wheel: None, bare_path: Path) -> None:
+    with pytest.raises(BuildError, match="'clang-99', was not found"):
+        find_compiler("clang-99")
+    with pytest.raises(BuildError, match="'zig', was not found"):
+        find_compiler("zig")
+
+
+def test_cc_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "/no/such/cc")
+    with pytest.raises(BuildError, match="compiler in CC, '/no/such/cc', was not found"):
+        find_compiler()
+
+
+def test_cc_that_is_no_compiler(bare_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(bare_path, "broken", "clang version 19.1.0", code=1)
+    pretend(bare_path, "other", "Turbo C 2.0")
+    for name in ("broken", "other"):
+        monkeypatch.setenv("CC", name)
+        with pytest.raises(BuildError, match=f"'{name}', is not a working clang"):
+            find_compiler()
+
+
+def test_cc_that_cannot_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CC", "gcc 'oops")
+    with pytest.raises(BuildError, match="cannot be parsed"):
+        find_compiler()
+
+
+def test_order(bare_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(bare_path, "gcc", "gcc (Distro 12.2.0-14) 12.2.0\nFree Software Foundation")
+    zig = find_compiler()
+    assert zig.kind == "zig"
+    assert Path(zig.command[0]).name.startswith("zig")
+    pretend(bare_path, "clang", "Distro clang version 16.0.6")
+    assert find_compiler() == zig
+    pretend(bare_path, "clang-18", "clang version 18.1.3 (tags)")
+    assert find_compiler() == Compiler("clang 18.1.3", "clang", ("clang-18",), (18, 1, 3))
+    pretend(bare_path, "clang-20", "clang version 20.1.0")
+    assert find_compiler().version == (20, 1, 0)
+    monkeypatch.setenv("CC", "gcc -m64")
+    assert find_compiler() == Compiler("gcc 12.2.0", "gcc", ("gcc", "-m64"), (12, 2, 0))
+    assert find_compiler("clang").version == (16, 0, 6)
+
+
+def test_gcc_when_there_is_nothing_better(bare_path: Path, no_wheel: None) -> None:
+    pretend(bare_path, "cc", "cc (GCC) 14.1\nFree Software Foundation")
+    assert find_compiler() == Compiler("gcc 14.1", "gcc", ("cc",), (14, 1))
+
+
+def test_the_wheel_is_found_without_running_it(
+    bare_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("subprocess.run", lambda *_, **__: pytest.fail("ran something"))
+    assert find_compiler().kind == "zig"
+
+
+def test_unknown_architecture() -> None:
+    with pytest.raises(TargetError, match=r"unknown architecture 'z80'; the known are: .*native"):
+        arch_flags(find_compiler(), "z80")
+
+
+@pytest.mark.skipif(not ON_X86, reason="the flags are for x86-64")
+@pytest.mark.parametrize("compiler", usable_compilers(), ids=lambda c: c.kind)
+def test_architectures_mean_what_they_say(compiler: Compiler) -> None:
+    has = {"baseline": "", "x86-64-v3": "AVX2 FMA", "x86-64-v4": "AVX2 FMA AVX512F AVX512VL"}
+    for arch, features in has.items():
+        lines = [f"#ifndef __{name}__\n#error no {name}\n#endif" for name in features.split()]
+        if "AVX512F" not in features:
+            lines.append("#ifdef __AVX512F__\n#error it has AVX-512\n#endif")
+        build("\n".join(lines), compiler=compiler, flags=arch_flags(compiler, arch))
+
+
+@pytest.mark.skipif(not ON_X86 or not shutil.which("objdump"), reason="reads x86-64 code")
+@pytest.mark.parametrize("compiler", usable_compilers(), ids=lambda c: c.kind)
+def test_wide_vectors_are_not_split(compiler: Compiler) -> None:
+    source = """
+    typedef float wide __attribute__((vector_size(64)));
+    void kernel(const wide *a, const wide *b, wide *c) { *c += *a * *b; }
+    """
+    path = build(source, compiler=compiler, flags=arch_flags(compiler, "x86-64-v4"))
+    code = subprocess.run(["objdump", "-d", path], capture_output=True, text=True).stdout
+    assert "zmm" in code
+    assert "vfmadd" in code
+    assert "ymm" not in code

@@ -1,0 +1,116 @@
+"""What several tests need: elements in memory by a model of their own, C compilers, hosts."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from morello.ir.layout import Layout
+from morello.ir.spec import Spec
+from morello.runtime.cpu import host_cpu
+from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
+from morello.targets.target import Target
+
+Floats = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+
+GUARD = np.float32(-54321.0)
+"""Stands where a program must not write."""
+
+_NEEDED = {
+    "avx2": ("avx2", "fma"),
+    "avx512": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
+}
+
+
+def runs_here(target: Target) -> bool:
+    """Whether this machine's CPU has what the target needs."""
+    return host_cpu().has(*_NEEDED[target.name])
+
+
+def skip_unless_it_runs(target: Target) -> None:
+    if not runs_here(target):
+        pytest.skip(f"this CPU does not run {target.name}")
+
+
+def places(shape: Sequence[int], layout: Layout) -> Ints:
+    """Where in its buffer every element of a whole tensor lies, counted out one by one."""
+    result = np.empty(tuple(shape), np.int64)
+    for index in product(*map(range, shape)):
+        digits = [(index[d], shape[d]) for d in layout.order]
+        if layout.panel is not None:
+            dim, width = layout.panel
+            digits[layout.order.index(dim)] = (index[dim] // width, -(-shape[dim] // width))
+            digits.append((index[dim] % width, width))
+        place = 0
+        for digit, extent in digits:
+            place = place * extent + digit
+        result[index] = place
+    return result
+
+
+def random_values(shape: Sequence[int], seed: int) -> Floats:
+    """Random values without zeros."""
+    random = np.random.default_rng(seed)
+    sign = random.choice([-1.0, 1.0], tuple(shape))
+    return (sign * random.uniform(0.5, 1.5, tuple(shape))).astype(np.float32)
+
+
+def with_capacities(target: Target, capacities: Sequence[int]) -> Target:
+    """The target with these capacities of all levels but the farthest."""
+    farthest, *nearer = target.levels
+    shrunk = [replace(one, capacity=n) for one, n in zip(nearer, capacities, strict=True)]
+    return replace(target, levels=(farthest, *shrunk))
+
+
+def compile_c(text: str, target: Target, directory: Path) -> ctypes.CDLL:
+    """Build C for a target and load it; a warning is an error."""
+    compiler = find_compiler()
+    source, library = directory / "source.c", directory / "source.so"
+    source.write_text(text)
+    usual = [flag for flag in base_flags(compiler) if flag not in ("-w", "-O3")]
+    warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-psabi"]
+    command = [*compiler.command, *usual, *arch_flags(compiler, target.arch), "-O1", *warnings]
+    done = subprocess.run(
+        [*command, "-o", str(library), str(source)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[:5000]
+    return ctypes.CDLL(str(library))
+
+
+def call(function: Any, *arrays: Floats) -> None:
+    """Call a C function on contiguous float arrays."""
+    function(*(ctypes.c_void_p(array.ctypes.data) for array in arrays))
+
+
+def in_layout(array: Floats, layout: Layout) -> tuple[Floats, Ints]:
+    """A buffer that holds the array in a layout, NaN in its gaps, and where each element is."""
+    where = places(array.shape, layout)
+    extents = layout.extents(array.shape)
+    buffer = np.full(int(np.prod(extents)), np.nan, np.float32)
+    buffer[where] = array
+    return buffer, where
+
+
+def guarded(buffer: Floats, margin: int = 64) -> tuple[Floats, Floats]:
+    """A copy with guard values before and after it: all of it, and the part between."""
+    edge = np.full(margin, GUARD)
+    whole = np.concatenate([edge, buffer, edge])
+    return whole, whole[margin : margin + len(buffer)]
+
+
+def reference(spec: Spec, *inputs: Floats) -> npt.NDArray[np.float64]:
+    """What a matmul Spec computes, in double precision."""
+    assert spec.operation.reduced
+    a, b = (array.astype(np.float64) for array in inputs)
+    result: npt.NDArray[np.float64] = a @ b
+    return result
