@@ -16,8 +16,8 @@ import pytest
 
 from morello.ir.layout import Layout
 from morello.ir.spec import Spec
-from morello.runtime.cpu import host_cpu
 from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
+from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 
 Floats = npt.NDArray[np.float32]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from morello.errors import RewriteError, SearchError, SpecError
 from morello.ir.layout import Layout, panels, parse_layout, row_major
-from morello.ir.spec import Spec
+from morello.ir.spec import MAX_SIZE, Spec
 from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
 from morello.rewrites.impl import Impl, grow, replay
 from morello.rewrites.render import tree
@@ -18,8 +18,6 @@ from morello.targets.target import Target
 
 Path = tuple[int, ...]
 """Where a node is: which child to take, from the root on."""
-
-_MAX_SIZE = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -173,7 +171,7 @@ def _size(name: str, size: int, least: int = 1) -> int:
         number = operator.index(size)
     except TypeError:
         number = least - 1
-    if not least <= number <= _MAX_SIZE:
+    if not least <= number <= MAX_SIZE:
         raise RewriteError(f"{name}={size!r}: a size is a whole number, at least {least}.")
     return number
 
@@ -239,9 +237,8 @@ def _searched(spec: Spec, target: Target, limits: tuple[int, ...]) -> list[Rewri
     farthest, *nearer = target.levels
     left = [replace(one, capacity=n) for one, n in zip(nearer, limits, strict=True)]
     smaller = replace(target, levels=(farthest, *left))
-    held = any(form.vector for form in spec.forms)  # the lower bound knows no such goals
     try:
-        decisions = search(spec, smaller, everything=held).decisions
+        decisions = search(spec, smaller).decisions
     except SearchError as error:
         amounts = ", ".join(f"{one.capacity} of {one.name}" for one in left)
         raise SearchError(f"{error} The schedule leaves it {amounts}.") from None

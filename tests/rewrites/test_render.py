@@ -69,5 +69,7 @@ def test_print_says_what_tree_says() -> None:
 
 def test_print_colours_a_terminal() -> None:
     coloured = io.StringIO()
-    print_impl(complete().impl, Console(file=coloured, force_terminal=True, color_system="standard"))
+    print_impl(
+        complete().impl, Console(file=coloured, force_terminal=True, color_system="standard")
+    )
     assert "\x1b[" in coloured.getvalue()

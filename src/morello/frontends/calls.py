@@ -8,10 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.errors import SpecError
-from morello.frontends.text import MAX_SIZE, parse_type
+from morello.frontends.text import parse_type
 from morello.ir.dtype import DTYPES
 from morello.ir.layout import column_major, row_major
-from morello.ir.spec import Spec, matmul_spec
+from morello.ir.spec import MAX_SIZE, Spec, matmul_spec
 from morello.ir.tensor import TensorSpec, canonical, gapless
 
 TensorLike = str | TensorSpec | npt.NDArray[np.generic]

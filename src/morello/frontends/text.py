@@ -16,13 +16,12 @@ from morello.errors import SpecError
 from morello.frontends.tokens import Token, tokens, wrong
 from morello.ir.dtype import DType, parse_dtype
 from morello.ir.layout import Layout, parse_layout, row_major
-from morello.ir.spec import Spec, matmul_spec
+from morello.ir.spec import MAX_SIZE, Spec, matmul_spec
 from morello.ir.tensor import TensorSpec, canonical, gapless
 
 FUNCTIONS = ("matmul",)
 """What can be called; `a @ b` is `matmul(a, b)`."""
 
-MAX_SIZE = 2**31 - 1
 _MAX_DEPTH = 50
 _EXAMPLE = "f32[64,64] @ f32[64,64]"
 _SINGLE = "only a single matmul of two types is taken now"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
 from morello.ir.dtype import DType
 from morello.ir.forms import Bools, Forms, Ints
@@ -93,9 +94,7 @@ class Batch:
     @cached_property
     def runs(self) -> tuple[tuple[Ints, Ints], ...]:
         """For every operand, its gapless runs and the elements in each."""
-        return tuple(
-            self.forms.runs(self.shape(o), self.codes[o]) for o in range(len(self.codes))
-        )
+        return tuple(self.forms.runs(self.shape(o), self.codes[o]) for o in range(len(self.codes)))
 
     def lines(self, operand: int, line_bytes: int) -> Ints:
         """Cache lines that an operand's elements lie on."""
@@ -118,6 +117,6 @@ class Batch:
         return total
 
 
-def _columns(rows: Sequence[Sequence[int]], dtype: type[np.integer[object]]) -> tuple[Ints, ...]:
+def _columns(rows: Sequence[Sequence[int]], dtype: npt.DTypeLike) -> tuple[Ints, ...]:
     table = np.array(rows, dtype).T
     return tuple(np.ascontiguousarray(column) for column in table)

@@ -170,8 +170,9 @@ class Forms:
             if panel is not None and panel[0] == dim and not fact & 1:
                 size = (panel[1] - 1, panel[1], panel[1] * 2)[relation]
             tile.append(size)
-            shape.append(max(size, panel[1] if panel and panel[0] == dim else 2) * 2
-                         if fact & 2 else size)
+            shape.append(
+                max(size, panel[1] if panel and panel[0] == dim else 2) * 2 if fact & 2 else size
+            )
         cut = contiguous_after_cut(tuple(shape), tuple(tile), form)
         found = tile_form(tuple(shape), tuple(tile), form, 1)
         return replace(found, aliased=False), cut

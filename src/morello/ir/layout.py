@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from morello.errors import SpecError
 
-_NUMBERS = r"\s*(\d+(?:\s*,\s*\d+)*)\s*"
+_NUMBERS = r"\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*"
 _SYNTAX = re.compile(rf"\{{(?:{_NUMBERS})?\s*(?::T\({_NUMBERS}\))?\s*\}}")
 
 

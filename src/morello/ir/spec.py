@@ -11,6 +11,8 @@ from morello.ir.layout import Layout
 from morello.ir.operation import Operation, matmul
 from morello.ir.tensor import Form, TensorSpec, canonical, gapless
 
+MAX_SIZE = 2**31 - 1
+
 
 @dataclass(frozen=True)
 class Spec:
@@ -45,9 +47,10 @@ class Spec:
     @property
     def expression(self) -> str:
         """The text that names this Spec as a goal, as `frontends.text` reads it."""
+        if not self.operation.reduced:
+            return str(self)
         a, b, c = self.tensors
-        layout = c.form.layout
-        return f"{a.type} @ {b.type}" + ("" if layout.row_major else f" -> {c.type}")
+        return f"{a.type} @ {b.type}" + ("" if c.plain else f" -> {c.type}")
 
     def __str__(self) -> str:
         dims = zip(self.operation.dims, self.sizes, strict=True)
@@ -68,8 +71,8 @@ def matmul_spec(
     where = f"[{','.join(map(str, a))}] @ [{','.join(map(str, b))}]"
     if len(a) < 2 or len(b) < 2:
         raise SpecError(f"{where}: matmul takes matrices; write a vector as [1,n] or [n,1].")
-    if any(size < 1 for size in (*a, *b)):
-        raise SpecError(f"{where}: a size is 0; every size must be at least 1.")
+    if any(not 1 <= size <= MAX_SIZE for size in (*a, *b)):
+        raise SpecError(f"{where}: every size must be at least 1 and at most {MAX_SIZE}.")
     if a[:-2] != b[:-2]:
         raise SpecError(f"{where}: the batch sizes {list(a[:-2])} and {list(b[:-2])} differ.")
     if len(a) > 4:

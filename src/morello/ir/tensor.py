@@ -24,8 +24,8 @@ class Form:
 
     `contiguous` counts the innermost physical dimensions that have no gaps between
     their elements; `aliased` says that the rows of the tensor it is a part of are a power
-    of two apart, and so fall into the same cache sets; `vector` is the elements per register (0 in memory), in which
-    case vectors run along the layout's fastest dimension.
+    of two apart, and so fall into the same cache sets; `vector` is the elements per
+    register (0 in memory), in which case vectors run along the layout's fastest dimension.
     The *ideal* form, of rank 0, stands for the best imaginable layout.
     """
 
@@ -74,8 +74,9 @@ def canonical(shape: tuple[int, ...], form: Form) -> Form:
     if layout.panel is not None and shape[layout.panel[0]] <= layout.panel[1]:
         extents[-1] = shape[layout.panel[0]]
     blocked = len(physical) - form.contiguous
-    kept = [(d, i >= blocked) for i, (d, n) in enumerate(zip(physical, extents, strict=True))
-            if n > 1]
+    kept = [
+        (d, i >= blocked) for i, (d, n) in enumerate(zip(physical, extents, strict=True)) if n > 1
+    ]
     ones = sorted(set(range(layout.rank)) - {d for d, _ in kept})
     panel = layout.panel if len(kept) > len({d for d, _ in kept}) else None
     if panel is not None and kept[-2] == (panel[0], True):  # its pieces follow each other
@@ -151,5 +152,9 @@ class TensorSpec:
     def type(self) -> str:
         """Dtype and shape as XLA writes them; the layout unless it is row-major."""
         dims = ",".join(map(str, self.shape))
-        layout = "" if self.form.layout.row_major else str(self.form.layout)
-        return f"{self.dtype}[{dims}]{layout}"
+        return f"{self.dtype}[{dims}]{'' if self.plain else self.form.layout}"
+
+    @property
+    def plain(self) -> bool:
+        """It lies in row-major order, as far as its shape lets that be told."""
+        return self.form == canonical(self.shape, gapless(row_major(len(self.shape))))

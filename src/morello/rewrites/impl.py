@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from morello.errors import RewriteError
 from morello.ir.spec import Spec
@@ -77,8 +76,7 @@ def grow(
             name = target.levels[level].name
             unit = "registers" if level == target.registers else f"lines of {name}"
             raise RewriteError(
-                f"{rewrite} on {spec} needs {amount} {unit}, "
-                f"of which {limits[level - 1]} are left."
+                f"{rewrite} on {spec} needs {amount} {unit}, of which {limits[level - 1]} are left."
             )
     holes = tuple(_hole(h, target) for h in step.holes)
     return Impl(spec, target, rewrite, step.cost, step.allocation, holes), tuple(left)
@@ -116,11 +114,6 @@ def _with_children(impl: Impl, filled: Sequence[Impl]) -> Impl:
 def cycles(cost: float) -> str:
     """A cost for people to read."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if cost >= size:
+        if cost >= 0.9995 * size:
             return f"{cost / size:.3g}{unit}"
     return f"{cost:.3g}"
-
-
-def to_data(impl: Impl) -> list[dict[str, Any]]:
-    """The decisions as JSON-able data."""
-    return [rewrite.data() for rewrite in impl.decisions()]

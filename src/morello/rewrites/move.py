@@ -11,13 +11,12 @@ import numpy as np
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.forms import Bools, Ints
-from morello.ir.layout import Layout, parse_layout
+from morello.ir.layout import Layout
 from morello.ir.operation import move as move_operation
 from morello.ir.spec import Spec
 from morello.ir.tensor import Form, gapless
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere, operand_index
 from morello.targets.target import Condition, Target
-
 
 PAGE_BYTES = 4096
 """What a run may span before it comes back to the cache sets where it began."""
@@ -199,14 +198,3 @@ def _copy(source: Batch, destination: Batch, operand: int) -> Batch:
 
 def _replaced(columns: tuple[Ints, ...], index: int, column: Ints) -> tuple[Ints, ...]:
     return (*columns[:index], column, *columns[index + 1 :])
-
-
-def move_from(data: dict[str, Any], rank: int) -> Move:
-    """Read a `Move` back from its JSON data, for an operand of this rank."""
-    layout = data.get("layout")
-    return Move(
-        data["operand"],
-        data["level"],
-        None if layout is None else parse_layout(layout, rank),
-        int(data.get("vector", 0)),
-    )

@@ -72,8 +72,10 @@ def expand(rewrite: Rewrite, batch: Batch, target: Target) -> Iterator[Edges]:
     rows = np.arange(len(batch)) if holds is None else holds.nonzero()[0]
     whole = len(rows) == len(batch)
     for edges in rewrite.edges(batch if whole else batch[rows], target):
-        yield edges if whole else Edges(
-            rows[edges.rows], edges.cost, edges.allocation, edges.children
+        yield (
+            edges
+            if whole
+            else Edges(rows[edges.rows], edges.cost, edges.allocation, edges.children)
         )
 
 

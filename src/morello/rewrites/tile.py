@@ -10,8 +10,8 @@ import numpy as np
 
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
-from morello.ir.forms import Bools, Ints
-from morello.ir.spec import Spec
+from morello.ir.forms import Ints
+from morello.ir.spec import MAX_SIZE, Spec
 from morello.rewrites.rewrite import Child, Edges, Rewrite, dim_index, everywhere
 from morello.targets.target import Condition, Target
 
@@ -97,6 +97,13 @@ class Divide:
     dim: str
     factor: int
 
+    def __post_init__(self) -> None:
+        if self.factor < 2:
+            raise RewriteError(f"{self}: the factor must be at least 2.")
+
+    def __str__(self) -> str:
+        return f"divide({self.dim} by {self.factor})"
+
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         size = batch.sizes[dim_index(batch, self.dim)]
         reduced = self.dim in batch.operation.reduced
@@ -117,8 +124,8 @@ class Divide:
 
 
 def _whole_and_positive(size: int, rewrite: Tile | Split) -> None:
-    if size < 1:
-        raise RewriteError(f"{rewrite}: a tile's size must be at least 1.")
+    if not 1 <= size <= MAX_SIZE:
+        raise RewriteError(f"{rewrite}: a tile's size must be at least 1 and below the whole.")
 
 
 def _column(batch: Batch, size: int) -> Ints:
@@ -165,9 +172,7 @@ def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
 def _tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
     """The batch with one dimension cut to `tile`, and every operand's form with it."""
     index = batch.operation.dims.index(dim)
-    sizes = tuple(
-        tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes)
-    )
+    sizes = tuple(tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes))
     codes = tuple(
         batch.forms.tile(
             batch.shape(o), [sizes[d] for d in span], batch.codes[o], batch.dtypes[o].bytes

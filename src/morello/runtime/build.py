@@ -15,8 +15,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from morello.errors import BuildError
-from morello.runtime.cpu import host_cpu
 from morello.runtime.toolchain import Compiler, base_flags
+from morello.targets.cpu import host_cpu
 
 TIMEOUT_SECONDS = 600
 ERROR_LINES = 6

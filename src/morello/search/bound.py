@@ -42,8 +42,7 @@ class Bound:
 
     def _room(self, operation: Operation) -> int:
         return int(
-            len(self._sizes.values) ** len(operation.dims)
-            * self._levels ** len(operation.operands)
+            len(self._sizes.values) ** len(operation.dims) * self._levels ** len(operation.operands)
         )
 
     def _place(self, batch: Batch) -> Ints:

@@ -10,20 +10,26 @@ answer to every limit in [p, l].
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 from numba import njit
+
+Ints = npt.NDArray[np.integer[Any]]
+Floats = npt.NDArray[np.floating[Any]]
 
 INFINITE = 1e30
 
 
 @njit(cache=True, inline="always")
-def fits(amount, limit, guard):
+def fits(amount: int, limit: int, guard: int) -> bool:
     """amount <= limit in every field."""
     return (((limit | guard) - amount) & guard) == guard
 
 
 @njit(cache=True, inline="always")
-def larger(a, b, guard, field):
+def larger(a: int, b: int, guard: int, field: int) -> int:
     """The larger of both, field by field."""
     wins = ((a | guard) - b) & guard
     ones = wins - (wins >> (field - 1))
@@ -31,7 +37,9 @@ def larger(a, b, guard, field):
 
 
 @njit(cache=True)
-def merge(keys, limit, budget, guard, field):
+def merge(
+    keys: Ints, limit: Ints, budget: Floats, guard: int, field: int
+) -> tuple[Ints, Ints, Ints, Floats]:
     """Unique keys in order of first sight, each with its largest limits and budget."""
     n = keys.shape[0]
     size = 16
@@ -65,7 +73,17 @@ def merge(keys, limit, budget, guard, field):
 
 
 @njit(cache=True)
-def bounds(nodes, parent, own, allocation, first_child, child, times, guard, field):
+def bounds(
+    nodes: int,
+    parent: Ints,
+    own: Floats,
+    allocation: Ints,
+    first_child: Ints,
+    child: Ints,
+    times: Ints,
+    guard: int,
+    field: int,
+) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
     """Sort every node's edges by their cost when nothing is limited: a lower bound.
 
     Gives, by node: where its edges start; its bound, and the edge and peak that attain
@@ -90,7 +108,7 @@ def bounds(nodes, parent, own, allocation, first_child, child, times, guard, fie
         begin = start[node]
         for i in range(begin, start[node + 1]):
             e = order[i]
-            cost = np.float64(own[e])
+            cost = float(own[e])
             peak = np.int64(0)
             for j in range(first_child[e], first_child[e + 1]):
                 cost += times[j] * low[child[j]]
@@ -108,10 +126,28 @@ def bounds(nodes, parent, own, allocation, first_child, child, times, guard, fie
 
 @njit(cache=True)
 def solve(
-    root, limit, depth, start, order, bound, low, low_peak,
-    own, allocation, first_child, child, times, guard, field,
-    head, following, box_cost, box_edge, box_peak, box_limit,
-):
+    root: int,
+    limit: int,
+    depth: int,
+    start: Ints,
+    order: Ints,
+    bound: Floats,
+    low: Floats,
+    low_peak: Ints,
+    own: Floats,
+    allocation: Ints,
+    first_child: Ints,
+    child: Ints,
+    times: Ints,
+    guard: int,
+    field: int,
+    head: Ints,
+    following: Ints,
+    box_cost: Floats,
+    box_edge: Ints,
+    box_peak: Ints,
+    box_limit: Ints,
+) -> tuple[int, int]:
     """The cheapest program of `root` within `limit`, by depth-first search with boxes.
 
     Fills the boxes, linked from `head` by `following`. Returns how many (-1: no room

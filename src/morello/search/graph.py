@@ -21,6 +21,7 @@ from morello.ir.dtype import DType
 from morello.ir.forms import Forms, Ints
 from morello.ir.operation import Operation, move
 from morello.ir.spec import Spec
+from morello.ir.tensor import IDEAL, Form
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.limits import Limits
@@ -110,9 +111,11 @@ class Space:
         return rank
 
     def goal_batch(self) -> Batch:
-        batch = Batch.of([self.goal], self.forms)
-        ideal = tuple(np.zeros_like(c) for c in batch.codes)
-        return replace(batch, codes=ideal) if self.relaxed else batch
+        goal = self.goal
+        if self.relaxed:
+            forms = tuple(Form(IDEAL.layout, 0, vector=form.vector) for form in goal.forms)
+            goal = replace(goal, forms=forms)
+        return Batch.of([goal], self.forms)
 
     def roots(self) -> list[Batch]:
         """The goal; and, as the relaxed space has no copies, those that a real program may."""
@@ -263,16 +266,15 @@ class _Expansion:
         for group in self.space.rules(batch.operation):
             rows = group.guard(batch).nonzero()[0]
             if len(rows):
-                labels = numbers[rows], limits[rows], budgets[rows]
+                parents, within, worth = numbers[rows], limits[rows], budgets[rows]
                 some = batch if len(rows) == len(batch) else batch[rows]
                 for offset, rewrite in enumerate(group.rewrites):
                     for edges in expand(rewrite, some, self.space.target):
-                        self._add(index + offset, edges, *(one[edges.rows] for one in labels))
+                        at = edges.rows
+                        self._add(index + offset, edges, parents[at], within[at], worth[at])
             index += len(group.rewrites)
 
-    def _add(
-        self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats
-    ) -> None:
+    def _add(self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats) -> None:
         """Record edges that fit their limits and may belong to a good enough program."""
         count = len(parents)
         space = self.space

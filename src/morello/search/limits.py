@@ -44,8 +44,9 @@ class Limits:
         return sum(int(amount) << (self.field * i) for i, amount in enumerate(amounts))
 
     def unpack(self, packed: int) -> tuple[int, ...]:
-        return tuple((packed >> (self.field * i)) & self.largest
-                     for i in range(len(self.capacities)))
+        return tuple(
+            (packed >> (self.field * i)) & self.largest for i in range(len(self.capacities))
+        )
 
     def column(self, allocation: Mapping[int, Ints | int], rows: int) -> Ints:
         """Allocations by level (1 is the first with a limit), packed, a row each.

@@ -135,7 +135,7 @@ def _some_kernel_takes(operation: Operation, index: int, width: int, target: Tar
     wanted = sorted(p for p in placements if p[index] == width)
 
     def guard(batch: Batch) -> Bools:
-        near = batch.levels[index] == target.nearest
+        near: Bools = batch.levels[index] == target.nearest
         if not near.any():
             return near
         result = np.zeros(len(batch), np.bool_)
@@ -147,7 +147,8 @@ def _some_kernel_takes(operation: Operation, index: int, width: int, target: Tar
                     vector = batch.forms.vector[batch.codes[other]]
                     taken &= ~held | (vector == other_width)
             result |= taken
-        return result & near
+        admitted: Bools = result & near
+        return admitted
 
     return guard
 

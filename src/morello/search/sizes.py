@@ -7,6 +7,7 @@ other size is first cut to a smooth tile, which leaves a remainder of any size.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -71,6 +72,6 @@ class Sizes:
             )
         return reached[size]
 
-    def is_smooth(self, column: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+    def is_smooth(self, column: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
         result: npt.NDArray[np.bool_] = self.smooth[self.index[column]]
         return result

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from morello.errors import SearchError
-from morello.ir.spec import Spec
+from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.bound import Bound
 from morello.search.graph import Graph, Progress, Pruning, Space, build
 from morello.search.sizes import Sizes
+from morello.targets import find_target
 from morello.targets.target import Target
 
 SLACKS = (1.05, 1.12, 1.25, 1.5, 2.0, 3.0, np.inf)
@@ -130,6 +132,7 @@ def search(
     `everything` leaves nothing out. Raises `SearchError` when nothing fits the target's
     memory limits.
     """
+    _load_engine()
     began = time.perf_counter()
     sizes = Sizes(goal.sizes)
     bounded = 0
@@ -147,6 +150,14 @@ def search(
         answer.tried, bounded, everything,
     )  # fmt: skip
     return Solution(goal, target, answer.cost, tuple(answer.decisions()), statistics)
+
+
+@cache
+def _load_engine() -> None:
+    """Have the compiled engine loaded (the first time ever, compiled) before time is taken."""
+    one = matmul_spec((1, 1), (1, 1))
+    target = find_target("avx2")
+    solve_graph(build(Space(one, target, Sizes(one.sizes))))
 
 
 def _deepen(

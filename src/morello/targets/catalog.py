@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from morello.errors import TargetError
+from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2, AVX512, fitted
 
@@ -24,7 +25,20 @@ def find_target(name: str) -> Target:
 
 @cache
 def native() -> Target:
-    """The nearest target that this machine runs, with its cache sizes."""
-    text = Path("/proc/cpuinfo").read_text()
-    base = AVX512 if "avx512vl" in text else AVX2
-    return fitted(base, 48 << 10, 12, 1 << 20)
+    """The nearest target that this machine runs, with its cache sizes; raises `TargetError`."""
+    cpu = host_cpu()
+    base = next((t for t in (AVX512, AVX2) if runs_here(t)), None)
+    if base is None:
+        raise TargetError(
+            f"no target for this machine ({cpu.model or cpu.machine}); it needs AVX2 and FMA. "
+            f"Kernels can be generated, but not run, for: {', '.join(TARGETS)}."
+        )
+    l1, l2 = cpu.cache(1), cpu.cache(2)
+    if l1 is None or l2 is None or not l1.ways:
+        return replace(base, name="native", arch="native")
+    return fitted(base, l1.size, l1.ways, l2.size)
+
+
+def runs_here(target: Target) -> bool:
+    """Whether this machine has the instructions that the target's kernels use."""
+    return host_cpu().has(*target.features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +13,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.forms import Bools
 
-Column = npt.NDArray[np.float64] | float
+Column = npt.NDArray[np.floating[Any]] | float
 Semantics = Callable[..., npt.NDArray[np.generic]]
 
 
@@ -80,7 +81,12 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Target:
-    """A machine. Levels are listed farthest first; the last is the register file."""
+    """A machine. Levels are listed farthest first; the last is the register file.
+
+    `arch` and `features` name what its code needs, to a compiler and as Linux lists them;
+    `widths` are the elements a register may hold, widest first; `masks` says that a
+    register can be loaded and stored in part; `helpers` are C definitions by name.
+    """
 
     name: str
     description: str
@@ -90,6 +96,7 @@ class Target:
     kernels: tuple[Kernel, ...]
     helpers: dict[str, str]
     masks: bool
+    features: tuple[str, ...]
     headers: tuple[str, ...] = ()
 
     @property

@@ -81,6 +81,7 @@ AVX2 = Target(
     kernels=standard_kernels(F32, (8, 4, 1), masks=False),
     helpers=_vector_helpers(8) | _vector_helpers(4),
     masks=False,
+    features=("avx2", "fma"),
 )
 
 AVX512 = Target(
@@ -92,6 +93,7 @@ AVX512 = Target(
     kernels=standard_kernels(F32, (16, 1), masks=True),
     helpers=_vector_helpers(16) | _mask_helpers(16),
     masks=True,
+    features=("avx512f", "avx512bw", "avx512dq", "avx512vl"),
     headers=("immintrin.h",),
 )
 

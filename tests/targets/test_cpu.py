@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from morello.runtime import cpu as cpu_module
-from morello.runtime.cpu import Cache, host_cpu
+from morello.targets import cpu as cpu_module
+from morello.targets.cpu import Cache, host_cpu
 
 XEON = """\
 processor\t: 0

@@ -1,0 +1,41 @@
+"""Morello: from a tensor-program Spec to the fastest CPU kernel, by exhaustive search.
+
+    import morello, numpy as np
+    matmul = morello.compile("f32[512,512] @ f32[512,512]")
+    c = matmul(a, b)
+
+Names are loaded when they are first used, so that importing the package costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from morello.api import Kernel as Kernel
+    from morello.api import compile as compile
+    from morello.api import implement as implement
+    from morello.api import matmul as matmul
+    from morello.api import schedule as schedule
+    from morello.errors import MorelloError as MorelloError
+    from morello.frontends.text import parse as parse
+
+__version__ = "0.1.0"
+
+_HOMES = {
+    "Kernel": "morello.api",
+    "MorelloError": "morello.errors",
+    "compile": "morello.api",
+    "implement": "morello.api",
+    "matmul": "morello.api",
+    "parse": "morello.frontends.text",
+    "schedule": "morello.api",
+}
+__all__ = ["__version__", *_HOMES]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'morello' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

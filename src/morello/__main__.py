@@ -1,0 +1,7 @@
+"""`python -m morello`."""
+
+import sys
+
+from morello.cli import main
+
+sys.exit(main())

@@ -1,0 +1,106 @@
+"""The `morello` command."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from morello import __version__
+from morello.errors import MorelloError
+
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code. Errors are one sentence on stderr, code 2."""
+    arguments = _parser().parse_args(argv)
+    try:
+        _unbridle_blas()
+        from morello import commands  # heavy: NumPy and Numba
+
+        run = {
+            "synth": commands.synth,
+            "bench": commands.bench,
+            "explain": commands.explain,
+            "targets": commands.targets,
+        }[arguments.command]
+        run(arguments)
+        sys.stdout.flush()
+    except MorelloError as error:
+        return _failed(str(error), as_json=arguments.json)
+    except MemoryError:
+        return _failed("out of memory; make the sizes smaller.", as_json=arguments.json)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        return _failed(f"{error.strerror}: {error.filename}.", as_json=arguments.json)
+    except KeyboardInterrupt:
+        print("\nmorello: interrupted.", file=sys.stderr)
+        return INTERRUPTED
+    return 0
+
+
+def _failed(message: str, *, as_json: bool) -> int:
+    print(f"morello: {message}", file=sys.stderr)
+    if as_json:
+        print(json.dumps({"error": message}))
+    return USAGE_ERROR
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="morello",
+        description="From a tensor-program Spec to the fastest CPU kernel, by exhaustive search.",
+        epilog='Example: morello bench "f32[512,512] @ f32[512,512]" --vs numpy',
+    )
+    parser.add_argument("--version", action="version", version=f"morello {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    synth = commands.add_parser("synth", help="write the C of the best kernel")
+    _common(synth)
+    synth.add_argument("-o", "--output", type=Path, help="write the C here, not to stdout")
+    synth.add_argument("--header", type=Path, help="write a C header for it here")
+    synth.add_argument("--name", default="kernel", help="the C function's name (kernel)")
+    synth.add_argument("--save", type=Path, help="save the schedule here, as JSON")
+    synth.add_argument("--schedule", type=Path, help="use a saved schedule; do not search")
+
+    bench = commands.add_parser("bench", help="build, verify and time the best kernel")
+    _common(bench)
+    bench.add_argument("--vs", choices=["numpy"], action="append", help="time this as well")
+    bench.add_argument("--seconds", type=float, default=1.0, help="to time each for (1)")
+    bench.add_argument("--no-verify", action="store_true", help="do not check it against NumPy")
+    bench.add_argument("--compiler", help="the C compiler (default: $CC, clang, zig, gcc)")
+    bench.add_argument("--schedule", type=Path, help="use a saved schedule; do not search")
+
+    explain = commands.add_parser("explain", help="show the best program and what was searched")
+    _common(explain)
+    explain.add_argument("--schedule", type=Path, help="explain a saved schedule")
+
+    targets = commands.add_parser("targets", help="list the targets and what they hold")
+    targets.add_argument("--json", action="store_true", help="print one JSON object")
+    return parser
+
+
+def _common(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("expression", metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"')
+    parser.add_argument("--target", default="native", help="avx2, avx512 or native (native)")
+    parser.add_argument("--threads", type=int, default=1, help="threads to use (1)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _unbridle_blas() -> None:
+    """Have NumPy's OpenBLAS choose its own kernels, as it does when NumPy is first imported.
+
+    An environment that makes it take this CPU for another one would make any race against
+    it unfair.
+    """
+    for setting in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
+        os.environ.pop(setting, None)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""What each subcommand of `morello` does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from morello import api
+from morello.codegen import generate
+from morello.errors import BuildError, RewriteError
+from morello.frontends.text import parse
+from morello.rewrites import saved
+from morello.rewrites.impl import Impl, cycles
+from morello.rewrites.render import print_impl, tree
+from morello.runtime.argument import Array
+from morello.runtime.bench import Timing, limit_threads, measure
+from morello.search.solve import Statistics
+from morello.targets import TARGETS, find_target
+from morello.targets.catalog import runs_here
+
+PATIENCE_S = 1.0
+"""Work that takes longer shows progress."""
+
+
+def synth(arguments: argparse.Namespace) -> None:
+    """Write the C of the best kernel, its header and its schedule."""
+    impl, statistics = _implement(arguments)
+    source = generate(impl, arguments.name, tree(impl))
+    files = {
+        arguments.output: source.text,
+        arguments.header: source.header,
+        arguments.save: json.dumps(saved.save(impl), indent=2) + "\n",
+    }
+    for path, text in files.items():
+        if path is not None:
+            _write(path, text)
+    if arguments.json:
+        written = [str(path) for path in files if path is not None]
+        _print_json(_described(impl, statistics) | {"files": written, "c": source.text})
+    elif arguments.output is None:
+        print(source.text, end="")
+
+
+def explain(arguments: argparse.Namespace) -> None:
+    """Show the best program and what was searched."""
+    impl, statistics = _implement(arguments)
+    if arguments.json:
+        _print_json(_described(impl, statistics) | saved.save(impl))
+        return
+    console = Console(highlight=False)
+    print_impl(impl, console)
+    if statistics is not None:
+        console.print(f"\n{_searched(statistics)}")
+
+
+def bench(arguments: argparse.Namespace) -> None:
+    """Build, verify and time the best kernel, next to its rivals if asked."""
+    api.check_threads(arguments.threads)
+    rivals = list(dict.fromkeys(arguments.vs or []))
+    with _progress() as report, limit_threads(arguments.threads):
+        kernel = api.compile(
+            _loaded(arguments) or arguments.expression,
+            target=arguments.target,
+            verify=not arguments.no_verify,
+            compiler=arguments.compiler,
+            progress=report,
+        )
+        timings = _race(kernel, rivals, arguments.seconds)
+    spec = kernel.spec
+    ours = timings["morello"]
+    result = _described(kernel.impl, kernel.statistics) | {
+        "compiler": str(kernel.compiler),
+        "threads": arguments.threads,
+        "kernel": _timing(ours) | {"gflops": spec.flops / ours.median_s / 1e9},
+        "verified": kernel.max_error is not None,
+        "max_error": kernel.max_error,
+        "vs": {name: _timing(timings[name]) | _version(name) for name in rivals},
+        "ratio": {name: timings[name].median_s / ours.median_s for name in rivals},
+    }
+    if arguments.json:
+        _print_json(result)
+    else:
+        _print_race(result, timings, spec.flops)
+
+
+def targets(arguments: argparse.Namespace) -> None:
+    """List the targets."""
+    found = [*TARGETS.values(), find_target("native")]
+    if arguments.json:
+        _print_json(
+            {
+                t.name: {
+                    "description": t.description,
+                    "runs_here": runs_here(t),
+                    "levels": {level.name: level.capacity for level in t.levels[1:]},
+                    "kernels": [kernel.name for kernel in t.kernels],
+                }
+                for t in found
+            }
+        )
+        return
+    table = Table(box=None)
+    for heading in ("target", "runs here", "levels (lines, registers)", "what it is"):
+        table.add_column(heading)
+    for t in found:
+        levels = ", ".join(f"{level.name} {level.capacity}" for level in t.levels[1:])
+        table.add_row(t.name, "yes" if runs_here(t) else "no", levels, t.description)
+    Console().print(table)
+
+
+# ---- from arguments to an Impl
+
+
+def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
+    api.check_threads(arguments.threads)
+    loaded = _loaded(arguments)
+    if loaded is not None:
+        return loaded, None
+    with _progress() as report:
+        return api.implement(arguments.expression, target=arguments.target, progress=report)
+
+
+def _loaded(arguments: argparse.Namespace) -> Impl | None:
+    """The Impl of a saved schedule, if one was given; it must be of the same Spec."""
+    if arguments.schedule is None:
+        return None
+    target = find_target(arguments.target)
+    try:
+        data = json.loads(arguments.schedule.read_text())
+    except (ValueError, UnicodeDecodeError) as error:
+        raise RewriteError(f"{arguments.schedule} is no saved schedule: {error}.") from None
+    impl = saved.load(data, target)
+    if impl.spec != parse(arguments.expression):
+        raise RewriteError(
+            f"{arguments.schedule} is a schedule of {impl.spec.expression}, "
+            f"not of {arguments.expression}."
+        )
+    return impl
+
+
+# ---- timing
+
+
+def _race(kernel: api.Kernel, rivals: list[str], seconds: float) -> dict[str, Timing]:
+    random = np.random.default_rng(0)
+    *inputs, out = (argument.empty() for argument in kernel.arguments)
+    for array in inputs:
+        array[...] = random.uniform(-1.0, 1.0, array.shape)
+    calls: dict[str, Callable[[], object]] = {"morello": lambda: kernel(*inputs, out)}
+    if "numpy" in rivals:
+        theirs: Array = np.empty_like(out)
+        a, b = inputs
+        calls["numpy"] = lambda: np.matmul(a, b, out=theirs)
+    return measure(calls, seconds=seconds)
+
+
+def _timing(timing: Timing) -> dict[str, Any]:
+    return {"median_s": timing.median_s, "min_s": timing.min_s, "repeats": timing.repeats}
+
+
+def _version(rival: str) -> dict[str, str]:
+    """Which library a rival's time was spent in."""
+    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+
+    blas = next((one for one in threadpool_info() if one["user_api"] == "blas"), None)
+    name = f"numpy {np.__version__}"
+    if blas is None:
+        return {"version": name}
+    parts = (blas.get(key) for key in ("internal_api", "version", "architecture"))
+    return {"version": f"{name}, {' '.join(str(part) for part in parts if part)}"}
+
+
+# ---- what people and machines read
+
+
+def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "spec": impl.spec.expression,
+        "target": impl.target.name,
+        "cost": impl.cost,
+        "search": None,
+    }
+    if statistics is not None:
+        data["search"] = {
+            "seconds": statistics.seconds,
+            "specs": statistics.specs,
+            "entries": statistics.entries,
+            "rewrites": statistics.rewrites,
+            "tried": statistics.tried,
+            "bounded": statistics.bounded,
+        }
+    return data
+
+
+def _searched(statistics: Statistics) -> str:
+    return (
+        f"Proven cheapest under the cost model in {statistics.seconds:.2f} s: "
+        f"{statistics.specs:,} Specs expanded by {statistics.rewrites:,} rewrites, "
+        f"{statistics.bounded:,} relaxed Specs bounding the rest."
+    )
+
+
+def _print_race(result: dict[str, Any], timings: dict[str, Timing], flops: int) -> None:
+    console = Console(highlight=False)
+    console.print(f"[bold]{result['spec']}[/bold] for {result['target']}, {result['compiler']}")
+    table = Table(box=None, pad_edge=False)
+    for heading in ("", "median", "min", "GFLOP/s", "ratio"):
+        table.add_column(heading, justify="left" if not heading else "right")
+    for name, timing in timings.items():
+        ratio = result["ratio"].get(name)
+        table.add_row(
+            name,
+            _time(timing.median_s),
+            _time(timing.min_s),
+            f"{flops / timing.median_s / 1e9:.1f}",
+            "" if ratio is None else f"{ratio:.2f}x",
+        )
+    console.print(table)
+    for rival in result["vs"].values():
+        console.print(f"[dim]{rival['version']}, one thread; a ratio above 1: we are faster[/dim]")
+    if result["verified"]:
+        console.print(f"verified against NumPy in float64, largest error {result['max_error']:.1e}")
+    search = result["search"]
+    if search is not None:
+        console.print(
+            f"searched {search['specs']:,} Specs in {search['seconds']:.2f} s, "
+            f"predicted {cycles(result['cost'])} cycles"
+        )
+
+
+def _time(seconds: float) -> str:
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds / 1e-9:.3g} ns"
+
+
+def _print_json(data: dict[str, Any]) -> None:
+    print(json.dumps(data, indent=2))
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file whole, or not at all."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w") as file:
+                file.write(text)
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise BuildError(
+            f"cannot write {path}: {error.strerror}; give a file in a folder that can be written."
+        ) from None
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Reports on a search: a bar on the terminal, once it has taken long enough."""
+    console = Console(stderr=True)
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("searching"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[specs]:,} Specs, {task.fields[rewrites]:,} rewrites"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    task = bar.add_task("", total=None, specs=0, rewrites=0)
+    began = time.perf_counter()
+
+    def report(specs: int, rewrites: int) -> None:
+        if time.perf_counter() - began > PATIENCE_S and not bar.live.is_started:
+            bar.start()
+        bar.update(task, specs=specs, rewrites=rewrites)
+
+    try:
+        yield report
+    finally:
+        bar.stop()

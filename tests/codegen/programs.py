@@ -1,0 +1,196 @@
+"""Random Specs, and random programs that compute them: any that the rewrites allow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from random import Random
+
+from morello.errors import RewriteError
+from morello.ir.layout import Layout, column_major, panels, row_major
+from morello.ir.spec import Spec, matmul_spec
+from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
+from morello.rewrites.impl import Branch, Impl, grow
+from morello.targets.target import Held, Kernel, Target
+
+STEPS = 250
+"""Rewrites tried before a program is given up and another one begun."""
+
+
+class DeadEndError(Exception):
+    """Nothing applies to a Spec any more, or it took too long to find out."""
+
+
+def random_spec(random: Random) -> Spec:
+    """A matmul of at most 40 in each dimension, in any layouts."""
+    batch = random.choice([(), (), (), (random.randint(1, 3),), (2, random.randint(1, 2))])
+    largest = 12 if batch else 40
+    m, k, n = (random.choice([1, 8, 16, random.randint(1, largest)]) for _ in range(3))
+    a, b, c = (_random_layout(random, len(batch) + 2) for _ in range(3))
+    return matmul_spec((*batch, m, k), (*batch, k, n), layouts=(a, b, c))
+
+
+def _random_layout(random: Random, rank: int) -> Layout | None:
+    return random.choice(
+        [
+            None,
+            column_major(rank),
+            panels(rank, rank - 1, random.choice([3, 4, 8, 16])),
+            panels(rank, rank - 2, random.choice([3, 4, 8, 16])),
+            Layout(tuple(random.sample(range(rank), rank))),
+        ]
+    )
+
+
+def random_program(spec: Spec, target: Target, random: Random) -> Impl:
+    """A complete program, not a good one: dead ends start over."""
+    while True:
+        try:
+            return _Builder(target, random).fill(spec, target.limits, random.randint(0, 9))
+        except DeadEndError:
+            continue
+
+
+class _Builder:
+    """Rewrites at random for a while, then by what leads to an end."""
+
+    def __init__(self, target: Target, random: Random) -> None:
+        self.target, self.random, self.left = target, random, STEPS
+        self.registers = target.levels[target.registers].name
+
+    def fill(self, spec: Spec, limits: Sequence[int], whims: int) -> Impl:
+        """The hole's program. Its first `whims` rewrites are random."""
+        for rewrite in self._candidates(spec, whims):
+            self.left -= 1
+            if self.left < 0:
+                raise DeadEndError
+            try:
+                impl, left = grow(rewrite, spec, self.target, limits)
+            except RewriteError:
+                continue
+            children = [
+                Branch(self.fill(c.impl.spec, left, whims - 1), c.times, c.role)
+                for c in impl.children
+            ]
+            return replace(impl, children=tuple(children))
+        raise DeadEndError
+
+    def _candidates(self, spec: Spec, whims: int) -> Iterator[Rewrite]:
+        if whims <= 0 or self.random.random() < 0.5:
+            yield from self._kernels(spec)
+        if whims > 0:
+            yield from (self._whim(spec) for _ in range(10))
+        yield from self._kernels(spec)
+        if spec.operation.reduced:
+            yield from self._end_of_matmul(spec)
+        else:
+            yield from self._end_of_copy(spec)
+
+    def _kernels(self, spec: Spec) -> list[Rewrite]:
+        """Kernels that want the operands where they are, in any order."""
+        fitting = [
+            Select(k.name)
+            for k in self._known(spec)
+            if all(self._is_held(spec, i, held) for i, held in enumerate(k.held))
+        ]
+        self.random.shuffle(fitting)
+        return [*fitting]
+
+    def _known(self, spec: Spec) -> list[Kernel]:
+        name = spec.operation.name.removeprefix("Batch")
+        return [k for k in self.target.kernels if k.operation == name]
+
+    def _is_held(self, spec: Spec, operand: int, held: Held | None) -> bool:
+        if held is None:
+            return spec.levels[operand] == self.target.nearest
+        return spec.forms[operand].vector == held.width
+
+    def _whim(self, spec: Spec) -> Rewrite:
+        random, operation = self.random, spec.operation
+        kinds = ["loop", "loop", "loop", "cache"]
+        kinds += ["copy", "registers", "accumulate"] if operation.reduced else []
+        kind = random.choice(kinds)
+        if kind == "loop":
+            dim = random.choice(operation.dims)
+            return _loop(spec, dim, random.choice([1, 4, 8, 16, random.randint(1, spec.size(dim))]))
+        if kind == "accumulate":
+            return ToAccumulate()
+        operand = random.randrange(len(operation.operands))
+        if kind == "registers":
+            into = list(self._into_registers(spec, operand))
+            return random.choice(into) if into else ToAccumulate()
+        name, rank = operation.operands[operand].name, len(spec.shape(operand))
+        level = random.choice(self.target.levels[1:-1]).name
+        return Move(name, level, None if kind == "cache" else _random_layout(random, rank))
+
+    def _nearer(self, spec: Spec) -> Iterator[Rewrite]:
+        """Bring operands into the nearest cache."""
+        for operand, level in zip(spec.operation.operands, spec.levels, strict=True):
+            if level < self.target.nearest:
+                yield Move(operand.name, self.target.levels[level + 1].name)
+
+    def _end_of_copy(self, spec: Spec) -> Iterator[Rewrite]:
+        """One register's worth after the other, along the dimension of neighbours."""
+        yield from self._nearer(spec)
+        held = [f for f in spec.forms if f.vector]
+        form = held[0] if held else self.random.choice(spec.forms)
+        for index, dim in enumerate(spec.operation.dims):
+            if index != form.fastest:
+                yield Tile(dim, 1)
+        along = spec.operation.dims[form.fastest]
+        widths = [form.vector] if held else self.target.widths
+        for tile in (*self.random.sample(widths, len(widths)), 1):
+            yield Tile(along, tile)
+
+    def _end_of_matmul(self, spec: Spec) -> Iterator[Rewrite]:
+        """The output into registers, then the input that is not broadcast."""
+        yield ToAccumulate()
+        yield from self._nearer(spec)
+        output = spec.operation.output
+        if spec.forms[output].vector:
+            along = spec.operation.operands[output].dims[spec.forms[output].fastest]
+            inputs = self.random.sample(range(output), output)
+        else:
+            along = self.random.choice(spec.operation.operands[output].dims[-2:])
+            yield from self._into_registers(spec, output)
+            inputs = []
+        for dim in spec.operation.dims:
+            if dim not in (along, *spec.operation.reduced):
+                yield from (_loop(spec, dim, tile) for tile in (4, 1) if tile < spec.size(dim))
+        yield from (_loop(spec, dim, 1) for dim in spec.operation.reduced)
+        for operand in inputs:
+            yield from self._into_registers(spec, operand)
+        for tile in (4 * self.target.widths[0], *self.target.widths):
+            if tile < spec.size(along):
+                yield _loop(spec, along, tile)
+        for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True):
+            if not tensor.form.vector:
+                for layout in (row_major(len(tensor.shape)), column_major(len(tensor.shape))):
+                    yield Move(operand.name, self.target.levels[self.target.nearest].name, layout)
+
+    def _into_registers(self, spec: Spec, operand: int) -> Iterator[Rewrite]:
+        """In the way that it lies in memory, and that a kernel takes beside the others."""
+        form = spec.forms[operand]
+        if form.vector:
+            return
+        rank = form.layout.rank
+        taken = {
+            k.held[operand].width
+            for k in self.target.kernels
+            if k.operation == "MatmulAccum"
+            and k.held[operand]
+            and all(
+                not spec.forms[i].vector or self._is_held(spec, i, held)
+                for i, held in enumerate(k.held)
+                if i != operand
+            )
+        }
+        for width in sorted(taken, reverse=True):
+            for order in (row_major(rank), column_major(rank)):
+                if width == 1 or order.physical[-1] == form.fastest:
+                    name = spec.operation.operands[operand].name
+                    yield Move(name, self.registers, order, width)
+
+
+def _loop(spec: Spec, dim: str, tile: int) -> Rewrite:
+    return (Split if dim in spec.operation.reduced else Tile)(dim, tile)

@@ -1,0 +1,82 @@
+"""The C of random programs, and of the cheapest ones, computes what their Specs say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from tests.codegen.programs import random_program, random_spec
+from tests.support import (
+    GUARD,
+    call,
+    compile_c,
+    guarded,
+    in_layout,
+    random_values,
+    reference,
+    skip_unless_it_runs,
+)
+
+from morello.codegen import Source, generate
+from morello.rewrites import Select
+from morello.rewrites.impl import Impl
+from morello.targets import TARGETS
+from morello.targets.target import Target
+
+RANDOM_PROGRAMS = 150
+BEST_PROGRAMS = 6
+
+targets = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+
+
+def one_file(sources: list[Source], target: Target) -> str:
+    """All functions in one translation unit, with what they share stated once."""
+    shared = [f"#include <{header}>" for header in target.headers]
+    shared += dict.fromkeys(target.helpers.values())
+    functions = []
+    for source in sources:
+        text = source.text
+        for part in shared:
+            text = text.replace(part, "")
+        functions.append(text)
+    return "\n".join([*shared, *functions])
+
+
+def check(function: object, impl: Impl) -> None:
+    """The function computes the Spec, writes all of it and nothing else."""
+    spec = impl.spec
+    inputs = [random_values(spec.shape(i), seed=i) for i in range(2)]
+    packed = [in_layout(x, t.form.layout)[0] for x, t in zip(inputs, spec.tensors[:2], strict=True)]
+    untouched = [x.copy() for x in packed]
+    shape = spec.shape(2)
+    padded, where = in_layout(np.zeros(shape, np.float32), spec.forms[2].layout)
+    padded[:] = GUARD
+    padded[where] = np.nan
+    whole, output = guarded(padded)
+    wanted = whole.astype(np.float64)
+    wanted[64 : 64 + len(padded)][where] = reference(spec, *inputs)
+    call(function, *packed, output)
+    what = f"{spec.expression}\n" + "\n".join(str(r) for r in impl.decisions())
+    np.testing.assert_allclose(whole, wanted, rtol=1e-4, atol=1e-4, err_msg=what)
+    for before, after in zip(untouched, packed, strict=True):
+        np.testing.assert_array_equal(before, after, err_msg=what)
+
+
+def check_all(impls: list[Impl], target: Target, directory: Path) -> None:
+    sources = [generate(impl, f"kernel{i}") for i, impl in enumerate(impls)]
+    library = compile_c(one_file(sources, target), target, directory)
+    for source, impl in zip(sources, impls, strict=True):
+        check(getattr(library, source.name), impl)
+
+
+@targets
+def test_random_programs(target: Target, tmp_path: Path) -> None:
+    skip_unless_it_runs(target)
+    random = Random(0)
+    impls = [random_program(random_spec(random), target, random) for _ in range(RANDOM_PROGRAMS)]
+    check_all(impls, target, tmp_path)
+    used = {r.kernel for impl in impls for r in impl.decisions() if isinstance(r, Select)}
+    unused = {kernel.name for kernel in target.kernels} - used
+    assert len(unused) < len(target.kernels) / 4, unused

@@ -1,0 +1,183 @@
+"""Saving Impls, and reading them back."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.frozen import FROZEN, begin, complete, to_the_kernel
+from tests.support import with_capacities
+
+from morello.errors import MorelloError, RewriteError, TargetError
+from morello.frontends import parse
+from morello.rewrites.impl import Impl
+from morello.rewrites.saved import load, save
+from morello.schedule import Schedule
+from morello.targets import find_target
+
+DATA: dict[str, Any] = json.loads(json.dumps(save(complete().impl)))
+
+
+def through_json(impl: Impl) -> Any:
+    return json.loads(json.dumps(save(impl), sort_keys=True, allow_nan=False))
+
+
+def test_saved_programs_read_back() -> None:
+    impl = complete().impl
+    assert load(through_json(impl), FROZEN) == impl
+
+
+@settings(max_examples=5)
+@given(st.tuples(*(st.integers(1, 20) for _ in range(3))), st.sampled_from(["{1,0}", "{0,1}"]))
+def test_searched_programs_read_back(sizes: tuple[int, ...], layout: str) -> None:
+    m, k, n = sizes
+    impl = solved(f"f32[{m},{k}]{layout} @ f32[{k},{n}]")
+    assert load(through_json(impl)) == impl
+
+
+def test_batched_programs_read_back() -> None:
+    impl = solved("f32[2,4,2]{1,2,0} @ f32[2,2,16]")
+    assert load(through_json(impl)) == impl
+
+
+def solved(text: str) -> Impl:
+    return Schedule.of(parse(text), find_target("avx2")).solve().impl
+
+
+def test_parts_of_programs_read_back() -> None:
+    """Whose operands lie in caches, registers, panels, and with gaps."""
+    for impl in complete().impl.walk():
+        assert load(through_json(impl), FROZEN) == impl
+
+
+def test_what_is_saved(golden: Callable[[str, str], None]) -> None:
+    golden("saved.json", json.dumps(save(complete().impl), indent=1) + "\n")
+
+
+def test_unfinished_programs_are_not_saved() -> None:
+    with pytest.raises(RewriteError, match="fill its holes"):
+        save(to_the_kernel().impl)
+
+
+def test_the_target_is_found_by_name() -> None:
+    with pytest.raises(TargetError, match="unknown target 'frozen'"):
+        load(DATA)
+
+
+def test_a_smaller_machine_is_told() -> None:
+    with pytest.raises(RewriteError) as caught:
+        load(DATA, with_capacities(FROZEN, (100, 512, 32)))
+    assert "needs 512 lines of L2, of which 100 are left" in str(caught.value)
+    assert "saved for frozen with 4096 of L2, 512 of L1, 32 of registers" in str(caught.value)
+
+
+def test_a_machine_without_these_kernels_is_told() -> None:
+    with pytest.raises(RewriteError, match="search again for avx2"):
+        load(DATA, find_target("avx2"))
+
+
+def edit(*path: Any, to: Any) -> Any:
+    """The data with one value replaced, or removed (`...`)."""
+    data = copy.deepcopy(DATA)
+    *outer, last = path
+    inner: Any = data
+    for key in outer:
+        inner = inner[key]
+    if to is ...:
+        del inner[last]
+    else:
+        inner[last] = to
+    return data
+
+
+A = ("spec", "operands", "a")
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (None, "the schedule is None, and should be an object"),
+        ([], "should be an object"),
+        ({}, "has no 'morello'"),
+        (edit("morello", to=99), "format 99, and this Morello reads 1"),
+        (edit("target", to=...), "has no 'target'"),
+        (edit("target", to=7), "'target' is 7, and should be text"),
+        (edit("limits", "L2", to="big"), "L2 is 'big'"),
+        (edit("rewrites", to=...), "has no 'rewrites'"),
+        (edit("rewrites", to={}), "should be a list"),
+        (edit("rewrites", to=[]), "ends too soon"),
+        (edit("rewrites", to=DATA["rewrites"] * 2), "goes on after the program is complete"),
+        (edit("rewrites", 0, to="move"), "rewrite 1 is 'move', and should be an object"),
+        (edit("rewrites", 0, "name", to="fuse"), "rewrite 1: unknown name 'fuse'; it may be: tile"),
+        (edit("rewrites", 0, "name", to=...), "rewrite 1 has no 'name'"),
+        (edit("rewrites", 0, "operand", to=...), "rewrite 1 has no 'operand'"),
+        (edit("rewrites", 0, "operand", to="x"), "has no operand 'x'"),
+        (edit("rewrites", 0, "level", to="L9"), "no level to move to"),
+        (edit("rewrites", 0, "layout", to="{}"), "must name each of the 1 dimensions"),
+        (edit("rewrites", 0, "layout", to="{0}"), "b has 2 dimensions"),
+        (edit("rewrites", 0, "layout", to=None), "'layout' is None, and should be text"),
+        (edit("rewrites", 0, "vector", to=True), "should be a whole number"),
+        (edit("rewrites", 0, "vector", to=-1), "vector is -1"),
+        (edit("rewrites", 0, "speed", to=1), "rewrite 1: move takes no 'speed'"),
+        (edit("spec", to=...), "has no 'spec'"),
+        (edit("spec", "operation", to="Conv"), "no operation 'Conv' has dimensions k, m, n"),
+        (edit("spec", "sizes", "m", to=...), "no operation 'Matmul' has dimensions k, n"),
+        (edit("spec", "sizes", "m", to=0), "m is 0"),
+        (edit("spec", "sizes", "m", to=2**31), "m is 2147483648"),
+        (edit("spec", "sizes", "m", to=2.0), "'m' is 2.0, and should be a whole number"),
+        (edit("spec", "operands", "a", to=...), "has no 'a'"),
+        (edit(*A, "dtype", to="f99"), "unknown dtype 'f99'"),
+        (edit(*A, "level", to="L9"), "no level 'L9'; it has: memory"),
+        (edit(*A, "level", to="registers"), "operand a of shape [10, 64] cannot lie as"),
+        (edit(*A, "layout", to="{1}"), "dimensions once"),
+        (edit(*A, "layout", to="{2,1,0}"), "cannot lie as"),
+        (edit(*A, "contiguous", to=5), "cannot lie as"),
+        (edit(*A, "vector", to=16), "cannot lie as"),
+        (edit(*A, "aliased", to=1), "'aliased' is 1, and should be true or false"),
+    ],
+)
+def test_malformed_data_is_refused_with_the_reason(data: Any, said: str) -> None:
+    with pytest.raises(RewriteError) as caught:
+        load(data, FROZEN)
+    assert said in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+def test_programs_nested_too_deep() -> None:
+    data = save(begin("f32[3000,1] @ f32[1,1]").solve().impl)
+    data["rewrites"] = [{"name": "tile", "dim": "m", "size": n} for n in range(2999, 0, -1)]
+    with pytest.raises(RewriteError, match="too deep"):
+        load(data, FROZEN)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 2**33) | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=4,
+)
+
+
+@st.composite
+def corrupted(draw: st.DrawFn) -> Any:
+    """The data with something in it replaced."""
+    data = copy.deepcopy(DATA)
+    inner: Any = data
+    while True:
+        keys = sorted(inner) if isinstance(inner, dict) else list(range(len(inner)))
+        key = draw(st.sampled_from(keys))
+        if not isinstance(inner[key], dict | list) or not inner[key] or draw(st.booleans()):
+            inner[key] = draw(json_values)
+            return data
+        inner = inner[key]
+
+
+@given(corrupted())
+def test_corrupted_data_is_read_or_refused(data: Any) -> None:
+    with contextlib.suppress(MorelloError):
+        load(data, FROZEN)

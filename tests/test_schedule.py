@@ -1,0 +1,216 @@
+"""Scheduling by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.frozen import FROZEN, begin, complete, to_the_kernel
+
+from morello.errors import RewriteError, SearchError
+from morello.frontends import parse
+from morello.ir.layout import Layout, panels
+from morello.rewrites import Move, Select, Tile
+from morello.rewrites.impl import replay
+from morello.schedule import Schedule
+from morello.search.reconstruct import reconstruct
+from morello.search.solve import search
+
+
+def test_a_new_schedule_is_one_hole() -> None:
+    schedule = begin("f32[8,8] @ f32[8,8]")
+    assert not schedule.done
+    assert schedule.at == parse("f32[8,8] @ f32[8,8]")
+    assert schedule.holes == (schedule.at,)
+    assert schedule.left == {"L2": 4096, "L1": 512, "registers": 32}
+
+
+def test_rewrites_give_new_schedules() -> None:
+    before = begin("f32[8,8] @ f32[8,8]")
+    after = before.tile(m=4)
+    assert len(before.holes) == 1 and before.impl.rewrite is None
+    assert after.impl.rewrite == Tile("m", 4)
+    assert after != before
+
+
+def test_tile_goes_in_the_order_given() -> None:
+    schedule = begin("f32[8,8] @ f32[8,8]").tile(n=4, m=2)
+    assert schedule.impl.decisions() == [Tile("n", 4), Tile("m", 2)]
+    assert str(schedule.at) == "Matmul(m=2, k=8, n=4)"
+
+
+def test_the_cursor_follows_the_body_then_takes_the_holes_in_order() -> None:
+    schedule = to_the_kernel()
+    assert str(schedule.at) == "Move(i=64, j=128)"  # the copy of b, the first of the holes
+    assert [str(hole) for hole in schedule.holes] == [
+        "Move(i=64, j=128)",
+        "FillZero(i=4, j=32)",
+        "Move(i=1, j=32)",
+        "Move(i=4, j=32)",
+        "Matmul(m=2, k=64, n=32)",
+    ]
+    assert str(schedule.tile(i=1).at) == "Move(i=1, j=128)"
+
+
+def test_what_is_left_of_memory_follows_the_cursor() -> None:
+    schedule = begin("f32[64,64] @ f32[64,64]").move("b", "L2")
+    assert schedule.left["L2"] == 4096 - 256
+    assert schedule.move("c", "L2").move("c", "L1").left == {
+        "L2": 4096 - 512,
+        "L1": 256,
+        "registers": 32,
+    }
+
+
+def test_a_complete_schedule() -> None:
+    schedule = complete()
+    assert schedule.done and schedule.at is None and schedule.holes == ()
+    impl = schedule.impl
+    assert replay(impl.spec, FROZEN, impl.decisions()) == impl
+    with pytest.raises(RewriteError, match="the program is complete"):
+        schedule.tile(m=1)
+    with pytest.raises(RewriteError, match="the program is complete"):
+        schedule.move("a", "L2", layout="{1,0}")
+
+
+MOVES: list[tuple[Callable[[Schedule], Schedule], Move]] = [
+    (lambda s: s.move("a", "L2"), Move("a", "L2")),
+    (lambda s: s.move("a", "L2", layout="{0,1}"), Move("a", "L2", Layout((1, 0)))),
+    (lambda s: s.move("a", "L2", layout=Layout((1, 0))), Move("a", "L2", Layout((1, 0)))),
+    (lambda s: s.move("a", "L2", packed=16), Move("a", "L2", panels(2, 0, 16))),
+    (lambda s: s.move("b", "L2", packed=16), Move("b", "L2", panels(2, 1, 16))),
+    (lambda s: s.move("c", "L2", packed=16), Move("c", "L2", panels(2, 1, 16))),
+    (
+        lambda s: s.move("c", "L2").move("c", "L1").move("c", "registers", vector=16),
+        Move("c", "registers", Layout((0, 1)), 16),
+    ),
+    (
+        lambda s: s.move("c", "L2").move("c", "L1").move("c", "registers", vector=16, along="m"),
+        Move("c", "registers", Layout((1, 0)), 16),
+    ),
+    (
+        lambda s: (
+            s.move("c", "L2").move("c", "L1").move("c", "registers", vector=16, layout="{0,1}")
+        ),
+        Move("c", "registers", Layout((1, 0)), 16),
+    ),
+]
+
+
+@pytest.mark.parametrize(("step", "made"), MOVES)
+def test_ways_to_move(step: Callable[[Schedule], Schedule], made: Move) -> None:
+    schedule = step(
+        begin("f32[64,4] @ f32[4,64]").tile(m=32)
+        if made.vector == 0
+        else begin("f32[16,4] @ f32[4,16]")
+    )
+    assert schedule.impl.decisions()[-1] == made
+
+
+def test_panels_of_batches_run_along_what_is_not_reduced() -> None:
+    schedule = begin("f32[2,64,4] @ f32[2,4,64]")
+    assert schedule.move("a", "L2", packed=16).impl.rewrite == Move("a", "L2", panels(3, 1, 16))
+    assert schedule.move("b", "L2", packed=16).impl.rewrite == Move("b", "L2", panels(3, 2, 16))
+
+
+WRONG: list[tuple[Callable[[Schedule], Schedule], str]] = [
+    (lambda s: s.tile(q=4), "has no dimension 'q'; its dimensions are: m, k, n"),
+    (lambda s: s.tile(m=64), "the tile must be smaller than m"),
+    (lambda s: s.tile(m=0), "m=0: a size is a whole number, at least 1"),
+    (lambda s: s.tile(m=2**40), "m=1099511627776: a size is a whole number"),
+    (lambda s: s.tile(m=2.5), "m=2.5: a size is a whole number"),  # type: ignore[arg-type]
+    (lambda s: s.tile(k=4), "k is reduced; split it"),
+    (lambda s: s.split(k=4), "apply to_accumulate first"),
+    (lambda s: s.to_accumulate().split(m=4), "m is not reduced; tile it"),
+    (lambda s: s.to_accumulate().to_accumulate(), "has no accumulating form"),
+    (lambda s: s.move("d", "L2"), "no operand 'd'; its operands are: a, b, c"),
+    (lambda s: s.move("d", "L2", packed=16), "no operand 'd'; its operands are: a, b, c"),
+    (lambda s: s.move("a", "L3"), "there are: L2, L1, registers"),
+    (lambda s: s.move("a", "L1"), "a must be in L2 to move to L1"),
+    (lambda s: s.move("a", "L2", layout="{1}"), "must name each of the 2 dimensions"),
+    (lambda s: s.move("a", "L2", layout="row"), "cannot be read"),
+    (lambda s: s.move("a", "L2", layout="{1,0}"), "already lies so"),
+    (lambda s: s.move("a", "L2", layout="{1,0}", packed=16), "packed already says the layout"),
+    (lambda s: s.move("a", "L2", packed=1), "packed=1: a size is a whole number, at least 2"),
+    (lambda s: s.move("a", "L2", packed=17), "several whole panels of 17"),
+    (lambda s: s.move("a", "L2", vector=16), "only registers have a vector size"),
+    (lambda s: s.move("a", "L2", along="m"), "along goes with vector="),
+    (lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers"), "needs a vector size"),
+    (
+        lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers", vector=3),
+        "frozen has registers of 16, ",
+    ),
+    (
+        lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers", vector=16, along="n"),
+        "it has no dimension 'n'; it has m, k",
+    ),
+    (
+        lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers", vector=16),
+        "needs 128 registers, of which 32 are left",
+    ),
+    (lambda s: s.select("fma"), "has no kernel 'fma'"),
+    (lambda s: s.select("fma_row_f32x16"), "it computes MatmulAccum"),
+]
+
+
+@pytest.mark.parametrize(("step", "reason"), WRONG)
+def test_wrong_steps_say_why(step: Callable[[Schedule], Schedule], reason: str) -> None:
+    with pytest.raises(RewriteError) as caught:
+        step(begin("f32[64,32] @ f32[32,64]"))
+    assert reason in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+def test_memory_is_counted_along_the_path() -> None:
+    schedule = begin("f32[64,64] @ f32[64,64]")
+    for operand in "ab":
+        schedule = schedule.move(operand, "L2").move(operand, "L1")
+    with pytest.raises(RewriteError, match="needs 256 lines of L1, of which 0 are left"):
+        schedule.move("c", "L2").move("c", "L1")
+
+
+# ---- the rest by search
+
+
+def test_solving_a_new_schedule_is_searching() -> None:
+    spec = parse("f32[10,24] @ f32[24,40]")
+    solution = search(spec, FROZEN)
+    impl = Schedule.of(spec, FROZEN).solve().impl
+    assert impl == reconstruct(spec, FROZEN, solution.decisions)
+
+
+def test_solving_keeps_what_was_decided() -> None:
+    begun = to_the_kernel()
+    schedule = begun.solve()
+    assert schedule.done and schedule.solve() == schedule
+    made = iter(schedule.impl.decisions())
+    assert all(decision in made for decision in begun.impl.decisions())  # a subsequence
+    assert schedule.impl.cost <= complete().impl.cost
+
+
+@pytest.mark.parametrize("text", ["f32[8,24] @ f32[24,64]", "f32[5,7]{0,1} @ f32[7,20]"])
+def test_solving_what_the_best_program_leaves_finds_as_good_a_one(text: str) -> None:
+    spec = parse(text)
+    best = reconstruct(spec, FROZEN, search(spec, FROZEN).decisions)
+    schedule, node = Schedule.of(spec, FROZEN), best
+    while node.rewrite is not None and not isinstance(node.rewrite, Select):
+        schedule = schedule.rewrite(node.rewrite)
+        (node,) = (child.impl for child in node.children if child.role == "body")
+        assert schedule.at == node.spec
+        assert schedule.solve().impl.cost == pytest.approx(best.cost)
+
+
+def test_solving_respects_the_memory_left() -> None:
+    schedule = begin("f32[64,32] @ f32[32,64]").move("a", "L2").move("a", "L1")
+    schedule = schedule.move("b", "L2").move("b", "L1").move("c", "L2").tile(m=8)
+    assert schedule.left["L1"] == 512 - 128 - 128
+    peak = schedule.solve().impl.peak
+    assert all(p <= limit for p, limit in zip(peak, FROZEN.limits, strict=True))
+
+
+def test_solving_where_nothing_fits() -> None:
+    schedule = begin("f32[64,64] @ f32[64,64]")
+    for operand in "ab":
+        schedule = schedule.move(operand, "L2").move(operand, "L1")
+    with pytest.raises(SearchError, match="0 of L1"):
+        schedule.solve()
