@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from morello.frontends import parse
-from morello.schedule import Schedule
+from morello.scheduling import Schedule
 from morello.targets import find_target
 from morello.targets.target import Level
 

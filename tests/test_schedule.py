@@ -12,7 +12,7 @@ from morello.frontends import parse
 from morello.ir.layout import Layout, panels
 from morello.rewrites import Move, Select, Tile
 from morello.rewrites.impl import replay
-from morello.schedule import Schedule
+from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 

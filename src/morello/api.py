@@ -19,7 +19,7 @@ from morello.runtime.build import build
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.toolchain import Compiler, arch_flags, base_flags, find_compiler
 from morello.runtime.verify import verify as verify_kernel
-from morello.schedule import Schedule
+from morello.scheduling import Schedule
 from morello.search.graph import Progress
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Statistics, search
@@ -67,13 +67,11 @@ def compile(
     before it is handed out. Raises `MorelloError` (see `morello.errors`).
     """
     check_threads(threads)
-    impl, statistics = implement(what, target=target, progress=progress)
-    if not runs_here(impl.target):
-        raise TargetError(
-            f"this machine cannot run kernels for {impl.target.name}; "
-            "use --target native, or generate the C alone with `morello synth`."
-        )
-    check_memory(impl.spec)
+    goal = _goal(what)
+    machine = goal.target if isinstance(goal, Impl) else _machine(target)
+    check_runs_here(machine)
+    check_memory(goal.spec if isinstance(goal, Impl) else goal)
+    impl, statistics = implement(goal, target=machine, progress=progress)
     source = generate(impl, schedule=tree(impl))
     found = find_compiler(compiler)
     flags = base_flags(found) + arch_flags(found, impl.target.arch)
@@ -106,22 +104,29 @@ def implement(
     progress: Progress | None = None,
 ) -> tuple[Impl, Statistics | None]:
     """The Impl of a Spec, by search (or as it was scheduled), and what the search did."""
-    if isinstance(what, Schedule):
-        what = what.impl
-    if isinstance(what, Impl):
-        if not what.complete:
+    goal = _goal(what)
+    if isinstance(goal, Impl):
+        if not goal.complete:
             raise SpecError("the schedule has Specs left to do; solve() fills them by search.")
-        return what, None
-    machine = find_target(target) if isinstance(target, str) else target
-    spec = parse(what) if isinstance(what, str) else what
-    solution = search(spec, machine, progress=progress)
-    return reconstruct(spec, machine, solution.decisions), solution.statistics
+        return goal, None
+    machine = _machine(target)
+    solution = search(goal, machine, progress=progress)
+    return reconstruct(goal, machine, solution.decisions), solution.statistics
 
 
 def schedule(what: str | Spec, *, target: str | Target = "native") -> Schedule:
     """Start scheduling a Spec by hand; see `Schedule`."""
-    machine = find_target(target) if isinstance(target, str) else target
-    return Schedule.of(parse(what) if isinstance(what, str) else what, machine)
+    return Schedule.of(parse(what) if isinstance(what, str) else what, _machine(target))
+
+
+def _goal(what: str | Spec | Impl | Schedule) -> Spec | Impl:
+    if isinstance(what, str):
+        return parse(what)
+    return what.impl if isinstance(what, Schedule) else what
+
+
+def _machine(target: str | Target) -> Target:
+    return find_target(target) if isinstance(target, str) else target
 
 
 def arguments(spec: Spec) -> tuple[Argument, ...]:
@@ -159,6 +164,15 @@ def check(kernel: Kernel) -> float:
 def check_threads(threads: int) -> None:
     if threads != 1:
         raise TargetError(f"{threads} threads: kernels run on one thread; use --threads 1.")
+
+
+def check_runs_here(target: Target) -> None:
+    """Raise `TargetError` if this machine lacks the target's instructions."""
+    if not runs_here(target):
+        raise TargetError(
+            f"this machine cannot run kernels for {target.name}; "
+            "use --target native, or generate the C alone with `morello synth`."
+        )
 
 
 def check_memory(spec: Spec) -> None:

@@ -136,17 +136,19 @@ class _Builder:
         form = held[0] if held else self.random.choice(spec.forms)
         for index, dim in enumerate(spec.operation.dims):
             if index != form.fastest:
-                yield Tile(dim, 1)
+                yield from _small_loops(spec, dim)
         along = spec.operation.dims[form.fastest]
         widths = [form.vector] if held else self.target.widths
-        for tile in (*self.random.sample(widths, len(widths)), 1):
-            yield Tile(along, tile)
+        yield from (Tile(along, tile) for tile in self.random.sample(widths, len(widths)))
+        yield from _small_loops(spec, along)
 
     def _end_of_matmul(self, spec: Spec) -> Iterator[Rewrite]:
         """The output into registers, then the input that is not broadcast."""
+        output = spec.operation.output
+        if self.random.random() < 0.5:
+            yield from self._into_registers(spec, output)
         yield ToAccumulate()
         yield from self._nearer(spec)
-        output = spec.operation.output
         if spec.forms[output].vector:
             along = spec.operation.operands[output].dims[spec.forms[output].fastest]
             inputs = self.random.sample(range(output), output)
@@ -156,13 +158,14 @@ class _Builder:
             inputs = []
         for dim in spec.operation.dims:
             if dim not in (along, *spec.operation.reduced):
-                yield from (_loop(spec, dim, tile) for tile in (4, 1) if tile < spec.size(dim))
-        yield from (_loop(spec, dim, 1) for dim in spec.operation.reduced)
+                yield from _small_loops(spec, dim)
+        for dim in spec.operation.reduced:
+            yield from _small_loops(spec, dim)
         for operand in inputs:
             yield from self._into_registers(spec, operand)
         for tile in (4 * self.target.widths[0], *self.target.widths):
-            if tile < spec.size(along):
-                yield _loop(spec, along, tile)
+            yield Tile(along, tile)
+        yield from _small_loops(spec, along)
         for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True):
             if not tensor.form.vector:
                 for layout in (row_major(len(tensor.shape)), column_major(len(tensor.shape))):
@@ -190,6 +193,14 @@ class _Builder:
                 if width == 1 or order.physical[-1] == form.fastest:
                     name = spec.operation.operands[operand].name
                     yield Move(name, self.registers, order, width)
+
+
+def _small_loops(spec: Spec, dim: str) -> Iterator[Rewrite]:
+    """Over single elements, or where that would cut panels, over panels."""
+    yield _loop(spec, dim, 1)
+    for form in spec.forms:
+        if form.layout.panel is not None:
+            yield _loop(spec, dim, form.layout.panel[1])
 
 
 def _loop(spec: Spec, dim: str, tile: int) -> Rewrite:

@@ -18,7 +18,7 @@ from morello.errors import MorelloError, RewriteError, TargetError
 from morello.frontends import parse
 from morello.rewrites.impl import Impl
 from morello.rewrites.saved import load, save
-from morello.schedule import Schedule
+from morello.scheduling import Schedule
 from morello.targets import find_target
 
 DATA: dict[str, Any] = json.loads(json.dumps(save(complete().impl)))

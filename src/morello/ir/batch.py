@@ -91,14 +91,19 @@ class Batch:
     def shape(self, operand: int) -> tuple[Ints, ...]:
         return tuple(self.sizes[d] for d in self.operation.spans[operand])
 
+    def runs(self, operand: int) -> tuple[Ints, Ints]:
+        """An operand's gapless runs and the elements in each."""
+        if operand not in self._runs:
+            self._runs[operand] = self.forms.runs(self.shape(operand), self.codes[operand])
+        return self._runs[operand]
+
     @cached_property
-    def runs(self) -> tuple[tuple[Ints, Ints], ...]:
-        """For every operand, its gapless runs and the elements in each."""
-        return tuple(self.forms.runs(self.shape(o), self.codes[o]) for o in range(len(self.codes)))
+    def _runs(self) -> dict[int, tuple[Ints, Ints]]:
+        return {}
 
     def lines(self, operand: int, line_bytes: int) -> Ints:
         """Cache lines that an operand's elements lie on."""
-        count, length = self.runs[operand]
+        count, length = self.runs(operand)
         result: Ints = count * -(-length * self.dtypes[operand].bytes // line_bytes)
         return result
 

@@ -129,7 +129,7 @@ class Move:
     def _no_set_conflicts(self, batch: Batch, operand: int, target: Target) -> Bools:
         """Aliased rows that a nearest-level cache can hold beside everything else."""
         cache = target.levels[self._level(target)]
-        count, length = batch.runs[operand]
+        count, length = batch.runs(operand)
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
         held: Bools = ~batch.forms.aliased[batch.codes[operand]] | (pages <= cache.conflict_runs)
         return held

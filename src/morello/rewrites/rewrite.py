@@ -67,7 +67,7 @@ def expand(rewrite: Rewrite, batch: Batch, target: Target) -> Iterator[Edges]:
     holds: Bools | None = None
     for condition in rewrite.conditions(batch, target):
         holds = condition.holds if holds is None else holds & condition.holds
-        if not holds.any():
+        if not np.count_nonzero(holds):  # quicker than any()
             return
     rows = np.arange(len(batch)) if holds is None else holds.nonzero()[0]
     whole = len(rows) == len(batch)

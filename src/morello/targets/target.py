@@ -132,7 +132,7 @@ class Target:
             for cost in ("per_line", "per_run", "per_alias")
         )
         lines = batch.lines(operand, self.levels[0].line_bytes)
-        count, _ = batch.runs[operand]
+        count, _ = batch.runs(operand)
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written
         aliased = batch.forms.aliased[batch.codes[operand]]
