@@ -26,15 +26,10 @@ Ints = npt.NDArray[np.int64]
 GUARD = np.float32(-54321.0)
 """Stands where a program must not write."""
 
-_NEEDED = {
-    "avx2": ("avx2", "fma"),
-    "avx512": ("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"),
-}
-
 
 def runs_here(target: Target) -> bool:
     """Whether this machine's CPU has what the target needs."""
-    return host_cpu().has(*_NEEDED[target.name])
+    return host_cpu().has(*target.features)
 
 
 def skip_unless_it_runs(target: Target) -> None:

@@ -146,6 +146,7 @@ class _Builder:
         """The output into registers, then the input that is not broadcast."""
         output = spec.operation.output
         if self.random.random() < 0.5:
+            yield from self._nearer(spec)
             yield from self._into_registers(spec, output)
         yield ToAccumulate()
         yield from self._nearer(spec)

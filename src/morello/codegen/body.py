@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from morello.codegen.views import MemoryView, RegisterView, View, buffer_view
+from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
 from morello.rewrites.accumulate import ToAccumulate
 from morello.rewrites.impl import Impl
@@ -13,8 +14,6 @@ from morello.rewrites.move import Move
 from morello.rewrites.select import Select, find_kernel
 from morello.rewrites.tile import Split, Tile
 from morello.targets.target import Target, c_type
-
-LINE_BYTES = 64
 
 
 class Body:

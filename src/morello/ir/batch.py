@@ -18,6 +18,9 @@ from morello.ir.forms import Bools, Forms, Ints
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 
+LINE_BYTES = 64
+"""A cache line, on every machine there is a target for."""
+
 
 @dataclass(frozen=True)
 class Batch:
@@ -101,11 +104,17 @@ class Batch:
     def _runs(self) -> dict[int, tuple[Ints, Ints]]:
         return {}
 
-    def lines(self, operand: int, line_bytes: int) -> Ints:
+    def lines(self, operand: int) -> Ints:
         """Cache lines that an operand's elements lie on."""
-        count, length = self.runs(operand)
-        result: Ints = count * -(-length * self.dtypes[operand].bytes // line_bytes)
-        return result
+        if operand not in self._lines:
+            count, length = self.runs(operand)
+            per_run = -(-length * self.dtypes[operand].bytes // LINE_BYTES)
+            self._lines[operand] = count * per_run
+        return self._lines[operand]
+
+    @cached_property
+    def _lines(self) -> dict[int, Ints]:
+        return {}
 
     def registers(self, operand: int) -> Ints:
         """Registers that an operand held in registers takes."""

@@ -9,9 +9,9 @@ import numpy as np
 from morello.errors import SpecError
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class DType:
-    """An element type: its XLA name, its size in bytes, and its name in C and NumPy."""
+    """An element type, one object each: its XLA name, size in bytes, and name in C and NumPy."""
 
     name: str
     bytes: int

@@ -60,6 +60,7 @@ class Forms:
         self.panel_dim = np.full(n, -1, np.int8)
         self.panel = np.ones(n, np.int32)
         self.fastest = np.array([f.fastest for f in self.forms], np.int8)
+        self.fixed = np.array([f.ideal or f.vector > 0 for f in self.forms])
         self.ideal = np.array([f.ideal for f in self.forms])
         self.aliased = np.array([f.aliased for f in self.forms])
         self.gapless = np.array([f.gapless for f in self.forms])
@@ -115,6 +116,8 @@ class Forms:
     ) -> Ints:
         """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_form`."""
         rank = len(shape)
+        if self.fixed[codes].all():
+            return codes
         situation = np.zeros(len(codes), np.int16)
         for before, after in zip(shape, tile, strict=True):
             situation = situation * 4 + (after < before) * np.int16(2) + (after == 1)

@@ -17,10 +17,11 @@ class Operand:
     written: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Operation:
     """A primitive. Operands are the inputs in order, then the output.
 
+    Each is made once, by its function below, and so is compared by identity.
     `reduced` dimensions are summed over; an operation that `accumulates` adds to
     what its output holds, one that does not overwrites it.
     """
@@ -54,9 +55,13 @@ class Operation:
         return self.name
 
 
-@cache
 def matmul(batch: int = 0, accumulates: bool = False) -> Operation:
     """c[m,n] = sum over k of a[m,k] * b[k,n], for each of `batch` leading dimensions."""
+    return _matmul(batch, accumulates)
+
+
+@cache
+def _matmul(batch: int, accumulates: bool) -> Operation:
     lead = ("b",) if batch == 1 else tuple(f"b{i}" for i in range(batch))
     return Operation(
         ("Batch" * bool(batch)) + "Matmul" + ("Accum" if accumulates else ""),
@@ -75,21 +80,28 @@ def _dims(rank: int) -> tuple[str, ...]:
     return ("i", "j", "k", "l")[:rank]
 
 
-@cache
 def move(rank: int) -> Operation:
     """dst[...] = src[...]: a copy between levels, layouts, or memory and registers."""
+    return _move(rank)
+
+
+@cache
+def _move(rank: int) -> Operation:
     dims = _dims(rank)
     return Operation("Move", dims, (Operand("src", dims), Operand("dst", dims, written=True)))
 
 
-@cache
 def fill_zero(rank: int) -> Operation:
     """dst[...] = 0."""
+    return _fill_zero(rank)
+
+
+@cache
+def _fill_zero(rank: int) -> Operation:
     dims = _dims(rank)
     return Operation("FillZero", dims, (Operand("dst", dims, written=True),))
 
 
-@cache
 def accumulating(operation: Operation) -> Operation:
     """The operation that adds to its output instead of overwriting it."""
     if not operation.reduced or operation.accumulates:

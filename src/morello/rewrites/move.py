@@ -84,15 +84,11 @@ class Move:
                 near = batch.forms.plain[batch.codes[operand]]
                 codes = _replaced(batch.codes, operand, near)
             body = replace(batch, levels=levels, codes=codes)
-            lines = batch.lines(operand, target.levels[level].line_bytes)
+            lines = batch.lines(operand)
             return [Edges(rows, target.transfer(batch, operand), {level: lines}, (Child(body),))]
         codes = _replaced(batch.codes, operand, self._new_codes(batch, operand))
         body = replace(batch, levels=levels, codes=codes)
-        held = (
-            body.registers(operand)
-            if level == target.registers
-            else body.lines(operand, target.levels[level].line_bytes)
-        )
+        held = body.registers(operand) if level == target.registers else body.lines(operand)
         children = [Child(body)]
         if reads:
             children.insert(0, Child(_copy(batch, body, operand), role="in"))
@@ -128,10 +124,13 @@ class Move:
 
     def _no_set_conflicts(self, batch: Batch, operand: int, target: Target) -> Bools:
         """Aliased rows that a nearest-level cache can hold beside everything else."""
+        aliased = batch.forms.aliased[batch.codes[operand]]
+        if not np.count_nonzero(aliased):
+            return ~aliased
         cache = target.levels[self._level(target)]
         count, length = batch.runs(operand)
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
-        held: Bools = ~batch.forms.aliased[batch.codes[operand]] | (pages <= cache.conflict_runs)
+        held: Bools = ~aliased | (pages <= cache.conflict_runs)
         return held
 
     def _copy_conditions(self, batch: Batch, operand: int) -> Iterator[Condition]:

@@ -53,18 +53,20 @@ class Space:
         self.limits = Limits(target.limits)
         self.forms = Forms()
         self.families: list[Family] = []
+        self._numbers: dict[tuple[Operation, tuple[DType, ...]], int] = {}
         self._rules: dict[Operation, list[Rules]] = {}
         self._size_bits = max(1, int(len(sizes.values) - 1).bit_length())
 
     def family(self, batch: Batch) -> int:
-        family = Family(batch.operation, batch.dtypes)
-        if family not in self.families:
+        key = batch.operation, batch.dtypes
+        if key not in self._numbers:
             bits = len(batch.sizes) * self._size_bits
             bits += len(batch.levels) * (_LEVEL_BITS + _FORM_BITS)
             if bits > 63:
                 raise SearchError(f"{batch.operation} reaches too many sizes to search.")
-            self.families.append(family)
-        return self.families.index(family)
+            self._numbers[key] = len(self.families)
+            self.families.append(Family(*key))
+        return self._numbers[key]
 
     def rules(self, operation: Operation) -> list[Rules]:
         if operation not in self._rules:
@@ -279,9 +281,11 @@ class _Expansion:
         count = len(parents)
         space = self.space
         own = np.zeros(count) + edges.cost
+        keep = np.ones(count, np.bool_)
         allocation = space.limits.column(edges.allocation, count)
-        guard = space.limits.guard
-        keep = (((limits | guard) - allocation) & guard) == guard
+        if edges.allocation:
+            guard = space.limits.guard
+            keep = (((limits | guard) - allocation) & guard) == guard
         times = [np.zeros(count, np.int32) + c.times for c in edges.children]
         children = [c.batch for c in edges.children]
         whole, totals = own, [np.zeros(count)] * len(children)

@@ -165,5 +165,6 @@ def _loops(operation: Operation, dim: str, sizes: Sizes) -> list[Rules]:
         allowed = np.array([tile in cuts(size) for size in sizes.values.tolist()])
         return lambda batch: allowed[sizes.index[batch.size(dim)]]
 
-    divisions = tuple(Divide(dim, factor) for factor in FACTORS)
+    factors = [f for f in FACTORS if np.any(sizes.smooth & (sizes.values % f == 0))]
+    divisions = tuple(Divide(dim, factor) for factor in factors)
     return [Rules(smooth, divisions)] + [Rules(cut_to(t), (kind(dim, t),)) for t in tiles]

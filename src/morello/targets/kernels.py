@@ -114,10 +114,12 @@ def moves(dtype: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
 
     def load_applies(s: Batch) -> Iterator[Condition]:
         yield from _one_run(s, width, partial)
+        yield Condition(s.registers(1) == 1, "dst must be one register")
         yield _flat(s, 0, "src")
 
     def store_applies(s: Batch) -> Iterator[Condition]:
         yield from _one_run(s, width, partial)
+        yield Condition(s.registers(0) == 1, "src must be one register")
         yield _flat(s, 1, "dst")
 
     def copy_applies(s: Batch) -> Iterator[Condition]:

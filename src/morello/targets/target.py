@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,6 @@ class Level:
     per_line: float = 0.0
     per_run: float = 0.0
     per_alias: float = 0.0
-    line_bytes: int = 64
     conflict_runs: int = 0
 
 
@@ -116,10 +116,17 @@ class Target:
 
     def level(self, name: str) -> int:
         """The index of the level of this name (any case); raises `KeyError`."""
-        for index, level in enumerate(self.levels):
-            if level.name.lower() == name.lower():
-                return index
-        raise KeyError(name)
+        return self._level_numbers[name.lower()]
+
+    @cached_property
+    def _level_numbers(self) -> dict[str, int]:
+        return {level.name.lower(): number for number, level in enumerate(self.levels)}
+
+    @cached_property
+    def _transfer_costs(self) -> tuple[npt.NDArray[np.float64], ...]:
+        """`per_line`, `per_run` and `per_alias`, each by level."""
+        table = [(one.per_line, one.per_run, one.per_alias) for one in self.levels]
+        return tuple(np.array(table, np.float64).T)
 
     def transfer(self, batch: Batch, operand: int) -> Column:
         """Cycles to bring an operand one level nearer, and back if it is written, by row.
@@ -127,11 +134,8 @@ class Target:
         Writing back waits for nothing, so that only reading pays for the jumps.
         """
         level = batch.levels[operand]
-        per_line, per_run, per_alias = (
-            np.array([getattr(one, cost) for one in self.levels])[level]
-            for cost in ("per_line", "per_run", "per_alias")
-        )
-        lines = batch.lines(operand, self.levels[0].line_bytes)
+        per_line, per_run, per_alias = (costs[level] for costs in self._transfer_costs)
+        lines = batch.lines(operand)
         count, _ = batch.runs(operand)
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written

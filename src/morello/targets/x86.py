@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import F32
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import Level, Target
@@ -101,11 +102,10 @@ AVX512 = Target(
 def fitted(target: Target, l1_bytes: int, l1_ways: int, l2_bytes: int) -> Target:
     """The target with this machine's cache sizes, an eighth of each left to all else."""
     _, l2, l1, _ = target.levels
-    lines = l1.line_bytes
     levels = (
         target.levels[0],
-        replace(l2, capacity=l2_bytes // lines * 7 // 8),
-        replace(l1, capacity=l1_bytes // lines * 15 // 16, conflict_runs=l1_ways * 2 // 3),
+        replace(l2, capacity=l2_bytes // LINE_BYTES * 7 // 8),
+        replace(l1, capacity=l1_bytes // LINE_BYTES * 15 // 16, conflict_runs=l1_ways * 2 // 3),
         target.levels[3],
     )
     return replace(target, name="native", arch="native", levels=levels)

@@ -1,0 +1,113 @@
+"""The engine against plain recursion, on random graphs that mean nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from morello.search import engine
+from morello.search.limits import Limits
+
+Amounts = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Edge:
+    parent: int
+    own: float
+    allocation: Amounts
+    children: tuple[tuple[int, int], ...]  # a node, and how many times
+
+
+@dataclass(frozen=True)
+class Case:
+    nodes: int
+    edges: tuple[Edge, ...]
+    limits: Amounts
+
+
+@st.composite
+def cases(draw: st.DrawFn) -> Case:
+    """Graphs whose edges lead to higher nodes only, with limits from tight to the largest."""
+    levels = draw(st.integers(1, 4))
+    largest = Limits((0,) * levels).largest
+    limit = st.integers(0, 12) | st.integers(largest - 3, largest)
+    limits = tuple(draw(limit) for _ in range(levels))
+    nodes = draw(st.integers(1, 8))
+    edges = []
+    for parent in range(nodes):
+        for _ in range(draw(st.integers(0, 4))):
+            held = tuple(draw(st.integers(0, min(n, 6)) | st.integers(0, n)) for n in limits)
+            child = st.integers(parent + 1, nodes - 1)
+            some = st.tuples(child, st.integers(1, 3)) if parent + 1 < nodes else st.nothing()
+            children = draw(st.lists(some, max_size=3))
+            edges.append(Edge(parent, float(draw(st.integers(0, 9))), held, tuple(children)))
+    return Case(nodes, tuple(edges), limits)
+
+
+def brute(case: Case, node: int, limits: Amounts) -> float:
+    """The least cost of a node, tried edge by edge."""
+    best = inf
+    for edge in case.edges:
+        left = tuple(n - a for n, a in zip(limits, edge.allocation, strict=True))
+        if edge.parent == node and min(left) >= 0:
+            best = min(best, edge.own + sum(t * brute(case, c, left) for c, t in edge.children))
+    return best
+
+
+def solve(case: Case, room: int = 1 << 12) -> tuple[float, float]:
+    """The engine's optimum of node 0, and what it would be without limits."""
+    limits = Limits(case.limits)
+    edges = case.edges
+    slots = [slot for edge in edges for slot in edge.children]
+    first_child = np.cumsum([0, *(len(edge.children) for edge in edges)]).astype(np.int32)
+    own = np.array([edge.own for edge in edges], np.float64)
+    allocation = np.array([limits.pack(edge.allocation) for edge in edges], np.int64)
+    parent = np.array([edge.parent for edge in edges], np.int32)
+    child = np.array([c for c, _ in slots], np.int32)
+    times = np.array([t for _, t in slots], np.int32)
+    guard, field = limits.guard, limits.field
+    start, order, bound, low, low_peak, _ = engine.bounds(
+        case.nodes, parent, own, allocation, first_child, child, times, guard, field
+    )
+    head = np.full(case.nodes, -1, np.int32)
+    following, box_edge = np.empty(room, np.int32), np.empty(room, np.int32)
+    box_cost = np.empty(room)
+    box_peak, box_limit = np.empty(room, np.int64), np.empty(room, np.int64)
+    boxes, _ = engine.solve(
+        0, limits.pack(case.limits), case.nodes + 1, start, order, bound, low, low_peak,
+        own, allocation, first_child, child, times, guard, field,
+        head, following, box_cost, box_edge, box_peak, box_limit,
+    )  # fmt: skip
+    assert 0 < boxes <= room
+    return float(box_cost[head[0]]), float(low[0])
+
+
+def finite(cost: float) -> float:
+    return inf if cost >= engine.INFINITE else cost
+
+
+@given(cases())
+@settings(max_examples=400)
+def test_the_engine_finds_what_recursion_finds(case: Case) -> None:
+    cost, low = solve(case)
+    wanted = brute(case, 0, case.limits)
+    assert finite(cost) == wanted
+    assert finite(low) <= wanted
+
+
+@given(cases())
+@settings(max_examples=100)
+def test_the_bound_is_the_truth_where_nothing_is_limited(case: Case) -> None:
+    free = Case(
+        case.nodes,
+        tuple(Edge(e.parent, e.own, (0,) * len(e.allocation), e.children) for e in case.edges),
+        case.limits,
+    )
+    cost, low = solve(free)
+    assert cost == low
+    assert finite(low) == brute(free, 0, free.limits)

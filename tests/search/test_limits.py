@@ -1,0 +1,75 @@
+"""Memory limits packed into one integer."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from morello.errors import SearchError
+from morello.search import engine
+from morello.search.limits import Limits
+
+T = TypeVar("T")
+Pair = tuple[list[int], list[int]]
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> Pair:
+    """Two tuples of amounts, as many as there may be levels, close to each other or not."""
+    levels = draw(st.integers(1, 7))
+    largest = Limits((0,) * levels).largest
+    one = st.integers(0, 5) | st.integers(0, largest) | st.just(largest)
+    first = draw(st.lists(one, min_size=levels, max_size=levels))
+    near = [st.just(n) | st.integers(max(0, n - 1), min(largest, n + 1)) | one for n in first]
+    return first, [draw(strategy) for strategy in near]
+
+
+@given(pairs())
+def test_packing_is_undone(pair: Pair) -> None:
+    limits = Limits(tuple(pair[0]))
+    assert limits.unpack(limits.pack(pair[1])) == tuple(pair[1])
+
+
+@given(pairs())
+def test_it_fits_if_it_fits_everywhere(pair: Pair) -> None:
+    limits = Limits(tuple(pair[0]))
+    amount, limit = (limits.pack(one) for one in pair)
+    wanted = all(a <= b for a, b in zip(*pair, strict=True))
+    assert engine.fits(amount, limit, limits.guard) == wanted
+
+
+@given(pairs())
+def test_the_larger_in_every_field(pair: Pair) -> None:
+    limits = Limits(tuple(pair[0]))
+    a, b = (limits.pack(one) for one in pair)
+    found = engine.larger(a, b, limits.guard, limits.field)
+    assert limits.unpack(found) == tuple(map(max, *pair))
+
+
+@given(pairs())
+def test_columns_pack_row_by_row(pair: Pair) -> None:
+    limits = Limits(tuple(pair[0]))
+    column = limits.column({i + 1: np.array(n) for i, n in enumerate(zip(*pair, strict=True))}, 2)
+    assert [limits.unpack(row) for row in column.tolist()] == [tuple(one) for one in pair]
+
+
+def test_a_level_that_is_not_mentioned_holds_nothing() -> None:
+    limits = Limits((10, 10, 10))
+    assert limits.unpack(int(limits.column({2: 7}, 1)[0])) == (0, 7, 0)
+
+
+def test_what_exceeds_a_field_fits_no_smaller_limit() -> None:
+    limits = Limits((10, 10, 10))
+    huge = int(limits.column({2: np.array([1 << 60])}, 1)[0])
+    below = limits.pack([limits.largest, limits.largest - 1, limits.largest])
+    assert not engine.fits(huge, below, limits.guard)
+
+
+def test_limits_beyond_a_field_are_refused() -> None:
+    limits = Limits((1, 1, 1))
+    with pytest.raises(SearchError, match="lower the capacities"):
+        limits.pack([0, limits.largest + 1, 0])

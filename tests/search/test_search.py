@@ -1,0 +1,199 @@
+"""The search finds the cheapest program: by brute force, and by two searches that agree."""
+
+from __future__ import annotations
+
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.search.brute import Amounts, Brute, small_target
+from tests.support import with_capacities
+
+from morello.errors import SearchError
+from morello.ir.layout import Layout, column_major, panels
+from morello.ir.spec import Spec, matmul_spec
+from morello.rewrites.impl import replay
+from morello.search.bound import Bound, unlimited
+from morello.search.graph import Space, build
+from morello.search.reconstruct import reconstruct
+from morello.search.rules import rules
+from morello.search.sizes import Sizes
+from morello.search.solve import search
+from morello.targets import TARGETS
+from morello.targets.target import Target
+
+AVX2, AVX512 = TARGETS["avx2"], TARGETS["avx512"]
+PLAIN, MASKS = small_target(masks=False), small_target(masks=True)
+
+
+def goal(*sizes: int, turned: bool = False) -> Spec:
+    """A matmul of these sizes: batch dimensions, then m, k and n; `turned`: column-major."""
+    *batch, m, k, n = sizes
+    layout = column_major(len(sizes) - 1) if turned else None
+    return matmul_spec((*batch, m, k), (*batch, k, n), layouts=(layout, None, layout))
+
+
+def cheapest(spec: Spec, target: Target, *, everything: bool) -> float:
+    """The cost of what the search finds, inf if nothing fits."""
+    try:
+        return search(spec, target, everything=everything).cost
+    except SearchError:
+        return inf
+
+
+CASES: list[tuple[Spec, Target]] = [
+    (goal(1, 1, 1), PLAIN),
+    (goal(1, 1, 1), AVX2),
+    (goal(1, 1, 1), AVX512),
+    (goal(2, 2, 2), PLAIN),
+    (goal(2, 2, 2), MASKS),
+    (goal(1, 8, 1), PLAIN),
+    (goal(1, 8, 1, turned=True), PLAIN),
+    (goal(5, 1, 2), MASKS),
+    (goal(2, 3, 4), PLAIN),
+    (goal(4, 2, 3, turned=True), MASKS),
+    (goal(2, 1, 2, 1), PLAIN),
+    (goal(4, 4, 4), PLAIN),
+    (goal(3, 5, 7), MASKS),
+]
+
+
+@pytest.mark.parametrize(
+    ("spec", "target"), CASES, ids=[f"{spec}-{target.name}" for spec, target in CASES]
+)
+def test_nothing_is_cheaper_than_what_is_found(spec: Spec, target: Target) -> None:
+    brute = Brute(spec, target)
+    costs = set()
+    for capacities in capacities_of(target):
+        tight = with_capacities(target, capacities)
+        wanted = brute.cheapest(capacities)
+        assert cheapest(spec, tight, everything=True) == pytest.approx(wanted), capacities
+        assert cheapest(spec, tight, everything=False) == pytest.approx(wanted), capacities
+        costs.add(wanted)
+    assert inf in costs
+    assert len(costs) > 1
+
+
+def capacities_of(target: Target) -> list[Amounts]:
+    """From far too little to more than enough; lines of each cache, then registers."""
+    caches = len(target.levels) - 2
+    near = product((2, 3, 5, 8, 64), (2, 3, 4, 8))
+    return [(*(lines + 3,) * (caches - 1), lines, registers) for lines, registers in near]
+
+
+@st.composite
+def goals(draw: st.DrawFn) -> Spec:
+    """Small matmuls in any layouts."""
+    sizes = [draw(st.sampled_from([1, 2, 3, 4, 5, 8])) for _ in "mkn"]
+    m, k, n = sizes
+    known: list[Layout | None] = [None, column_major(2), panels(2, 1, 4), panels(2, 0, 4)]
+    a, b, c = (draw(st.sampled_from(known)) for _ in "abc")
+    return matmul_spec((m, k), (k, n), layouts=(a, b, c))
+
+
+targets = st.sampled_from([PLAIN, MASKS, AVX2, AVX512])
+amounts = st.sampled_from([3, 4, 6, 10, 40])
+
+
+@given(goals(), targets, st.tuples(amounts, amounts))
+@settings(max_examples=25)
+def test_leaving_out_what_cannot_win_changes_nothing(
+    spec: Spec, target: Target, capacities: tuple[int, int]
+) -> None:
+    lines, registers = capacities
+    caches = len(target.levels) - 2
+    tight = with_capacities(target, (*(2 * lines,) * (caches - 1), lines, registers))
+    full = cheapest(spec, tight, everything=True)
+    assert cheapest(spec, tight, everything=False) == pytest.approx(full)
+
+
+@given(goals(), targets)
+@settings(max_examples=15)
+def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
+    sizes = Sizes(spec.sizes)
+    bound = Bound(spec, target, sizes)
+    graph = build(Space(spec, target, sizes))
+    truth = unlimited(graph)
+    for family in range(len(graph.space.families)):
+        nodes = np.flatnonzero(graph.families == family)
+        batch = graph.space.batch(family, graph.keys[nodes])
+        too_high = np.flatnonzero(bound(batch) > truth[nodes] * (1 + 1e-9))
+        assert len(too_high) == 0, graph.spec(int(nodes[too_high[0]]))
+
+
+@given(goals(), targets, st.booleans())
+@settings(max_examples=15)
+def test_the_same_question_gets_the_same_answer(
+    spec: Spec, target: Target, everything: bool
+) -> None:
+    try:
+        first = search(spec, target, everything=everything)
+    except SearchError:
+        with pytest.raises(SearchError):
+            search(spec, target, everything=everything)
+        return
+    second = search(spec, target, everything=everything)
+    assert first.decisions == second.decisions
+    assert first.cost == second.cost
+
+
+@pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
+@pytest.mark.parametrize(
+    "sizes", [(1, 1, 1), (16, 16, 16), (7, 20, 33), (2, 6, 5, 24), (64, 64, 64)]
+)
+def test_the_decisions_make_the_program_that_was_promised(
+    sizes: tuple[int, ...], target: Target
+) -> None:
+    spec = goal(*sizes)
+    solution = search(spec, target)
+    whole = replay(spec, target, solution.decisions)
+    merged = reconstruct(spec, target, solution.decisions)
+    for impl in (whole, merged):
+        assert impl.complete
+        assert impl.cost == pytest.approx(solution.cost)
+        assert all(p <= limit for p, limit in zip(impl.peak, target.limits, strict=True))
+    assert len(merged.decisions()) <= len(whole.decisions())
+
+
+def test_chains_of_loops_become_one() -> None:
+    spec = goal(64, 64, 64)
+    solution = search(spec, AVX2)
+    whole = replay(spec, AVX2, solution.decisions)
+    merged = reconstruct(spec, AVX2, solution.decisions)
+    assert len(merged.decisions()) < len(whole.decisions())
+
+
+def test_more_memory_never_costs_more() -> None:
+    spec = goal(8, 8, 8)
+    costs = [
+        cheapest(spec, with_capacities(AVX2, (200, 50, registers)), everything=False)
+        for registers in (2, 3, 4, 6, 8, 12, 16)
+    ]
+    assert costs == sorted(costs, reverse=True)
+    assert costs[0] > costs[-1]
+
+
+def test_what_fits_nowhere_is_said() -> None:
+    with pytest.raises(SearchError, match="no program fits the memory of avx2"):
+        search(goal(4, 4, 4), with_capacities(AVX2, (100, 100, 1)))
+
+
+def test_limits_too_large_to_pack_are_said() -> None:
+    with pytest.raises(SearchError, match="exceed"):
+        search(goal(4, 4, 4), with_capacities(AVX2, (1 << 40, 100, 16)))
+
+
+def test_statistics_count_the_space() -> None:
+    spec = goal(4, 4, 4)
+    full, pruned = (search(spec, AVX2, everything=e).statistics for e in (True, False))
+    sizes = Sizes(spec.sizes)
+    graph = build(Space(spec, AVX2, sizes))
+    assert (full.specs, full.rewrites) == (len(graph.keys), len(graph.parent))
+    assert pruned.specs < full.specs
+    assert (full.bounded, full.exhaustive) == (0, True)
+    assert pruned.bounded > 0
+    assert not pruned.exhaustive
+    assert rules(spec.operation, AVX2, sizes)
