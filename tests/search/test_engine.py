@@ -43,8 +43,8 @@ def cases(draw: st.DrawFn) -> Case:
         for _ in range(draw(st.integers(0, 4))):
             held = tuple(draw(st.integers(0, min(n, 6)) | st.integers(0, n)) for n in limits)
             child = st.integers(parent + 1, nodes - 1)
-            some = st.tuples(child, st.integers(1, 3)) if parent + 1 < nodes else st.nothing()
-            children = draw(st.lists(some, max_size=3))
+            many = st.lists(st.tuples(child, st.integers(1, 3)), max_size=3)
+            children = draw(many) if parent + 1 < nodes else []
             edges.append(Edge(parent, float(draw(st.integers(0, 9))), held, tuple(children)))
     return Case(nodes, tuple(edges), limits)
 

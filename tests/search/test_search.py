@@ -19,7 +19,6 @@ from morello.rewrites.impl import replay
 from morello.search.bound import Bound, unlimited
 from morello.search.graph import Space, build
 from morello.search.reconstruct import reconstruct
-from morello.search.rules import rules
 from morello.search.sizes import Sizes
 from morello.search.solve import search
 from morello.targets import TARGETS
@@ -54,10 +53,10 @@ CASES: list[tuple[Spec, Target]] = [
     (goal(1, 8, 1, turned=True), PLAIN),
     (goal(5, 1, 2), MASKS),
     (goal(2, 3, 4), PLAIN),
-    (goal(4, 2, 3, turned=True), MASKS),
+    (goal(4, 1, 3, turned=True), MASKS),
     (goal(2, 1, 2, 1), PLAIN),
     (goal(4, 4, 4), PLAIN),
-    (goal(3, 5, 7), MASKS),
+    (goal(3, 5, 6), MASKS),
 ]
 
 
@@ -196,4 +195,3 @@ def test_statistics_count_the_space() -> None:
     assert (full.bounded, full.exhaustive) == (0, True)
     assert pruned.bounded > 0
     assert not pruned.exhaustive
-    assert rules(spec.operation, AVX2, sizes)

@@ -51,10 +51,8 @@ class Move:
             f"{self.operand} must be in {below} to move to {self.level}",
         )
         if self.layout is None:
-            yield Condition(
-                everywhere(batch, level != target.registers),
-                "a move to registers needs a vector size",
-            )
+            if level == target.registers:
+                raise RewriteError(f"{self}: a move to registers needs a layout and vector=.")
             yield Condition(
                 self._no_set_conflicts(batch, operand, target),
                 f"rows of {self.operand} a power of two apart would evict each other; "
@@ -76,7 +74,7 @@ class Move:
         level = self._level(target)
         reads = batch.operation.reads(operand)
         writes = batch.operation.operands[operand].written
-        levels = _replaced(batch.levels, operand, np.full(len(batch), level, np.int8))
+        levels = _replaced(batch.levels, operand, batch.levels[operand] + np.int8(1))
         rows = np.arange(len(batch))
         if self.layout is None:
             codes = batch.codes
@@ -161,11 +159,12 @@ class Move:
         if not layout.order:
             return
         size = batch.shape(operand)[layout.order[-1]]
-        masked = target.masks and self.vector > 1
-        whole: Bools = (size % self.vector == 0) | masked
-        yield Condition(whole, f"the size along registers must be a multiple of {self.vector}")
-        full: Bools = (size * 2 > self.vector) | (self.vector == 1)
-        yield Condition(full, f"registers of {self.vector} would stay half empty")
+        if not target.masks:
+            whole = size % self.vector == 0
+            yield Condition(whole, f"the size along registers must be a multiple of {self.vector}")
+        narrower = max((w for w in target.widths if 1 < w < self.vector), default=0)
+        if narrower:
+            yield Condition(size > narrower, f"registers of {narrower} hold it in as few")
         wider = min((w for w in target.widths if w > self.vector), default=0)
         if wider:
             needed: Bools = (size < wider) if target.masks else (size % wider != 0)

@@ -113,7 +113,8 @@ class Divide:
         yield from loop_conditions(batch, self.dim, size // self.factor)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return loop(batch, self.dim, batch.size(self.dim) // self.factor)
+        body = Child(_tiled(batch, self.dim, batch.size(self.dim) // self.factor), self.factor)
+        return [Edges(np.arange(len(batch)), children=(body,))]
 
     def concrete(self, spec: Spec) -> Rewrite:
         kind = Split if self.dim in spec.operation.reduced else Tile

@@ -213,7 +213,8 @@ class _Expansion:
         self.space, self.pruning = space, pruning
         self.waiting: dict[int, dict[int, _Pending]] = defaultdict(dict)
         self.made: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
-        self.edges: list[tuple[Ints, Ints, Floats, Ints, Ints]] = []
+        self.edges: list[tuple[Ints, Floats, Ints]] = []  # parents, own costs, allocations
+        self.kinds: list[tuple[int, int, int]] = []  # how many of them, their rule, children
         self.times: list[Ints] = []
         self.resolved: list[tuple[Ints, Ints]] = []
         self.nodes: list[tuple[int, Ints]] = []
@@ -288,7 +289,7 @@ class _Expansion:
             keep = (((limits | guard) - allocation) & guard) == guard
         times = [np.zeros(count, np.int32) + c.times for c in edges.children]
         children = [c.batch for c in edges.children]
-        whole, totals = own, [np.zeros(count)] * len(children)
+        whole, totals = own, [own] * len(children)
         if self.pruning is not None:
             totals = [t * self.pruning.estimate(b) for t, b in zip(times, children, strict=True)]
             whole = own + sum(totals)
@@ -304,13 +305,14 @@ class _Expansion:
             children = [c[rows] for c in children]
         else:
             spare = budgets - whole
-        arity = np.full(count, len(children), np.uint8)
-        which = np.full(count, rule, np.uint8)
-        self.edges.append((parents, which, own, allocation, arity))
+        self.edges.append((parents, own, allocation))
+        self.kinds.append((count, rule, len(children)))
         slots = self.slot_count + np.arange(count, dtype=np.int32) * np.int32(len(children))
         remaining = limits - allocation
         for position, child in enumerate(children):
-            budget = (spare + totals[position]) / times[position]
+            budget = spare
+            if self.pruning is not None:
+                budget = (spare + totals[position]) / times[position]
             self._wait(child, slots + np.int32(position), remaining, budget)
         if children:
             self.times.append(np.stack(times, axis=1).ravel())
@@ -324,7 +326,9 @@ class _Expansion:
             child[slots] = numbers
         columns = [np.concatenate(c) for c in zip(*self.edges, strict=True)] if self.edges else []
         self.edges.clear()
-        parent, rule, own, allocation, arity = columns or [np.empty(0, np.int32)] * 5
+        parent, own, allocation = columns or [np.empty(0, np.int64)] * 3
+        counts, *kinds = np.array(self.kinds, np.int64).reshape(-1, 3).T
+        rule, arity = (np.repeat(kind.astype(np.uint8), counts) for kind in kinds)
         first_child = np.zeros(len(parent) + 1, np.int32)
         np.cumsum(arity, out=first_child[1:], dtype=np.int32)
         first_child += np.int32(self.root_slots)

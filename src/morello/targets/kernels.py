@@ -29,7 +29,8 @@ def standard_kernels(dtype: DType, widths: Sequence[int], masks: bool) -> tuple[
     """All kernels of this file at each of these vector widths."""
     kernels: list[Kernel] = []
     for width in widths:
-        kernels += multiply_add(dtype, width)
+        if width > 1 or not masks:  # a masked register serves a scalar as well
+            kernels += multiply_add(dtype, width)
         if width > 1:
             kernels.append(dot(dtype, width))
         for partial in (False, True) if masks and width > 1 else (False,):
