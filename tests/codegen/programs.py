@@ -21,22 +21,28 @@ class DeadEndError(Exception):
     """Nothing applies to a Spec any more, or it took too long to find out."""
 
 
-def random_spec(random: Random) -> Spec:
-    """A matmul of at most 40 in each dimension, in any layouts."""
+def random_spec(random: Random, whole_panels: bool = False) -> Spec:
+    """A matmul of at most 40 in each dimension, in any layouts.
+
+    With `whole_panels`, of sizes and panels that the search's tiles do not cut.
+    """
     batch = random.choice([(), (), (), (random.randint(1, 3),), (2, random.randint(1, 2))])
     largest = 12 if batch else 40
     m, k, n = (random.choice([1, 8, 16, random.randint(1, largest)]) for _ in range(3))
-    a, b, c = (_random_layout(random, len(batch) + 2) for _ in range(3))
+    if whole_panels:
+        m, k, n = (random.choice([1, 8, 16, 32, 40]) for _ in range(3))
+    a, b, c = (_random_layout(random, len(batch) + 2, whole_panels) for _ in range(3))
     return matmul_spec((*batch, m, k), (*batch, k, n), layouts=(a, b, c))
 
 
-def _random_layout(random: Random, rank: int) -> Layout | None:
+def _random_layout(random: Random, rank: int, whole_panels: bool = False) -> Layout | None:
+    widths = [4, 8] if whole_panels else [3, 4, 8, 16]
     return random.choice(
         [
             None,
             column_major(rank),
-            panels(rank, rank - 1, random.choice([3, 4, 8, 16])),
-            panels(rank, rank - 2, random.choice([3, 4, 8, 16])),
+            panels(rank, rank - 1, random.choice(widths)),
+            panels(rank, rank - 2, random.choice(widths)),
             Layout(tuple(random.sample(range(rank), rank))),
         ]
     )

@@ -80,3 +80,62 @@ def test_random_programs(target: Target, tmp_path: Path) -> None:
     used = {r.kernel for impl in impls for r in impl.decisions() if isinstance(r, Select)}
     unused = {kernel.name for kernel in target.kernels} - used
     assert len(unused) < len(target.kernels) / 4, unused
+
+
+@targets
+def test_best_programs(target: Target, tmp_path: Path) -> None:
+    skip_unless_it_runs(target)
+    random = Random(1)
+    specs = [matmul_spec((1, 1), (1, 1)), matmul_spec((2, 5, 24), (2, 24, 37))]
+    specs += [random_spec(random, whole_panels=True) for _ in range(BEST_PROGRAMS)]
+    impls = [reconstruct(s, target, search(s, target).decisions) for s in specs]
+    check_all(impls, target, tmp_path)
+
+
+@targets
+def test_chains_of_loops_and_their_merged_loops_compute_the_same(
+    target: Target, tmp_path: Path
+) -> None:
+    skip_unless_it_runs(target)
+    spec = matmul_spec((24, 32), (32, 48))
+    decisions = search(spec, target).decisions
+    merged, chains = reconstruct(spec, target, decisions), replay(spec, target, decisions)
+    assert len(merged.decisions()) < len(chains.decisions())
+    check_all([merged, chains], target, tmp_path)
+
+
+@targets
+def test_a_source_stands_alone(target: Target, tmp_path: Path) -> None:
+    """It states all that it needs, and its header declares it, to C++ as well."""
+    skip_unless_it_runs(target)
+    spec = matmul_spec((17, 20), (20, 33))
+    impl = reconstruct(spec, target, search(spec, target).decisions)
+    source = generate(impl, "matmul_17", schedule="to test it\nin two lines")
+    assert "in two lines" in source.text
+    check(compile_c(source.text, target, tmp_path).matmul_17, impl)
+    (tmp_path / "matmul_17.h").write_text(source.header)
+    with_header = f'#include "matmul_17.h"\n#include "matmul_17.h"\n{source.text}'
+    check(compile_c(with_header, target, tmp_path).matmul_17, impl)
+    compiler = find_compiler().command
+    user = "int main() { float x[1000] = {1}; matmul_17(x, x, x); }"
+    (tmp_path / "user.cpp").write_text(f'#include "matmul_17.h"\n{user}\n')
+    for language in ("c", "c++"):
+        command = [*compiler, "-x", language, "-fsyntax-only", str(tmp_path / "user.cpp")]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+
+
+@targets
+def test_large_workspaces_do_not_live_on_the_stack(target: Target, tmp_path: Path) -> None:
+    skip_unless_it_runs(target)
+    spec = matmul_spec((2, 100), (100, 96))
+    copy = Move("b", target.levels[1].name, panels(2, 1, 16))
+    whole, _ = grow(copy, spec, target, target.limits)
+    filled = [
+        replace(child, impl=random_program(child.impl.spec, target, Random(0)))
+        for child in whole.children
+    ]
+    impl = replace(whole, children=tuple(filled))
+    source = generate(impl)
+    assert "static _Thread_local _Alignas(64) unsigned char workspace[38400]" in source.text
+    check(compile_c(source.text, target, tmp_path).kernel, impl)

@@ -52,7 +52,7 @@ class Move:
         )
         if self.layout is None:
             if level == target.registers:
-                raise RewriteError(f"{self}: a move to registers needs a layout and vector=.")
+                raise RewriteError(f"{self}: a move to registers needs a vector size and a layout.")
             yield Condition(
                 self._no_set_conflicts(batch, operand, target),
                 f"rows of {self.operand} a power of two apart would evict each other; "

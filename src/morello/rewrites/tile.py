@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -17,7 +17,33 @@ from morello.targets.target import Condition, Target
 
 
 @dataclass(frozen=True)
-class Tile:
+class _Loop:
+    """A loop over pieces of one dimension."""
+
+    dim: str
+    size: int
+    name: ClassVar[str]
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        return loop(batch, self.dim, self._column(batch))
+
+    def concrete(self, spec: Spec) -> Self:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": self.name, "dim": self.dim, "size": self.size}
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.dim}={self.size})"
+
+    def _column(self, batch: Batch) -> Ints:
+        if not 1 <= self.size <= MAX_SIZE:
+            raise RewriteError(f"{self}: a tile's size must be at least 1 and below the whole.")
+        return np.full(len(batch), self.size, np.int32)
+
+
+@dataclass(frozen=True)
+class Tile(_Loop):
     """Loop over tiles of an output dimension; a remainder gets a body of its own.
 
     Matmul(m=10, k=8, n=8)
@@ -25,30 +51,17 @@ class Tile:
          Matmul(m=2, k=8, n=8)
     """
 
-    dim: str
-    size: int
+    name = "tile"
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        tile = self._column(batch)
         reduced = self.dim in batch.operation.reduced
-        _whole_and_positive(self.size, self)
         yield Condition(everywhere(batch, not reduced), f"{self.dim} is reduced; split it")
-        yield from loop_conditions(batch, self.dim, _column(batch, self.size))
-
-    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return loop(batch, self.dim, _column(batch, self.size))
-
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "tile", "dim": self.dim, "size": self.size}
-
-    def __str__(self) -> str:
-        return f"tile({self.dim}={self.size})"
+        yield from loop_conditions(batch, self.dim, tile)
 
 
 @dataclass(frozen=True)
-class Split:
+class Split(_Loop):
     """Loop over pieces of a reduction that accumulates; a remainder gets its own body.
 
     MatmulAccum(m=8, k=10, n=8)
@@ -56,31 +69,17 @@ class Split:
          MatmulAccum(m=8, k=2, n=8)
     """
 
-    dim: str
-    size: int
+    name = "split"
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        operation = batch.operation
+        operation, tile = batch.operation, self._column(batch)
         reduced = self.dim in operation.reduced
-        _whole_and_positive(self.size, self)
         yield Condition(everywhere(batch, reduced), f"{self.dim} is not reduced; tile it")
         yield Condition(
             everywhere(batch, operation.accumulates),
             f"{operation} does not accumulate; apply to_accumulate first",
         )
-        yield from loop_conditions(batch, self.dim, _column(batch, self.size))
-
-    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return loop(batch, self.dim, _column(batch, self.size))
-
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "split", "dim": self.dim, "size": self.size}
-
-    def __str__(self) -> str:
-        return f"split({self.dim}={self.size})"
+        yield from loop_conditions(batch, self.dim, tile)
 
 
 @dataclass(frozen=True)
@@ -122,15 +121,6 @@ class Divide:
 
     def data(self) -> dict[str, Any]:
         return {"name": "divide", "dim": self.dim, "factor": self.factor}
-
-
-def _whole_and_positive(size: int, rewrite: Tile | Split) -> None:
-    if not 1 <= size <= MAX_SIZE:
-        raise RewriteError(f"{rewrite}: a tile's size must be at least 1 and below the whole.")
-
-
-def _column(batch: Batch, size: int) -> Ints:
-    return np.full(len(batch), size, np.int32)
 
 
 def loop_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:

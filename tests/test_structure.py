@@ -1,0 +1,118 @@
+"""The rules of the house that a program can check."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Iterator
+from dataclasses import is_dataclass
+from pathlib import Path
+
+import pytest
+
+from morello import rewrites
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src" / "morello").rglob("*.py"))
+
+LAYERS = ["errors", "ir", "targets", "rewrites", "search", "codegen", "runtime", "frontends"]
+"""From the lowest up; modules that are not named stand above them all."""
+
+MOST_LINES = 600
+FORBIDDEN = ("/work" + "/", "/tmp" + "/", "/home" + "/")
+
+SEARCHED = {".py", ".c", ".h", ".md", ".toml", ".txt", ".lock", ".json", ".yml", ".yaml", ""}
+SKIPPED = {".venv", ".git", "__pycache__", "build", "dist"}
+
+by_name = pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+
+
+def module(path: Path) -> tuple[str, ...]:
+    """The dotted name of a source file, in parts: ("morello", "ir", "spec")."""
+    parts = path.relative_to(ROOT / "src").with_suffix("").parts
+    return parts[:-1] if parts[-1] == "__init__" else parts
+
+
+def layer(name: tuple[str, ...]) -> int:
+    known = len(name) > 1 and name[1] in LAYERS
+    return LAYERS.index(name[1]) if known else len(LAYERS)
+
+
+def imports(path: Path) -> Iterator[tuple[str, ...]]:
+    """The modules of the house that a file imports, anywhere in it."""
+    package = module(path) if path.name == "__init__.py" else module(path)[:-1]
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (tuple(alias.name.split(".")) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            start = package[: len(package) - node.level + 1] if node.level else ()
+            base = (*start, *(node.module.split(".") if node.module else ()))
+            # of `from morello import ir`, what is imported counts, not `morello`
+            yield from ((*base, alias.name) for alias in node.names)
+
+
+@by_name
+def test_imports_point_downward(path: Path) -> None:
+    own = layer(module(path))
+    for name in imports(path):
+        if name[0] == "morello":
+            assert layer(name) <= own, f"{'.'.join(module(path))} imports {'.'.join(name)}"
+
+
+def test_there_are_no_import_cycles() -> None:
+    names = {module(path) for path in SOURCES}
+    below = {
+        module(path): {
+            next((n for n in (name, name[:-1]) if n in names), ())
+            for name in imports(path)
+            if name[0] == "morello"
+        }
+        - {(), module(path)}
+        for path in SOURCES
+    }
+    while below:
+        free = {name for name, needed in below.items() if not needed & below.keys()}
+        assert free, f"a cycle among {sorted('.'.join(name) for name in below)}"
+        below = {name: needed for name, needed in below.items() if name not in free}
+
+
+@by_name
+def test_files_are_not_too_long(path: Path) -> None:
+    assert len(path.read_text().splitlines()) <= MOST_LINES
+
+
+@by_name
+def test_files_say_what_they_are(path: Path) -> None:
+    assert ast.get_docstring(ast.parse(path.read_text()))
+
+
+REWRITES = [
+    cls
+    for _, cls in inspect.getmembers(rewrites, inspect.isclass)
+    if is_dataclass(cls) and hasattr(cls, "conditions")
+]
+
+
+def test_all_rewrites_are_known() -> None:
+    names = {cls.__name__ for cls in REWRITES}
+    assert names >= {"Tile", "Split", "Divide", "Move", "ToAccumulate", "Select"}
+
+
+@pytest.mark.parametrize("rewrite", REWRITES)
+def test_a_rewrite_shows_what_it_does(rewrite: type) -> None:
+    assert "->" in (rewrite.__doc__ or "")
+
+
+def test_no_file_names_the_machine_it_was_written_on() -> None:
+    found = []
+    for path in ROOT.rglob("*"):
+        parts = path.relative_to(ROOT).parts
+        if path.is_dir() or path.suffix not in SEARCHED or any(_is_skipped(p) for p in parts):
+            continue
+        text = path.read_text(errors="ignore")
+        found += [(str(path.relative_to(ROOT)), word) for word in FORBIDDEN if word in text]
+    assert found == []
+
+
+def _is_skipped(part: str) -> bool:
+    return part in SKIPPED or part.endswith((".egg-info", "_cache")) or part == ".hypothesis"
