@@ -34,12 +34,13 @@ Progress = Callable[[int, int], None]
 
 _LEVEL_BITS = 3
 _FORM_BITS = 8
+_MOST_REWRITES = 256  # a byte numbers them
 _OPERATION_RANK = 16  # a reduction outranks the copies and fills that it leaves to do
 
 
 @dataclass(frozen=True)
 class Family:
-    """An operation with its dtypes, and the rules tried on it."""
+    """An operation with its dtypes: Specs of one family are kept side by side."""
 
     operation: Operation
     dtypes: tuple[DType, ...]
@@ -71,10 +72,15 @@ class Space:
     def rules(self, operation: Operation) -> list[Rules]:
         if operation not in self._rules:
             found = rules(operation, self.target, self.sizes, relaxed=self.relaxed)
+            if sum(len(group.rewrites) for group in found) > _MOST_REWRITES:
+                raise SearchError(f"{operation} has more rewrites than can be searched.")
             self._rules[operation] = found
         return self._rules[operation]
 
     def keys(self, batch: Batch) -> Ints:
+        """The Specs as integers: sizes by rank, then every operand's level and form."""
+        if len(self.forms.forms) > 1 << _FORM_BITS:
+            raise SearchError(f"{self.goal.expression} reaches too many layouts to search.")
         key = np.zeros(len(batch), np.int64)
         for size in batch.sizes:
             key = (key << self._size_bits) | self.sizes.index[size]
@@ -102,6 +108,7 @@ class Space:
         )  # fmt: skip
 
     def ranks(self, batch: Batch) -> Ints:
+        """A number that every rewrite lowers."""
         operation = batch.operation
         rank = np.full(len(batch), _OPERATION_RANK * bool(operation.reduced), np.int32)
         if operation.reduced and not operation.accumulates:

@@ -61,9 +61,13 @@ def _moves(operation: Operation, index: int, target: Target, relaxed: bool) -> l
     for number, level in enumerate(target.levels[1 : target.registers]):
         groups.append(Rules(_at(index, number), (Move(operand.name, level.name),)))
         if operation.reduced and not relaxed:
-            for layout in copy_layouts(operation, index, target):
-                guard = _copied_from(index, number, layout)
-                groups.append(Rules(guard, (Move(operand.name, level.name, layout),)))
+            for transposes in (False, True):
+                copies = tuple(
+                    Move(operand.name, level.name, layout)
+                    for layout in copy_layouts(operation, index, target)
+                    if (layout == column_major(rank)) == transposes
+                )
+                groups.append(Rules(_copied_from(index, number, transposes), copies))
     if operation.reduced:
         name = target.levels[target.registers].name
         orders = (Layout(()),) if relaxed else (row_major(rank), column_major(rank))
@@ -94,7 +98,7 @@ def _at(index: int, level: int) -> Guard:
     return lambda batch: batch.levels[index] == level
 
 
-def _copied_from(index: int, level: int, layout: Layout) -> Guard:
+def _copied_from(index: int, level: int, transposes: bool) -> Guard:
     """What lies in panels is not copied again, nor is a row-major operand transposed."""
 
     def guard(batch: Batch) -> Bools:
@@ -103,7 +107,7 @@ def _copied_from(index: int, level: int, layout: Layout) -> Guard:
             return here
         forms, codes = batch.forms, batch.codes[index]
         here = here & (forms.panel_dim[codes] < 0)
-        return here & ~forms.row_major[codes] if layout == column_major(layout.rank) else here
+        return here & ~forms.row_major[codes] if transposes else here
 
     return guard
 
