@@ -65,11 +65,13 @@ class Home:
         """Where a legal program can have such a tile."""
         if self.vector:
             size = shape[self.layout.order[-1]]
-            return (size % self.vector == 0) | (target.masks and self.vector > 1)
+            whole: Bools = (size % self.vector == 0) | (target.masks and self.vector > 1)
+            return whole
         if self.layout.panel is None:
             return np.ones(len(shape[0]), np.bool_)
         dim, width = self.layout.panel
-        return (shape[dim] <= width) | (shape[dim] % width == 0)
+        legal: Bools = (shape[dim] <= width) | (shape[dim] % width == 0)
+        return legal
 
 
 @dataclass(frozen=True)
@@ -109,8 +111,8 @@ class Case:
     def view(self, operand: int, name: str) -> View:
         shape, home = self.spec.shape(operand), self.homes[operand]
         if home.vector:
-            start = (0,) * len(shape)
-            return RegisterView(f"{name}_reg", shape, home.layout.order[-1], home.vector, start)
+            along = home.layout.order[-1]
+            return RegisterView(f"{name}_reg", shape, along, home.vector, (0,) * len(shape))
         whole = self.buffer_shape(operand)
         view = buffer_view(name, home.layout, whole)
         for dim, (size, start) in enumerate(zip(shape, self._starts(operand), strict=True)):
