@@ -10,7 +10,8 @@ answer to every limit in [p, l].
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +22,25 @@ Floats = npt.NDArray[np.floating[Any]]
 
 INFINITE = 1e30
 
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-@njit(cache=True, inline="always")
+
+def _compiled(function: _Function) -> _Function:
+    """Compile with Numba, and keep the result on disk if there is a place for it."""
+    try:
+        compiled: _Function = njit(cache=True)(function)
+    except RuntimeError:
+        compiled = njit(function)
+    return compiled
+
+
+@_compiled
 def fits(amount: int, limit: int, guard: int) -> bool:
     """amount <= limit in every field."""
     return (((limit | guard) - amount) & guard) == guard
 
 
-@njit(cache=True, inline="always")
+@_compiled
 def larger(a: int, b: int, guard: int, field: int) -> int:
     """The larger of both, field by field."""
     wins = ((a | guard) - b) & guard
@@ -36,7 +48,7 @@ def larger(a: int, b: int, guard: int, field: int) -> int:
     return (a & ones) | (b & ~ones & (guard - (guard >> (field - 1))))
 
 
-@njit(cache=True)
+@_compiled
 def merge(
     keys: Ints, limit: Ints, budget: Floats, guard: int, field: int
 ) -> tuple[Ints, Ints, Ints, Floats]:
@@ -72,7 +84,7 @@ def merge(
     return unique[:count].copy(), inverse, limits[:count].copy(), budgets[:count].copy()
 
 
-@njit(cache=True)
+@_compiled
 def bounds(
     nodes: int,
     parent: Ints,
@@ -124,7 +136,7 @@ def bounds(
     return start, order, bound, low, low_peak, low_edge
 
 
-@njit(cache=True)
+@_compiled
 def solve(
     root: int,
     limit: int,
