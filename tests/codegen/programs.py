@@ -62,6 +62,8 @@ class _Builder:
 
     def __init__(self, target: Target, random: Random) -> None:
         self.target, self.random, self.left = target, random, STEPS
+        self.fills_registers = random.random() < 0.5
+        self.prefers_dot = random.random() < 0.5
         self.registers = target.levels[target.registers].name
 
     def fill(self, spec: Spec, limits: Sequence[int], whims: int) -> Impl:
@@ -151,11 +153,16 @@ class _Builder:
     def _end_of_matmul(self, spec: Spec) -> Iterator[Rewrite]:
         """The output into registers, then the input that is not broadcast."""
         output = spec.operation.output
-        if self.random.random() < 0.5:
+        rank = len(spec.shape(output))
+        if self.fills_registers:
             yield from self._nearer(spec)
             yield from self._into_registers(spec, output)
         yield ToAccumulate()
         yield from self._nearer(spec)
+        if self.prefers_dot and self._is_inner_product(spec):
+            for dim in spec.operation.operands[output].dims:
+                yield from _small_loops(spec, dim)
+            yield Move(spec.operation.operands[output].name, self.registers, row_major(rank), 1)
         if spec.forms[output].vector:
             along = spec.operation.operands[output].dims[spec.forms[output].fastest]
             inputs = self.random.sample(range(output), output)
@@ -173,10 +180,20 @@ class _Builder:
         for tile in (4 * self.target.widths[0], *self.target.widths):
             yield Tile(along, tile)
         yield from _small_loops(spec, along)
-        for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True):
-            if not tensor.form.vector:
-                for layout in (row_major(len(tensor.shape)), column_major(len(tensor.shape))):
-                    yield Move(operand.name, self.target.levels[self.target.nearest].name, layout)
+        near = self.target.levels[self.target.nearest].name
+        for one, form in zip(spec.operation.operands, spec.forms, strict=True):
+            if not form.vector:
+                for layout in (row_major(len(one.dims)), column_major(len(one.dims))):
+                    yield Move(one.name, near, layout)
+
+    def _is_inner_product(self, spec: Spec) -> bool:
+        """All in memory, and both inputs lie along the reduced dimension."""
+        a, b, c = spec.forms
+        flat = all(f.layout.panel is None and f.contiguous > 0 for f in (a, b))
+        along = (a.fastest, b.fastest) == (a.layout.rank - 1, b.layout.rank - 2)
+        narrow = min(w for w in self.target.widths if w > 1)
+        held = any(f.vector for f in (a, b, c))
+        return flat and along and not held and spec.size("k") >= narrow
 
     def _into_registers(self, spec: Spec, operand: int) -> Iterator[Rewrite]:
         """In the way that it lies in memory, and that a kernel takes beside the others."""
@@ -185,21 +202,33 @@ class _Builder:
             return
         rank = form.layout.rank
         taken = {
-            k.held[operand].width
+            wanted.width
             for k in self.target.kernels
             if k.operation == "MatmulAccum"
-            and k.held[operand]
+            and (wanted := k.held[operand])
             and all(
                 not spec.forms[i].vector or self._is_held(spec, i, held)
                 for i, held in enumerate(k.held)
                 if i != operand
             )
         }
+        neighbours = form.contiguous > 0 and form.layout.panel is None
         for width in sorted(taken, reverse=True):
             for order in (row_major(rank), column_major(rank)):
-                if width == 1 or order.physical[-1] == form.fastest:
+                along = order.physical[-1]
+                flat = spec.shape(operand)[along] == 1 or (neighbours and along == form.fastest)
+                if width == 1 or (flat and self._may_run_along(spec, operand, along)):
                     name = spec.operation.operands[operand].name
                     yield Move(name, self.registers, order, width)
+
+    @staticmethod
+    def _may_run_along(spec: Spec, operand: int, along: int) -> bool:
+        """Registers of an input run along a dimension of the output, as the output's do."""
+        operands, output = spec.operation.operands, spec.operation.output
+        dim, held = operands[operand].dims[along], spec.forms[output]
+        if held.vector:
+            return dim == operands[output].dims[held.fastest]
+        return dim not in spec.operation.reduced
 
 
 def _small_loops(spec: Spec, dim: str) -> Iterator[Rewrite]:

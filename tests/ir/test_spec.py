@@ -79,7 +79,7 @@ def test_a_batch_counts_lines_run_by_run(several: list[Spec]) -> None:
     several = same_operation(several)
     batch = Batch.of(several, Forms())
     for operand in range(3):
-        counted = batch.lines(operand, LINE)
+        counted = batch.lines(operand)
         for row, spec in enumerate(several):
             count, length = runs(spec.shape(operand), spec.forms[operand])
             assert counted[row] == count * -(-length * 4 // LINE)

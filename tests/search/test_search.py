@@ -79,7 +79,7 @@ def test_nothing_is_cheaper_than_what_is_found(spec: Spec, target: Target) -> No
 def capacities_of(target: Target) -> list[Amounts]:
     """From far too little to more than enough; lines of each cache, then registers."""
     caches = len(target.levels) - 2
-    near = product((2, 3, 5, 8, 64), (2, 3, 4, 8))
+    near = product((2, 3, 5, 64), (2, 3, 8))
     return [(*(lines + 3,) * (caches - 1), lines, registers) for lines, registers in near]
 
 
