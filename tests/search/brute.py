@@ -12,6 +12,7 @@ from morello.ir.spec import Spec
 from morello.rewrites import Step, apply
 from morello.search.rules import rules
 from morello.search.sizes import Sizes
+from morello.search.solve import panel_widths
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import Level, Target
 
@@ -41,7 +42,7 @@ class Brute:
     """Remembers the steps from every Spec, and the least cost under every limit."""
 
     def __init__(self, goal: Spec, target: Target) -> None:
-        self.goal, self.target, self.sizes = goal, target, Sizes(goal.sizes)
+        self.goal, self.target, self.sizes = goal, target, Sizes(goal.sizes, panel_widths(goal))
         self._steps: dict[Spec, list[Step]] = {}
         self._costs: dict[tuple[Spec, Amounts], float] = {}
 

@@ -111,3 +111,17 @@ def test_the_bound_is_the_truth_where_nothing_is_limited(case: Case) -> None:
     cost, low = solve(free)
     assert cost == low
     assert finite(low) == brute(free, 0, free.limits)
+
+
+def test_peaks_beyond_a_field_fit_nowhere() -> None:
+    """Three rewrites, one inside the other, that each take all there is of one level."""
+    most = Limits((0, 0, 0)).largest
+    held = (most, 0, 0)
+    edges = (
+        Edge(0, 0.0, (0, 0, 0), ((1, 1),)),
+        Edge(1, 0.0, held, ((2, 1),)),
+        Edge(2, 0.0, held, ((3, 1),)),
+        Edge(3, 1.0, held, ()),
+    )
+    cost, _ = solve(Case(4, edges, (most, 5, 5)))
+    assert finite(cost) == inf

@@ -195,3 +195,10 @@ def test_statistics_count_the_space() -> None:
     assert (full.bounded, full.exhaustive) == (0, True)
     assert pruned.bounded > 0
     assert not pruned.exhaustive
+
+
+@pytest.mark.parametrize(("size", "width"), [(24, 16), (9, 8), (10, 5)])
+def test_goals_in_panels_have_programs(size: int, width: int) -> None:
+    layout = panels(2, 1, width)
+    spec = matmul_spec((size, size), (size, size), layouts=(None, layout, None))
+    assert search(spec, AVX2).cost < inf

@@ -6,7 +6,7 @@ searching a million Specs and rewriting one by hand run the same code.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -59,16 +59,13 @@ class Batch:
         return len(self.sizes[0])
 
     def __getitem__(self, rows: Ints | Bools) -> Batch:
-        return self._map(lambda column: column[rows])
-
-    def _map(self, of: Callable[[Ints], Ints]) -> Batch:
         return Batch(
             self.operation,
             self.dtypes,
             self.forms,
-            tuple(of(c) for c in self.sizes),
-            tuple(of(c) for c in self.levels),
-            tuple(of(c) for c in self.codes),
+            tuple([column[rows] for column in self.sizes]),
+            tuple([column[rows] for column in self.levels]),
+            tuple([column[rows] for column in self.codes]),
         )
 
     @staticmethod

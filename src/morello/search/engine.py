@@ -99,9 +99,11 @@ def bounds(
     """Sort every node's edges by their cost when nothing is limited: a lower bound.
 
     Gives, by node: where its edges start; its bound, and the edge and peak that attain
-    it; by position: the edge and its bound.
+    it; by position: the edge and its bound. A peak that exceeds its field is given as the
+    largest value in every field, and counts as unknown.
     """
     edges = parent.shape[0]
+    full = guard - (guard >> (field - 1))
     start = np.zeros(nodes + 1, np.int32)
     for e in range(edges):
         start[parent[e] + 1] += 1
@@ -127,7 +129,9 @@ def bounds(
                 peak = larger(peak, low_peak[child[j]], guard, field)
             cost = min(cost, INFINITE)
             if cost < low[node]:
-                low[node], low_edge[node], low_peak[node] = cost, e, peak + allocation[e]
+                room = fits(allocation[e], full - peak, guard)
+                low[node], low_edge[node] = cost, e
+                low_peak[node] = peak + allocation[e] if room else full
             j = i
             while j > begin and bound[j - 1] > cost:
                 bound[j], order[j] = bound[j - 1], order[j - 1]
@@ -174,6 +178,7 @@ def solve(
     at_best_edge = np.empty(depth, np.int32)
     at_cost = np.empty(depth)
     at_peak = np.empty(depth, np.int64)
+    full = guard - (guard >> (field - 1))
     boxes = 0
     tried = 0
     sp = 0
@@ -208,7 +213,7 @@ def solve(
                 child_cost = low[wanted]
                 child_peak = low_peak[wanted]
                 if not known:
-                    known = fits(child_peak, inner, guard)
+                    known = child_peak != full and fits(child_peak, inner, guard)
                 box = head[wanted]
                 while not known and box >= 0:
                     if fits(box_peak[box], inner, guard) and fits(inner, box_limit[box], guard):

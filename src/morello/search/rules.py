@@ -160,14 +160,16 @@ def _some_kernel_takes(operation: Operation, index: int, width: int, target: Tar
 def _loops(operation: Operation, dim: str, sizes: Sizes) -> list[Rules]:
     """Smooth sizes are divided by small primes, others cut to smooth tiles."""
     kind = Split if dim in operation.reduced else Tile
-    tiles = sorted({t for size in sizes.values.tolist() for t in cuts(size)}, reverse=True)
+    tiles = sorted(
+        {t for size in sizes.values.tolist() for t in cuts(size, sizes.widths)}, reverse=True
+    )
 
     def smooth(batch: Batch) -> Bools:
         return sizes.is_smooth(batch.size(dim)) & (batch.size(dim) > 1)
 
     def cut_to(tile: int) -> Guard:
-        allowed = np.array([tile in cuts(size) for size in sizes.values.tolist()])
-        return lambda batch: allowed[sizes.index[batch.size(dim)]]
+        admits = np.array([tile in one for one in allowed])
+        return lambda batch: admits[sizes.index[batch.size(dim)]]
 
     factors = [f for f in FACTORS if np.any(sizes.smooth & (sizes.values % f == 0))]
     divisions = tuple(Divide(dim, factor) for factor in factors)

@@ -19,17 +19,19 @@ def is_smooth(size: int) -> bool:
     return smooth_part(size) == size
 
 
-def cuts(size: int) -> tuple[int, ...]:
-    """The tiles that a size which is not smooth may be cut to.
+def cuts(size: int, widths: frozenset[int] = frozenset()) -> tuple[int, ...]:
+    """The tiles that a size may be cut to: any, to these widths; one not smooth, to others.
 
     A power of two: the largest below a small size; about an eighth of a large one, so
     that most of it is an even loop. And the smooth part, which leaves no remainder.
     """
+    panels = {width for width in widths if width < size}
     if is_smooth(size):
-        return ()
+        return tuple(sorted(panels))
     below = size if size <= 128 else size // 6
     part = smooth_part(size)
-    return tuple(sorted({1 << below.bit_length() - 1} | ({part} if part >= 8 else set())))
+    tiles = {1 << below.bit_length() - 1} | ({part} if part >= 8 else set())
+    return tuple(sorted(tiles | panels))
 
 
 def smooth_part(size: int) -> int:
@@ -41,19 +43,21 @@ def smooth_part(size: int) -> int:
     return part
 
 
-def steps(size: int) -> list[tuple[int, ...]]:
+def steps(size: int, widths: frozenset[int] = frozenset()) -> list[tuple[int, ...]]:
     """All the sizes that one step of tiling leaves: the tile's, and the remainder's if any."""
     divisions = [(size // f,) for f in FACTORS if size % f == 0 and is_smooth(size)]
-    return divisions + [(t, size % t) if size % t else (t,) for t in cuts(size)]
+    return divisions + [(t, size % t) if size % t else (t,) for t in cuts(size, widths)]
 
 
 class Sizes:
     """All sizes reachable from some, in order: a size's rank is its table coordinate.
 
-    `depth[size]` is the longest chain of steps down to 1.
+    Sizes above one of `widths`, those of panels, may be cut to it, so that no panel has to
+    be. `depth[size]` is the longest chain of steps down to 1.
     """
 
-    def __init__(self, goal: Iterable[int]) -> None:
+    def __init__(self, goal: Iterable[int], widths: Iterable[int] = ()) -> None:
+        self.widths = frozenset(widths)
         reached: dict[int, int] = {1: 0}
         for size in goal:
             self._reach(size, reached)
@@ -68,7 +72,7 @@ class Sizes:
     def _reach(self, size: int, reached: dict[int, int]) -> int:
         if size not in reached:
             reached[size] = 1 + max(
-                self._reach(part, reached) for step in steps(size) for part in step
+                self._reach(part, reached) for step in steps(size, self.widths) for part in step
             )
         return reached[size]
 

@@ -82,10 +82,13 @@ class Answer:
         return found
 
     def _edge(self, node: int, limit: int, guard: int) -> int:
+        full = guard - (guard >> (self.graph.space.limits.field - 1))
+
         def fits(amount: int, within: int) -> bool:
             return (((within | guard) - amount) & guard) == guard
 
-        if self.low_edge[node] >= 0 and fits(int(self.low_peak[node]), limit):
+        peak = int(self.low_peak[node])
+        if self.low_edge[node] >= 0 and peak != full and fits(peak, limit):
             return int(self.low_edge[node])
         box = int(self.head[node])
         while not (fits(int(self.box_peak[box]), limit) and fits(limit, int(self.box_limit[box]))):
@@ -134,7 +137,7 @@ def search(
     """
     _load_engine()
     began = time.perf_counter()
-    sizes = Sizes(goal.sizes)
+    sizes = Sizes(goal.sizes, panel_widths(goal))
     bounded = 0
     if everything:
         answer = solve_graph(build(Space(goal, target, sizes), None, progress))
@@ -150,6 +153,11 @@ def search(
         answer.tried, bounded, everything,
     )  # fmt: skip
     return Solution(goal, target, answer.cost, tuple(answer.decisions()), statistics)
+
+
+def panel_widths(goal: Spec) -> set[int]:
+    """The widths of the panels that the goal's operands lie in."""
+    return {form.layout.panel[1] for form in goal.forms if form.layout.panel is not None}
 
 
 @cache
