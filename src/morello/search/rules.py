@@ -160,9 +160,8 @@ def _some_kernel_takes(operation: Operation, index: int, width: int, target: Tar
 def _loops(operation: Operation, dim: str, sizes: Sizes) -> list[Rules]:
     """Smooth sizes are divided by small primes, others cut to smooth tiles."""
     kind = Split if dim in operation.reduced else Tile
-    tiles = sorted(
-        {t for size in sizes.values.tolist() for t in cuts(size, sizes.widths)}, reverse=True
-    )
+    allowed = [cuts(size, sizes.widths) for size in sizes.values.tolist()]
+    tiles = sorted({tile for one in allowed for tile in one}, reverse=True)
 
     def smooth(batch: Batch) -> Bools:
         return sizes.is_smooth(batch.size(dim)) & (batch.size(dim) > 1)
