@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Forms, Ints
+from morello.ir.forms import Bools, Forms, Ints, some
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 
@@ -122,7 +122,7 @@ class Batch:
         for dim, size in enumerate(shape):
             total = total * np.where(fastest == dim, -(-size // vector), size)
         ideal = self.forms.ideal[codes]
-        if ideal.any():
+        if some(ideal):
             volume = np.prod(np.stack(shape).astype(np.int64), axis=0)
             total = np.where(ideal, -(-volume // vector), total)
         return total

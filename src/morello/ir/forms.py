@@ -90,7 +90,7 @@ class Forms:
         """Gapless runs and elements per run, as `ir.tensor.runs`."""
         volume = prod_columns(shape)
         gaps = self.count[codes] - self.contiguous[codes]
-        if not gaps.any():
+        if not some(gaps):
             return np.ones_like(volume), volume
         outer = np.ones_like(volume)
         position = self.order.shape[0] - self.count[codes]
@@ -116,13 +116,13 @@ class Forms:
     ) -> Ints:
         """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_form`."""
         rank = len(shape)
-        if self.fixed[codes].all():
+        if every(self.fixed[codes]):
             return codes
         situation = np.zeros(len(codes), np.int16)
         for before, after in zip(shape, tile, strict=True):
             situation = situation * 4 + (after < before) * np.int16(2) + (after == 1)
         panel, dim = self.panel[codes], self.panel_dim[codes]
-        if (dim >= 0).any():
+        if some(dim >= 0):
             size = pick(tile, dim)
             relation = np.where(dim < 0, 0, np.where(size > panel, 2, size == panel))
             situation = situation * 3 + relation.astype(np.int16)
@@ -132,7 +132,7 @@ class Forms:
         kept = self._cut[codes, situation]
         aliased = self.aliased[codes]
         fresh = kept < self.contiguous[codes]
-        if fresh.any():
+        if some(fresh):
             stride = self._inner(shape, codes, kept)
             gap = fresh & (stride < prod_columns(shape))
             aliased = np.where(gap, stride * element_bytes % ALIAS_BYTES == 0, aliased)
@@ -146,7 +146,7 @@ class Forms:
             self._tiled = grown.astype(np.int16)
             self._cut = grown.astype(np.int8)
         result = self._tiled[codes, situation]
-        if (result == _UNKNOWN).any():
+        if some(result == _UNKNOWN):
             flat = codes.astype(np.int64) * size + situation
             for pair in np.unique(flat[result == _UNKNOWN]).tolist():
                 code, which = divmod(pair, size)
@@ -196,6 +196,16 @@ def pick(columns: Sequence[Ints], which: Ints) -> Ints:
         result: Ints = np.where(which == 1, columns[1], columns[0])
         return result
     return np.choose(np.maximum(which, 0), columns)
+
+
+def some(column: Bools | Ints) -> bool:
+    """Whether any row holds; several times as quick as `any` on short columns."""
+    return bool(np.count_nonzero(column))
+
+
+def every(column: Bools) -> bool:
+    """Whether all rows hold; several times as quick as `all` on short columns."""
+    return bool(np.count_nonzero(column) == len(column))
 
 
 def prod_columns(columns: Sequence[Ints]) -> Ints:

@@ -10,7 +10,7 @@ import numpy as np
 
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
-from morello.ir.forms import Bools, Ints
+from morello.ir.forms import Bools, Ints, some
 from morello.ir.layout import Layout
 from morello.ir.operation import move as move_operation
 from morello.ir.spec import Spec
@@ -123,7 +123,7 @@ class Move:
     def _no_set_conflicts(self, batch: Batch, operand: int, target: Target) -> Bools:
         """Aliased rows that a nearest-level cache can hold beside everything else."""
         aliased = batch.forms.aliased[batch.codes[operand]]
-        if not np.count_nonzero(aliased):
+        if not some(aliased):
             return ~aliased
         cache = target.levels[self._level(target)]
         count, length = batch.runs(operand)

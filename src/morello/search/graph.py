@@ -18,7 +18,7 @@ import numpy.typing as npt
 from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Forms, Ints
+from morello.ir.forms import Forms, Ints, every
 from morello.ir.operation import Operation, move
 from morello.ir.spec import Spec
 from morello.ir.tensor import IDEAL, Form
@@ -301,7 +301,7 @@ class _Expansion:
             totals = [t * self.pruning.estimate(b) for t, b in zip(times, children, strict=True)]
             whole = own + sum(totals)
             keep &= (whole < engine.INFINITE) & (whole <= budgets)
-        if not keep.all():
+        if not every(keep):
             rows = keep.nonzero()[0]
             count = len(rows)
             if count == 0:

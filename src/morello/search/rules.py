@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.forms import Bools
+from morello.ir.forms import Bools, some
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.operation import Operation
 from morello.rewrites import Divide, Move, Rewrite, Select, Split, Tile, ToAccumulate
@@ -103,7 +103,7 @@ def _copied_from(index: int, level: int, transposes: bool) -> Guard:
 
     def guard(batch: Batch) -> Bools:
         here: Bools = batch.levels[index] == level
-        if not here.any():
+        if not some(here):
             return here
         forms, codes = batch.forms, batch.codes[index]
         here = here & (forms.panel_dim[codes] < 0)
@@ -140,7 +140,7 @@ def _some_kernel_takes(operation: Operation, index: int, width: int, target: Tar
 
     def guard(batch: Batch) -> Bools:
         near: Bools = batch.levels[index] == target.nearest
-        if not near.any():
+        if not some(near):
             return near
         result = np.zeros(len(batch), np.bool_)
         for placement in wanted:

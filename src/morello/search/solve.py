@@ -18,7 +18,7 @@ from morello.search.sizes import Sizes
 from morello.targets import find_target
 from morello.targets.target import Target
 
-SLACKS = (1.05, 1.12, 1.25, 1.5, 2.0, 3.0, np.inf)
+SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, np.inf)
 """How far above the lower bound programs may be, attempt by attempt."""
 
 
