@@ -67,7 +67,8 @@ def test_explain_shows_the_program_and_the_proof(capsys: pytest.CaptureFixture[s
     assert "Matmul(m=8, k=8, n=8)" in text and "fma_" in text and "Specs" in text
     assert main(["explain", SMALL, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["search"]["specs"] > 0
+    assert data["spec"] == SMALL and data["search"]["specs"] > 0
+    assert data["schedule"]["rewrites"]
 
 
 def test_targets(capsys: pytest.CaptureFixture[str]) -> None:

@@ -57,7 +57,7 @@ def explain(arguments: argparse.Namespace) -> None:
     """Show the best program and what was searched."""
     impl, statistics = _implement(arguments)
     if arguments.json:
-        _print_json(_described(impl, statistics) | saved.save(impl))
+        _print_json(_described(impl, statistics) | {"schedule": saved.save(impl)})
         return
     console = Console(highlight=False)
     print_impl(impl, console)
