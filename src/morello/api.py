@@ -17,7 +17,7 @@ from morello.rewrites.render import tree
 from morello.runtime.argument import Argument
 from morello.runtime.build import build
 from morello.runtime.kernel import CompiledKernel
-from morello.runtime.toolchain import Compiler, arch_flags, base_flags, find_compiler
+from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
 from morello.search.graph import Progress
@@ -74,7 +74,7 @@ def compile(
     impl, statistics = implement(goal, target=machine, progress=progress)
     source = generate(impl, schedule=tree(impl))
     found = find_compiler(compiler)
-    flags = base_flags(found) + arch_flags(found, impl.target.arch)
+    flags = arch_flags(found, impl.target.arch)
     path = build(source.text, compiler=found, flags=flags)
     kernel = Kernel(
         path,

@@ -16,7 +16,7 @@ from morello.errors import SearchError
 from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites.impl import replay
-from morello.search.bound import Bound, unlimited
+from morello.search.bound import Bound
 from morello.search.graph import Space, build
 from morello.search.reconstruct import reconstruct
 from morello.search.sizes import Sizes
@@ -115,7 +115,7 @@ def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
     sizes = Sizes(spec.sizes)
     bound = Bound(spec, target, sizes)
     graph = build(Space(spec, target, sizes))
-    truth = unlimited(graph)
+    truth = graph.bounds()[3]
     for family in range(len(graph.space.families)):
         nodes = np.flatnonzero(graph.families == family)
         batch = graph.space.batch(family, graph.keys[nodes])

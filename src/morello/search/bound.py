@@ -9,7 +9,7 @@ from morello.ir.forms import Ints
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.search import engine
-from morello.search.graph import Floats, Graph, Space, build
+from morello.search.graph import Floats, Space, build
 from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
@@ -24,7 +24,7 @@ class Bound:
         self._sizes = sizes
         self._levels = len(target.levels)
         self.graph = build(Space(goal, target, sizes, relaxed=True))
-        low = unlimited(self.graph)
+        low = self.graph.bounds()[3]
         self._tables: dict[Operation, Floats] = {}
         for index, family in enumerate(self.graph.space.families):
             nodes = np.flatnonzero(self.graph.families == index)
@@ -52,13 +52,3 @@ class Bound:
         for level in batch.levels:
             place = place * self._levels + level
         return place
-
-
-def unlimited(graph: Graph) -> Floats:
-    """Every node's optimum when memory limits hold for single rewrites only."""
-    limits = graph.space.limits
-    low: Floats = engine.bounds(
-        len(graph.keys), graph.parent, graph.own, graph.allocation,
-        graph.first_child, graph.child, graph.times, limits.guard, limits.field,
-    )[3]  # fmt: skip
-    return low

@@ -165,6 +165,15 @@ class Graph:
         keys = self.keys[node : node + 1]
         return self.space.batch(int(self.families[node]), keys).spec()
 
+    def bounds(self) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
+        """Every node's edges in order of what they cost unlimited; see `engine.bounds`."""
+        limits = self.space.limits
+        result: tuple[Ints, Ints, Floats, Floats, Ints, Ints] = engine.bounds(
+            len(self.keys), self.parent, self.own, self.allocation,
+            self.first_child, self.child, self.times, limits.guard, limits.field,
+        )  # fmt: skip
+        return result
+
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
         spec = self.spec(int(self.parent[edge]))
@@ -289,11 +298,10 @@ class _Expansion:
         count = len(parents)
         space = self.space
         own = np.zeros(count) + edges.cost
-        keep = np.ones(count, np.bool_)
+        keep: Any = np.ones(count, np.bool_)
         allocation = space.limits.column(edges.allocation, count)
         if edges.allocation:
-            guard = space.limits.guard
-            keep = (((limits | guard) - allocation) & guard) == guard
+            keep = space.limits.fits(allocation, limits)
         times = [np.zeros(count, np.int32) + c.times for c in edges.children]
         children = [c.batch for c in edges.children]
         whole, totals = own, [own] * len(children)

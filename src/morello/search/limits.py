@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.errors import SearchError
-from morello.ir.forms import Ints
+from morello.ir.forms import Bools, Ints
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,15 @@ class Limits:
     def guard(self) -> int:
         """The guard bits of all fields."""
         return sum(1 << (self.field * (i + 1) - 1) for i in range(len(self.capacities)))
+
+    @property
+    def full(self) -> int:
+        """The largest value in every field."""
+        return self.guard - (self.guard >> (self.field - 1))
+
+    def fits(self, amount: Ints | int, limit: Ints | int) -> Bools | bool:
+        """Whether an amount is within a limit at every level, row by row for columns."""
+        return (((limit | self.guard) - amount) & self.guard) == self.guard
 
     def pack(self, amounts: Sequence[int]) -> int:
         if any(amount > self.largest for amount in amounts):

@@ -69,29 +69,27 @@ class Answer:
     def decisions(self) -> list[Rewrite]:
         """The rewrites of the cheapest program, in pre-order."""
         limits = self.graph.space.limits
-        guard = limits.guard
         found = []
         todo = [(0, limits.pack(self.graph.space.target.limits))]
         while todo:
             node, limit = todo.pop()
-            edge = self._edge(node, limit, guard)
+            edge = self._edge(node, limit)
             found.append(self.graph.rewrite(edge))
             inner = limit - int(self.graph.allocation[edge])
             first, last = self.graph.first_child[edge : edge + 2].tolist()
             todo += [(int(self.graph.child[j]), inner) for j in range(last - 1, first - 1, -1)]
         return found
 
-    def _edge(self, node: int, limit: int, guard: int) -> int:
-        full = guard - (guard >> (self.graph.space.limits.field - 1))
-
-        def fits(amount: int, within: int) -> bool:
-            return (((within | guard) - amount) & guard) == guard
-
+    def _edge(self, node: int, limit: int) -> int:
+        limits = self.graph.space.limits
         peak = int(self.low_peak[node])
-        if self.low_edge[node] >= 0 and peak != full and fits(peak, limit):
+        if self.low_edge[node] >= 0 and peak != limits.full and limits.fits(peak, limit):
             return int(self.low_edge[node])
         box = int(self.head[node])
-        while not (fits(int(self.box_peak[box]), limit) and fits(limit, int(self.box_limit[box]))):
+        while not (
+            limits.fits(int(self.box_peak[box]), limit)
+            and limits.fits(limit, int(self.box_limit[box]))
+        ):
             box = int(self.following[box])
         return int(self.box_edge[box])
 
@@ -100,10 +98,7 @@ def solve_graph(graph: Graph) -> Answer:
     """Solve a graph's first node under the target's limits."""
     limits = graph.space.limits
     nodes = len(graph.keys)
-    start, order, bound, low, low_peak, low_edge = engine.bounds(
-        nodes, graph.parent, graph.own, graph.allocation,
-        graph.first_child, graph.child, graph.times, limits.guard, limits.field,
-    )  # fmt: skip
+    start, order, bound, low, low_peak, low_edge = graph.bounds()
     limit = limits.pack(graph.space.target.limits)
     room = 1 << 16
     while True:
