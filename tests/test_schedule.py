@@ -125,7 +125,7 @@ WRONG: list[tuple[Callable[[Schedule], Schedule], str]] = [
     (lambda s: s.to_accumulate().to_accumulate(), "has no accumulating form"),
     (lambda s: s.move("d", "L2"), "no operand 'd'; its operands are: a, b, c"),
     (lambda s: s.move("d", "L2", packed=16), "no operand 'd'; its operands are: a, b, c"),
-    (lambda s: s.move("a", "L3"), "there are: L2, L1, registers"),
+    (lambda s: s.move("a", "L3"), "there are: memory, L2, L1, registers"),
     (lambda s: s.move("a", "L1"), "a must be in L2 to move to L1"),
     (lambda s: s.move("a", "L2", layout="{1}"), "must name each of the 2 dimensions"),
     (lambda s: s.move("a", "L2", layout="row"), "cannot be read"),
@@ -135,7 +135,7 @@ WRONG: list[tuple[Callable[[Schedule], Schedule], str]] = [
     (lambda s: s.move("a", "L2", packed=17), "several whole panels of 17"),
     (lambda s: s.move("a", "L2", vector=16), "only registers have a vector size"),
     (lambda s: s.move("a", "L2", along="m"), "along goes with vector="),
-    (lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers"), "needs a vector size"),
+    (lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers"), "registers need a vector size"),
     (
         lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers", vector=3),
         "frozen has registers of 16, ",

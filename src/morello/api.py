@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import os
+from dataclasses import replace
 
 from morello.codegen import Source, generate
 from morello.errors import SpecError, TargetError
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
-from morello.ir.semantics import reference
 from morello.ir.spec import Spec
 from morello.rewrites.impl import Impl
 from morello.rewrites.render import tree
-from morello.runtime.argument import Argument
-from morello.runtime.build import build
-from morello.runtime.kernel import CompiledKernel
-from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
+from morello.runtime.argument import arguments
+from morello.runtime.kernel import CompiledKernel, compile_kernel
+from morello.runtime.threads import attach, thread_count
+from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
 from morello.search.graph import Progress
@@ -34,16 +33,18 @@ class Kernel(CompiledKernel):
     """A compiled Spec: call it on NumPy arrays as `kernel(*inputs, out=None)`.
 
     Knows where it comes from: its `spec`, `impl` (the schedule), `source` (the C), `compiler`,
-    the search's `statistics` (None if it was scheduled by hand), and `max_error`, the greatest
-    error found when it was verified (None if it was not).
+    how many `threads` it runs on, the search's `statistics` (None if it was scheduled by hand),
+    and `max_error`, the greatest error found when it was verified, as a part of the greatest
+    output (None if it was not).
     """
 
-    __slots__ = ("compiler", "impl", "max_error", "source", "spec", "statistics")
+    __slots__ = ("compiler", "impl", "max_error", "source", "spec", "statistics", "threads")
 
     spec: Spec
     impl: Impl
     source: Source
     compiler: Compiler
+    threads: int
     statistics: Statistics | None
     max_error: float | None
 
@@ -55,7 +56,7 @@ def compile(
     what: str | Spec | Impl | Schedule,
     *,
     target: str | Target = "native",
-    threads: int = 1,
+    threads: int | str = 1,
     verify: bool = True,
     compiler: str | None = None,
     progress: Progress | None = None,
@@ -63,29 +64,34 @@ def compile(
     """The fastest program of a Spec under the cost model, compiled, checked and callable.
 
     `what` is an expression such as "f32[64,64] @ f32[64,64]", a Spec, or a schedule made by
-    hand. Unless `verify` is off, the kernel is compared with NumPy in float64 on random data
-    before it is handed out. Raises `MorelloError` (see `morello.errors`).
+    hand, which runs on the threads that it is for. `threads` may be "all" that this process
+    may use. Unless `verify` is off, the kernel is compared with NumPy in float64 on random
+    data before it is handed out. Raises `MorelloError` (see `morello.errors`).
     """
-    check_threads(threads)
-    goal = _goal(what)
-    machine = goal.target if isinstance(goal, Impl) else _machine(target)
+    goal, machine = _plan(what, target, threads)
+    spec = goal.spec if isinstance(goal, Impl) else goal
     check_runs_here(machine)
-    check_memory(goal.spec if isinstance(goal, Impl) else goal)
-    impl, statistics = implement(goal, target=machine, progress=progress)
+    check_memory(spec)
+    taken = arguments(spec)
+    impl, statistics = _implement(goal, machine, progress)
     source = generate(impl, schedule=tree(impl))
     found = find_compiler(compiler)
-    flags = arch_flags(found, impl.target.arch)
-    path = build(source.text, compiler=found, flags=flags)
-    kernel = Kernel(
-        path,
+    kernel = compile_kernel(
+        # whoever loads the same file shares its threads
+        source.text + f"/* on {machine.cores} threads */\n" * source.parallel,
         source.name,
-        arguments(impl.spec),
+        taken,
+        kind=Kernel,
+        arch=machine.arch,
         compiler=found,
         release_gil=impl.cost > GIL_CYCLES,
     )
     kernel.spec, kernel.impl, kernel.source = impl.spec, impl, source
     kernel.compiler, kernel.statistics = found, statistics
-    kernel.max_error = check(kernel) if verify else None
+    kernel.threads = machine.cores if source.parallel else 1
+    if source.parallel:
+        attach(kernel.library, source.name, machine.cores, compiler=found)
+    kernel.max_error = verify_kernel(kernel, spec) if verify else None
     return kernel
 
 
@@ -101,69 +107,53 @@ def implement(
     what: str | Spec | Impl | Schedule,
     *,
     target: str | Target = "native",
+    threads: int | str = 1,
     progress: Progress | None = None,
 ) -> tuple[Impl, Statistics | None]:
     """The Impl of a Spec, by search (or as it was scheduled), and what the search did."""
-    goal = _goal(what)
+    return _implement(*_plan(what, target, threads), progress)
+
+
+def schedule(
+    what: str | Spec, *, target: str | Target = "native", threads: int | str = 1
+) -> Schedule:
+    """Start scheduling a Spec by hand; see `Schedule`."""
+    goal, machine = _plan(what, target, threads)
+    assert not isinstance(goal, Impl)
+    return Schedule.of(goal, machine)
+
+
+def _plan(
+    what: str | Spec | Impl | Schedule, target: str | Target, threads: int | str
+) -> tuple[Spec | Impl, Target]:
+    """The goal and the machine, both as many threads as wanted."""
+    count = thread_count(threads)
+    goal = parse(what) if isinstance(what, str) else what
+    if isinstance(goal, Schedule):
+        goal = goal.impl
+    if isinstance(goal, Impl):
+        made_for = goal.target.cores if goal.spec.parallel else 1
+        if count not in (1, made_for):
+            raise TargetError(
+                f"the schedule is for {made_for} threads, not {count}; make it for as many, "
+                "or leave out how many."
+            )
+        return goal, goal.target
+    machine = find_target(target) if isinstance(target, str) else target
+    if machine.cores != count:
+        machine = replace(machine, cores=count)
+    return replace(goal, parallel=count > 1), machine
+
+
+def _implement(
+    goal: Spec | Impl, machine: Target, progress: Progress | None
+) -> tuple[Impl, Statistics | None]:
     if isinstance(goal, Impl):
         if not goal.complete:
             raise SpecError("the schedule has Specs left to do; solve() fills them by search.")
         return goal, None
-    machine = _machine(target)
     solution = search(goal, machine, progress=progress)
     return reconstruct(goal, machine, solution.decisions), solution.statistics
-
-
-def schedule(what: str | Spec, *, target: str | Target = "native") -> Schedule:
-    """Start scheduling a Spec by hand; see `Schedule`."""
-    return Schedule.of(parse(what) if isinstance(what, str) else what, _machine(target))
-
-
-def _goal(what: str | Spec | Impl | Schedule) -> Spec | Impl:
-    if isinstance(what, str):
-        return parse(what)
-    return what.impl if isinstance(what, Schedule) else what
-
-
-def _machine(target: str | Target) -> Target:
-    return find_target(target) if isinstance(target, str) else target
-
-
-def arguments(spec: Spec) -> tuple[Argument, ...]:
-    """The arrays that a kernel of the Spec takes: names, shapes, and strides in bytes."""
-    found = []
-    for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True):
-        layout = tensor.form.layout
-        if layout.panel is not None:
-            raise SpecError(
-                f"{operand.name} is {tensor.type}: a NumPy array cannot lie in panels; "
-                "generate the C with `morello synth`, or give a plain layout such as {1,0}."
-            )
-        strides = dict(zip(layout.order, layout.strides(tensor.shape), strict=True))
-        found.append(
-            Argument(
-                operand.name,
-                tensor.dtype,
-                tensor.shape,
-                tuple(strides[d] * tensor.dtype.bytes for d in range(layout.rank)),
-                operand.written,
-            )
-        )
-    return tuple(found)
-
-
-def check(kernel: Kernel) -> float:
-    """Compare a kernel with NumPy in float64 on random data; raises `VerificationError`."""
-    spec = kernel.spec
-    length = math.prod(spec.size(d) for d in spec.operation.reduced)
-    return verify_kernel(
-        kernel, kernel.arguments, reference(spec.operation), reduction_length=length
-    )
-
-
-def check_threads(threads: int) -> None:
-    if threads != 1:
-        raise TargetError(f"{threads} threads: kernels run on one thread; use --threads 1.")
 
 
 def check_runs_here(target: Target) -> None:

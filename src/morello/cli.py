@@ -88,8 +88,15 @@ def _parser() -> argparse.ArgumentParser:
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("expression", metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"')
     parser.add_argument("--target", default="native", help="avx2, avx512 or native (native)")
-    parser.add_argument("--threads", type=int, default=1, help="threads to use (1)")
+    parser.add_argument(
+        "--threads", type=_count, default=1, metavar="N|all", help="threads to use (1)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def _count(text: str) -> int | str:
+    """A number, or the text for someone else to refuse with the reason."""
+    return int(text) if text.lstrip("-").isdecimal() else text
 
 
 def _unbridle_blas() -> None:

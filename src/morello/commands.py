@@ -7,13 +7,16 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -21,17 +24,27 @@ from morello import api
 from morello.codegen import generate
 from morello.errors import BuildError, RewriteError
 from morello.frontends.text import parse
+from morello.ir.dtype import DTYPES, F32, DType
+from morello.ir.operation import Operation
+from morello.ir.semantics import evaluate
+from morello.ir.spec import Spec
 from morello.rewrites import saved
 from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.render import print_impl, tree
-from morello.runtime.argument import Array
+from morello.runtime.argument import Argument, Array
 from morello.runtime.bench import Timing, limit_threads, measure
+from morello.runtime.threads import thread_count
+from morello.runtime.tolerance import least
 from morello.search.solve import Statistics
 from morello.targets import TARGETS, find_target
 from morello.targets.catalog import runs_here
+from morello.targets.target import Target
 
 PATIENCE_S = 1.0
 """Work that takes longer shows progress."""
+
+INTENSE = 8
+"""Operations a byte above which bytes per second say little."""
 
 
 def synth(arguments: argparse.Namespace) -> None:
@@ -67,23 +80,26 @@ def explain(arguments: argparse.Namespace) -> None:
 
 def bench(arguments: argparse.Namespace) -> None:
     """Build, verify and time the best kernel, next to its rivals if asked."""
-    api.check_threads(arguments.threads)
+    threads = thread_count(arguments.threads)
+    loaded = _loaded(arguments)
+    if loaded is not None and loaded.spec.parallel:
+        threads = loaded.target.cores
     rivals = list(dict.fromkeys(arguments.vs or []))
-    with _progress() as report, limit_threads(arguments.threads):
+    with _progress() as report, limit_threads(threads):
         kernel = api.compile(
-            _loaded(arguments) or arguments.expression,
+            loaded or arguments.expression,
             target=arguments.target,
+            threads=arguments.threads,
             verify=not arguments.no_verify,
             compiler=arguments.compiler,
             progress=report,
         )
-        timings = _race(kernel, rivals, arguments.seconds)
-    spec = kernel.spec
+        timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
     ours = timings["morello"]
     result = _described(kernel.impl, kernel.statistics) | {
         "compiler": str(kernel.compiler),
-        "threads": arguments.threads,
-        "kernel": _timing(ours) | {"gflops": spec.flops / ours.median_s / 1e9},
+        "threads": threads,
+        "kernel": _timing(ours) | _rates(kernel.spec, ours),
         "verified": kernel.max_error is not None,
         "max_error": kernel.max_error,
         "vs": {name: _timing(timings[name]) | _version(name) for name in rivals},
@@ -92,7 +108,7 @@ def bench(arguments: argparse.Namespace) -> None:
     if arguments.json:
         _print_json(result)
     else:
-        _print_race(result, timings, spec.flops)
+        _print_race(result, timings, kernel.spec)
 
 
 def targets(arguments: argparse.Namespace) -> None:
@@ -105,31 +121,38 @@ def targets(arguments: argparse.Namespace) -> None:
                     "description": t.description,
                     "runs_here": runs_here(t),
                     "levels": {level.name: level.capacity for level in t.levels[1:]},
-                    "kernels": [kernel.name for kernel in t.kernels],
+                    "dtypes": _dtypes(t),
+                    "kernels": dict(Counter(kernel.operation for kernel in t.kernels)),
                 }
                 for t in found
             }
         )
         return
-    table = Table(box=None)
-    for heading in ("target", "runs here", "levels (lines, registers)", "what it is"):
-        table.add_column(heading)
+    console = Console(highlight=False)
     for t in found:
         levels = ", ".join(f"{level.name} {level.capacity}" for level in t.levels[1:])
-        table.add_row(t.name, "yes" if runs_here(t) else "no", levels, t.description)
-    Console().print(table)
+        here = "runs here" if runs_here(t) else "does not run here"
+        operations = len({kernel.operation for kernel in t.kernels})
+        console.print(f"[bold]{t.name}[/bold] ({here}): {t.description}", soft_wrap=True)
+        console.print(f"  levels (lines, registers): {levels}")
+        console.print(f"  {len(t.kernels)} kernels for {operations} operations")
+        console.print(f"  dtypes: {', '.join(_dtypes(t))}")
+
+
+def _dtypes(target: Target) -> list[str]:
+    """The dtypes of operands that a target has kernels for."""
+    known = {dtype.name for kernel in target.kernels for dtype in kernel.dtypes}
+    return [name for name in DTYPES if name in known]
 
 
 # ---- from arguments to an Impl
 
 
 def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
-    api.check_threads(arguments.threads)
-    loaded = _loaded(arguments)
-    if loaded is not None:
-        return loaded, None
+    goal = _loaded(arguments) or arguments.expression
+    target, threads = arguments.target, arguments.threads
     with _progress() as report:
-        return api.implement(arguments.expression, target=arguments.target, progress=report)
+        return api.implement(goal, target=target, threads=threads, progress=report)
 
 
 def _loaded(arguments: argparse.Namespace) -> Impl | None:
@@ -139,10 +162,10 @@ def _loaded(arguments: argparse.Namespace) -> Impl | None:
     target = find_target(arguments.target)
     try:
         data = json.loads(arguments.schedule.read_text())
-    except (ValueError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:
         raise RewriteError(f"{arguments.schedule} is no saved schedule: {error}.") from None
     impl = saved.load(data, target)
-    if impl.spec != parse(arguments.expression):
+    if impl.spec != replace(parse(arguments.expression), parallel=impl.spec.parallel):
         raise RewriteError(
             f"{arguments.schedule} is a schedule of {impl.spec.expression}, "
             f"not of {arguments.expression}."
@@ -153,17 +176,61 @@ def _loaded(arguments: argparse.Namespace) -> Impl | None:
 # ---- timing
 
 
-def _race(kernel: api.Kernel, rivals: list[str], seconds: float) -> dict[str, Timing]:
+def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
     random = np.random.default_rng(0)
-    *inputs, out = (argument.empty() for argument in kernel.arguments)
-    for array in inputs:
-        array[...] = random.uniform(-1.0, 1.0, array.shape)
+    *taken, output = kernel.arguments
+    inputs = [_sample(random, argument) for argument in taken]
+    out, theirs = output.empty(), output.empty()
     calls: dict[str, Callable[[], object]] = {"morello": lambda: kernel(*inputs, out)}
     if "numpy" in rivals:
-        theirs: Array = np.empty_like(out)
-        a, b = inputs
-        calls["numpy"] = lambda: np.matmul(a, b, out=theirs)
-    return measure(calls, seconds=seconds)
+        calls["numpy"] = _in_numpy(kernel.spec, inputs, theirs)
+    return measure(calls, seconds=seconds, pin=pin)
+
+
+def _sample(random: np.random.Generator, argument: Argument) -> Array:
+    """An input: positive, so that roots exist, and small integers."""
+    array = argument.empty()
+    if argument.dtype.is_float:
+        array[...] = random.uniform(0.1, 1.0, array.shape)
+    else:
+        array[...] = random.integers(1, 10, array.shape)
+    return array
+
+
+def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], object]:
+    """The Spec as NumPy's users would write it: it computes in f32, or the output's integers."""
+    operation, dtype = spec.operation, spec.dtypes[-1]
+    if any(one.is_float for one in (*spec.dtypes, *(c.dtype for c in operation.components))):
+        dtype = F32
+    if not inputs:
+        value = 0 if operation.name == "FillZero" else least(spec.dtypes[0])
+        return lambda: out.fill(value)
+    if operation.name == "Matmul" and all(one is dtype for one in spec.dtypes):
+        *lead, m, k, n = operation.dims
+        if [o.dims for o in operation.operands] == [(*lead, m, k), (*lead, k, n), (*lead, m, n)]:
+            a, b = inputs
+            return lambda: np.matmul(a, b, out=out)
+
+    def run() -> object:
+        value = evaluate(operation, [_as(dtype, one) for one in inputs])[0]
+        if operation.copies or operation.name in ("Broadcast", "OnePrefix"):
+            out[...] = value  # it is only a view
+            return out
+        return value if value.dtype == out.dtype else value.astype(out.dtype)
+
+    return run
+
+
+def _as(dtype: DType, array: Array) -> Array:
+    return array if array.dtype == dtype.np else array.astype(dtype.np)
+
+
+def _rates(spec: Spec, timing: Timing) -> dict[str, float]:
+    """Operations and bytes per second, in billions; the bytes are those of all operands."""
+    return {
+        "gflops": spec.flops / timing.median_s / 1e9,
+        "gbytes_s": spec.bytes / timing.median_s / 1e9,
+    }
 
 
 def _timing(timing: Timing) -> dict[str, Any]:
@@ -212,32 +279,48 @@ def _searched(statistics: Statistics) -> str:
     )
 
 
-def _print_race(result: dict[str, Any], timings: dict[str, Timing], flops: int) -> None:
+def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) -> None:
     console = Console(highlight=False)
-    console.print(f"[bold]{result['spec']}[/bold] for {result['target']}, {result['compiler']}")
+    threads = "one thread" if result["threads"] == 1 else f"{result['threads']} threads"
+    console.print(
+        f"[bold]{escape(result['spec'])}[/bold] for {result['target']}, "
+        f"{result['compiler']}, {threads}"
+    )
+    columns = {"gflops": "GFLOP/s"} if _multiplies(spec.operation) else {}
+    if not columns or spec.flops < INTENSE * spec.bytes:
+        columns |= {"gbytes_s": "GB/s"}
     table = Table(box=None, pad_edge=False)
-    for heading in ("", "median", "min", "GFLOP/s", "ratio"):
+    for heading in ("", "median", "min", *columns.values(), "ratio"):
         table.add_column(heading, justify="left" if not heading else "right")
     for name, timing in timings.items():
         ratio = result["ratio"].get(name)
+        rates = _rates(spec, timing)
         table.add_row(
             name,
             _time(timing.median_s),
             _time(timing.min_s),
-            f"{flops / timing.median_s / 1e9:.1f}",
+            *(f"{rates[rate]:.1f}" for rate in columns),
             "" if ratio is None else f"{ratio:.2f}x",
         )
     console.print(table)
     for rival in result["vs"].values():
-        console.print(f"[dim]{rival['version']}, one thread; a ratio above 1: we are faster[/dim]")
+        console.print(f"[dim]{rival['version']}; a ratio above 1: we are faster[/dim]")
     if result["verified"]:
-        console.print(f"verified against NumPy in float64, largest error {result['max_error']:.1e}")
+        error = result["max_error"]
+        found = f"largest error {error:.1e}" if error else "exactly equal"
+        console.print(f"verified against NumPy in float64, {found}")
     search = result["search"]
     if search is not None:
         console.print(
             f"searched {search['specs']:,} Specs in {search['seconds']:.2f} s, "
             f"predicted {cycles(result['cost'])} cycles"
         )
+
+
+def _multiplies(operation: Operation) -> bool:
+    """Whether there are matmuls or convolutions in it."""
+    parts = [component.operation for component in operation.components] or [operation]
+    return any(part.name.startswith(("Matmul", "Conv")) for part in parts)
 
 
 def _time(seconds: float) -> str:

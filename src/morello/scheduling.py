@@ -3,13 +3,31 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from morello.errors import RewriteError, SearchError, SpecError
-from morello.ir.layout import Layout, panels, parse_layout, row_major
+from morello.ir.compose import inputs_of, intermediates, tensor_dims
+from morello.ir.dtype import DType, parse_dtype
+from morello.ir.layout import Layout, fastest, panels, parse_layout, row_major
 from morello.ir.spec import MAX_SIZE, Spec
-from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
+from morello.rewrites import (
+    Bufferize,
+    Decompose,
+    Move,
+    Pack,
+    PadFirst,
+    Parallel,
+    ParallelSplitSoftmax,
+    Pointwise,
+    Rewrite,
+    Select,
+    Serial,
+    SpatialSplit,
+    Split,
+    Tile,
+    ToAccumulate,
+)
 from morello.rewrites.impl import Impl, grow, replay
 from morello.rewrites.render import tree
 from morello.search.reconstruct import reconstruct
@@ -25,8 +43,8 @@ class Schedule:
     """A program in the making; every method gives a new one, and raises `RewriteError`.
 
     Each rewrite fills the current hole, `at`. Then the rewritten body is the current hole;
-    after a kernel, which leaves nothing to do, it is the first open hole in the order of
-    `holes`: copies, fills and remainders.
+    after a kernel, which leaves nothing to do, or a decomposition into steps, it is the first
+    open hole in the order of `holes`: steps, copies, fills and remainders.
     """
 
     impl: Impl
@@ -86,8 +104,16 @@ class Schedule:
             schedule = schedule.rewrite(Split(dim, _size(dim, size)))
         return schedule
 
+    def parallel(self, **sizes: int) -> Schedule:
+        """Run tiles of one or two output dimensions on all cores, the first one's outermost."""
+        return self.rewrite(Parallel(tuple((d, _size(d, size)) for d, size in sizes.items())))
+
+    def serial(self) -> Schedule:
+        """Run what could be spread over cores on one."""
+        return self.rewrite(Serial())
+
     def to_accumulate(self) -> Schedule:
-        """Fill the output with zeros, then accumulate into it."""
+        """Fill the outputs with what they start at, then accumulate into them."""
         return self.rewrite(ToAccumulate())
 
     def move(
@@ -99,15 +125,67 @@ class Schedule:
         packed: int = 0,
         vector: int = 0,
         along: str = "",
+        dtype: str | DType | None = None,
     ) -> Schedule:
         """Bring an operand to the next nearer level.
 
         By itself, or copied: with a `layout`, `packed` into panels this wide along the
         operand's dimension that is not reduced, or into registers of `vector` elements
-        `along` a dimension (the last, if not given).
+        `along` a dimension (the last, if not given). A copy may be of another `dtype`.
         """
-        chosen = self._layout(operand, layout, packed, vector, along)
-        return self.rewrite(Move(operand, level, chosen, vector))
+        operands = self._current().operation.operands
+        dims = next((o.dims for o in operands if o.name == operand), ())
+        chosen = self._layout(f"move of {operand}", dims, layout, packed, vector, along)
+        if dtype is not None and chosen is None:
+            chosen = row_major(len(dims))
+        return self.rewrite(Move(operand, level, chosen, vector, _dtype(dtype)))
+
+    def bufferize(
+        self,
+        component: int,
+        level: str,
+        *,
+        layout: str | Layout | None = None,
+        packed: int = 0,
+        vector: int = 0,
+        along: str = "",
+    ) -> Schedule:
+        """Cut a composition in two at what a component (by number) makes.
+
+        That gets a place at a level, row-major unless said as for `move`. What uses it is
+        scheduled first; what makes it is the first hole thereafter.
+        """
+        operation = self._current().operation
+        tensor = inputs_of(operation) + component
+        known = bool(operation.components) and tensor in intermediates(operation)
+        dims = tensor_dims(operation, tensor) if known else ()
+        what = f"buffer of component {component}"
+        chosen = self._layout(what, dims, layout, packed, vector, along)
+        return self.rewrite(Bufferize(component, level, chosen or row_major(len(dims)), vector))
+
+    def decompose(self, scheme: str, level: str) -> Schedule:
+        """Do an operation in steps (see `SCHEMES`), what lies between them at a level."""
+        return self.rewrite(Decompose(scheme, level))
+
+    def parallel_split_softmax(self, size: int) -> Schedule:
+        """Give every core pieces of this size of a running softmax, and merge what they find."""
+        return self.rewrite(ParallelSplitSoftmax(_size("size", size)))
+
+    def spatial_split(self) -> Schedule:
+        """Loop over the pixels of a convolution's filter; each is a matmul along one row."""
+        return self.rewrite(SpatialSplit())
+
+    def pointwise(self) -> Schedule:
+        """Take a convolution of one-pixel filters for the matmul that it is."""
+        return self.rewrite(Pointwise())
+
+    def pad_first(self, level: str) -> Schedule:
+        """Copy a convolution's image into a buffer at a level, with its padding around it."""
+        return self.rewrite(PadFirst(level))
+
+    def pack(self) -> Schedule:
+        """Make groups of neighbours along k the elements of a matmul of narrow numbers."""
+        return self.rewrite(Pack())
 
     def select(self, kernel: str) -> Schedule:
         """Close the current hole with a kernel."""
@@ -128,39 +206,52 @@ class Schedule:
         return self.at
 
     def _layout(
-        self, operand: str, layout: str | Layout | None, packed: int, vector: int, along: str
+        self,
+        what: str,
+        dims: Sequence[str],
+        layout: str | Layout | None,
+        packed: int,
+        vector: int,
+        along: str,
     ) -> Layout | None:
-        """The layout that `move`'s options name."""
-        move = f"move of {operand}"
+        """The layout that these options name, of a tensor with these dimensions.
+
+        Without any, there is no such tensor, as the rewrite itself will say.
+        """
         if packed and (layout or vector):
-            raise RewriteError(f"{move}: packed already says the layout, of a copy in memory.")
+            raise RewriteError(f"{what}: packed already says the layout, of a copy in memory.")
         if along and (layout or not vector):
-            raise RewriteError(f"{move}: along goes with vector=, and instead of a layout.")
+            raise RewriteError(f"{what}: along goes with vector=, and instead of a layout.")
         packed, vector = _size("packed", packed, 0), _size("vector", vector, 0)
-        if not (layout or packed or vector):
-            return None
-        operation = self._current().operation
-        try:
-            dims = operation.operands[operation.find(operand)].dims
-        except KeyError:
-            return row_major(1)  # the rewrite itself says which operands there are
-        last = len(dims) - 1
         if isinstance(layout, Layout):
             return layout
+        if not dims:
+            return None
         if layout:
             return _read(str(layout), len(dims))
         if packed:
-            kept = [d for d, name in enumerate(dims) if name not in operation.reduced]
+            reduced = self._current().operation.reduced
+            kept = [d for d, name in enumerate(dims) if name not in reduced]
+            if not kept:
+                raise RewriteError(f"{what}: all its dimensions are reduced; give a layout.")
             return panels(len(dims), kept[-1], _size("packed", packed, 2))
         if along and along not in dims:
-            raise RewriteError(f"{move}: it has no dimension {along!r}; it has {', '.join(dims)}.")
-        fastest = dims.index(along) if along else last
-        return Layout((*(d for d in range(len(dims)) if d != fastest), fastest))
+            raise RewriteError(f"{what}: it has no dimension {along!r}; it has {', '.join(dims)}.")
+        if vector:
+            return fastest(len(dims), dims.index(along) if along in dims else len(dims) - 1)
+        return None
 
 
 def _read(layout: str, rank: int) -> Layout:
     try:
         return parse_layout(layout, rank)
+    except SpecError as error:
+        raise RewriteError(str(error)) from None
+
+
+def _dtype(dtype: str | DType | None) -> DType | None:
+    try:
+        return parse_dtype(dtype) if isinstance(dtype, str) else dtype
     except SpecError as error:
         raise RewriteError(str(error)) from None
 

@@ -10,7 +10,7 @@ from tests.frozen import FROZEN, begin, complete, to_the_kernel
 
 from morello.ir.dtype import F32
 from morello.ir.layout import row_major
-from morello.ir.operation import fill_zero
+from morello.ir.primitives import fill
 from morello.ir.spec import Spec
 from morello.ir.tensor import gapless
 from morello.rewrites.impl import Impl
@@ -41,7 +41,7 @@ def test_a_goal_that_is_all_hole() -> None:
 
 
 def test_operations_other_than_matmul() -> None:
-    spec = Spec(fill_zero(2), (4, 16), (2,), (gapless(row_major(2)),), (F32,))
+    spec = Spec(fill(2), (4, 16), (2,), (gapless(row_major(2)),), (F32,))
     assert tree(Impl(spec, FROZEN)).startswith("FillZero for frozen: dst f32[4,16] in L1\n")
 
 

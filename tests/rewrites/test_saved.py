@@ -6,26 +6,50 @@ import contextlib
 import copy
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.frozen import FROZEN, begin, complete, to_the_kernel
+from tests.goals import layer_norm_goal, matmul_goal, mlp_goal, primitive_goals
+from tests.rewrites.rewritten import FOUR, begun
+from tests.rewrites.rewritten import solved as rewritten
 from tests.support import with_capacities
 
 from morello.errors import MorelloError, RewriteError, TargetError
 from morello.frontends import parse
+from morello.ir.dtype import BF16, F32
+from morello.ir.functions import Function
+from morello.ir.operation import Operation, accumulates_later, accumulating, reordered
+from morello.ir.primitives import (
+    SOFTMAX_PARTS,
+    broadcast,
+    conv,
+    divide_vec_scalar,
+    elementwise,
+    fill,
+    matmul,
+    one_prefix,
+    pack,
+    reduce,
+    softmax,
+)
+from morello.ir.spec import goal
+from morello.rewrites import saved
 from morello.rewrites.impl import Impl
+from morello.rewrites.operations import operation_data, read_operation
 from morello.rewrites.saved import load, save
 from morello.scheduling import Schedule
 from morello.targets import find_target
 
 DATA: dict[str, Any] = json.loads(json.dumps(save(complete().impl)))
+FUSED: dict[str, Any] = json.loads(json.dumps(save(rewritten("fused").impl)))
 
 
 def through_json(impl: Impl) -> Any:
-    return json.loads(json.dumps(save(impl), sort_keys=True, allow_nan=False))
+    return json.loads(json.dumps(save(impl), allow_nan=False))
 
 
 def test_saved_programs_read_back() -> None:
@@ -56,6 +80,50 @@ def test_parts_of_programs_read_back() -> None:
         assert load(through_json(impl), FROZEN) == impl
 
 
+@pytest.mark.parametrize("name", begun())
+def test_every_rewrite_reads_back(name: str) -> None:
+    impl = rewritten(name).impl
+    assert load(through_json(impl), impl.target) == impl
+    assert load(through_json(impl), replace(impl.target, cores=7)) == impl
+
+
+def test_no_rewrite_is_left_out() -> None:
+    used = {r.data()["name"] for name in begun() for r in rewritten(name).impl.decisions()}
+    assert used == set(saved._REWRITES)
+
+
+def test_narrow_numbers_and_gaps_read_back() -> None:
+    narrow = matmul_goal(4, 8, 16, BF16, BF16, F32)
+    strided = goal(matmul(), (4, 8, 16), (F32,) * 3, strides=((10, 1), None, (64, 1)))
+    for spec in (narrow, strided):
+        impl = Schedule.of(spec, FOUR).solve().impl
+        assert load(through_json(impl), FOUR) == impl
+
+
+def operations() -> list[Operation]:
+    found = [spec.operation for spec in (*primitive_goals(), mlp_goal(), layer_norm_goal())]
+    found += [fill(4, "lowest"), reduce("Max", 1, 0), reduce("Sum", 3, 1), broadcast(3, 0)]
+    found += [one_prefix(2), divide_vec_scalar(1, 0), pack(2, 1, 4), pack(3, 0, 2)]
+    found += [softmax(part, rank, 0) for part in SOFTMAX_PARTS for rank in (1, 3)]
+    found += [conv((2, 1), (1, 3)), conv(channels_last=True)]
+    found += [
+        elementwise(Function("multiply"), ((1,), (0, 1)), 2),
+        elementwise(Function("divide", 8.0), ((0, 1),), 2),
+        elementwise(Function("add", 1e-05), ((0,),), 1),
+        elementwise(Function("subtract", 0.0), ((0,),), 1),
+        elementwise(Function("gelu_tanh"), ((0, 1, 2, 3),), 4),
+        elementwise(Function("cast"), ((1,),), 3),
+    ]
+    transposed = [("b", "k", "m"), ("b", "k", "n"), ("n", "m", "b")]
+    found.append(reordered(matmul(1), transposed))
+    return found + [accumulating(one) for one in found if accumulates_later(one)]
+
+
+@pytest.mark.parametrize("one", operations(), ids=str)
+def test_every_operation_reads_back_as_itself(one: Operation) -> None:
+    assert read_operation(json.loads(json.dumps(operation_data(one))), "it") is one
+
+
 def test_what_is_saved(golden: Callable[[str, str], None]) -> None:
     golden("saved.json", json.dumps(save(complete().impl), indent=1) + "\n")
 
@@ -82,9 +150,9 @@ def test_a_machine_without_these_kernels_is_told() -> None:
         load(DATA, find_target("avx2"))
 
 
-def edit(*path: Any, to: Any) -> Any:
+def edit(*path: Any, to: Any, of: Any = DATA) -> Any:
     """The data with one value replaced, or removed (`...`)."""
-    data = copy.deepcopy(DATA)
+    data = copy.deepcopy(of)
     *outer, last = path
     inner: Any = data
     for key in outer:
@@ -96,7 +164,8 @@ def edit(*path: Any, to: Any) -> Any:
     return data
 
 
-A = ("spec", "operands", "a")
+A = ("spec", "operands", 0)
+OPERATION = ("spec", "operation")
 
 
 @pytest.mark.parametrize(
@@ -105,7 +174,7 @@ A = ("spec", "operands", "a")
         (None, "the schedule is None, and should be an object"),
         ([], "should be an object"),
         ({}, "has no 'morello'"),
-        (edit("morello", to=99), "format 99, and this Morello reads 1"),
+        (edit("morello", to=99), "format 99, and this Morello reads 2"),
         (edit("target", to=...), "has no 'target'"),
         (edit("target", to=7), "'target' is 7, and should be text"),
         (edit("limits", "L2", to="big"), "L2 is 'big'"),
@@ -118,7 +187,7 @@ A = ("spec", "operands", "a")
         (edit("rewrites", 0, "name", to=...), "rewrite 1 has no 'name'"),
         (edit("rewrites", 0, "operand", to=...), "rewrite 1 has no 'operand'"),
         (edit("rewrites", 0, "operand", to="x"), "has no operand 'x'"),
-        (edit("rewrites", 0, "level", to="L9"), "no level to move to"),
+        (edit("rewrites", 0, "level", to="L9"), "frozen has no level 'L9'"),
         (edit("rewrites", 0, "layout", to="{}"), "must name each of the 1 dimensions"),
         (edit("rewrites", 0, "layout", to="{0}"), "b has 2 dimensions"),
         (edit("rewrites", 0, "layout", to=None), "'layout' is None, and should be text"),
@@ -126,12 +195,29 @@ A = ("spec", "operands", "a")
         (edit("rewrites", 0, "vector", to=-1), "vector is -1"),
         (edit("rewrites", 0, "speed", to=1), "rewrite 1: move takes no 'speed'"),
         (edit("spec", to=...), "has no 'spec'"),
-        (edit("spec", "operation", to="Conv"), "no operation 'Conv' has dimensions k, m, n"),
-        (edit("spec", "sizes", "m", to=...), "no operation 'Matmul' has dimensions k, n"),
+        (edit("cores", to=0), "cores is 0"),
+        (edit("spec", "parallel", to=1), "'parallel' is 1, and should be true or false"),
+        (edit("spec", "sizes", "m", to=...), "the spec's sizes has no 'm'"),
+        (edit(*OPERATION, to="Matmul"), "'operation' is 'Matmul', and should be an object"),
+        (edit(*OPERATION, "name", to="Conv"), "is no operation that this Morello has, 'Conv'"),
+        (edit(*OPERATION, "name", to="Max"), "is no operation that this Morello has, 'Max'"),
+        (edit(*OPERATION, "dims", to=["m", "n"]), "is no operation that this Morello has"),
+        (edit(*OPERATION, "dims", to=["m", 7, "n"]), "should be texts"),
+        (edit(*OPERATION, "speed", to=1), "an operation has no 'speed'"),
+        (edit(*OPERATION, "reduced", to=...), "is no operation that this Morello has"),
+        (edit(*OPERATION, "accumulates", to=True), "is no operation that this Morello has"),
+        (edit(*OPERATION, "operands", to=[]), "is no operation that this Morello has"),
+        (edit(*OPERATION, "operands", 0, "dims", to=["2m+"]), "no dimension is called '2m+'"),
+        (edit(*OPERATION, "operands", 0, "name", to="x;"), "no operand is called 'x;'"),
+        (edit(*OPERATION, "function", to={"name": "launch"}), "there is no 'launch'"),
+        (edit(*OPERATION, "components", to=[{}]), "component 0 has no 'operation'"),
         (edit("spec", "sizes", "m", to=0), "m is 0"),
         (edit("spec", "sizes", "m", to=2**31), "m is 2147483648"),
         (edit("spec", "sizes", "m", to=2.0), "'m' is 2.0, and should be a whole number"),
-        (edit("spec", "operands", "a", to=...), "has no 'a'"),
+        (edit("spec", "operands", to=[]), "Matmul has 3 operands, and the spec 0"),
+        (edit(*A, "strides", to=[64]), "operand a has 2 dimensions, and 1 strides"),
+        (edit(*A, "strides", to=[1, -3]), "a stride of operand a is -3"),
+        (edit(*A, "strides", to=[1, 13]), "strides are not those of its layouts"),
         (edit(*A, "dtype", to="f99"), "unknown dtype 'f99'"),
         (edit(*A, "level", to="L9"), "no level 'L9'; it has: memory"),
         (edit(*A, "level", to="registers"), "operand a of shape [10, 64] cannot lie as"),
@@ -149,6 +235,40 @@ def test_malformed_data_is_refused_with_the_reason(data: Any, said: str) -> None
     assert str(caught.value).endswith(".")
 
 
+COMPONENT = (*OPERATION, "components", 0)
+
+
+@pytest.mark.parametrize(
+    ("path", "to"),
+    [
+        ((*COMPONENT, "inputs"), [0]),
+        ((*COMPONENT, "inputs"), [0, 3]),
+        ((*COMPONENT, "inputs"), [0, 0]),
+        ((*COMPONENT, "inputs"), [0, "b"]),
+        ((*COMPONENT, "dims"), ["m", "k0"]),
+        ((*COMPONENT, "dims"), ["m", "k0", "k!"]),
+        ((*COMPONENT, "dims"), ["k0", "m", "k"]),
+        ((*COMPONENT, "dtype"), "f99"),
+        ((*COMPONENT, "operation"), FUSED["spec"]["operation"]),
+        ((*COMPONENT, "operation", "reduced"), []),
+        ((*OPERATION, "components"), []),
+        ((*OPERATION, "whole"), []),
+        ((*OPERATION, "operands", 3, "dims"), ["m", "q"]),
+    ],
+)
+def test_components_that_do_not_fit_are_refused(path: tuple[Any, ...], to: Any) -> None:
+    with pytest.raises(RewriteError):
+        load(edit(*path, to=to, of=FUSED), FOUR)
+
+
+def test_operations_nested_too_deep() -> None:
+    nested = FUSED["spec"]["operation"]
+    for _ in range(2000):
+        nested = {"name": "Compose", "components": [{"operation": nested, "dtype": "f32"}]}
+    with pytest.raises(RewriteError, match="too deep"):
+        load(edit(*OPERATION, to=nested), FROZEN)
+
+
 def test_programs_nested_too_deep() -> None:
     data = save(begin("f32[3000,1] @ f32[1,1]").solve().impl)
     data["rewrites"] = [{"name": "tile", "dim": "m", "size": n} for n in range(2999, 0, -1)]
@@ -164,9 +284,9 @@ json_values = st.recursive(
 
 
 @st.composite
-def corrupted(draw: st.DrawFn) -> Any:
+def corrupted(draw: st.DrawFn, of: Any) -> Any:
     """The data with something in it replaced."""
-    data = copy.deepcopy(DATA)
+    data = copy.deepcopy(of)
     inner: Any = data
     while True:
         keys = sorted(inner) if isinstance(inner, dict) else list(range(len(inner)))
@@ -177,7 +297,13 @@ def corrupted(draw: st.DrawFn) -> Any:
         inner = inner[key]
 
 
-@given(corrupted())
+@given(corrupted(DATA))
 def test_corrupted_data_is_read_or_refused(data: Any) -> None:
     with contextlib.suppress(MorelloError):
         load(data, FROZEN)
+
+
+@given(corrupted(FUSED))
+def test_corrupted_compositions_are_read_or_refused(data: Any) -> None:
+    with contextlib.suppress(MorelloError):
+        load(data, FOUR)

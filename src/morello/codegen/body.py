@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
-from morello.codegen.views import MemoryView, RegisterView, View, buffer_view
+from morello.codegen.parallel import Region
+from morello.codegen.views import (
+    Address,
+    MemoryView,
+    RegisterView,
+    View,
+    buffer_view,
+    register_view,
+)
 from morello.ir.batch import LINE_BYTES
+from morello.ir.dtype import DType
+from morello.ir.operation import Operation
 from morello.ir.spec import Spec
-from morello.rewrites.accumulate import ToAccumulate
-from morello.rewrites.impl import Impl
-from morello.rewrites.move import Move
-from morello.rewrites.select import Select, find_kernel
-from morello.rewrites.tile import Split, Tile
+from morello.ir.tensor import TensorSpec
+from morello.rewrites import (
+    Move,
+    PadFirst,
+    Parallel,
+    ParallelSplitSoftmax,
+    Pointwise,
+    Select,
+    Serial,
+    SpatialSplit,
+    Split,
+    Tile,
+)
+from morello.rewrites.conv import kept_dims
+from morello.rewrites.impl import Branch, Impl
+from morello.rewrites.select import find_kernel
 from morello.targets.target import Target, c_type
 
 
 class Body:
-    """Emits statements, and gathers what they need: helpers and a workspace."""
+    """Emits statements, and gathers what they need: a workspace and parallel regions."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: Target, pointers: dict[str, str]) -> None:
         self.target = target
-        self.helpers: list[str] = []
+        self.regions: list[Region] = []
         self.workspace_bytes = 0
+        self._pointers = pointers
         self._in_use = 0
         self._names: Counter[str] = Counter()
 
@@ -31,22 +55,21 @@ class Body:
         rewrite = impl.rewrite
         if isinstance(rewrite, Tile | Split):
             return self._loop(impl, rewrite, views)
-        if isinstance(rewrite, Move):
-            return self._move(impl, rewrite, views)
-        if isinstance(rewrite, ToAccumulate):
-            fill, body = impl.children
-            return [*self.emit(fill.impl, views[-1:]), *self.emit(body.impl, views)]
         if isinstance(rewrite, Select):
             return self._kernel(impl.spec, rewrite, views)
-        raise AssertionError(f"no code for {rewrite}")
+        if isinstance(rewrite, Parallel):
+            return self._parallel(impl, rewrite, views)
+        if isinstance(rewrite, SpatialSplit | Pointwise):
+            return self._conv(impl, rewrite, views)
+        if isinstance(rewrite, ParallelSplitSoftmax):
+            return self._split_softmax(impl, rewrite, views)
+        if isinstance(rewrite, Serial) or (isinstance(rewrite, Move) and rewrite.layout is None):
+            return self.emit(impl.children[0].impl, views)
+        return self._sequence(impl, views)
 
     def _fresh(self, stem: str) -> str:
         self._names[stem] += 1
         return f"{stem}{self._names[stem] - 1}"
-
-    def _need(self, name: str) -> None:
-        if name in self.target.helpers and name not in self.helpers:
-            self.helpers.append(name)
 
     # ---- loops
 
@@ -54,104 +77,332 @@ class Body:
         spec, dim, tile = impl.spec, rewrite.dim, rewrite.size
         size, body = spec.size(dim), impl.children[0]
         whole = size // tile * tile
-        if self._in_registers(spec, dim, views):
+        inner = body.impl.spec
+        if self._in_registers(spec.operation, dim, views):
             lines = []
             for start in range(0, whole, tile):
-                lines += self.emit(body.impl, _cut(spec, views, dim, tile, start))
+                lines += self.emit(body.impl, _cut(spec, inner, views, dim, start))
         elif body.times == 1:
-            lines = self.emit(body.impl, _cut(spec, views, dim, tile, 0))
+            lines = self.emit(body.impl, _cut(spec, inner, views, dim, 0))
         else:
             variable = self._fresh(dim)
-            inner = self.emit(body.impl, _cut(spec, views, dim, tile, 0, variable))
+            nested = self.emit(body.impl, _cut(spec, inner, views, dim, 0, variable))
             self._names[dim] -= 1
-            step = f"++{variable}" if tile == 1 else f"{variable} += {tile}"
-            lines = [f"for (long {variable} = 0; {variable} < {whole}; {step}) {{"]
-            lines += [*("  " + line for line in inner), "}"]
+            lines = _for(variable, whole, tile, nested)
         for rest in impl.children[1:]:
-            lines += self.emit(rest.impl, _cut(spec, views, dim, size - whole, whole))
+            lines += self.emit(rest.impl, _cut(spec, rest.impl.spec, views, dim, whole))
         return lines
 
     @staticmethod
-    def _in_registers(spec: Spec, dim: str, views: Sequence[View]) -> bool:
+    def _in_registers(operation: Operation, dim: str, views: Sequence[View]) -> bool:
         """Registers have no addresses: a loop over them must be unrolled."""
         return any(
-            isinstance(view, RegisterView) and dim in operand.dims
-            for operand, view in zip(spec.operation.operands, views, strict=True)
+            isinstance(view, RegisterView) and (operand, dim) in operation.places
+            for operand, view in enumerate(views)
         )
 
-    # ---- moves
+    def _conv(
+        self, impl: Impl, rewrite: SpatialSplit | Pointwise, views: Sequence[View]
+    ) -> list[str]:
+        """Loops over the pixels of the filter, each a matmul over some of the dimensions."""
+        spec, child = impl.spec, impl.children[0]
+        lines: list[str] = []
+        operation = spec.operation
+        if isinstance(rewrite, Pointwise):
+            views = [
+                view if o == 1 else _merged(view, operation, o) for o, view in enumerate(views)
+            ]
+            return self.emit(child.impl, _matmul_views(operation, views))
+        loops = [(dim, spec.size(dim)) for dim in ("p", "q")]
+        cut: Sequence[View] = views
+        variables = []
+        for dim, size in loops:
+            variable = self._fresh(dim) if size > 1 else None
+            variables.append(variable)
+            one = replace(spec, sizes=_with_size(spec, dim, 1))
+            cut = _cut(spec, one, cut, dim, 0, variable)
+            spec = one
+        lines = self.emit(child.impl, _matmul_views(operation, cut))
+        for (dim, size), variable in reversed(list(zip(loops, variables, strict=True))):
+            if variable is not None:
+                lines = _for(variable, size, 1, lines)
+                self._names[dim] -= 1
+        return lines
 
-    def _move(self, impl: Impl, rewrite: Move, views: Sequence[View]) -> list[str]:
-        if rewrite.layout is None:
-            return self.emit(impl.children[0].impl, views)
-        operand = impl.spec.operation.find(rewrite.operand)
+    # ---- on all cores
+
+    def _parallel(self, impl: Impl, rewrite: Parallel, views: Sequence[View]) -> list[str]:
+        """Items numbered from 0: tiles in order, and the remainder if there is one."""
+        spec, body, *rest = impl.spec, *impl.children
+        counts = [spec.size(dim) // size for dim, size in rewrite.tiles]
+        variables = [self._fresh(dim) for dim, _ in rewrite.tiles]
+        cut: Sequence[View] = views
+        step = spec
+        for (dim, size), variable in zip(rewrite.tiles, variables, strict=True):
+            inner = replace(step, sizes=_with_size(step, dim, size))
+            cut = _cut(step, inner, cut, dim, 0, variable)
+            step = inner
+        region, saved = self._begin_region(views)
+        head, divisor = [], 1
+        for (_, size), variable, count in reversed(
+            list(zip(rewrite.tiles, variables, counts, strict=True))
+        ):
+            index = f"item / {divisor}" if divisor > 1 else "item"
+            index = f"{index} % {count}" if len(counts) > 1 else index
+            head.append(f"const long {variable} = {index} * {size};")
+            divisor *= count
+        lines = [*head, *self.emit(body.impl, cut)]
+        if rest:
+            dim, size = rewrite.tiles[0]
+            last = rest[0].impl
+            tail = self.emit(last, _cut(spec, last.spec, views, dim, counts[0] * size))
+            lines = [f"if (item < {counts[0]}) {{", *_indented(lines), "} else {"]
+            lines += [*_indented(tail), "}"]
+        for dim, _ in rewrite.tiles:
+            self._names[dim] -= 1
+        return self._end_region(region, saved, lines, divisor + len(rest))
+
+    def _begin_region(self, views: Sequence[View]) -> tuple[Region, tuple[int, int]]:
+        """A function of its own, which has a workspace of its own."""
+        pointers: dict[str, str] = {}
+        variables: dict[str, None] = {}
+        for view in views:
+            assert isinstance(view, MemoryView)
+            pointers[view.pointer] = self._pointers[view.pointer]
+            variables |= dict.fromkeys(view.address.terms)
+        region = Region(self._fresh("region"), pointers, tuple(variables))
+        saved = self._in_use, self.workspace_bytes
+        self._in_use = self.workspace_bytes = 0
+        return region, saved
+
+    def _end_region(
+        self, region: Region, saved: tuple[int, int], lines: list[str], count: int
+    ) -> list[str]:
+        self.regions.append(replace(region, lines=tuple(lines), workspace=self.workspace_bytes))
+        self._in_use, self.workspace_bytes = saved
+        return region.call(count)
+
+    def _split_softmax(
+        self, impl: Impl, rewrite: ParallelSplitSoftmax, views: Sequence[View]
+    ) -> list[str]:
+        """Every piece into its part of two buffers, and then the merging of those."""
+        spec, (body, merge) = impl.spec, impl.children
+        dim = spec.operation.reduced[0]
+        in_use = self._in_use
+        lines, parts = [], []
+        for position, name in ((0, "max_parts"), (1, "denominator_parts")):
+            line, view = self._buffer(name, merge.impl.spec.tensor(position))
+            lines.append(line)
+            parts.append(view)
+        variable = self._fresh(dim)
+        x, *_ = _cut(spec, body.impl.spec, views, dim, 0, variable)
+        piece: list[View] = [x]
+        for position, view in enumerate(parts, start=1):
+            tensor = body.impl.spec.tensor(position)
+            whole = buffer_view(view.pointer, tensor.form.layout, tensor.shape)
+            size = tensor.bytes // tensor.dtype.bytes
+            piece.append(replace(whole, address=Address().plus(0, "piece", size)))
+        region, saved = self._begin_region([*views[:1], *parts])
+        head = ["const long piece = item;", f"const long {variable} = item * {rewrite.size};"]
+        inner = [*head, *self.emit(body.impl, piece)]
+        self._names[dim] -= 1
+        lines += self._end_region(region, saved, inner, spec.size(dim) // rewrite.size)
+        lines += self.emit(merge.impl, [*parts, *views[1:]])
+        self._in_use = in_use
+        return ["{", *_indented(lines), "}"]
+
+    # ---- sequences
+
+    def _sequence(self, impl: Impl, views: Sequence[View]) -> list[str]:
+        """One child after the other, with buffers and registers for what lies between them."""
         in_use, names = self._in_use, self._names.copy()
-        view: View
-        if rewrite.vector:
-            declaration, view = self._registers(impl.spec, operand, rewrite)
-        else:
-            declaration, view = self._buffer(impl.spec, operand, rewrite)
-        lines = [declaration]
-        moved = [*views[:operand], view, *views[operand + 1 :]]
+        tensors: dict[int, View] = dict(enumerate(views))
+        declared: list[str] = []
+        lines: list[str] = []
         for child in impl.children:
-            used = {
-                "in": [views[operand], view],
-                "body": moved,
-                "out": [view, views[operand]],
-            }[child.role]
+            spec = child.impl.spec
+            used = []
+            for position, wire in enumerate(_wires(child, len(views))):
+                tensor = spec.tensor(position)
+                if wire not in tensors:
+                    stem = _stem(impl, spec, position)
+                    line, tensors[wire] = self._place(stem, tensor)
+                    declared.append(line)
+                before = impl.spec.dtypes[wire] if wire < len(views) else tensor.dtype
+                view = tensors[wire]
+                if tensor.dtype.lanes > before.lanes:
+                    line, view = self._packed(view, tensor, before)
+                    lines.append(line)
+                if isinstance(impl.rewrite, PadFirst):
+                    view = _middle(view, tensor.shape)
+                used.append(view)
             lines += self.emit(child.impl, used)
         self._in_use, self._names = in_use, names
-        return ["{", *("  " + line for line in lines), "}"]
+        if not declared:
+            return lines
+        return ["{", *_indented([*declared, *lines]), "}"]
 
-    def _registers(self, spec: Spec, operand: int, move: Move) -> tuple[str, RegisterView]:
-        assert move.layout is not None
-        kind = c_type(spec.dtypes[operand], move.vector)
-        self._need(kind)
-        shape = spec.shape(operand)
-        name = self._fresh(f"{move.operand}_reg")
-        view = RegisterView(name, shape, move.layout.order[-1], move.vector, (0,) * len(shape))
+    def _place(self, stem: str, tensor: TensorSpec) -> tuple[str, View]:
+        if tensor.level == self.target.registers:
+            return self._registers(stem, tensor)
+        return self._buffer(f"{stem}_{self.target.levels[tensor.level].name}_", tensor)
+
+    def _registers(self, stem: str, tensor: TensorSpec) -> tuple[str, RegisterView]:
+        form, name = tensor.form, self._fresh(f"{stem}_reg")
+        view = register_view(name, form.layout, tensor.shape, form.vector)
         dims = "".join(f"[{count}]" for count in view.counts())
-        return f"{kind} {name}{dims};", view
+        return f"{c_type(tensor.dtype, form.vector)} {name}{dims};", view
 
-    def _buffer(self, spec: Spec, operand: int, move: Move) -> tuple[str, MemoryView]:
-        assert move.layout is not None
-        tensor = spec.tensor(operand)
+    def _buffer(self, stem: str, tensor: TensorSpec) -> tuple[str, MemoryView]:
         offset = self._in_use
-        self._in_use += -(-tensor.bytes // LINE_BYTES) * LINE_BYTES
+        layout = tensor.form.layout
+        view = buffer_view(self._fresh(stem), layout, tensor.shape)
+        size = view.strides[0] * layout.extents(tensor.shape)[0] * tensor.dtype.bytes
+        self._in_use += -(-size // LINE_BYTES) * LINE_BYTES
         self.workspace_bytes = max(self.workspace_bytes, self._in_use)
-        name = self._fresh(f"{move.operand}_{move.level}_")
-        c = tensor.dtype.c
-        declaration = f"{c} *const restrict {name} = ({c} *)(workspace + {offset});"
-        comment = f"  /* {tensor.dtype}[{','.join(map(str, tensor.shape))}]{move.layout} */"
-        return declaration + comment, buffer_view(name, move.layout, tensor.shape)
+        c = _pointed(tensor.dtype)
+        self._pointers[view.pointer] = c
+        declaration = f"{c} *const restrict {view.pointer} = ({c} *)(workspace + {offset});"
+        comment = f"  /* {tensor.dtype}[{','.join(map(str, tensor.shape))}]{layout} */"
+        return declaration + comment, view
+
+    def _packed(self, view: View, tensor: TensorSpec, before: DType) -> tuple[str, MemoryView]:
+        """The same memory, read in groups along the fastest dimension."""
+        assert isinstance(view, MemoryView)
+        lanes = tensor.dtype.lanes // before.lanes
+        fastest = view.layout.physical[-1]
+        strides = tuple(s if i == len(view.strides) - 1 else s // lanes
+                        for i, s in enumerate(view.strides))  # fmt: skip
+        terms = {name: coefficient // lanes for name, coefficient in view.address.terms.items()}
+        shape = tuple(n // lanes if d == fastest else n for d, n in enumerate(view.shape))
+        name = self._fresh(f"{view.pointer}_groups")
+        c = f"const {_pointed(tensor.dtype)}"
+        self._pointers[name] = c
+        address = Address(terms, view.address.constant // lanes)
+        packed = replace(view, pointer=name, strides=strides, shape=shape, address=address)
+        return f"{c} *const restrict {name} = ({c} *){view.pointer};", packed
 
     # ---- kernels
 
     def _kernel(self, spec: Spec, rewrite: Select, views: Sequence[View]) -> list[str]:
         kernel = find_kernel(self.target, rewrite.kernel)
-        for helper in kernel.helpers:
-            self._need(helper.split("_", 1)[1].removeprefix("part_"))
-            self._need(helper)
-        names: dict[str, str | int] = dict(zip(spec.operation.dims, spec.sizes, strict=True))
+        operation = spec.operation
+        names: dict[str, str | int] = dict(zip(operation.dims, spec.sizes, strict=True))
         names["length"] = max(spec.sizes)
+        if operation.function is not None and operation.function.constant is not None:
+            names["constant"] = _literal(operation.function.constant, spec.dtypes[-1])
         held: dict[str, list[str]] = {}
-        for operand, view in zip(spec.operation.operands, views, strict=True):
+        for index, (operand, view) in enumerate(zip(operation.operands, views, strict=True)):
             if isinstance(view, RegisterView):
                 held[operand.name] = view.names()
-            else:
-                names[operand.name] = view.element
+                continue
+            names[operand.name] = view.element
+            for position, one in enumerate(operation.axes[index]):
+                for dim, stride in one.terms:
+                    names[f"{operand.name}_{dim}"] = view.step(position) * stride
+            names[f"{operand.name}_rows"] = _rows(view)
         repeats = max((len(registers) for registers in held.values()), default=1)
         return [
-            kernel.c.format(**names | {name: registers[i] for name, registers in held.items()})
+            kernel.c.format(
+                **names
+                | {name: registers[i % len(registers)] for name, registers in held.items()}
+            )
             for i in range(repeats)
         ]
 
 
+def _literal(value: float, dtype: DType) -> str:
+    """A constant in C."""
+    if not dtype.is_float:
+        return f"({int(value)})"
+    if math.isfinite(value):
+        return f"({value!r}f)"
+    return "(0.0f / 0.0f)" if math.isnan(value) else f"({'-' if value < 0 else ''}1.0f / 0.0f)"
+
+
+def _for(variable: str, end: int, tile: int, lines: Sequence[str]) -> list[str]:
+    step = f"++{variable}" if tile == 1 else f"{variable} += {tile}"
+    head = f"for (long {variable} = 0; {variable} < {end}; {step}) {{"
+    return [head, *_indented(lines), "}"]
+
+
+def _indented(lines: Sequence[str]) -> list[str]:
+    return ["  " + line for line in lines]
+
+
+def _with_size(spec: Spec, dim: str, size: int) -> tuple[int, ...]:
+    return tuple(
+        size if d == dim else n for d, n in zip(spec.operation.dims, spec.sizes, strict=True)
+    )
+
+
 def _cut(
-    spec: Spec, views: Sequence[View], dim: str, size: int, start: int, variable: str | None = None
+    spec: Spec, inner: Spec, views: Sequence[View], dim: str, start: int, variable: str | None = None
 ) -> list[View]:
     """Every operand's tile along one of the operation's dimensions."""
-    return [
-        view.cut(operand.dims.index(dim), size, start, variable) if dim in operand.dims else view
-        for operand, view in zip(spec.operation.operands, views, strict=True)
+    places = spec.operation.places
+    cut: list[View] = []
+    for operand, view in enumerate(views):
+        if (operand, dim) not in places:
+            cut.append(view)
+            continue
+        position, stride = places[operand, dim]
+        size = inner.shape(operand)[position]
+        cut.append(view.cut(position, size, start, variable, stride))
+    return cut
+
+
+def _wires(child: Branch, operands: int) -> Sequence[int]:
+    return child.wires or range(operands)
+
+
+def _stem(impl: Impl, spec: Spec, position: int) -> str:
+    """What a new buffer is called after."""
+    rewrite = impl.rewrite
+    return rewrite.operand if isinstance(rewrite, Move) else spec.operation.operands[position].name
+
+
+def _middle(view: View, shape: tuple[int, ...]) -> View:
+    """The middle of a larger tensor: what is left around it is padding."""
+    for dim, (whole, size) in enumerate(zip(view.extents, shape, strict=True)):
+        if size < whole:
+            view = view.cut(dim, size, (whole - size) // 2, None, 1)
+    return view
+
+
+def _pointed(dtype: DType) -> str:
+    """The C type that pointers to a dtype point to: groups may lie anywhere."""
+    return dtype.c if dtype.lanes == 1 else "group_t"
+
+
+def _rows(view: MemoryView) -> int:
+    """The step along the one dimension, besides the fastest, that is longer than 1."""
+    fastest = view.layout.physical[-1]
+    steps = [
+        view.step(i) for i, d in enumerate(view.dims) if d != fastest and view.shape[d] > 1
     ]
+    return steps[0] if len(steps) == 1 else 0
+
+
+def _merged(view: View, operation: Operation, operand: int) -> View:
+    """A view in which dimension x goes on through all rows."""
+    assert isinstance(view, MemoryView)
+    y, x = (view.dims[operation.places[operand, d][0]] for d in "yx")
+    shape = list(view.shape)
+    shape[x] *= shape[y]
+    shape[y] = 1
+    return replace(view, shape=tuple(shape))
+
+
+def _matmul_views(operation: Operation, views: Sequence[View]) -> list[View]:
+    """Views of a convolution's operands as those of the matmul of one row and pixel."""
+    kept = []
+    for operand, view in enumerate(views):
+        positions = kept_dims(operation, operand)
+        strides = [
+            dict(operation.axes[operand][p].terms).get("x", 1) for p in positions
+        ]
+        kept.append(view.keep(positions, strides))
+    return kept
+
+

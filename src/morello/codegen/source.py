@@ -1,67 +1,139 @@
-"""The C translation unit of an Impl: preamble, workspace, and the function."""
+"""The C translation unit of an Impl: preamble, regions, workspace, and the function."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from morello.codegen.body import Body
+from morello.codegen.parallel import PARALLEL, dispatcher
 from morello.codegen.views import buffer_view
 from morello.ir.spec import Spec
+from morello.rewrites import Parallel
 from morello.rewrites.impl import Impl
+from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target
 
 STACK_BYTES = 16 << 10
 """Workspaces up to this size live on the stack, larger ones in thread-local storage."""
 
+GROUP = "typedef uint32_t group_t __attribute__((may_alias, aligned(1)));"
+
 
 @dataclass(frozen=True)
 class Source:
-    """C for one Impl: the file's text, the header's text, and the function's name."""
+    """C for one Impl: the file's text, the header's text, and the function's name.
+
+    `items` is how many pieces of work `{name}_range` divides it into, 0 if there is none;
+    `parallel` says that `{name}_set_parallel` takes a pool of threads.
+    """
 
     name: str
     text: str
     header: str
+    items: int = 0
+    parallel: bool = False
 
 
 def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     """Emit C for a complete Impl. `schedule` is printed above the function."""
     spec = impl.spec
     views = [
-        buffer_view(operand.name, tensor.form.layout, tensor.shape)
-        for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True)
+        buffer_view(
+            operand.name,
+            tensor.form.layout,
+            tensor.shape,
+            spec.strides[index] if spec.strides else None,
+        )
+        for index, (operand, tensor) in enumerate(
+            zip(spec.operation.operands, spec.tensors, strict=True)
+        )
     ]
-    body = Body(impl.target)
+    pointers = dict(_parameters(spec))
+    body = Body(impl.target, dict(pointers))
     lines = body.emit(impl, views)
+    items = _items(impl)
+    code: list[str] = []
+    if body.regions:
+        code += dispatcher(name)
+    for region in body.regions:
+        code += region.definition(_workspace(region.workspace))
+    code += [f"{signature(spec, name)} {{", *_workspace(body.workspace_bytes)]
+    code += ["  " + line for line in lines]
+    code.append("}")
+    if items:
+        region = body.regions[0]
+        code += [
+            "",
+            f"{_range_signature(spec, name)} {{",
+            f"  struct {region.name} environment = {{{', '.join(region.pointers)}}};",
+            f"  {region.name}_items(&environment, begin, end);",
+            "}",
+        ]
+    helpers = [impl.target.helpers[h] for h in used_in(code, impl.target.helpers)]
     parts = [_comment(f"{spec.expression}, for {impl.target.name}\n\n{schedule}".strip())]
-    parts += [f"#include <{header}>" for header in _headers(impl.target, body.helpers)]
-    parts += ["", *_helpers(impl.target, body.helpers), ""]
-    parts.append(f"{signature(spec, name)} {{")
-    parts += _workspace(body.workspace_bytes)
-    parts += ["  " + line for line in lines]
-    parts.append("}")
-    text = "\n".join(parts) + "\n"
-    return Source(name, re.sub(r"\n{3,}", "\n\n", text), _header(spec, name))
+    parts += ["#include <stdint.h>", *_headers(impl.target, helpers), ""]
+    if any("group_t" in line for line in code):
+        parts.append(GROUP)
+    parts += [*helpers, "", *code]
+    text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n")
+    header = _header(spec, name, items, bool(body.regions))
+    return Source(name, text, header, items, bool(body.regions))
+
+
+def _items(impl: Impl) -> int:
+    """The items of the parallel loop that an Impl is, 0 if it is none."""
+    rewrite = impl.rewrite
+    if not isinstance(rewrite, Parallel):
+        return 0
+    count = 1
+    for dim, size in rewrite.tiles:
+        count *= impl.spec.size(dim) // size
+    return count + len(impl.children) - 1
 
 
 def signature(spec: Spec, name: str) -> str:
     """The C prototype: one restrict pointer per operand, inputs first."""
-    parameters = []
-    for operand, dtype in zip(spec.operation.operands, spec.dtypes, strict=True):
-        const = "" if operand.written else "const "
-        parameters.append(f"{const}{dtype.c} *restrict {operand.name}")
+    parameters = [f"{c} *restrict {operand}" for operand, c in _parameters(spec)]
     return f"void {name}({', '.join(parameters)})"
 
 
-def _header(spec: Spec, name: str) -> str:
+def _range_signature(spec: Spec, name: str) -> str:
+    return signature(spec, f"{name}_range")[:-1] + ", long begin, long end)"
+
+
+def _parameters(spec: Spec) -> Iterable[tuple[str, str]]:
+    """Every operand's name, and the C type it points to."""
+    for operand, dtype in zip(spec.operation.operands, spec.dtypes, strict=True):
+        const = "" if operand.written else "const "
+        yield operand.name, f"{const}{dtype.c}"
+
+
+def _header(spec: Spec, name: str, items: int, parallel: bool) -> str:
     guard = re.sub(r"\W", "_", name).upper() + "_H"
-    prototype = signature(spec, name).replace("restrict ", "MORELLO_RESTRICT ")
+    prototypes = [signature(spec, name)]
+    notes = []
+    if parallel:
+        notes.append("It runs on the caller's thread until set_parallel gives it a pool.")
+        prototypes.append(f"void {name}_set_parallel(parallel_t run, void *pool)")
+    if items:
+        notes.append(f"range does the items from begin to end, of {items}; they may run at once.")
+        prototypes.append(_range_signature(spec, name))
+    declared = "".join(
+        prototype.replace("restrict ", "MORELLO_RESTRICT ") + ";\n" for prototype in prototypes
+    )
+    if parallel:
+        once = "#ifndef MORELLO_PARALLEL\n#define MORELLO_PARALLEL\n"
+        declared = f"{once}{PARALLEL}\n#endif\n{declared}"
     shapes = ", ".join(
         f"{o.name}: {t.type}" for o, t in zip(spec.operation.operands, spec.tensors, strict=True)
     )
+    more = "".join(f"\n   {note}" for note in notes)
     return f"""\
 #ifndef {guard}
 #define {guard}
+#include <stdint.h>
 #ifdef __cplusplus
 #define MORELLO_RESTRICT __restrict
 extern "C" {{
@@ -69,9 +141,8 @@ extern "C" {{
 #define MORELLO_RESTRICT restrict
 #endif
 /* {spec.expression}
-   {shapes}. Operands must not overlap. Safe to call from several threads. */
-{prototype};
-#ifdef __cplusplus
+   {shapes}. Operands must not overlap. Safe to call from several threads.{more} */
+{declared}#ifdef __cplusplus
 }}
 #endif
 #undef MORELLO_RESTRICT
@@ -86,14 +157,11 @@ def _comment(text: str) -> str:
 
 def _headers(target: Target, helpers: list[str]) -> list[str]:
     """Headers are slow to compile: only where a helper needs them."""
-    needed = any("_mm" in target.helpers[name] for name in helpers)
-    return list(target.headers) if needed else []
-
-
-def _helpers(target: Target, names: list[str]) -> list[str]:
-    """The definitions of the helpers, the vector types that they mention first."""
-    texts = [target.helpers[name] for name in names]
-    return list(dict.fromkeys(texts))
+    return [
+        f"#include <{header}>"
+        for mark, header in target.headers.items()
+        if any(mark in text for text in helpers)
+    ]
 
 
 def _workspace(size: int) -> list[str]:

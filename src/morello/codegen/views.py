@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from morello.ir.layout import Layout
@@ -33,24 +33,45 @@ class MemoryView:
     """A tile in memory: its base pointer, the strides of its buffer, and its address.
 
     `strides` are in elements, one per physical dimension of `layout`; `shape` is the
-    tile's own.
+    tile's own, by the buffer's dimensions. `dims` are those that the tile still has, and
+    `steps` how many of the buffer's elements one of the tile's is along each.
     """
 
     pointer: str
     layout: Layout
     strides: tuple[int, ...]
     shape: tuple[int, ...]
+    dims: tuple[int, ...]
+    steps: tuple[int, ...]
     address: Address = Address()
 
-    def cut(self, dim: int, size: int, start: int, variable: str | None = None) -> MemoryView:
-        """The tile of `size` along `dim` that begins at `start`, or at a loop variable."""
-        per_element = self._stride(dim, size)
-        shape = (*self.shape[:dim], size, *self.shape[dim + 1 :])
+    @property
+    def extents(self) -> tuple[int, ...]:
+        """The tile's shape, by the dimensions it has."""
+        return tuple(self.shape[d] for d in self.dims)
+
+    def cut(self, dim: int, size: int, start: int, variable: str | None, stride: int) -> MemoryView:
+        """The tile of `size` along `dim` from `start`, or a loop variable, times `stride`."""
+        own, step = self.dims[dim], self.steps[dim] * stride
+        per_element = self._stride(own, size) * step
+        shape = (*self.shape[:own], size, *self.shape[own + 1 :])
         address = self.address.plus(start * per_element, variable, per_element)
         return replace(self, shape=shape, address=address)
 
+    def step(self, dim: int) -> int:
+        """The elements from one of the tile's to its neighbour along a dimension."""
+        return self._stride(self.dims[dim], 1) * self.steps[dim]
+
+    def keep(self, dims: Sequence[int], steps: Sequence[int]) -> MemoryView:
+        """The tile by some of its dimensions only; the others are 1."""
+        return replace(
+            self,
+            dims=tuple(self.dims[d] for d in dims),
+            steps=tuple(self.steps[d] * n for d, n in zip(dims, steps, strict=True)),
+        )
+
     def _stride(self, dim: int, tile: int) -> int:
-        """Elements per step along `dim`, for steps of whole tiles."""
+        """Elements per step along a dimension of the buffer, for steps of whole tiles."""
         layout = self.layout
         outer = self.strides[layout.order.index(dim)]
         if layout.panel is None or layout.panel[0] != dim:
@@ -66,22 +87,38 @@ class MemoryView:
 
 @dataclass(frozen=True)
 class RegisterView:
-    """A tile in registers: an array of registers, and the tile's place in it."""
+    """A tile in registers: an array of registers, and the tile's place in it.
+
+    `shape` and `start` are by the dimensions of the array, `dims` are those the tile has.
+    """
 
     name: str
     shape: tuple[int, ...]
     along: int
     width: int
     start: tuple[int, ...]
+    dims: tuple[int, ...]
 
-    def cut(self, dim: int, size: int, start: int, variable: str | None = None) -> RegisterView:
+    @property
+    def extents(self) -> tuple[int, ...]:
+        return tuple(self.shape[d] for d in self.dims)
+
+    def cut(
+        self, dim: int, size: int, start: int, variable: str | None, stride: int
+    ) -> RegisterView:
         assert variable is None, "loops over registers are unrolled"
-        shape = (*self.shape[:dim], size, *self.shape[dim + 1 :])
-        begin = (*self.start[:dim], self.start[dim] + start, *self.start[dim + 1 :])
+        own = self.dims[dim]
+        shape = (*self.shape[:own], size, *self.shape[own + 1 :])
+        begin = (*self.start[:own], self.start[own] + start * stride, *self.start[own + 1 :])
         return replace(self, shape=shape, start=begin)
 
+    def keep(self, dims: Sequence[int], steps: Sequence[int]) -> RegisterView:
+        """The tile by some of its dimensions only; the others are 1."""
+        assert all(step == 1 for step in steps)
+        return replace(self, dims=tuple(self.dims[d] for d in dims))
+
     def counts(self) -> tuple[int, ...]:
-        """Registers along each dimension."""
+        """Registers along each dimension of the array."""
         return tuple(
             -(-n // self.width) if d == self.along else n for d, n in enumerate(self.shape)
         )
@@ -98,6 +135,20 @@ class RegisterView:
 View = MemoryView | RegisterView
 
 
-def buffer_view(pointer: str, layout: Layout, shape: tuple[int, ...]) -> MemoryView:
-    """A whole tensor without gaps."""
-    return MemoryView(pointer, layout, layout.strides(shape), shape)
+def buffer_view(
+    pointer: str, layout: Layout, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
+) -> MemoryView:
+    """A whole tensor; `strides` by logical dimension if it has gaps."""
+    rank = len(shape)
+    steps = layout.strides(shape)
+    if strides is not None:
+        steps = tuple(strides[d] for d in layout.order)
+    return MemoryView(pointer, layout, steps, shape, tuple(range(rank)), (1,) * rank)
+
+
+def register_view(
+    name: str, layout: Layout, shape: tuple[int, ...], width: int
+) -> RegisterView:
+    """A whole tensor in registers, which run along the layout's fastest dimension."""
+    rank = len(shape)
+    return RegisterView(name, shape, layout.order[-1], width, (0,) * rank, tuple(range(rank)))

@@ -1,206 +1,267 @@
-"""Text expressions: `f32[512,512] @ f32[512,512]`.
+"""Text expressions: `softmax(f32[64,64] @ f32[64,64])`.
 
-    goal       = expression ["->" type]
-    expression = operand {"@" operand}
-    operand    = type | function "(" [expression {"," expression}] ")" | "(" expression ")"
-    type       = dtype "[" size {"," size} "]" [layout]
-
-Layouts are written as XLA writes them, minor dimension first: `f32[2048,16384]{0,1}`.
+What can be written is in `frontends.syntax`, and what can be called in `frontends.functions`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import difflib
+from collections.abc import Mapping
+from types import UnionType
+from typing import Any, get_args
 
 from morello.errors import SpecError
-from morello.frontends.tokens import Token, tokens, wrong
-from morello.ir.dtype import DType, parse_dtype
-from morello.ir.layout import Layout, parse_layout, row_major
-from morello.ir.spec import MAX_SIZE, Spec, matmul_spec
-from morello.ir.tensor import TensorSpec, canonical, gapless
+from morello.frontends.functions import FUNCTIONS, signature
+from morello.frontends.inputs import TensorLike, type_of
+from morello.frontends.names import kept
+from morello.frontends.syntax import (
+    Call,
+    Expression,
+    Literal,
+    Name,
+    Operand,
+    Option,
+    read,
+    read_type,
+)
+from morello.frontends.tokens import wrong
+from morello.frontends.types import Type
+from morello.frontends.values import Laid, MisuseError, Value, laid, value_of
+from morello.ir.compose import Tensor, build
+from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, parse_dtype
+from morello.ir.spec import Spec, goal
+from morello.ir.tensor import TensorSpec
 
-FUNCTIONS = ("matmul",)
-"""What can be called; `a @ b` is `matmul(a, b)`."""
-
-_MAX_DEPTH = 50
-_EXAMPLE = "f32[64,64] @ f32[64,64]"
-_SINGLE = "only a single matmul of two types is taken now"
-
-
-@dataclass(frozen=True)
-class Operand:
-    """A tensor type in an expression, and where it begins in the text."""
-
-    tensor: TensorSpec
-    at: int
-
-
-@dataclass(frozen=True)
-class Call:
-    """A function of expressions, and where its name, or its operator, stands in the text."""
-
-    function: str
-    arguments: tuple[Expression, ...]
-    at: int
+MAX_INPUTS = 7
+"""A kernel takes at most 8 arrays, one of which is the result."""
 
 
-Expression = Operand | Call
+def parse(text: str, /, **tensors: TensorLike) -> Spec:
+    """The Spec that an expression names; raises a `SpecError` that points at what is wrong.
 
-
-def parse(text: str) -> Spec:
-    """The Spec that an expression names; raises a `SpecError` that points at what is wrong."""
-    parser = _Parser(text)
-    if parser.next.kind == "end":
-        raise SpecError(f"the expression is empty; write one such as {_EXAMPLE}.")
-    expression = parser.expression()
-    result = parser.type() if parser.accept("->") else None
-    parser.end("end the expression, or go on with -> and a type")
-    return _spec(text, expression, result)
+    `tensors` are what names in the text stand for: types, tensor specs or arrays.
+    """
+    syntax = read(text)
+    meaning = _Meaning(text, {name: type_of(name, one) for name, one in tensors.items()})
+    for name, node in syntax.lets:
+        meaning.bind(name, node)
+    result = meaning.result(syntax.expression)
+    meaning.check_used()
+    if syntax.result is not None:
+        result = meaning.placed(result, syntax.result)
+    return meaning.goal(syntax.expression, result)
 
 
 def parse_type(text: str) -> TensorSpec:
     """The tensor that a type such as `f32[64,64]{0,1}` names; raises `SpecError`."""
-    parser = _Parser(text)
-    operand = parser.type()
-    parser.end("end the type before it")
-    return operand.tensor
+    return read_type(text).tensor
 
 
-def _spec(text: str, expression: Expression, result: Operand | None) -> Spec:
-    """The Spec of an expression tree: for now, of one matmul."""
-    if isinstance(expression, Operand):
-        fix = f"multiply it by another, as in {_EXAMPLE}"
-        raise wrong(text, expression.at, "this is a tensor, not something to compute", fix)
-    operands = []
-    for argument in expression.arguments:
-        if isinstance(argument, Call):
-            raise wrong(text, argument.at, _SINGLE, "compute this one as a Spec of its own")
-        operands.append(argument)
-    if len(operands) != 2:
-        count = f"{expression.function} takes 2 tensors, not {len(operands)}"
-        raise wrong(text, expression.at, count, "write matmul(f32[64,64], f32[64,64])")
-    a, b = (operand.tensor for operand in operands)
-    layout = None if result is None else result.tensor.form.layout
-    try:
-        spec = matmul_spec(a.shape, b.shape, layouts=(a.form.layout, b.form.layout, layout))
-    except SpecError as error:
-        raise wrong(text, operands[1].at, str(error)) from None
-    made = spec.tensor(spec.operation.output)
-    if result is not None and result.tensor.shape != made.shape:
-        fix = f"write {made.dtype}[{_commas(made.shape)}] here"
-        raise wrong(text, result.at, "the result does not have this shape", fix)
-    return spec
+class _Meaning:
+    """What the expressions of a text mean, given what names stand for."""
 
-
-class _Parser:
-    """Recursive descent over the tokens of a text."""
-
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, given: Mapping[str, Type]) -> None:
         self.text = text
-        self._tokens = tokens(text)
-        self._position = 0
-        self._depth = 0
+        self._values: dict[str, Value | float] = {}
+        self._places: dict[str, int | None] = {}
+        self._inputs: dict[Tensor, int] = {}
+        self._used: set[str] = set()
+        for name, one in given.items():
+            if found := _taken(name):
+                raise SpecError(f"{name} is {found}; call the tensor by another name.")
+            self._values[name] = value_of(laid(one, kept(name)))
+            self._places[name] = None
 
-    @property
-    def next(self) -> Token:
-        return self._tokens[self._position]
+    def bind(self, name: Name, node: Expression) -> None:
+        """Let a name stand for what an expression does."""
+        if found := _taken(name.name):
+            raise wrong(self.text, name.at, f"{name.name} is {found}", "use another name")
+        if name.name in self._values:
+            fix = "use another name"
+            raise wrong(self.text, name.at, f"{name.name} stands for something already", fix)
+        value = self._input(node, name.name) if isinstance(node, Operand) else self.of(node)
+        self._values[name.name], self._places[name.name] = value, name.at
 
-    def accept(self, kind: str) -> Token | None:
-        """Take the next token if it is of this kind."""
-        token = self.next
-        if token.kind != kind:
-            return None
-        self._position += 1
-        return token
+    def check_used(self) -> None:
+        for name, at in self._places.items():
+            if name in self._used:
+                continue
+            if at is None:
+                raise SpecError(f"{name} is given, and the expression does not use it.")
+            raise wrong(self.text, at, f"{name} is never used", "use it, or leave it out")
 
-    def expect(self, kind: str, fix: str) -> Token:
-        token = self.accept(kind)
-        if token is None:
-            end = self.next.kind == "end"
-            what = "the text ends too soon" if end else f"{self.next} is not expected here"
-            raise wrong(self.text, self.next.at, what, fix)
-        return token
+    def of(self, node: Expression) -> Value | float:
+        """What an expression stands for: a tensor or a number."""
+        if isinstance(node, Literal):
+            if abs(node.value) == float("inf"):
+                raise wrong(self.text, node.at, "this number is too large", "use a smaller one")
+            return node.value
+        if isinstance(node, Operand):
+            return self._input(node, "")
+        if isinstance(node, Call):
+            return self._call(node)
+        if node.name not in self._values:
+            raise self._unknown(node)
+        self._used.add(node.name)
+        value = self._values[node.name]
+        if isinstance(value, Value) and value.external:
+            self._inputs.setdefault(value.tensor, node.at)
+        return value
 
-    def end(self, fix: str) -> None:
-        self.expect("end", fix)
+    def _input(self, node: Operand, name: str) -> Value:
+        tensor = laid(node.type, kept(name))
+        self._inputs[tensor] = node.at
+        return value_of(tensor)
 
-    def expression(self) -> Expression:
-        left = self.operand()
-        while operator := self.accept("@"):
-            left = Call("matmul", (left, self.operand()), operator.at)
-        return left
+    def _unknown(self, node: Name) -> SpecError:
+        what = f"{node.name} stands for nothing"
+        if node.name in FUNCTIONS:
+            return wrong(self.text, node.at, f"{node.name} is a function", "call it, as in "
+                         + signature(node.name).usage)  # fmt: skip
+        if node.name in DTYPES:
+            fix = f"write the sizes, as in {node.name}[4,4]"
+            return wrong(self.text, node.at, f"{node.name} is only a dtype", fix)
+        near = difflib.get_close_matches(node.name, self._values, 1)
+        fix = f"did you mean {near[0]}" if near else f"bind it first, as in {node.name} = f32[4,4];"
+        return wrong(self.text, node.at, what, fix)
 
-    def operand(self) -> Expression:
-        if opening := self.accept("("):
-            self._enter(opening)
-            inner = self.expression()
-            self.expect(")", "close the parenthesis here")
-            self._depth -= 1
-            return inner
-        if self.next.kind == "name" and self._tokens[self._position + 1].kind == "(":
-            return self.call()
-        return self.type()
+    # ---- calls
 
-    def call(self) -> Call:
-        name, opening = self.expect("name", "a function"), self.expect("(", "arguments")
-        if name.text not in FUNCTIONS:
-            known = f"the functions are: {', '.join(FUNCTIONS)}"
-            raise wrong(self.text, name.at, f"unknown function {name}", known)
-        self._enter(opening)
-        arguments: list[Expression] = []
-        while self.next.kind != ")" and (not arguments or self.accept(",")):
-            arguments.append(self.expression())
-        self.expect(")", "separate arguments by commas, and close the parenthesis")
-        self._depth -= 1
-        return Call(name.text, tuple(arguments), name.at)
-
-    def type(self) -> Operand:
-        if self.next.kind != "name":
-            what = "a tensor is missing" if self.next.kind == "end" else f"{self.next} is no tensor"
-            raise wrong(self.text, self.next.at, what, "write a type such as f32[4,4] here")
-        name = self.expect("name", "a dtype")
-        dtype = self._dtype(name)
-        self.expect("[", f"write the sizes, as in {dtype}[4,4]")
-        shape = [self.size()]
-        while self.accept(","):
-            shape.append(self.size())
-        self.expect("]", "separate sizes by commas, and close the bracket")
-        layout = self._layout(len(shape))
-        form = canonical(tuple(shape), gapless(layout))
-        return Operand(TensorSpec(tuple(shape), dtype, 0, form), name.at)
-
-    def size(self) -> int:
-        token = self.expect("number", "write a size, a whole number, here")
-        digits = token.text.lstrip("0") or "0"
-        if token.text.startswith("-") or digits == "0":
-            raise wrong(self.text, token.at, "a size must be at least 1", "use 1 or more")
-        if len(digits) > len(str(MAX_SIZE)) or int(digits) > MAX_SIZE:
-            raise wrong(
-                self.text, token.at, f"a size may be at most {MAX_SIZE}", "use a smaller one"
-            )
-        return int(digits)
-
-    def _dtype(self, name: Token) -> DType:
+    def _call(self, node: Call) -> Value:
+        if node.function not in FUNCTIONS:
+            near = difflib.get_close_matches(node.function, FUNCTIONS, 1)
+            fix = f"the functions are: {', '.join(FUNCTIONS)}"
+            fix = f"did you mean {near[0]}" if near else fix
+            raise wrong(self.text, node.at, f"unknown function {node.function!r}", fix)
+        known = signature(node.function)
+        if len(node.arguments) != len(known.arguments):
+            wanted = len(known.arguments)
+            count = f"{wanted} argument{'s' * (wanted != 1)}, not {len(node.arguments)}"
+            what = f"{node.function} takes {count}"
+            raise wrong(self.text, node.at, what, f"write {known.usage}")
+        arguments = [
+            self._argument(one, kind)
+            for one, kind in zip(node.arguments, known.arguments.values(), strict=True)
+        ]
+        options: dict[str, Any] = {}
+        for name, option in node.options:
+            if name.name not in known.options or name.name in options:
+                what = f"{node.function} has no option {name.name}"
+                if name.name in options:
+                    what = f"{name.name} is set twice"
+                raise wrong(self.text, name.at, what, f"write {known.usage}")
+            options[name.name] = self._option(name, option, known.options[name.name])
+        if missing := sorted(known.required - options.keys()):
+            what = f"{node.function} needs {' and '.join(missing)}"
+            raise wrong(self.text, node.at, what, f"write {known.usage}")
         try:
-            return parse_dtype(name.text)
-        except SpecError as error:
-            what, _, fix = str(error).rstrip(".").partition("; ")
-            raise wrong(self.text, name.at, what, fix) from None
+            return FUNCTIONS[node.function](*arguments, **options)
+        except MisuseError as error:
+            raise wrong(self.text, _place(node, error.at), error.what, error.fix) from None
 
-    def _layout(self, rank: int) -> Layout:
-        token = self.accept("layout")
-        if token is None:
-            return row_major(rank)
+    def _argument(self, node: Expression, kind: Any) -> Value | float | DType:
+        if kind is DType:
+            if not isinstance(node, Name) or node.name not in DTYPES:
+                fix = f"name one of {', '.join(DTYPES)}"
+                raise wrong(self.text, node.at, "this is no dtype", fix)
+            return parse_dtype(node.name)
+        value = self.of(node)
+        if isinstance(value, float) and float not in get_args(kind):
+            fix = "write a tensor such as f32[4,4]"
+            raise wrong(self.text, node.at, "a number cannot stand here", fix)
+        return value
+
+    def _option(self, name: Name, option: Option, kind: Any) -> Any:
+        """An option's value, if it is of the kind that is wanted."""
+        kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
+        value = option.value
+        if bool in kinds and isinstance(value, str):
+            if value.lower() in ("true", "false"):
+                return value.lower() == "true"
+        elif str in kinds:
+            return str(value)
+        elif isinstance(value, int):
+            if int in kinds:
+                return value
+        elif isinstance(value, tuple) and len(kinds) > 1:
+            return value
+        wanted = "True or False" if bool in kinds else "a number"
+        wanted += " or a list of them, as in [2,1]" * (len(kinds) > 1)
+        raise wrong(self.text, option.at, f"{name.name} cannot be this", f"write {wanted}")
+
+    # ---- the goal
+
+    def result(self, node: Expression) -> Tensor:
+        """The tensor that a goal computes."""
+        value = self.of(node)
+        if isinstance(value, float):
+            fix = "write one of tensors, such as f32[64,64] * 2"
+            raise wrong(self.text, node.at, "this is a number, not something to compute", fix)
         try:
-            return parse_layout(token.text, rank)
+            tensor = value.settled.tensor
+        except MisuseError as error:
+            raise wrong(self.text, node.at, error.what, error.fix) from None
+        if tensor.operation is None:
+            fix = "compute something of it, as in f32[64,64] @ f32[64,64]"
+            raise wrong(self.text, node.at, "this is a tensor, not something to compute", fix)
+        return tensor
+
+    def placed(self, tensor: Tensor, said: Operand) -> Laid:
+        """The result as a tensor of the type that is said."""
+        if said.type.shape != tensor.shape:
+            fix = f"write {tensor.dtype}[{','.join(map(str, tensor.shape))}] here"
+            raise wrong(self.text, said.at, "the result does not have this shape", fix)
+        dtypes = _results(tensor)
+        if said.type.dtype not in dtypes:
+            known = " or ".join(str(dtype) for dtype in dtypes)
+            fix = f"write {known}, or cast(.., {said.type.dtype}) before ->"
+            what = f"the result is of {known}, not {said.type.dtype}"
+            raise wrong(self.text, said.at, what, fix)
+        return Laid(
+            tensor.shape, said.type.dtype, tensor.operation, tensor.inputs, "",
+            said.type.layout, said.type.strides,
+        )  # fmt: skip
+
+    def goal(self, node: Expression, result: Tensor) -> Spec:
+        try:
+            built = build(result)
         except SpecError as error:
-            raise wrong(self.text, token.at, str(error)) from None
+            what, _, fix = str(error).rstrip(".").rpartition("; ")
+            raise wrong(self.text, node.at, what, fix) from None
+        if len(built.inputs) > MAX_INPUTS:
+            what = f"{len(built.inputs)} tensors; a kernel takes {MAX_INPUTS} and the result"
+            at = self._inputs[built.inputs[MAX_INPUTS]]
+            raise wrong(self.text, at, what, "compute a part as a Spec of its own")
+        tensors = [*built.inputs, result]
+        places = [t if isinstance(t, Laid) else None for t in tensors]
+        return goal(
+            built.operation,
+            built.sizes,
+            [t.dtype for t in tensors],
+            layouts=[None if place is None else place.layout for place in places],
+            strides=[None if place is None else place.strides for place in places],
+        )
 
-    def _enter(self, opening: Token) -> None:
-        self._depth += 1
-        if self._depth > _MAX_DEPTH:
-            raise wrong(self.text, opening.at, "parentheses are nested too deep", _SINGLE)
+
+def _taken(name: str) -> str:
+    """What a name stands for in every text."""
+    return "a function" if name in FUNCTIONS else "a dtype" if name in DTYPES else ""
 
 
-def _commas(shape: tuple[int, ...]) -> str:
-    return ",".join(map(str, shape))
+def _place(node: Call, at: int | str | None) -> int:
+    """Where a call's argument or option stands, or else the call."""
+    if isinstance(at, str):
+        return next((option.at for name, option in node.options if name.name == at), node.at)
+    return node.at if at is None else node.arguments[at].at
+
+
+def _results(tensor: Tensor) -> tuple[DType, ...]:
+    """The dtypes that a result may have, the usual one first."""
+    assert tensor.operation is not None
+    usual = tensor.dtype
+    if tensor.operation.name not in ("Matmul", "Conv"):
+        return (usual,)
+    if usual.is_float:
+        return (F32, BF16, F16)
+    narrow = all(source.dtype.bytes == 1 for source in tensor.inputs)
+    return (usual, I16) if narrow else (usual,)

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from morello.errors import SpecError
 
 _TOKEN = re.compile(
-    r"(?P<name>[A-Za-z_]\w*)|(?P<number>-?\d+)|(?P<layout>\{[^{}]*\}?)|(?P<symbol>->|[@()\[\],])",
+    r"(?P<name>[A-Za-z_]\w*)"
+    r"|(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<layout>\{[^{}]*\}?)"
+    r"|(?P<symbol>->|[-@+*/=;()\[\],])",
     re.ASCII,
 )
 _SHOWN = 60
@@ -38,7 +41,7 @@ def tokens(text: str) -> list[Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             raise wrong(
-                text, at, f"{text[at]!r} means nothing here", "tensors are joined by @ only"
+                text, at, f"{text[at]!r} means nothing here", "the operators are @, *, /, + and -"
             )
         kind, word = str(match.lastgroup), match[0]
         if kind == "layout" and not word.endswith("}"):

@@ -32,10 +32,11 @@ class Batch:
     sizes: tuple[Ints, ...]
     levels: tuple[Ints, ...]
     codes: tuple[Ints, ...]
+    parallel: bool = False
 
     @staticmethod
     def of(specs: Sequence[Spec], forms: Forms) -> Batch:
-        """The batch of these Specs, which must share operation and dtypes."""
+        """The batch of these Specs, which must share operation, dtypes, and being parallel."""
         first = specs[0]
         return Batch(
             first.operation,
@@ -44,6 +45,7 @@ class Batch:
             _columns([s.sizes for s in specs], np.int32),
             _columns([s.levels for s in specs], np.int8),
             _columns([[forms.code(f) for f in s.forms] for s in specs], np.int16),
+            first.parallel,
         )
 
     def spec(self, row: int = 0) -> Spec:
@@ -53,6 +55,7 @@ class Batch:
             tuple(int(c[row]) for c in self.levels),
             tuple(self.forms[int(c[row])] for c in self.codes),
             self.dtypes,
+            self.parallel,
         )
 
     def __len__(self) -> int:
@@ -66,6 +69,7 @@ class Batch:
             tuple([column[rows] for column in self.sizes]),
             tuple([column[rows] for column in self.levels]),
             tuple([column[rows] for column in self.codes]),
+            self.parallel,
         )
 
     @staticmethod
@@ -83,13 +87,14 @@ class Batch:
                     [b.codes for b in batches],
                 )
             ),
+            first.parallel,
         )
 
     def size(self, dim: str) -> Ints:
         return self.sizes[self.operation.dims.index(dim)]
 
     def shape(self, operand: int) -> tuple[Ints, ...]:
-        return tuple(self.sizes[d] for d in self.operation.spans[operand])
+        return self.operation.extents(operand, self.sizes)
 
     def runs(self, operand: int) -> tuple[Ints, Ints]:
         """An operand's gapless runs and the elements in each."""

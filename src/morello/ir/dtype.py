@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import ml_dtypes
 import numpy as np
 
 from morello.errors import SpecError
@@ -11,25 +12,49 @@ from morello.errors import SpecError
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """An element type, one object each: its XLA name, size in bytes, and name in C and NumPy."""
+    """An element type, one object each: its XLA name, size in bytes, and C type.
+
+    `lanes` is above 1 for a *packed* type: a group of that many narrow numbers which
+    lie next to each other and are multiplied and added together; it has no NumPy type.
+    """
 
     name: str
     bytes: int
     c: str
-    numpy: str
+    numpy: type | None
+    lanes: int = 1
 
     @property
     def np(self) -> np.dtype[np.generic]:
         """The NumPy dtype that arrays of this element type have."""
+        if self.numpy is None:
+            raise SpecError(f"{self.name} is a packed type; no NumPy array has it.")
         return np.dtype(self.numpy)
+
+    @property
+    def is_float(self) -> bool:
+        return self in (F32, F16, BF16)
 
     def __str__(self) -> str:
         return self.name
 
 
-F32 = DType("f32", 4, "float", "float32")
+U8 = DType("u8", 1, "uint8_t", np.uint8)
+I8 = DType("i8", 1, "int8_t", np.int8)
+U16 = DType("u16", 2, "uint16_t", np.uint16)
+I16 = DType("i16", 2, "int16_t", np.int16)
+U32 = DType("u32", 4, "uint32_t", np.uint32)
+I32 = DType("i32", 4, "int32_t", np.int32)
+F16 = DType("f16", 2, "_Float16", np.float16)
+BF16 = DType("bf16", 2, "uint16_t", ml_dtypes.bfloat16)
+F32 = DType("f32", 4, "float", np.float32)
 
-DTYPES = {dtype.name: dtype for dtype in (F32,)}
+BF16X2 = DType("bf16x2", 4, "uint32_t", None, lanes=2)
+U8X4 = DType("u8x4", 4, "uint32_t", None, lanes=4)
+I8X4 = DType("i8x4", 4, "uint32_t", None, lanes=4)
+
+DTYPES = {dtype.name: dtype for dtype in (U8, I8, U16, I16, U32, I32, F16, BF16, F32)}
+PACKED = {dtype.name: dtype for dtype in (BF16X2, U8X4, I8X4)}
 
 
 def parse_dtype(name: str) -> DType:
@@ -39,3 +64,14 @@ def parse_dtype(name: str) -> DType:
     except KeyError:
         known = ", ".join(DTYPES)
         raise SpecError(f"unknown dtype {name!r}; the dtypes are: {known}.") from None
+
+
+def result_dtype(a: DType, b: DType) -> DType | None:
+    """What sums of products of these types are kept in unless said otherwise, if there is one."""
+    if a.is_float != b.is_float:
+        return None
+    if a.is_float:
+        return F32
+    if U32 in (a, b):
+        return U32 if a is b else None
+    return I32

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from morello.ir.primitives import MAX_RANK
 from morello.ir.tensor import ALIAS_BYTES, IDEAL, Form, contiguous_after_cut, tile_form
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -52,7 +53,7 @@ class Forms:
 
     def _rebuild(self) -> None:
         """Recompute the property columns, indexed by code."""
-        n, width = len(self.forms), 5
+        n, width = len(self.forms), MAX_RANK + 1
         self.order = np.full((width, n), -1, np.int8)
         self.count = np.array([len(f.layout.physical) for f in self.forms], np.int8)
         self.contiguous = np.array([f.contiguous for f in self.forms], np.int8)
@@ -64,6 +65,7 @@ class Forms:
         self.ideal = np.array([f.ideal for f in self.forms])
         self.aliased = np.array([f.aliased for f in self.forms])
         self.gapless = np.array([f.gapless for f in self.forms])
+        self.odd_even = np.array([f.layout.odd_even for f in self.forms])
         self.row_major = np.array([f.layout.row_major for f in self.forms])
         self.twin = np.arange(n, dtype=np.int16)  # the same form with the aliased mark
         self.plain = np.arange(n, dtype=np.int16)  # the same form without it
@@ -83,6 +85,7 @@ class Forms:
         """Elements along `dim` lie next to each other (or there is only one)."""
         near = (self.fastest[codes] == dim) & (self.contiguous[codes] > 0)
         near &= (self.panel_dim[codes] != dim) | (shape[dim] <= self.panel[codes])
+        near &= ~self.odd_even[codes]
         result: Bools = near | self.ideal[codes] | (shape[dim] == 1)
         return result
 

@@ -4,7 +4,8 @@ A layout is the order of the logical dimensions, slowest first, and optionally o
 *panel*: a dimension cut into pieces of a fixed size whose elements lie innermost.
 It is written as XLA writes it, minor dimension first, panels as tiles:
 `{1,0}` is row-major, `{0,1}` column-major, and `{0,1:T(16,1)}` stores a matrix as
-panels of 16 columns, each panel row by row.
+panels of 16 columns, each panel row by row. Of our own is `{1,0:E(32)}`, the *odd-even*
+layout: in every 32 neighbours, the even ones come first, then the odd ones.
 """
 
 from __future__ import annotations
@@ -15,15 +16,20 @@ from dataclasses import dataclass
 from morello.errors import SpecError
 
 _NUMBERS = r"\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*"
-_SYNTAX = re.compile(rf"\{{(?:{_NUMBERS})?\s*(?::T\({_NUMBERS}\))?\s*\}}")
+_SYNTAX = re.compile(rf"\{{(?:{_NUMBERS})?\s*(?::([TE])\({_NUMBERS}\))?\s*\}}")
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Dimensions slowest first, and the panel `(dimension, size)` if there is one."""
+    """Dimensions slowest first, and the panel `(dimension, size)` if there is one.
+
+    `odd_even` says that the panels, of the fastest dimension, hold their even elements
+    before their odd ones.
+    """
 
     order: tuple[int, ...]
     panel: tuple[int, int] | None = None
+    odd_even: bool = False
 
     @property
     def rank(self) -> int:
@@ -60,6 +66,8 @@ class Layout:
         if self.panel is None:
             return f"{{{minor_to_major}}}"
         dim, width = self.panel
+        if self.odd_even:
+            return f"{{{minor_to_major}:E({width})}}"
         tile = ",".join(str(width if d == dim else 1) for d in self.order)
         return f"{{{minor_to_major}:T({tile})}}"
 
@@ -70,13 +78,26 @@ def row_major(rank: int) -> Layout:
 
 def column_major(rank: int) -> Layout:
     """The last two dimensions swapped; the batch dimensions before them stay slowest."""
-    return Layout((*range(rank - 2), rank - 1, rank - 2))
+    return Layout((*range(rank - 2), rank - 1, rank - 2)) if rank > 1 else row_major(rank)
+
+
+def fastest(rank: int, dim: int) -> Layout:
+    """The dimension `dim` fastest, the others in order."""
+    return Layout((*(d for d in range(rank) if d != dim), dim))
 
 
 def panels(rank: int, dim: int, width: int) -> Layout:
-    """Panels of `width` along `dim`, one of the last two: within a panel, the other dimension."""
-    other = (rank - 1) + (rank - 2) - dim
-    return Layout((*range(rank - 2), dim, other), (dim, width))
+    """Panels of `width` along `dim`: within a panel, the dimensions that are not slower.
+
+    Of a matrix, those are the other one; leading dimensions of batches stay slowest.
+    """
+    lead = range(min(dim, rank - 2))
+    return Layout((*lead, dim, *(d for d in range(len(lead), rank) if d != dim)), (dim, width))
+
+
+def odd_even(rank: int, block: int) -> Layout:
+    """Row-major, each block of the last dimension with its even elements first."""
+    return Layout(tuple(range(rank)), (rank - 1, block), odd_even=True)
 
 
 def parse_layout(text: str, rank: int) -> Layout:
@@ -92,7 +113,11 @@ def parse_layout(text: str, rank: int) -> Layout:
         )
     if match[2] is None:
         return Layout(order)
-    tile = [int(t) for t in match[2].split(",")]
+    tile = [int(t) for t in match[3].split(",")]
+    if match[2] == "E":
+        if len(tile) != 1 or tile[0] < 4 or tile[0] % 2:
+            raise SpecError(f"layout {text!r} must give one even block, as in {odd_even(2, 32)}.")
+        return Layout(order, (order[-1], tile[0]), odd_even=True)
     packed = [(d, t) for d, t in zip(order, tile, strict=False) if t != 1]
     if len(tile) != rank or len(packed) != 1 or packed[0][1] < 2:
         raise SpecError(

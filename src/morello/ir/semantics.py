@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,11 +10,136 @@ import numpy.typing as npt
 
 from morello.ir.operation import Operation
 
-Array = npt.NDArray[np.floating[Any]]
+Array = npt.NDArray[Any]
+
+
+def evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs of an operation that overwrites them, in the precision of its inputs."""
+    if operation.components:
+        tensors = list(inputs)
+        for component in operation.components:
+            made = evaluate(component.operation, [tensors[t] for t in component.inputs])
+            tensors.append(made[0])
+        return (tensors[-1],)
+    name = operation.name.removesuffix("Accum")
+    if name in ("Matmul", "Conv"):
+        return (_sum_of_products(operation, *inputs),)
+    if name.startswith("Softmax"):
+        return _softmax(operation, name, inputs)
+    if name in ("Sum", "Max"):
+        combine = np.sum if name == "Sum" else np.max
+        kept = combine(inputs[0], axis=_scan(operation, 0))
+        return (kept.reshape(1) if kept.ndim == 0 else kept,)
+    if operation.function is not None:
+        dims = operation.operands[-1].dims
+        spread = [_spread(operation, i, x, dims) for i, x in enumerate(inputs)]
+        value = operation.function(*spread)
+        return (np.broadcast_to(value, _common(operation, inputs, dims)),)
+    if name == "DivideVecScalar":
+        denominator, out = inputs
+        return (out / _spread(operation, 0, denominator, operation.operands[1].dims),)
+    if name == "Move":
+        source, target = (o.dims for o in operation.operands)
+        return (inputs[0].transpose([source.index(d) for d in target]),)
+    raise ValueError(f"{operation} has no reference")
 
 
 def reference(operation: Operation) -> Callable[..., Array]:
-    """The function of the inputs that an operation which overwrites its output computes."""
-    if operation.name.endswith("Matmul"):
-        return np.matmul
-    raise ValueError(f"{operation} has no reference")
+    """The function of the inputs that an operation with one output computes."""
+    return lambda *inputs: evaluate(operation, inputs)[0]
+
+
+def _sum_of_products(operation: Operation, a: Array, b: Array) -> Array:
+    """By einsum over views in which every dimension has an axis of its own."""
+    if operation.name.startswith("Matmul") and _in_matmul_order(operation):
+        return np.matmul(a, b)
+    letters = {d: chr(ord("a") + i) for i, d in enumerate(operation.dims)}
+    if operation.windows:
+        a = _windows(operation, a, b)
+        words = ["".join(letters[n] for one in operation.axes[0] for n in one.names)]
+    else:
+        words = ["".join(letters[d] for d in operation.operands[0].dims)]
+    words += ["".join(letters[d] for d in o.dims) for o in operation.operands[1:]]
+    return np.einsum(f"{words[0]},{words[1]}->{words[2]}", a, b, optimize=True)
+
+
+def _in_matmul_order(operation: Operation) -> bool:
+    lead = operation.dims[:-3]
+    orders = tuple(o.dims for o in operation.operands)
+    return orders == ((*lead, "m", "k"), (*lead, "k", "n"), (*lead, "m", "n"))
+
+
+def _windows(operation: Operation, image: Array, weights: Array) -> Array:
+    """The image, padded, with an axis for every dimension of its windows."""
+    sizes = dict(zip(operation.operands[1].dims, weights.shape, strict=True))
+    pads = [(one.padding // 2, one.padding - one.padding // 2) for one in operation.axes[0]]
+    padded = np.pad(image, pads)
+    axis = 0
+    for one in operation.axes[0]:
+        if len(one.terms) > 1:
+            (_, stride), (inner, _) = one.terms
+            slid = np.lib.stride_tricks.sliding_window_view(padded, sizes[inner], axis)
+            padded = np.moveaxis(slid, -1, axis + 1)
+            padded = padded[(slice(None),) * axis + (slice(None, None, stride),)]
+            axis += 1
+        axis += 1
+    return padded
+
+
+def _scan(operation: Operation, operand: int) -> int:
+    """The axis of an operand along which the operation reduces."""
+    (scan,) = operation.reduced or operation.whole
+    return operation.operands[operand].dims.index(scan)
+
+
+def _spread(operation: Operation, operand: int, value: Array, dims: Sequence[str]) -> Array:
+    """A view of an operand with an axis for each of these dimensions, 1 where it has none."""
+    own = operation.operands[operand].dims
+    order = [own.index(d) for d in dims if d in own]
+    extra = [own.index(d) for d in own if d not in dims]  # a dimension of size 1
+    moved = value.transpose([*extra, *order])
+    moved = moved.reshape(moved.shape[len(extra) :])
+    return moved[tuple(slice(None) if d in own else np.newaxis for d in dims)]
+
+
+def _common(
+    operation: Operation, inputs: Sequence[Array], dims: Sequence[str]
+) -> tuple[int, ...]:
+    sizes = {"z": 1}
+    for operand, value in zip(operation.operands, inputs, strict=False):
+        sizes |= dict(zip(operand.dims, value.shape, strict=True))
+    return tuple(sizes.get(d, 1) for d in dims)
+
+
+def _softmax(operation: Operation, name: str, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    dims = operation.operands[0].dims
+    if name == "SoftmaxDenominatorAndMaxFromParts":
+        highest, total = inputs
+        axis = _scan(operation, 0)
+        top = highest.max(axis=axis, keepdims=True)
+        merged = (total * np.exp(highest - top)).sum(axis=axis)
+        return _rows(top.squeeze(axis)), _rows(merged)
+    x = inputs[0]
+    if name == "SoftmaxComplete":
+        top, total = (_spread(operation, i, inputs[i], dims) for i in (1, 2))
+        return (np.exp(x - top) / total,)
+    axis = _scan(operation, 0)
+    if name in ("SoftmaxDenominator", "SoftmaxDenominatorAndUnscaledFromMax"):
+        top = _spread(operation, 1, inputs[1], dims)
+    else:
+        top = x.max(axis=axis, keepdims=True)
+    unscaled = np.exp(x - top)
+    total = unscaled.sum(axis=axis, keepdims=True)
+    rows = _rows(total.squeeze(axis))
+    return {
+        "Softmax": (unscaled / total,),
+        "SoftmaxDenominator": (rows,),
+        "SoftmaxDenominatorAndMax": (_rows(top.squeeze(axis)), rows),
+        "SoftmaxDenominatorAndUnscaled": (rows, unscaled),
+        "SoftmaxDenominatorAndUnscaledFromMax": (rows, unscaled),
+    }[name]
+
+
+def _rows(value: Array) -> Array:
+    return value.reshape(1) if value.ndim == 0 else value
+

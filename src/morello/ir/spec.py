@@ -2,33 +2,44 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
 from morello.errors import SpecError
-from morello.ir.dtype import F32, DType
-from morello.ir.layout import Layout
-from morello.ir.operation import Operation, matmul
-from morello.ir.tensor import Form, TensorSpec, canonical, gapless
+from morello.ir.dtype import F32, DType, result_dtype
+from morello.ir.expression import expression
+from morello.ir.layout import Layout, row_major
+from morello.ir.operation import Operation
+from morello.ir.primitives import matmul
+from morello.ir.tensor import ALIAS_BYTES, Form, TensorSpec, canonical, gapless
 
 MAX_SIZE = 2**31 - 1
+
+Strides = tuple[int, ...] | None
 
 
 @dataclass(frozen=True)
 class Spec:
-    """What to compute, over which tensors. `sizes` follow `operation.dims`."""
+    """What to compute, over which tensors. `sizes` follow `operation.dims`.
+
+    `parallel` says that it may be spread over the target's cores. `strides` of a goal's
+    operands, in elements by logical dimension, are given where they have gaps.
+    """
 
     operation: Operation
     sizes: tuple[int, ...]
     levels: tuple[int, ...]
     forms: tuple[Form, ...]
     dtypes: tuple[DType, ...]
+    parallel: bool = False
+    strides: tuple[Strides, ...] = ()
 
     def size(self, dim: str) -> int:
         return self.sizes[self.operation.dims.index(dim)]
 
     def shape(self, operand: int) -> tuple[int, ...]:
-        return tuple(self.sizes[d] for d in self.operation.spans[operand])
+        return self.operation.extents(operand, self.sizes)
 
     def tensor(self, operand: int) -> TensorSpec:
         return TensorSpec(
@@ -41,30 +52,105 @@ class Spec:
 
     @property
     def flops(self) -> int:
-        """Floating-point operations, a multiplication and an addition counted apart."""
-        return 2 * prod(self.sizes) if self.operation.reduced else 0
+        """Arithmetic operations on numbers, a multiplication and an addition counted apart."""
+        return _flops(self.operation, dict(zip(self.operation.dims, self.sizes, strict=True)))
+
+    @property
+    def bytes(self) -> int:
+        """The size of all operands together."""
+        return sum(tensor.bytes for tensor in self.tensors)
 
     @property
     def expression(self) -> str:
         """The text that names this Spec as a goal, as `frontends.text` reads it."""
-        if not self.operation.reduced:
-            return str(self)
-        a, b, c = self.tensors
-        return f"{a.type} @ {b.type}" + ("" if c.plain else f" -> {c.type}")
+        result = self.tensor(self.operation.output)
+        return expression(
+            self.operation,
+            self.sizes,
+            self.dtypes,
+            [self._type(operand) for operand in range(len(self.forms))],
+            placed=not result.plain or bool(self._strides(self.operation.output)),
+        )
+
+    def _type(self, operand: int) -> str:
+        return self.tensor(operand).type + self._strides(operand)
+
+    def _strides(self, operand: int) -> str:
+        strides = self.strides[operand] if self.strides else None
+        return "" if strides is None else f"S({','.join(map(str, strides))})"
 
     def __str__(self) -> str:
         dims = zip(self.operation.dims, self.sizes, strict=True)
         return f"{self.operation}({', '.join(f'{d}={s}' for d, s in dims)})"
 
 
+def _flops(operation: Operation, sizes: dict[str, int]) -> int:
+    if operation.components:
+        return sum(
+            _flops(c.operation, {d: a.extent(sizes) for d, a in c.axes.items()})
+            for c in operation.components
+        )
+    name = operation.name.removesuffix("Accum")
+    if operation.copies or name in ("Broadcast", "OnePrefix", "Cast"):
+        return 0
+    each = {"Matmul": 2, "Conv": 2, "Softmax": 4}.get(name, 3 if "Softmax" in name else 1)
+    return each * prod(sizes[d] for d in operation.dims)
+
+
+def goal(
+    operation: Operation,
+    sizes: Sequence[int],
+    dtypes: Sequence[DType],
+    *,
+    layouts: Sequence[Layout | None] = (),
+    strides: Sequence[Strides] = (),
+    parallel: bool = False,
+) -> Spec:
+    """The Spec of an operation whose operands all lie in main memory.
+
+    `layouts` are row-major unless given, and gapless unless `strides` (in elements) say
+    otherwise. Raises `SpecError` for sizes that no tensor has.
+    """
+    for dim, size in zip(operation.dims, sizes, strict=True):
+        if not 1 <= size <= MAX_SIZE:
+            raise SpecError(f"{operation}: {dim} is {size}; sizes go from 1 to {MAX_SIZE}.")
+    forms = []
+    for operand in range(len(operation.operands)):
+        shape = operation.extents(operand, sizes)
+        layout = (layouts[operand] if layouts else None) or row_major(len(shape))
+        stride = strides[operand] if strides else None
+        forms.append(canonical(shape, form_of(shape, layout, stride, dtypes[operand])))
+    kept = tuple(strides) if any(s is not None for s in strides) else ()
+    levels = (0,) * len(forms)
+    return Spec(operation, tuple(sizes), levels, tuple(forms), tuple(dtypes), parallel, kept)
+
+
+def form_of(shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DType) -> Form:
+    """The form of a tensor with these strides: contiguous as far as they are those of none."""
+    if strides is None:
+        return gapless(layout)
+    dense, contiguous = 1, 0
+    for dim in reversed(layout.order):
+        if strides[dim] != dense and shape[dim] > 1:
+            break
+        contiguous += 1
+        dense *= shape[dim]
+    if contiguous == len(layout.order):
+        return gapless(layout)
+    rest = [strides[d] for d in layout.order[: len(layout.order) - contiguous]]
+    aliased = any(step * dtype.bytes % ALIAS_BYTES == 0 for step in rest)
+    return Form(layout, contiguous, aliased)
+
+
 def matmul_spec(
     a: tuple[int, ...],
     b: tuple[int, ...],
     *,
-    layouts: tuple[Layout | None, Layout | None, Layout | None] = (None, None, None),
-    dtypes: tuple[DType, DType, DType] = (F32, F32, F32),
+    layouts: Sequence[Layout | None] = (None, None, None),
+    dtypes: Sequence[DType] = (),
+    strides: Sequence[Strides] = (),
 ) -> Spec:
-    """The goal a[..., m, k] @ b[..., k, n], all operands gapless in main memory.
+    """The goal a[..., m, k] @ b[..., k, n], all operands in main memory, f32 unless said.
 
     Raises `SpecError` for shapes that cannot be multiplied.
     """
@@ -82,10 +168,16 @@ def matmul_spec(
             f"{where}: inner sizes {a[-1]} and {b[-2]} differ; "
             f"the right operand should have {a[-1]} rows."
         )
-    operation = matmul(len(a) - 2)
-    shapes = (a, b, (*a[:-1], b[-1]))
-    forms = tuple(
-        canonical(s, gapless(layout or Layout(tuple(range(len(s))))))
-        for s, layout in zip(shapes, layouts, strict=True)
-    )
-    return Spec(operation, (*a, b[-1]), (0, 0, 0), forms, dtypes)
+    kinds = tuple(dtypes) or (F32, F32, F32)
+    return goal(matmul(len(a) - 2), (*a, b[-1]), kinds, layouts=layouts, strides=strides)
+
+
+def product_dtype(a: DType, b: DType) -> DType:
+    """What the products of these types are summed in; raises `SpecError` if there is nothing."""
+    found = result_dtype(a, b)
+    if found is None:
+        raise SpecError(
+            f"{a} and {b} cannot be multiplied; both must be floating-point or both integer, "
+            f"and of 32 bits only together: convert one, as in cast({a}[...], {b})."
+        )
+    return found

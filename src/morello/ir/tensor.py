@@ -66,7 +66,7 @@ def canonical(shape: tuple[int, ...], form: Form) -> Form:
 
     Panels as wide as the dimension dissolve; dimensions of size 1 become the slowest.
     """
-    if form.ideal or form.vector:
+    if form.ideal or form.vector or form.layout.odd_even:
         return form
     layout = form.layout
     extents = list(layout.extents(shape))

@@ -1,20 +1,37 @@
-"""Rewrites: Spec -> a partial program whose holes are smaller Specs. One file a family."""
+"""Rewrites: from a Spec to a program with smaller Specs left to do."""
 
 from morello.rewrites.accumulate import ToAccumulate
+from morello.rewrites.bufferize import Bufferize
+from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
+from morello.rewrites.decompose import SCHEMES, Decompose
 from morello.rewrites.move import Move
-from morello.rewrites.rewrite import Child, Edges, Rewrite, Step, apply, expand
+from morello.rewrites.pack import Pack
+from morello.rewrites.parallel import Parallel, Serial, Spread
+from morello.rewrites.rewrite import Child, Edges, Rewrite, apply, expand
 from morello.rewrites.select import Select
-from morello.rewrites.tile import Divide, Split, Tile
+from morello.rewrites.softmax import ParallelSplitSoftmax
+from morello.rewrites.tile import Cut, Divide, Split, Tile
 
 __all__ = [
+    "SCHEMES",
+    "Bufferize",
     "Child",
+    "Cut",
+    "Decompose",
     "Divide",
     "Edges",
     "Move",
+    "Pack",
+    "PadFirst",
+    "Parallel",
+    "ParallelSplitSoftmax",
+    "Pointwise",
     "Rewrite",
     "Select",
+    "Serial",
+    "SpatialSplit",
     "Split",
-    "Step",
+    "Spread",
     "Tile",
     "ToAccumulate",
     "apply",

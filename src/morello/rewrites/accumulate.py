@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.operation import accumulating, fill_zero
+from morello.ir.operation import accumulates_later, accumulating
+from morello.ir.primitives import fill
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
 from morello.targets.target import Condition, Target
@@ -17,31 +18,29 @@ from morello.targets.target import Condition, Target
 
 @dataclass(frozen=True)
 class ToAccumulate:
-    """Fill the output with zeros, then accumulate into it.
+    """Fill the outputs with what they start at, then accumulate into them.
 
     Matmul(m=8, k=8, n=8)
       -> FillZero(i=8, j=8)
          MatmulAccum(m=8, k=8, n=8)
+    Max(i=8, j=8)
+      -> FillLowest(i=8)
+         MaxAccum(i=8, j=8)
     """
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         operation = batch.operation
-        fresh = bool(operation.reduced) and not operation.accumulates
+        fresh = accumulates_later(operation)
         yield Condition(everywhere(batch, fresh), f"{operation} has no accumulating form")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        output = batch.operation.output
-        shape = batch.shape(output)
-        fill = Batch(
-            fill_zero(len(shape)),
-            (batch.dtypes[output],),
-            batch.forms,
-            shape,
-            (batch.levels[output],),
-            (batch.codes[output],),
-        )
+        fills = [
+            Child(_fill(batch, index, operand.start), role="fill", wires=(index,))
+            for index, operand in enumerate(batch.operation.operands)
+            if operand.start
+        ]
         body = replace(batch, operation=accumulating(batch.operation))
-        return [Edges(np.arange(len(batch)), children=(Child(fill, role="fill"), Child(body)))]
+        return [Edges(np.arange(len(batch)), children=(*fills, Child(body)))]
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self
@@ -51,3 +50,17 @@ class ToAccumulate:
 
     def __str__(self) -> str:
         return "to_accumulate()"
+
+
+def _fill(batch: Batch, operand: int, start: str) -> Batch:
+    """The Specs of filling an operand."""
+    shape = batch.shape(operand)
+    return Batch(
+        fill(len(shape), start),
+        (batch.dtypes[operand],),
+        batch.forms,
+        shape,
+        (batch.levels[operand],),
+        (batch.codes[operand],),
+        batch.parallel,
+    )

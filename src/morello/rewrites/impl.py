@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from morello.errors import RewriteError
@@ -14,11 +14,12 @@ from morello.targets.target import Target
 
 @dataclass(frozen=True)
 class Branch:
-    """A child of an Impl: how many times it runs, and its role (see `rewrite.Child`)."""
+    """A child of an Impl: how often it runs, its role and its wires (see `rewrite.Child`)."""
 
     impl: Impl
     times: int
     role: str
+    wires: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ def grow(
 
 
 def _hole(hole: Hole, target: Target) -> Branch:
-    return Branch(Impl(hole.spec, target), hole.times, hole.role)
+    return Branch(Impl(hole.spec, target), hole.times, hole.role, hole.wires)
 
 
 def replay(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:
@@ -106,9 +107,9 @@ def replay(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:
 
 def _with_children(impl: Impl, filled: Sequence[Impl]) -> Impl:
     branches = tuple(
-        Branch(new, old.times, old.role) for old, new in zip(impl.children, filled, strict=True)
+        replace(old, impl=new) for old, new in zip(impl.children, filled, strict=True)
     )
-    return Impl(impl.spec, impl.target, impl.rewrite, impl.own_cost, impl.allocation, branches)
+    return replace(impl, children=branches)
 
 
 def cycles(cost: float) -> str:

@@ -10,11 +10,17 @@ import numpy as np
 
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
+from morello.ir.dtype import DType
 from morello.ir.forms import Bools, Ints, some
 from morello.ir.layout import Layout
-from morello.ir.operation import move as move_operation
+from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
-from morello.ir.tensor import Form, gapless
+from morello.rewrites.buffer import (
+    buffer_codes,
+    level_number,
+    memory_conditions,
+    register_conditions,
+)
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere, operand_index
 from morello.targets.target import Condition, Target
 
@@ -24,14 +30,15 @@ PAGE_BYTES = 4096
 
 @dataclass(frozen=True)
 class Move:
-    """Bring an operand to the next nearer level.
+    """Bring an operand to the next nearer level, or to another layout or dtype.
 
     Without a layout, a cache does it by itself as the operand is used:
 
     Matmul(a at L2) -> Matmul(a at L1)
 
-    With a layout, or into registers (`vector` elements each), it is copied there before
-    the body if the body reads it, and back after the body if the body writes it:
+    With a layout (and another dtype, if given), or into registers (`vector` elements each),
+    it is copied there before the body if the body reads it, and back after the body if the
+    body writes it. Main memory may also be copied to main memory.
 
     MatmulAccum(c at L1)
       -> Move(c -> c'); MatmulAccum(c' in registers); Move(c' -> c)
@@ -41,40 +48,41 @@ class Move:
     level: str
     layout: Layout | None = None
     vector: int = 0
+    dtype: DType | None = None
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         operand = operand_index(batch, self.operand)
-        level = self._level(target)
-        below = target.levels[level - 1].name
+        level = level_number(self, self.level, target)
+        if level == 0 and self.layout is None:
+            raise RewriteError(f"{self}: main memory is where it is; copy it with a layout.")
+        below = max(level - 1, 0)
         yield Condition(
-            batch.levels[operand] == level - 1,
-            f"{self.operand} must be in {below} to move to {self.level}",
+            batch.levels[operand] == below,
+            f"{self.operand} must be in {target.levels[below].name} to move to {self.level}",
         )
         if self.layout is None:
             if level == target.registers:
-                raise RewriteError(f"{self}: a move to registers needs a vector size and a layout.")
+                raise RewriteError(f"{self}: registers need a vector size and a layout.")
+            if self.dtype is not None:
+                raise RewriteError(f"{self}: another dtype needs a copy; give a layout.")
             yield Condition(
                 self._no_set_conflicts(batch, operand, target),
                 f"rows of {self.operand} a power of two apart would evict each other; "
                 "copy them with a layout",
             )
             return
-        rank = len(batch.shape(operand))
-        if self.layout.order and self.layout.rank != rank:
-            raise RewriteError(f"{self}: {self.operand} has {rank} dimensions.")
-        computes = everywhere(batch, bool(batch.operation.reduced))
-        yield Condition(computes, f"{batch.operation} only moves within caches")
+        yield from self._copy_conditions(batch, operand, target)
         if level == target.registers:
-            yield from self._register_conditions(batch, operand, target)
-        else:
-            yield from self._copy_conditions(batch, operand)
+            shape = batch.shape(operand)
+            yield from register_conditions(self, shape, self._dtype(batch, operand), target)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         operand = operand_index(batch, self.operand)
-        level = self._level(target)
+        level = level_number(self, self.level, target)
         reads = batch.operation.reads(operand)
         writes = batch.operation.operands[operand].written
-        levels = _replaced(batch.levels, operand, batch.levels[operand] + np.int8(1))
+        here = np.full(len(batch), level, np.int8)
+        levels = _replaced(batch.levels, operand, here)
         rows = np.arange(len(batch))
         if self.layout is None:
             codes = batch.codes
@@ -84,15 +92,21 @@ class Move:
             body = replace(batch, levels=levels, codes=codes)
             lines = batch.lines(operand)
             return [Edges(rows, target.transfer(batch, operand), {level: lines}, (Child(body),))]
+        dtype = self._dtype(batch, operand)
         codes = _replaced(batch.codes, operand, self._new_codes(batch, operand))
-        body = replace(batch, levels=levels, codes=codes)
+        dtypes = (*batch.dtypes[:operand], dtype, *batch.dtypes[operand + 1 :])
+        body = replace(batch, levels=levels, codes=codes, dtypes=dtypes)
         held = body.registers(operand) if level == target.registers else body.lines(operand)
-        children = [Child(body)]
+        moved = len(batch.operation.operands)
+        everything = tuple(moved if i == operand else i for i in range(moved))
+        children = [Child(body, wires=everything)]
         if reads:
-            children.insert(0, Child(_copy(batch, body, operand), role="in"))
+            copy = _copy(batch, body, operand)
+            children.insert(0, Child(copy, role="in", wires=(operand, moved)))
         if writes:
-            children.append(Child(_copy(body, batch, operand), role="out"))
-        return [Edges(rows, 0.0, {level: held}, tuple(children))]
+            copy = _copy(body, batch, operand)
+            children.append(Child(copy, role="out", wires=(moved, operand)))
+        return [Edges(rows, 0.0, {level: held} if level else {}, tuple(children))]
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self
@@ -103,94 +117,65 @@ class Move:
             data["layout"] = str(self.layout)
         if self.vector:
             data["vector"] = self.vector
+        if self.dtype is not None:
+            data["dtype"] = self.dtype.name
         return data
 
     def __str__(self) -> str:
         layout = "" if self.layout is None else f", {self.layout}"
         vector = f", vector={self.vector}" if self.vector else ""
-        return f"move({self.operand} to {self.level}{layout}{vector})"
+        dtype = "" if self.dtype is None else f", {self.dtype}"
+        return f"move({self.operand} to {self.level}{layout}{vector}{dtype})"
 
-    def _level(self, target: Target) -> int:
-        try:
-            level = target.level(self.level)
-        except KeyError:
-            level = 0
-        if level == 0:
-            names = ", ".join(one.name for one in target.levels[1:])
-            raise RewriteError(f"{self}: no level to move to; on {target.name} there are: {names}.")
-        return level
+    def _dtype(self, batch: Batch, operand: int) -> DType:
+        return self.dtype or batch.dtypes[operand]
 
     def _no_set_conflicts(self, batch: Batch, operand: int, target: Target) -> Bools:
         """Aliased rows that a nearest-level cache can hold beside everything else."""
         aliased = batch.forms.aliased[batch.codes[operand]]
         if not some(aliased):
             return ~aliased
-        cache = target.levels[self._level(target)]
+        cache = target.levels[level_number(self, self.level, target)]
         count, length = batch.runs(operand)
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
         held: Bools = ~aliased | (pages <= cache.conflict_runs)
         return held
 
-    def _copy_conditions(self, batch: Batch, operand: int) -> Iterator[Condition]:
-        layout = self.layout
+    def _copy_conditions(self, batch: Batch, operand: int, target: Target) -> Iterator[Condition]:
+        layout, dtype, shape = self.layout, batch.dtypes[operand], batch.shape(operand)
         assert layout is not None
-        if self.vector:
-            raise RewriteError(f"{self}: only registers have a vector size.")
-        if layout.panel is not None:
-            dim, width = layout.panel
-            size = batch.shape(operand)[dim]
-            fits = (size > width) & (size % width == 0)
-            yield Condition(fits, f"{self.operand} must hold several whole panels of {width}")
-        changed = self._new_codes(batch, operand) != batch.codes[operand]
-        yield Condition(changed, f"{self.operand} already lies so, without gaps")
-
-    def _register_conditions(
-        self, batch: Batch, operand: int, target: Target
-    ) -> Iterator[Condition]:
-        layout = self.layout
-        assert layout is not None
-        if self.vector not in target.widths:
-            known = ", ".join(map(str, target.widths))
-            raise RewriteError(
-                f"{self}: {target.name} has registers of {known} elements; give one as vector=."
-            )
-        if layout.panel is not None:
-            raise RewriteError(f"{self}: registers have no panels; give a layout such as {{1,0}}.")
-        if not layout.order:
-            return
-        size = batch.shape(operand)[layout.order[-1]]
-        if not target.masks:
-            whole = size % self.vector == 0
-            yield Condition(whole, f"the size along registers must be a multiple of {self.vector}")
-        narrower = max((w for w in target.widths if 1 < w < self.vector), default=0)
-        if narrower:
-            yield Condition(size > narrower, f"registers of {narrower} hold it in as few")
-        wider = min((w for w in target.widths if w > self.vector), default=0)
-        if wider:
-            needed: Bools = (size < wider) if target.masks else (size % wider != 0)
-            yield Condition(needed, f"registers of {wider} hold it in fewer")
+        if layout.order and layout.rank != len(shape):
+            raise RewriteError(f"{self}: {self.operand} has {len(shape)} dimensions.")
+        computes = everywhere(batch, not batch.operation.copies)
+        yield Condition(computes, f"{batch.operation} only moves within caches")
+        wanted = self._dtype(batch, operand)
+        legal = target.casts_to(dtype, wanted) or not batch.operation.reads(operand)
+        if batch.operation.operands[operand].written:
+            legal &= target.casts_to(wanted, dtype)
+        yield Condition(everywhere(batch, legal), f"no kernel converts {dtype} to {wanted}")
+        if level_number(self, self.level, target) != target.registers:
+            yield from memory_conditions(self, shape)
+            changed = self._new_codes(batch, operand) != batch.codes[operand]
+            changed |= (wanted is not dtype) or layout.order == ()  # ideal: as if in another
+            yield Condition(changed, f"{self.operand} already lies so, without gaps")
 
     def _new_codes(self, batch: Batch, operand: int) -> Ints:
         assert self.layout is not None
-        if self.vector:
-            form = Form(self.layout, self.layout.rank, vector=self.vector)
-            return np.full(len(batch), batch.forms.code(form), np.int16)
-        shape = batch.shape(operand)
-        fresh = np.full(len(batch), batch.forms.code(gapless(self.layout)), np.int16)
-        return batch.forms.tile(shape, shape, fresh, batch.dtypes[operand].bytes)
+        dtype = self._dtype(batch, operand)
+        return buffer_codes(batch, batch.shape(operand), self.layout, self.vector, dtype)
 
 
 def _copy(source: Batch, destination: Batch, operand: int) -> Batch:
     """The Specs of copying an operand between its two homes."""
-    shape = source.shape(operand)
-    dtype = source.dtypes[operand]
+    shape = tuple(size.astype(np.int32) for size in source.shape(operand))
     return Batch(
         move_operation(len(shape)),
-        (dtype, dtype),
+        (source.dtypes[operand], destination.dtypes[operand]),
         source.forms,
         shape,
         (source.levels[operand], destination.levels[operand]),
         (source.codes[operand], destination.codes[operand]),
+        source.parallel,
     )
 
 

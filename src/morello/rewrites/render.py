@@ -1,22 +1,31 @@
 """Impls for people to read: the loop nest, with what every rewrite costs and holds.
 
 One line a rewrite. What a loop repeats stands below it, indented; so does a copy's own
-program below the move that needs it. The body of everything else follows at its level.
+program below the move that needs it, and what makes a tensor below the line that gives it a
+place. The body of everything else follows at its level.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
 from rich.text import Text
 
+from morello.ir.layout import Layout
+from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.rewrites.accumulate import ToAccumulate
+from morello.rewrites.bufferize import Bufferize
+from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
+from morello.rewrites.decompose import SCHEMES, Decompose
 from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.move import Move
+from morello.rewrites.pack import DIM, Pack
+from morello.rewrites.parallel import Parallel, Serial
 from morello.rewrites.select import Select
+from morello.rewrites.softmax import ParallelSplitSoftmax
 from morello.rewrites.tile import Split, Tile
 from morello.targets.target import Target
 
@@ -88,7 +97,9 @@ def _title(impl: Impl) -> str:
         + (f" in {target.levels[tensor.level].name}" if tensor.level else "")
         for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True)
     ]
-    return f"{spec.operation} for {target.name}: {', '.join(tensors)}"
+    cores = f" on {target.cores} cores" if spec.parallel else ""
+    named = spec.expression if spec.operation.components else spec.operation
+    return f"{named} for {target.name}{cores}: {', '.join(tensors)}"
 
 
 class _Listing:
@@ -106,31 +117,50 @@ class _Listing:
             yield self._hole(impl, depth)
         elif isinstance(rewrite, Tile | Split):
             yield from self._loop(impl, rewrite, depth, runs)
+        elif isinstance(rewrite, Parallel):
+            yield from self._parallel(impl, rewrite, depth, runs)
+        elif isinstance(rewrite, SpatialSplit | ParallelSplitSoftmax):
+            yield self._line("loop", _words(rewrite, impl), impl, depth, runs)
+            yield from self._children(impl, depth, runs, inside=("body",))
         elif isinstance(rewrite, Select):
             yield self._line("kernel", rewrite.kernel, impl, depth, runs)
         else:
             yield self._line("move", _words(rewrite, impl), impl, depth, runs)
-            yield from self._children(impl, depth, runs)
+            serving = ("in", "out", "fill", "step")
+            yield from self._children(impl, depth, runs, inside=serving)
 
     def _loop(self, impl: Impl, loop: Tile | Split, depth: int, runs: int) -> Iterator[_Line]:
         size, tile, body = impl.spec.size(loop.dim), loop.size, impl.children[0]
-        whole = size // tile * tile
-        head = f"{loop.dim} in 0..{whole}"
+        head = f"{loop.dim} in 0..{size // tile * tile}"
         if body.times > 1:
             head = f"for {head}" + (f" by {tile}" if tile > 1 else "")
         yield self._line("loop", head, impl, depth, runs)
+        yield from self._pieces(impl, loop.dim, tile, depth, runs)
+
+    def _parallel(self, impl: Impl, loop: Parallel, depth: int, runs: int) -> Iterator[_Line]:
+        ranges = [_range(dim, impl.spec.size(dim), tile) for dim, tile in loop.tiles]
+        yield self._line("loop", f"parallel for {', '.join(ranges)}", impl, depth, runs)
+        dim, tile = loop.tiles[0]
+        yield from self._pieces(impl, dim, tile, depth, runs)
+
+    def _pieces(self, impl: Impl, dim: str, tile: int, depth: int, runs: int) -> Iterator[_Line]:
+        """What a loop over a dimension does, and what it does with the rest of it."""
+        size = impl.spec.size(dim)
+        body, *rests = impl.children
         yield from self.lines(body.impl, depth + 1, runs * body.times)
-        for rest in impl.children[1:]:
-            yield _Line("loop", _indent(depth) + f"{loop.dim} in {whole}..{size}")
+        for rest in rests:
+            yield _Line("loop", _indent(depth) + f"{dim} in {size // tile * tile}..{size}")
             yield from self.lines(rest.impl, depth + 1, runs * rest.times)
 
-    def _children(self, impl: Impl, depth: int, runs: int) -> Iterator[_Line]:
-        """The body at the same level; copies and fills, which serve it, indented."""
+    def _children(
+        self, impl: Impl, depth: int, runs: int, inside: Sequence[str]
+    ) -> Iterator[_Line]:
+        """All in order, those of the roles `inside` indented, the others at the same level."""
         for child in impl.children:
             if child.role == "out" and isinstance(impl.rewrite, Move):
                 back = f"{impl.rewrite.operand} <- {impl.rewrite.level}"
                 yield _Line("move", _indent(depth) + back)
-            inner = depth if child.role == "body" else depth + 1
+            inner = depth + 1 if child.role in inside else depth
             yield from self.lines(child.impl, inner, runs * child.times)
 
     def _line(self, kind: str, text: str, impl: Impl, depth: int, runs: int) -> _Line:
@@ -148,22 +178,72 @@ class _Listing:
         return _Line("hole", f"{_indent(depth)}?? {impl.spec}{mark}", (where, *empty))
 
 
+_STEPS = {
+    "to_softmax_parts": "every exp kept, then divided",
+    "to_softmax_parts_recompute": "max and denominator, then every exp again",
+    "to_max_and_denominator": "max, then denominator",
+    "to_max_and_unscaled": "max, then every exp and their sum",
+    "broadcast_first": "divisor broadcast, then divided by",
+}
+"""What the schemes of `decompose` do."""
+
+_STARTS: Mapping[str, str] = {"zero": "0", "lowest": "lowest"}
+
+
 def _words(rewrite: object, impl: Impl) -> str:
-    """What a rewrite that is no loop does, in a few words."""
-    operation = impl.spec.operation
-    if isinstance(rewrite, ToAccumulate):
-        return f"{operation.operands[operation.output].name} = 0"
-    if not isinstance(rewrite, Move):
-        return str(rewrite)
-    text = f"{rewrite.operand} -> {rewrite.level}"
-    if rewrite.layout is None:
+    """What a rewrite does, in a few words."""
+    spec = impl.spec
+    operation = spec.operation
+    match rewrite:
+        case Move():
+            return _moved(rewrite, operation)
+        case ToAccumulate():
+            filled = [o for o in operation.operands if o.start]
+            return ", ".join(f"{o.name} = {_STARTS[o.start]}" for o in filled)
+        case Bufferize():
+            text = f"t{rewrite.component} -> {rewrite.level}"
+            made = impl.children[0].impl.spec.operation
+            dims = made.operands[made.output].dims
+            return text + _placed(rewrite.layout, rewrite.vector, dims)
+        case Decompose():
+            between = ", ".join(SCHEMES[rewrite.scheme].between)
+            where = f"; {between} in {rewrite.level}" if between else ""
+            return _STEPS.get(rewrite.scheme, str(rewrite)) + where
+        case SpatialSplit():
+            return ", ".join(f"for {dim} in 0..{spec.size(dim)}" for dim in "pq")
+        case ParallelSplitSoftmax():
+            (dim,) = operation.reduced
+            return f"parallel for {_range(dim, spec.size(dim), rewrite.size)}"
+        case Pointwise():
+            return "all pixels as the rows of a matmul"
+        case PadFirst():
+            return f"{operation.operands[0].name}, padded -> {rewrite.level}"
+        case Pack():
+            packed = next(child.impl.spec for child in impl.children if child.role == "body")
+            return f"groups of {packed.dtypes[0].lanes} along {DIM}"
+        case Serial():
+            return "on one core"
+    return str(rewrite)
+
+
+def _range(dim: str, size: int, tile: int) -> str:
+    return f"{dim} in 0..{size // tile * tile}" + (f" by {tile}" if tile > 1 else "")
+
+
+def _moved(move: Move, operation: Operation) -> str:
+    text = f"{move.operand} -> {move.level}"
+    if move.layout is None:
         return text
-    if not rewrite.vector:
-        return f"{text} as {rewrite.layout}"
-    if rewrite.layout.row_major:
-        return f"{text} of {rewrite.vector}"
-    dims = operation.operands[operation.find(rewrite.operand)].dims
-    return f"{text} of {rewrite.vector} along {dims[rewrite.layout.order[-1]]}"
+    dims = operation.operands[operation.find(move.operand)].dims
+    return text + _placed(move.layout, move.vector, dims, f"{move.dtype or ''}")
+
+
+def _placed(layout: Layout, vector: int, dims: Sequence[str], dtype: str = "") -> str:
+    """How a tensor lies in its new place."""
+    if not vector:
+        return f" as {dtype}{layout}"
+    text = f" of {vector}" + (f" {dtype}" if dtype else "")
+    return text if layout.row_major else f"{text} along {dims[layout.order[-1]]}"
 
 
 def _places(spec: Spec, target: Target) -> str:

@@ -20,12 +20,15 @@ class Child:
     """Specs left to do, one per row, and how many times the program runs each.
 
     `role` says what for: the rewritten "body", the "remainder" of a loop, the "fill" of
-    an output, or a copy "in" or "out".
+    an output, a copy "in" or "out", or one "step" of several. `wires` says which tensors
+    its operands are: those of the rewritten Spec by number, and, from there on, ones that
+    the rewrite makes; all of the rewritten Spec's, if empty.
     """
 
     batch: Batch
     times: Ints | int = 1
     role: str = "body"
+    wires: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -81,11 +84,12 @@ def expand(rewrite: Rewrite, batch: Batch, target: Target) -> Iterator[Edges]:
 
 @dataclass(frozen=True)
 class Hole:
-    """A Spec left to do, how many times it runs, and its role (see `Child`)."""
+    """A Spec left to do, how many times it runs, its role and wires (see `Child`)."""
 
     spec: Spec
     times: int
     role: str
+    wires: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -108,7 +112,9 @@ def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
         float(np.broadcast_to(edges.cost, 1)[0]),
         {level: int(np.broadcast_to(n, 1)[0]) for level, n in edges.allocation.items()},
         tuple(
-            Hole(child.batch.spec(), int(np.broadcast_to(child.times, 1)[0]), child.role)
+            Hole(
+                child.batch.spec(), int(np.broadcast_to(child.times, 1)[0]), child.role, child.wires
+            )
             for child in edges.children
         ),
     )

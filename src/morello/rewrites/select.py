@@ -26,8 +26,11 @@ class Select:
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         kernel = find_kernel(target, self.kernel)
-        right = batch.operation.name.removeprefix("Batch") == kernel.operation
+        right = batch.operation.name == kernel.operation
         yield Condition(everywhere(batch, right), f"it computes {kernel.operation}")
+        kinds = " x ".join(map(str, kernel.dtypes))
+        yield Condition(everywhere(batch, batch.dtypes == kernel.dtypes), f"it computes {kinds}")
+        yield Condition(everywhere(batch, not batch.parallel), "apply serial or parallel first")
         for operand, held in enumerate(kernel.held):
             yield from _placement(batch, operand, held, target)
         yield from kernel.applies(batch)
@@ -68,9 +71,9 @@ def _placement(
 
 def find_kernel(target: Target, name: str) -> Kernel:
     """The target's kernel of this name; raises `RewriteError` that lists close ones."""
-    for kernel in target.kernels:
-        if kernel.name == name:
-            return kernel
+    kernel = target.kernel(name)
+    if kernel is not None:
+        return kernel
     close = ", ".join(k.name for k in target.kernels if k.name[:4] == name[:4])
     known = close or ", ".join(k.name for k in target.kernels)
     raise RewriteError(f"{target.name} has no kernel {name!r}; it has: {known}.")

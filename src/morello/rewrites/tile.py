@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -57,6 +57,7 @@ class Tile(_Loop):
         tile = self._column(batch)
         reduced = self.dim in batch.operation.reduced
         yield Condition(everywhere(batch, not reduced), f"{self.dim} is reduced; split it")
+        yield _uncut(batch, self.dim)
         yield from loop_conditions(batch, self.dim, tile)
 
 
@@ -79,6 +80,7 @@ class Split(_Loop):
             everywhere(batch, operation.accumulates),
             f"{operation} does not accumulate; apply to_accumulate first",
         )
+        yield _uncut(batch, self.dim)
         yield from loop_conditions(batch, self.dim, tile)
 
 
@@ -108,11 +110,12 @@ class Divide:
         reduced = self.dim in batch.operation.reduced
         legal = batch.operation.accumulates or not reduced
         yield Condition(everywhere(batch, legal), f"{batch.operation} does not accumulate")
+        yield _uncut(batch, self.dim)
         yield Condition(size % self.factor == 0, f"{self.dim} is no multiple of {self.factor}")
         yield from loop_conditions(batch, self.dim, size // self.factor)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        body = Child(_tiled(batch, self.dim, batch.size(self.dim) // self.factor), self.factor)
+        body = Child(tiled(batch, self.dim, batch.size(self.dim) // self.factor), self.factor)
         return [Edges(np.arange(len(batch)), children=(body,))]
 
     def concrete(self, spec: Spec) -> Rewrite:
@@ -123,22 +126,69 @@ class Divide:
         return {"name": "divide", "dim": self.dim, "factor": self.factor}
 
 
+@dataclass(frozen=True)
+class Cut:
+    """Tile or split a dimension into pieces whose size depends on its own.
+
+    Matmul(m=10, k=8, n=8), choosing 8 of 10
+      -> for m in 0..8 by 8: Matmul(m=8, k=8, n=8)
+         Matmul(m=2, k=8, n=8)
+    """
+
+    dim: str
+    choose: Callable[[Ints], Ints]
+
+    def __str__(self) -> str:
+        return f"cut({self.dim})"
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        legal = batch.operation.may_cut(self.dim)
+        yield Condition(everywhere(batch, legal), f"{batch.operation} keeps {self.dim} whole")
+        tile = self.choose(batch.size(self.dim))
+        yield Condition(tile > 0, f"there is no tile for {self.dim}")
+        yield from loop_conditions(batch, self.dim, np.maximum(tile, 1))
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        return loop(batch, self.dim, self.choose(batch.size(self.dim)))
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        kind = Split if self.dim in spec.operation.reduced else Tile
+        size = np.array([spec.size(self.dim)], np.int32)
+        return kind(self.dim, int(self.choose(size)[0]))
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "cut", "dim": self.dim}
+
+
 def loop_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
     """A tile is smaller than the whole, and keeps panels and registers whole."""
     index = dim_index(batch, dim)
     size = batch.sizes[index]
     yield Condition(tile < size, f"the tile must be smaller than {dim}")
-    forms = batch.forms
-    for operand, span in enumerate(batch.operation.spans):
-        if index not in span:
-            continue
-        name = batch.operation.operands[operand].name
-        codes, position = batch.codes[operand], span.index(index)
-        panel, width = forms.panel[codes], np.maximum(forms.vector[codes], 1)
-        crossed = (forms.panel_dim[codes] == position) & (size > panel)
-        yield Condition(~crossed | (tile % panel == 0), f"it would cut panels of {name}")
-        held = (width > 1) & (forms.fastest[codes] == position)
-        yield Condition(~held | (tile % width == 0), f"it would cut registers of {name}")
+    for operand in range(len(batch.operation.operands)):
+        if (operand, dim) in batch.operation.places:
+            yield from _keeps_whole(batch, operand, dim, tile)
+
+
+def _keeps_whole(batch: Batch, operand: int, dim: str, tile: Ints) -> Iterator[Condition]:
+    """Tiles along a dimension cut no panels and no registers of an operand."""
+    position, _ = batch.operation.places[operand, dim]
+    forms, codes = batch.forms, batch.codes[operand]
+    name, size = batch.operation.operands[operand].name, batch.size(dim)
+    paneled = forms.panel_dim[codes] == position
+    held = (forms.vector[codes] > 1) & (forms.fastest[codes] == position)
+    if not batch.operation.axes[operand][position].plain:
+        yield Condition(~(paneled | held), f"it would cut panels or registers of {name}")
+        return
+    panel, width = forms.panel[codes], np.maximum(forms.vector[codes], 1)
+    crossed = paneled & ((size > panel) | forms.odd_even[codes])
+    yield Condition(~crossed | (tile % panel == 0), f"it would cut panels of {name}")
+    yield Condition(~held | (tile % width == 0), f"it would cut registers of {name}")
+
+
+def _uncut(batch: Batch, dim: str) -> Condition:
+    whole = dim in batch.operation.whole
+    return Condition(everywhere(batch, not whole), f"{batch.operation} needs {dim} whole")
 
 
 def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
@@ -150,26 +200,25 @@ def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
     result = []
     if len(exact):
         some = batch if len(exact) == len(batch) else batch[exact]
-        body = Child(_tiled(some, dim, tile[exact]), size[exact] // tile[exact])
+        body = Child(tiled(some, dim, tile[exact]), size[exact] // tile[exact])
         result.append(Edges(exact, children=(body,)))
     if len(ragged):
         some = batch[ragged]
-        body = Child(_tiled(some, dim, tile[ragged]), size[ragged] // tile[ragged])
-        rest = Child(_tiled(some, dim, remainder[ragged]), role="remainder")
+        body = Child(tiled(some, dim, tile[ragged]), size[ragged] // tile[ragged])
+        rest = Child(tiled(some, dim, remainder[ragged]), role="remainder")
         result.append(Edges(ragged, children=(body, rest)))
     return result
 
 
-def _tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
+def tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
     """The batch with one dimension cut to `tile`, and every operand's form with it."""
     index = batch.operation.dims.index(dim)
     sizes = tuple(tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes))
+    cut = replace(batch, sizes=sizes)
     codes = tuple(
-        batch.forms.tile(
-            batch.shape(o), [sizes[d] for d in span], batch.codes[o], batch.dtypes[o].bytes
-        )
-        if index in span
-        else batch.codes[o]
-        for o, span in enumerate(batch.operation.spans)
+        batch.forms.tile(batch.shape(o), cut.shape(o), code, batch.dtypes[o].bytes)
+        if (o, dim) in batch.operation.places
+        else code
+        for o, code in enumerate(batch.codes)
     )
-    return replace(batch, sizes=sizes, codes=codes)
+    return replace(cut, codes=codes)

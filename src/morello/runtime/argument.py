@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from morello.ir.dtype import DType
+from morello.errors import SpecError
+from morello.ir.dtype import BF16, DType
+from morello.ir.spec import Spec
 
 Array = NDArray[Any]
 
@@ -40,6 +42,11 @@ class Argument:
         return self.dtype.bytes + sum((n - 1) * stride for n, stride in steps)
 
     @property
+    def raw(self) -> np.dtype[Any]:
+        """The dtype of arrays of these bytes that offer a buffer: NumPy knows no bfloat16."""
+        return np.dtype(np.uint16) if self.dtype is BF16 else self.dtype.np
+
+    @property
     def is_row_major(self) -> bool:
         """Whether the elements are contiguous, the last dimension fastest."""
         return same_strides(self, row_major_strides(self.shape, self.dtype.bytes))
@@ -60,6 +67,40 @@ class Argument:
 
     def __str__(self) -> str:
         return describe(self.dtype.name, self.shape, self.strides, self.dtype.bytes)
+
+
+def arguments(spec: Spec) -> tuple[Argument, ...]:
+    """The arrays that a kernel of the Spec takes, the output last; raises `SpecError`."""
+    operation = spec.operation
+    if operation.outputs != (operation.output,):
+        names = " and ".join(operation.operands[i].name for i in operation.outputs)
+        raise SpecError(
+            f"{operation} writes {names}, and a kernel that Python calls has one output; "
+            "generate the C with `morello synth`, or compute them one by one."
+        )
+    if operation.reads(operation.output):
+        raise SpecError(
+            f"{operation} reads the output that it writes; compile an operation that only "
+            "writes it, or generate the C with `morello synth`."
+        )
+    return tuple(_argument(spec, operand) for operand in range(len(operation.operands)))
+
+
+def _argument(spec: Spec, operand: int) -> Argument:
+    one, tensor = spec.operation.operands[operand], spec.tensor(operand)
+    layout, given = tensor.form.layout, spec.strides[operand] if spec.strides else None
+    if layout.panel is not None:
+        raise SpecError(
+            f"{one.name} is {tensor.type}: a NumPy array cannot lie in panels; "
+            "generate the C with `morello synth`, or give a plain layout such as {1,0}."
+        )
+    if tensor.dtype.lanes > 1:
+        raise SpecError(f"{one.name} is {tensor.type}: no NumPy array has groups for elements.")
+    gapless = dict(zip(layout.order, layout.strides(tensor.shape), strict=True))
+    strides = given or tuple(gapless[d] for d in range(layout.rank))
+    size = tensor.dtype.bytes
+    steps = tuple(step * size for step in strides)
+    return Argument(one.name, tensor.dtype, tensor.shape, steps, one.written)
 
 
 def argument(name: str, dtype: DType, shape: tuple[int, ...], *, output: bool = False) -> Argument:

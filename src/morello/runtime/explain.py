@@ -17,7 +17,7 @@ def explain(arguments: tuple[Argument, ...], *args: Any, **keywords: Any) -> NoR
     which is the output.
     """
     inputs, output = arguments[:-1], arguments[-1]
-    signature = f"kernel({', '.join(a.name for a in inputs)}, out=None)"
+    signature = f"kernel({', '.join([*(a.name for a in inputs), 'out=None'])})"
     if unknown := sorted(keywords.keys() - {"out"}):
         raise CallError(
             f"unexpected keyword {unknown[0]!r}; call {signature} with the inputs by position."
@@ -61,8 +61,8 @@ def _check(argument: Argument, value: object) -> Array:
 def _remedy(argument: Argument, array: Array) -> str:
     """How to make of `array` one that fits; "" if it does."""
     name, size = argument.name, argument.dtype.bytes
-    if array.dtype != argument.dtype.np:
-        remedy = f"convert with {name}.astype({argument.dtype.numpy!r})"
+    if array.dtype not in (argument.dtype.np, argument.raw):
+        remedy = f"convert with {name}.astype({_named(argument)})"
     elif array.shape != argument.shape:
         remedy = f"pass an array of shape {argument.shape}"
     elif not same_strides(argument, array.strides):
@@ -91,6 +91,12 @@ def _described(array: Array) -> str:
     return text if array.flags.aligned else f"{text} at a misaligned address"
 
 
+def _named(argument: Argument) -> str:
+    """The NumPy dtype as code that gives it."""
+    known = argument.dtype.np == argument.raw
+    return repr(argument.dtype.np.name) if known else f"ml_dtypes.{argument.dtype.np.name}"
+
+
 def _relayout(argument: Argument) -> str:
     if argument.is_row_major:
         return f"convert with np.ascontiguousarray({argument.name})"
@@ -101,14 +107,14 @@ def _relayout(argument: Argument) -> str:
 
 def _from_object(argument: Argument) -> str:
     order = ", order='F'" if argument.is_column_major and not argument.is_row_major else ""
-    return f"convert with np.asarray({argument.name}, dtype={argument.dtype.numpy!r}{order})"
+    return f"convert with np.asarray({argument.name}, dtype={_named(argument)}{order})"
 
 
 def _another_output(argument: Argument) -> str:
     if argument.is_row_major:
-        made = f"np.empty({argument.shape}, {argument.dtype.numpy!r})"
+        made = f"np.empty({argument.shape}, {_named(argument)})"
     elif argument.is_column_major:
-        made = f"np.empty({argument.shape}, {argument.dtype.numpy!r}, order='F')"
+        made = f"np.empty({argument.shape}, {_named(argument)}, order='F')"
     else:
         made = "a new array from that Argument's empty()"
     return f"pass {made}, or omit out"

@@ -6,12 +6,14 @@ import ctypes
 import functools
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from morello.errors import BuildError
+from morello.errors import BuildError, CallError
 from morello.runtime.argument import Argument, Array
 from morello.runtime.build import build
+from morello.runtime.explain import explain
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, make_function
 from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
 
@@ -24,9 +26,9 @@ class CompiledKernel:
 
     The arrays are NumPy's, or anything that offers the buffer protocol. They must have the
     dtypes, shapes and strides of `arguments`, the last of which is the output; a dimension
-    of size 1 may have any stride. Without `out`, which may also come by position, the output
-    is a new array. Raises `CallError` if an array does not fit, or `out` shares memory with
-    an input.
+    of size 1 may have any stride. Those of bfloat16 are `ml_dtypes.bfloat16` or, as raw bits,
+    uint16. Without `out`, which may also come by position, the output is a new array. Raises
+    `CallError` if an array does not fit, or `out` shares memory with an input.
     """
 
     # A slot, so that Python finds a builtin function in `__call__` and never runs a frame of
@@ -62,7 +64,7 @@ class CompiledKernel:
         self.library = Library(path)
         self.symbol = symbol
         self.address = self.library.address(symbol)
-        self.__call__ = make_function(
+        function = make_function(
             self.library,
             symbol,
             arguments,
@@ -71,6 +73,8 @@ class CompiledKernel:
             cache=cache,
             release_gil=release_gil,
         )
+        unknown = any(a.raw != a.dtype.np for a in arguments)
+        self.__call__ = _as_raw_bits(function, arguments) if unknown else function
 
     @property
     def fast(self) -> Callable[..., Array]:
@@ -91,17 +95,21 @@ class CompiledKernel:
         return prototype(self.address)
 
 
+K = TypeVar("K", bound=CompiledKernel)
+
+
 def compile_kernel(
     source: str,
     symbol: str,
     arguments: tuple[Argument, ...],
     *,
+    kind: type[K] = CompiledKernel,  # type: ignore[assignment]  # a default for a type variable
     arch: str = "native",
     flags: tuple[str, ...] = (),
     compiler: Compiler | None = None,
     cache: Path | None = None,
     release_gil: bool = False,
-) -> CompiledKernel:
+) -> K:
     """Builds the C text `source` for `arch` (see `arch_flags`) and loads `symbol` from it.
 
     `flags` come after those for `arch`. Raises `BuildError`, and `TargetError` for an unknown
@@ -110,9 +118,41 @@ def compile_kernel(
     compiler = compiler or find_compiler()
     all_flags = arch_flags(compiler, arch) + flags
     path = build(source, compiler=compiler, flags=all_flags, cache=cache)
-    return CompiledKernel(
-        path, symbol, arguments, compiler=compiler, cache=cache, release_gil=release_gil
-    )
+    return kind(path, symbol, arguments, compiler=compiler, cache=cache, release_gil=release_gil)
+
+
+def _as_raw_bits(
+    function: Callable[..., Array], arguments: tuple[Argument, ...]
+) -> Callable[..., Array]:
+    """The function for arrays of dtypes that offer no buffer, such as bfloat16's.
+
+    It is given views of the same bytes, and so costs a microsecond more.
+    """
+    *inputs, output = arguments
+    count = len(inputs)
+
+    def call(*args: Any, **keywords: Any) -> Array:
+        views = map(_raw, arguments, args)
+        out = keywords.get("out", args[count] if len(args) > count else None)
+        try:
+            result = function(
+                *views, *args[len(arguments) :], **{k: _raw(output, v) for k, v in keywords.items()}
+            )
+        except CallError:
+            result = None
+        if result is None:
+            explain(arguments, *args, **keywords)  # of what was given, not of the views
+        if out is not None:
+            return cast(Array, out)
+        return result if output.raw == output.dtype.np else result.view(output.dtype.np)
+
+    return call
+
+
+def _raw(argument: Argument, value: Any) -> Any:
+    if isinstance(value, np.ndarray) and value.dtype == argument.dtype.np != argument.raw:
+        return value.view(argument.raw)
+    return value
 
 
 def _validate(arguments: tuple[Argument, ...]) -> None:
@@ -132,5 +172,7 @@ def _validate(arguments: tuple[Argument, ...]) -> None:
 
 def _allocator(output: Argument) -> Callable[[], Array]:
     if output.is_row_major and output.extent < _ALIGN_BYTES:
-        return functools.partial(np.empty, output.shape, output.dtype.np)
-    return output.empty
+        return functools.partial(np.empty, output.shape, output.raw)
+    if output.raw == output.dtype.np:
+        return output.empty
+    return lambda: output.empty().view(output.raw)

@@ -119,7 +119,7 @@ def _c_argument(argument: Argument) -> _CArgument:
         extent=argument.extent,
         shape=(ctypes.c_int64 * MAX_RANK)(*argument.shape),
         strides=(ctypes.c_int64 * MAX_RANK)(*argument.strides),
-        formats=_formats(argument.dtype.np).encode(),
+        formats=_formats(argument.raw).encode(),
     )
 
 

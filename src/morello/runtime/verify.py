@@ -2,137 +2,122 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
 from morello.errors import VerificationError
-from morello.runtime.argument import Argument, Array, aligned_bytes
+from morello.ir.dtype import F16, DType
+from morello.ir.operation import Operation
+from morello.ir.spec import Spec
+from morello.runtime.argument import Argument, Array, aligned_bytes, arguments
+from morello.runtime.tolerance import Bounded, expected, integers, only_integers
 
-Reference = Callable[..., Any]
-
-# Every byte that no element occupies, and every output element before the call, is this: in
-# floating point it spells NaN, so what should not have been read spoils what is written.
-_GUARD = 0xFF
 _GUARD_BYTES = 4096
 
-# A sum of k rounded terms is off by about sqrt(k) roundings; the rest is for what each term
-# costs before it is added. Small enough that one product too few shows up at k = 4096.
-_ROUNDINGS = 8.0
-
-_EXPONENTS = np.arange(-6, 7, dtype=np.int8)
-_INTEGERS = 4
-
-
-def verify(
-    kernel: Callable[..., object],
-    arguments: Sequence[Argument],
-    reference: Reference,
-    *,
-    reduction_length: int,
-    seeds: Sequence[int] = (0,),
-    magnitude: Reference | None = None,
-) -> float:
-    """Runs `kernel(*inputs, out=out)` on random data and checks it against `reference`.
-
-    `reference(*inputs)` takes float64 arrays of the inputs' shapes and gives the exact output.
-    `magnitude`, by default `reference`, takes the inputs' absolute values and gives the size
-    of what was summed, which rounding errors are proportional to. `reduction_length` is how
-    many terms an output element sums.
-
-    Each seed makes two trials: small integers, whose sums are exact and must come out so, with
-    the arrays on cache lines; and numbers of many magnitudes, the arrays merely aligned to
-    their elements. No input is ever zero. Returns the greatest error found, as a multiple of
-    the magnitude; raises `VerificationError` at the first fault.
-    """
-    worst = 0.0
-    for seed in seeds:
-        for integers in (True, False):
-            trial = _Trial(kernel, tuple(arguments), reference, magnitude or reference)
-            worst = max(worst, trial.run(seed, integers, reduction_length))
-    return worst
+_WIDEST = 1000
+"""The largest random integer of 32 bits: so that float64 can sum the products."""
 
 
 @dataclass(frozen=True)
-class _Trial:
-    kernel: Callable[..., object]
-    arguments: tuple[Argument, ...]
-    reference: Reference
-    magnitude: Reference
+class _Style:
+    """How to try a kernel: with what numbers, where, and amid what.
 
-    def run(self, seed: int, integers: bool, reduction_length: int) -> float:
-        """The greatest error as a multiple of the magnitude; raises `VerificationError`."""
-        label = f"(seed {seed}, {'integers' if integers else 'mixed magnitudes'})"
-        random = np.random.default_rng(seed)
-        *inputs, output = self.arguments
-        values = [_random(random, argument, integers) for argument in inputs]
-        arrays = [_Guarded(argument, on_cache_line=integers) for argument in self.arguments]
-        for array, value in zip(arrays, values, strict=False):
-            array.view[...] = value
+    Floating-point numbers are between a half and one, times `scale` and 2 to a power up to
+    `exponents` either way; with `integers`, they are integers up to that. Integers of narrow
+    dtypes are `whole` range, or up to 4.
 
-        self.kernel(*(array.view for array in arrays[:-1]), out=arrays[-1].view)
+    Every byte that no element occupies, and every output element before the call, is `guard`:
+    0xFF spells NaN and -1, 0x7F a very large number, so that what should not have been read
+    spoils what is written.
+    """
 
-        for array, value in zip(arrays, values, strict=False):
-            if not np.array_equal(array.view, value):
-                raise VerificationError(
-                    f"the kernel wrote to its input {array.argument.name} {label}."
-                )
-        got = arrays[-1].view.astype(np.float64)
-        for array in arrays:
-            array.check(label)
-        return self._compare(got, values, output, reduction_length, label)
+    name: str
+    guard: int
+    on_cache_line: bool
+    integers: int = 0
+    exponents: int = 0
+    scale: float = 1.0
+    whole: bool = False
+    signed: bool = True
+    descending: bool = False
 
-    def _compare(
-        self,
-        got: NDArray[np.float64],
-        values: list[Array],
-        output: Argument,
-        reduction_length: int,
-        label: str,
-    ) -> float:
-        exact = [value.astype(np.float64) for value in values]
-        expected = np.asarray(self.reference(*exact), np.float64)
-        scale = np.abs(np.asarray(self.magnitude(*map(np.abs, exact)), np.float64))
-        if expected.shape != got.shape:
-            raise VerificationError(
-                f"the reference gives shape {expected.shape}, the output has {got.shape}."
-            )
-        error = np.abs(got - expected)
-        tolerance = _epsilon(output) * (reduction_length**0.5 + _ROUNDINGS)
-        if _is_exact(output, expected, scale):
-            tolerance = 0.0
+
+def verify(kernel: Callable[..., object], spec: Spec, *, seeds: Sequence[int] = (0,)) -> float:
+    """Runs `kernel(*inputs, out=out)` on random data and checks it against a Spec.
+
+    Each seed makes two trials: with the arrays on cache lines, small integers, whose sums are
+    exact and must come out so, if the Spec makes integers of integers; and, the arrays merely
+    aligned to their elements, numbers of many magnitudes. For others than sums and products
+    both are of moderate magnitudes. No input is ever zero. Returns the greatest error found,
+    as a part of the greatest output; raises `VerificationError` at the first fault.
+    """
+    worst = 0.0
+    for seed in seeds:
+        for style in _styles(spec):
+            worst = max(worst, _try(kernel, spec, style, seed))
+    return worst
+
+
+def _try(kernel: Callable[..., object], spec: Spec, style: _Style, seed: int) -> float:
+    """The greatest error as a part of the greatest output; raises `VerificationError`."""
+    *taken, output = arguments(spec)
+    values, wanted, style = _data(spec, taken, style, seed)
+    label = f"(seed {seed}, {style.name})"
+    arrays = [_Guarded(argument, style) for argument in (*taken, output)]
+    for array, value in zip(arrays, values, strict=False):
+        array.view[...] = value
+
+    kernel(*(array.view for array in arrays[:-1]), out=arrays[-1].view)
+
+    for array, value in zip(arrays, values, strict=False):
+        if not np.array_equal(array.view, value):
+            raise VerificationError(f"the kernel wrote to its input {array.argument.name} {label}.")
+    got = arrays[-1].view.astype(np.float64)
+    for array in arrays:
+        array.check(label)
+    return _compare(got, wanted, output, label)
+
+
+def _compare(got: NDArray[np.float64], wanted: Bounded, output: Argument, label: str) -> float:
+    value, tolerance = wanted.value.astype(np.float64), wanted.spread
+    with np.errstate(invalid="ignore"):
+        error = np.where(got == value, 0.0, np.abs(got - value))
         # Written so that NaN, where the output was never set, is a fault.
-        faults = ~(error <= tolerance * scale)
-        if faults.any():
-            where = np.unravel_index(int(faults.argmax()), got.shape)
-            index = ", ".join(str(int(i)) for i in where)
-            raise VerificationError(
-                f"{output.name}[{index}] is {got[where]:.9g}, expected {expected[where]:.9g} "
-                f"within {tolerance * scale[where]:.3g}; {int(faults.sum())} of {got.size} "
-                f"elements are wrong {label}."
-            )
-        return float(np.max(error / np.maximum(scale, np.finfo(np.float64).tiny), initial=0.0))
+        faults = ~((error <= tolerance) | np.isnan(value))
+    if faults.any():
+        where = np.unravel_index(int(faults.argmax()), got.shape)
+        index = ", ".join(str(int(i)) for i in where)
+        raise VerificationError(
+            f"{output.name}[{index}] is {got[where]:.9g}, expected {value[where]:.9g} "
+            f"within {tolerance[where]:.3g}; {int(faults.sum())} of {got.size} "
+            f"elements are wrong {label}."
+        )
+    finite = np.isfinite(value) & np.isfinite(error)
+    largest = np.abs(value).max(initial=0.0, where=finite)
+    return float(error.max(initial=0.0, where=finite) / max(largest, np.finfo(np.float64).tiny))
 
 
 class _Guarded:
     """An array in the middle of memory that shows whether anything else there was written."""
 
-    def __init__(self, argument: Argument, *, on_cache_line: bool) -> None:
-        self.argument = argument
+    def __init__(self, argument: Argument, style: _Style) -> None:
+        self.argument, self.guard = argument, style.guard
+        on_cache_line = style.on_cache_line
         slack = 0 if on_cache_line else argument.dtype.bytes
         self._memory, offset = aligned_bytes(_GUARD_BYTES, argument.extent + slack + _GUARD_BYTES)
-        self._memory[:] = _GUARD
+        self._memory[:] = self.guard
         self.view = argument.view(self._memory, offset + slack)
 
     def check(self, label: str) -> None:
         """Raises `VerificationError` if a guard was overwritten; forgets the elements."""
         start = self.view.ctypes.data - self._memory.ctypes.data
         flat = self.argument.dtype.bytes
-        self.view.view(f"V{flat}")[...] = np.void(bytes([_GUARD]) * flat)
-        broken = np.flatnonzero(self._memory != _GUARD)
+        self.view.view(f"V{flat}")[...] = np.void(bytes([self.guard]) * flat)
+        broken = np.flatnonzero(self._memory != self.guard)
         if broken.size:
             distance = int(broken[0]) - start
             raise VerificationError(
@@ -141,30 +126,98 @@ class _Guarded:
             )
 
 
-def _random(random: np.random.Generator, argument: Argument, integers: bool) -> Array:
+# ---- what to try
+
+
+def _styles(spec: Spec) -> tuple[_Style, _Style]:
+    first = _Style("integers", 0xFF, on_cache_line=True, integers=4)
+    second = _Style("mixed magnitudes", 0x7F, on_cache_line=False, exponents=6, whole=True)
+    # products of numbers of this size sum up to about 1
+    scale = _terms(spec) ** -0.25
+    if not only_integers(spec.operation):
+        first = replace(first, name="moderate magnitudes", integers=0, scale=scale)
+        second = replace(second, exponents=2, scale=scale, whole=False)
+    elif F16 in (*spec.dtypes, *(c.dtype for c in spec.operation.components)):
+        second = replace(second, exponents=2, scale=scale)
+    return first, replace(second, descending=True)
+
+
+def _terms(spec: Spec) -> int:
+    """How many terms the longest of a Spec's sums of products has."""
+    sizes = dict(zip(spec.operation.dims, spec.sizes, strict=True))
+    counts = [1]
+    for one, extents in _primitives(spec.operation, sizes):
+        if one.name.startswith(("Matmul", "Conv")):
+            counts.append(prod(extents[d] for d in one.reduced))
+    return max(counts)
+
+
+def _primitives(
+    one: Operation, sizes: dict[str, int]
+) -> Iterator[tuple[Operation, dict[str, int]]]:
+    """The operation, or what it is composed of, and the sizes of each one's dimensions."""
+    if not one.components:
+        yield one, sizes
+    for component in one.components:
+        yield component.operation, {d: a.extent(sizes) for d, a in component.axes.items()}
+
+
+def _data(
+    spec: Spec, taken: Sequence[Argument], style: _Style, seed: int
+) -> tuple[list[Array], Bounded, _Style]:
+    """Inputs of a style, what to expect, and the style: one in which that makes sense.
+
+    Smaller integers where larger ones would have to be rounded, and positive numbers where
+    others have no root.
+    """
+    for attempt in _attempts(style):
+        random = np.random.default_rng(seed)
+        values = [_random(random, argument, attempt) for argument in taken]
+        if spec.operation.name == "Max":
+            values = [_sorted(spec.operation, values[0], attempt)]
+        wanted = expected(spec, values)
+        rounded = bool(attempt.integers) and wanted.error is not None
+        fill = spec.operation.name.startswith("Fill")
+        if not rounded and (fill or bool(np.isfinite(wanted.value).all())):
+            break
+    return values, wanted, attempt
+
+
+def _attempts(style: _Style) -> Iterator[_Style]:
+    yield style
+    if style.integers:
+        yield replace(style, integers=2)
+        yield replace(style, integers=1)
+    yield replace(style, signed=False)
+    yield style
+
+
+def _sorted(one: Operation, values: Array, style: _Style) -> Array:
+    """The values so that the largest is the last, or the first, that a loop comes to."""
+    axis = one.operands[0].dims.index(one.reduced[0])
+    ordered = np.sort(values, axis=axis)
+    return np.flip(ordered, axis) if style.descending else ordered
+
+
+def _random(random: np.random.Generator, argument: Argument, style: _Style) -> Array:
     """Values of the argument's dtype and shape, none of them zero."""
-    shape, dtype = argument.shape, argument.dtype.np
-    if integers or dtype.kind in "biu":
-        values: Array = random.integers(1, _INTEGERS, shape, np.int8, endpoint=True)
+    shape, dtype = argument.shape, argument.dtype
+    values: Array
+    if not dtype.is_float:
+        values = random.integers(1, _largest(dtype, style), shape, np.int64, endpoint=True)
+    elif style.integers:
+        values = random.integers(1, style.integers, shape, np.int8, endpoint=True)
     else:
-        values = 1.0 - random.random(shape, np.float32) / 2
-        values = np.ldexp(values, random.choice(_EXPONENTS, shape))
-    if dtype.kind not in "bu":
+        values = style.scale * (1.0 - random.random(shape, np.float32) / 2)
+        exponents = np.arange(-style.exponents, style.exponents + 1, dtype=np.int8)
+        values = np.ldexp(values, random.choice(exponents, shape))
+    if style.signed and (dtype.is_float or integers(dtype).min < 0):
         values = values * random.choice(np.array([-1, 1], np.int8), shape)
-    return values.astype(dtype)
+    return values.astype(dtype.np)
 
 
-def _epsilon(argument: Argument) -> float:
-    """The spacing of the dtype's numbers at 1; 0 for integers."""
-    dtype: Any = argument.dtype.np
-    return 0.0 if dtype.kind in "biu" else float(np.finfo(dtype).eps)
-
-
-def _is_exact(output: Argument, expected: Array, scale: Array) -> bool:
-    """Whether all the sums are of integers that the output's dtype holds exactly."""
-    epsilon = _epsilon(output)
-    if epsilon == 0.0 or expected.size == 0:
-        return True
-    if not float(scale.max()) < 1.0 / epsilon:
-        return False
-    return bool((expected == np.rint(expected)).all() and (scale == np.rint(scale)).all())
+def _largest(dtype: DType, style: _Style) -> int:
+    """The largest random integer of a dtype."""
+    if style.whole:
+        return int(integers(dtype).max) if dtype.bytes < 4 else _WIDEST
+    return style.integers or 4

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.forms import Ints
-from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.search import engine
-from morello.search.graph import Floats, Space, build
-from morello.search.sizes import Sizes
+from morello.search.family import Family
+from morello.search.graph import Floats, GoalSizes, Space, build
 from morello.targets.target import Target
+
+
+@dataclass(frozen=True)
+class _Table:
+    """The bounds of a family's Specs, by their positions (see `Family.positions`)."""
+
+    family: Family
+    slots: Ints
+    positions: Ints
+    bounds: Floats
 
 
 class Bound:
@@ -20,35 +31,22 @@ class Bound:
     What the relaxed space cannot do at all has an infinite bound.
     """
 
-    def __init__(self, goal: Spec, target: Target, sizes: Sizes) -> None:
-        self._sizes = sizes
-        self._levels = len(target.levels)
+    def __init__(self, goal: Spec, target: Target, sizes: GoalSizes) -> None:
         self.graph = build(Space(goal, target, sizes, relaxed=True))
         low = self.graph.bounds()[3]
-        self._tables: dict[Operation, Floats] = {}
+        self._tables: dict[tuple[object, ...], _Table] = {}
         for index, family in enumerate(self.graph.space.families):
             nodes = np.flatnonzero(self.graph.families == index)
-            batch = self.graph.space.batch(index, self.graph.keys[nodes])
-            table = np.full(self._room(family.operation), engine.INFINITE)
-            np.minimum.at(table, self._place(batch), low[nodes])
-            self._tables[family.operation] = table
+            batch = family.batch(self.graph.keys[nodes], self.graph.space.forms)
+            slots, positions, bounds = engine.least(family.positions(batch), low[nodes])
+            kind = family.kind
+            key = kind.operation, kind.dtypes, kind.parallel
+            self._tables[key] = _Table(family, slots, positions, bounds)
 
     def __call__(self, batch: Batch) -> Floats:
-        table = self._tables.get(batch.operation)
+        table = self._tables.get((batch.operation, batch.dtypes, batch.parallel))
         if table is None:
             return np.full(len(batch), engine.INFINITE)
-        result: Floats = table[self._place(batch)]
+        wanted = table.family.positions(batch)
+        result: Floats = engine.look_up(wanted, table.slots, table.positions, table.bounds)
         return result
-
-    def _room(self, operation: Operation) -> int:
-        return int(
-            len(self._sizes.values) ** len(operation.dims) * self._levels ** len(operation.operands)
-        )
-
-    def _place(self, batch: Batch) -> Ints:
-        place = np.zeros(len(batch), np.int64)
-        for size in batch.sizes:
-            place = place * len(self._sizes.values) + self._sizes.index[size]
-        for level in batch.levels:
-            place = place * self._levels + level
-        return place

@@ -49,6 +49,13 @@ def larger(a: int, b: int, guard: int, field: int) -> int:
 
 
 @_compiled
+def home(key: int, size: int) -> int:
+    """Where in a hash table of `size` slots (a power of two) a key is looked for first."""
+    mixed = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32))
+    return mixed & (size - 1)
+
+
+@_compiled
 def merge(
     keys: Ints, limit: Ints, budget: Floats, guard: int, field: int
 ) -> tuple[Ints, Ints, Ints, Floats]:
@@ -65,8 +72,7 @@ def merge(
     count = 0
     for i in range(n):
         key = keys[i]
-        slot = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32))
-        slot &= size - 1
+        slot = home(key, size)
         while True:
             found = slots[slot]
             if found < 0:
@@ -82,6 +88,44 @@ def merge(
                 break
             slot = (slot + 1) & (size - 1)
     return unique[:count].copy(), inverse, limits[:count].copy(), budgets[:count].copy()
+
+
+@_compiled
+def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
+    """A hash table of the unique keys, each with its least value: slots, keys, values."""
+    n = keys.shape[0]
+    size = 16
+    while size < 2 * n:
+        size *= 2
+    slots = np.full(size, -1, np.int32)
+    unique = np.empty(n, np.int64)
+    lowest = np.empty(n)
+    count = 0
+    for i in range(n):
+        slot = home(keys[i], size)
+        while slots[slot] >= 0 and unique[slots[slot]] != keys[i]:
+            slot = (slot + 1) & (size - 1)
+        found = slots[slot]
+        if found < 0:
+            slots[slot] = count
+            unique[count], lowest[count] = keys[i], values[i]
+            count += 1
+        else:
+            lowest[found] = min(lowest[found], values[i])
+    return slots, unique[:count].copy(), lowest[:count].copy()
+
+
+@_compiled
+def look_up(wanted: Ints, slots: Ints, keys: Ints, values: Floats) -> Floats:
+    """The values of these keys in a table that `least` made, infinite where there is none."""
+    size = slots.shape[0]
+    result = np.empty(wanted.shape[0])
+    for i in range(wanted.shape[0]):
+        slot = home(wanted[i], size)
+        while slots[slot] >= 0 and keys[slots[slot]] != wanted[i]:
+            slot = (slot + 1) & (size - 1)
+        result[i] = values[slots[slot]] if slots[slot] >= 0 else INFINITE
+    return result
 
 
 @_compiled

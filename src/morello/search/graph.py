@@ -8,8 +8,9 @@ within a wave, and the numbers of the nodes are a topological order.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,12 @@ from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.forms import Forms, Ints, every
-from morello.ir.operation import Operation, move
+from morello.ir.operation import Operation, accumulates_later
 from morello.ir.spec import Spec
 from morello.ir.tensor import IDEAL, Form
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
+from morello.search.family import Family, Kind
 from morello.search.limits import Limits
 from morello.search.rules import Rules, rules
 from morello.search.sizes import Sizes
@@ -32,89 +34,59 @@ from morello.targets.target import Target
 Floats = npt.NDArray[np.floating[Any]]
 Progress = Callable[[int, int], None]
 
-_LEVEL_BITS = 3
-_FORM_BITS = 8
+_MOST_OPEN_DIMS = 5
 _MOST_REWRITES = 256  # a byte numbers them
-_OPERATION_RANK = 16  # a reduction outranks the copies and fills that it leaves to do
-
-
-@dataclass(frozen=True)
-class Family:
-    """An operation with its dtypes: Specs of one family are kept side by side."""
-
-    operation: Operation
-    dtypes: tuple[DType, ...]
+_OPERATION_RANK = 40  # an operation outranks those that it leaves to do
 
 
 class Space:
-    """What can be reached from a goal: rules, sizes, and the packing of Specs into keys."""
+    """What can be reached from a goal: its rules, sizes, and families of Specs.
 
-    def __init__(self, goal: Spec, target: Target, sizes: Sizes, relaxed: bool = False) -> None:
+    Dimensions of the goal have the sizes that tiling reaches, known ahead; what else is met
+    (the windows of convolutions, say) is numbered as it comes.
+    """
+
+    def __init__(
+        self, goal: Spec, target: Target, sizes: GoalSizes, *, relaxed: bool = False
+    ) -> None:
         self.goal, self.target, self.sizes, self.relaxed = goal, target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.forms = Forms()
         self.families: list[Family] = []
-        self._numbers: dict[tuple[Operation, tuple[DType, ...]], int] = {}
-        self._rules: dict[Operation, list[Rules]] = {}
-        self._size_bits = max(1, int(len(sizes.values) - 1).bit_length())
+        self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
+        self._rules: dict[Kind, list[Rules]] = {}
 
     def family(self, batch: Batch) -> int:
-        key = batch.operation, batch.dtypes
+        """The number of a batch's family."""
+        key = batch.operation, batch.dtypes, batch.parallel
         if key not in self._numbers:
-            bits = len(batch.sizes) * self._size_bits
-            bits += len(batch.levels) * (_LEVEL_BITS + _FORM_BITS)
-            if bits > 63:
-                raise SearchError(f"{batch.operation} reaches too many sizes to search.")
+            wide = len(batch.sizes) > _MOST_OPEN_DIMS or bool(batch.operation.components)
+            sizes = self.sizes.ahead if wide else self.sizes.open
             self._numbers[key] = len(self.families)
-            self.families.append(Family(*key))
+            self.families.append(Family(Kind(*key), sizes, open_sizes=not wide))
         return self._numbers[key]
 
-    def rules(self, operation: Operation) -> list[Rules]:
-        if operation not in self._rules:
-            found = rules(operation, self.target, self.sizes, relaxed=self.relaxed)
+    def find_family(self, batch: Batch) -> Family | None:
+        """A batch's family, if it was met."""
+        number = self._numbers.get((batch.operation, batch.dtypes, batch.parallel))
+        return None if number is None else self.families[number]
+
+    def rules(self, kind: Kind) -> list[Rules]:
+        if kind not in self._rules:
+            found = rules(kind, self.target, self.sizes.open, relaxed=self.relaxed)
             if sum(len(group.rewrites) for group in found) > _MOST_REWRITES:
-                raise SearchError(f"{operation} has more rewrites than can be searched.")
-            self._rules[operation] = found
-        return self._rules[operation]
-
-    def keys(self, batch: Batch) -> Ints:
-        """The Specs as integers: sizes by rank, then every operand's level and form."""
-        if len(self.forms.forms) > 1 << _FORM_BITS:
-            raise SearchError(f"{self.goal.expression} reaches too many layouts to search.")
-        key = np.zeros(len(batch), np.int64)
-        for size in batch.sizes:
-            key = (key << self._size_bits) | self.sizes.index[size]
-        for level, code in zip(batch.levels, batch.codes, strict=True):
-            key = (key << (_LEVEL_BITS + _FORM_BITS)) | (
-                (level.astype(np.int64) << _FORM_BITS) | code
-            )
-        return key
-
-    def batch(self, family: int, keys: Ints) -> Batch:
-        """The Specs with these keys."""
-        operation, dtypes = self.families[family].operation, self.families[family].dtypes
-        codes, levels, sizes = [], [], []
-        for _ in operation.operands:
-            codes.append((keys & ((1 << _FORM_BITS) - 1)).astype(np.int16))
-            keys = keys >> _FORM_BITS
-            levels.append((keys & ((1 << _LEVEL_BITS) - 1)).astype(np.int8))
-            keys = keys >> _LEVEL_BITS
-        for _ in operation.dims:
-            sizes.append(self.sizes.values[keys & ((1 << self._size_bits) - 1)])
-            keys = keys >> self._size_bits
-        return Batch(
-            operation, dtypes, self.forms,
-            tuple(reversed(sizes)), tuple(reversed(levels)), tuple(reversed(codes)),
-        )  # fmt: skip
+                raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
+            self._rules[kind] = found
+        return self._rules[kind]
 
     def ranks(self, batch: Batch) -> Ints:
         """A number that every rewrite lowers."""
         operation = batch.operation
-        rank = np.full(len(batch), _OPERATION_RANK * bool(operation.reduced), np.int32)
-        if operation.reduced and not operation.accumulates:
-            rank += 1
+        start = _OPERATION_RANK * weight(operation)
+        start += accumulates_later(operation) + batch.parallel
+        rank = np.full(len(batch), start, np.int32)
         for size in batch.sizes:
-            rank += self.sizes.depth[size]
+            rank += self.sizes.open.depth(size)
         for level in batch.levels:
             rank += self.target.registers - level
         return rank
@@ -126,23 +98,36 @@ class Space:
             goal = replace(goal, forms=forms)
         return Batch.of([goal], self.forms)
 
-    def roots(self) -> list[Batch]:
-        """The goal; and, as the relaxed space has no copies, those that a real program may."""
-        goal = self.goal_batch()
-        if not self.relaxed:
-            return [goal]
-        return [goal, *(copy for o in range(len(goal.codes)) for copy in self._copies(goal, o))]
 
-    def _copies(self, goal: Batch, operand: int) -> Iterator[Batch]:
-        """An operand copied from each level to the next, or back if it is written."""
-        shape, dtype = goal.shape(operand), goal.dtypes[operand]
-        written = goal.operation.operands[operand].written
-        ideal = np.zeros(1, np.int16)
-        for far in range(self.target.nearest):
-            for ends in ((far, far + 1), (far + 1, far)) if written else ((far, far + 1),):
-                levels = tuple(np.array([level], np.int8) for level in ends)
-                copy = move(len(shape))
-                yield Batch(copy, (dtype, dtype), self.forms, shape, levels, (ideal, ideal))
+@dataclass(frozen=True)
+class GoalSizes:
+    """The sizes known ahead, and those numbered as they come."""
+
+    ahead: Sizes
+    open: Sizes
+
+    @staticmethod
+    def of(goal: Spec) -> GoalSizes:
+        widths = {form.layout.panel[1] for form in goal.forms if form.layout.panel is not None}
+        return GoalSizes(Sizes(goal.sizes, widths, closed=True), Sizes(goal.sizes, widths))
+
+
+_WEIGHTS = {
+    "Conv": 2, "DivideVecScalar": 2, "Softmax": 4,
+    "SoftmaxDenominatorAndMax": 3, "SoftmaxDenominatorAndUnscaled": 3,
+    "SoftmaxDenominatorAndMaxFromParts": 1,
+}  # fmt: skip
+
+
+@cache
+def weight(operation: Operation) -> int:
+    """Larger than that of every operation that it can become."""
+    if operation.components:
+        return 1 + sum(weight(component.operation) for component in operation.components)
+    if operation.copies:
+        return 0
+    padded = any(one.padding for axes in operation.axes for one in axes)
+    return _WEIGHTS.get(operation.name.removesuffix("Accum"), 1) + padded
 
 
 @dataclass
@@ -163,7 +148,8 @@ class Graph:
 
     def spec(self, node: int) -> Spec:
         keys = self.keys[node : node + 1]
-        return self.space.batch(int(self.families[node]), keys).spec()
+        family = self.space.families[int(self.families[node])]
+        return family.batch(keys, self.space.forms).spec()
 
     def bounds(self) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
         """Every node's edges in order of what they cost unlimited; see `engine.bounds`."""
@@ -176,8 +162,10 @@ class Graph:
 
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
-        spec = self.spec(int(self.parent[edge]))
-        tried = [r for group in self.space.rules(spec.operation) for r in group.rewrites]
+        node = int(self.parent[edge])
+        spec = self.spec(node)
+        kind = self.space.families[int(self.families[node])].kind
+        tried = [r for group in self.space.rules(kind) for r in group.rewrites]
         return tried[int(self.rule[edge])].concrete(spec)
 
 
@@ -237,19 +225,19 @@ class _Expansion:
         self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
 
     def run(self, progress: Progress | None) -> Graph:
-        roots = self.space.roots()
         budget = np.array([self.pruning.upper if self.pruning else np.inf])
         limit = np.array([self.space.limits.pack(self.space.target.limits)])
-        for slot, root in enumerate(roots):
-            self._wait(root, np.array([slot], np.int32), limit, budget * (1 + 1e-9))
-        self.slot_count = self.root_slots = len(roots)
-        self.times.append(np.ones(len(roots), np.int32))
+        root = np.zeros(1, np.int32)
+        self._wait(self.space.goal_batch(), root, limit, budget * (1 + 1e-9))
+        self.slot_count = self.root_slots = 1
+        self.times.append(np.ones(1, np.int32))
         waves = 0
-        self._queue()
+        self._queue(below=np.inf)
         while self.waiting:
-            for family, pending in self.waiting.pop(max(self.waiting)).items():
+            rank = max(self.waiting)
+            for family, pending in self.waiting.pop(rank).items():
                 self._wave(family, pending)
-            self._queue()
+            self._queue(below=rank)
             waves += 1
             if progress is not None:
                 progress(self.node_count, self.edge_count)
@@ -260,13 +248,17 @@ class _Expansion:
         family = self.space.family(batch)
         self.made[family].append((batch, slots, limits, budgets))
 
-    def _queue(self) -> None:
-        """Queue the Specs put aside for the waves of their ranks."""
+    def _queue(self, below: float) -> None:
+        """Queue the Specs put aside for the waves of their ranks, all below this one."""
         for family, parts in self.made.items():
             batches, *labels = zip(*parts, strict=True)
             batch = Batch.concatenate(batches)
-            columns = [self.space.keys(batch), *(np.concatenate(column) for column in labels)]
+            keys = self.space.families[family].keys(batch)
+            columns = [keys, *(np.concatenate(column) for column in labels)]
             ranks = self.space.ranks(batch)
+            if ranks.max() >= below:
+                spec = batch.spec(int(ranks.argmax()))
+                raise SearchError(f"{spec} was reached from a Spec that is not above it.")
             for rank in np.unique(ranks).tolist():
                 rows = (ranks == rank).nonzero()[0]
                 pending = self.waiting[rank].setdefault(family, _Pending())
@@ -280,9 +272,10 @@ class _Expansion:
         self.nodes.append((family, keys))
         self.node_count += len(keys)
         numbers = np.arange(first, first + len(keys), dtype=np.int32)
-        batch = self.space.batch(family, keys)
+        packed = self.space.families[family]
+        batch = packed.batch(keys, self.space.forms)
         index = 0
-        for group in self.space.rules(batch.operation):
+        for group in self.space.rules(packed.kind):
             rows = group.guard(batch).nonzero()[0]
             if len(rows):
                 parents, within, worth = numbers[rows], limits[rows], budgets[rows]
@@ -349,7 +342,7 @@ class _Expansion:
         first_child += np.int32(self.root_slots)
         return Graph(
             self.space,
-            np.concatenate([np.full(len(k), f, np.int8) for f, k in self.nodes]),
+            np.concatenate([np.full(len(k), f, np.int16) for f, k in self.nodes]),
             np.concatenate([k for _, k in self.nodes]),
             parent, rule, own.astype(np.float64), allocation, first_child, child,
             np.concatenate(self.times), waves,

@@ -6,23 +6,44 @@ image of every program, so that its optimum bounds the real one from below.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from morello.ir.batch import Batch
+from morello.ir.compose import inputs_of, intermediates, maker
 from morello.ir.forms import Bools, some
-from morello.ir.layout import Layout, column_major, panels, row_major
-from morello.ir.operation import Operation
-from morello.rewrites import Divide, Move, Rewrite, Select, Split, Tile, ToAccumulate
-from morello.search.sizes import FACTORS, Sizes, cuts
-from morello.targets.target import Target
+from morello.ir.layout import Layout, fastest, row_major
+from morello.ir.operation import Operation, accumulates_later
+from morello.rewrites import (
+    SCHEMES,
+    Bufferize,
+    Cut,
+    Decompose,
+    Divide,
+    Move,
+    Pack,
+    PadFirst,
+    ParallelSplitSoftmax,
+    Pointwise,
+    Rewrite,
+    Select,
+    Serial,
+    SpatialSplit,
+    Spread,
+    ToAccumulate,
+)
+from morello.search.copies import copy_layouts
+from morello.search.family import Kind
+from morello.search.sizes import FACTORS, MOST_CUTS, Sizes
+from morello.targets.target import Kernel, Target
 
 Guard = Callable[[Batch], Bools]
 
-PANEL_REGISTERS = (1, 2, 4)
-"""Panels are this many registers wide."""
+PIECES = (1, 2, 4)
+"""A parallel loop has this many pieces for each core."""
 
 
 @dataclass(frozen=True)
@@ -33,51 +54,235 @@ class Rules:
     rewrites: tuple[Rewrite, ...]
 
 
-def rules(
-    operation: Operation, target: Target, sizes: Sizes, *, relaxed: bool = False
-) -> list[Rules]:
-    """What the search tries on Specs of this operation, in order; ties go to the first."""
-    groups = [Rules(_all_near(target), _kernels(operation, target))]
+def rules(kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False) -> list[Rules]:
+    """What the search tries on Specs of this kind, in order; ties go to the first."""
+    operation = kind.operation
+    if kind.parallel:
+        return [Rules(_always, (Serial(), *_parallel(kind, target, sizes)))]
+    groups = [Rules(_all_near(target), _kernels(kind, target))]
     for dim in operation.dims:
-        if operation.accumulates or dim not in operation.reduced:
-            groups += _loops(operation, dim, sizes)
-    if operation.reduced and not operation.accumulates:
-        groups.append(Rules(_always, (ToAccumulate(),)))
+        if operation.may_cut(dim) and not (_is_conv(operation) and dim == "x"):
+            groups += _loops(dim, sizes, vectors=not _is_conv(operation))
+    groups += [Rules(_always, (step,)) for step in _steps(kind, target, relaxed)]
     for index in range(len(operation.operands)):
-        groups += _moves(operation, index, target, relaxed)
-    return groups
+        groups += _moves(kind, index, target, relaxed)
+    return [group for group in groups if group.rewrites]
 
 
-def _kernels(operation: Operation, target: Target) -> tuple[Rewrite, ...]:
-    name = operation.name.removeprefix("Batch")
-    return tuple(Select(kernel.name) for kernel in target.kernels if kernel.operation == name)
+def closing_operation(kind: Kind) -> str:
+    """The name of the operation whose kernels close Specs of this kind in the end."""
+    operation = kind.operation
+    if _is_conv(operation):
+        return "MatmulAccum"
+    return operation.name + ("Accum" if accumulates_later(operation) else "")
 
 
-def _moves(operation: Operation, index: int, target: Target, relaxed: bool) -> list[Rules]:
+def _is_conv(operation: Operation) -> bool:
+    """It becomes matmuls, in which rows are cut and held in registers."""
+    return operation.name.startswith("Conv")
+
+
+def _kernels(kind: Kind, target: Target) -> tuple[Rewrite, ...]:
+    known = target.kernels_of(kind.operation.name)
+    return tuple(Select(kernel.name) for kernel in known if kernel.dtypes == kind.dtypes)
+
+
+# ---- on all cores
+
+
+def _parallel(kind: Kind, target: Target, sizes: Sizes) -> Iterator[Rewrite]:
+    """Loops on all cores, and steps that leave several Specs to all cores."""
+    operation = kind.operation
+    dims = operation.operands[operation.output].dims
+    free = [d for d in dims if d in operation.dims and d not in operation.whole]
+    counts = [target.cores * n for n in PIECES]
+    for dim in free:
+        yield from (Spread(((dim, count),)) for count in counts)
+    for first in free:
+        for second in free[free.index(first) + 1 :]:
+            yield from (Spread(((first, n), (second, m))) for n in (2, 4) for m in (2, 4))
+    memory = target.levels[0].name
+    yield from _decompositions(kind, (memory,))
+    for tensor in intermediates(operation) if operation.components else ():
+        rank = len(maker(operation, tensor).result_dims)
+        yield Bufferize(tensor - inputs_of(operation), memory, row_major(rank))
+    if operation.name == "SoftmaxDenominatorAndMax":
+        pieces = {s // n for s in sizes.values.tolist() for n in counts if s % n == 0}
+        yield from (ParallelSplitSoftmax(piece) for piece in sorted(pieces) if piece >= 1024)
+
+
+# ---- steps
+
+
+def _steps(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
+    """From one operation to others."""
+    operation = kind.operation
+    if accumulates_later(operation):
+        yield ToAccumulate()
+    if operation.name == "ConvAccum":
+        yield from (SpatialSplit(), Pointwise())
+    if any(one.padding for one in operation.axes[0]):
+        yield from (PadFirst(level.name) for level in target.levels[: target.registers])
+    if operation.name == "Matmul" and target.packs:
+        yield Pack()
+    yield from _decompositions(kind, (target.levels[target.nearest].name, target.levels[0].name))
+    if operation.components:
+        yield from _buffers(kind, target, relaxed)
+
+
+def _decompositions(kind: Kind, levels: tuple[str, ...]) -> Iterator[Rewrite]:
+    for name, scheme in SCHEMES.items():
+        if scheme.of == kind.operation.name and name != "broadcast_first":
+            yield from (Decompose(name, level) for level in levels)
+
+
+def _buffers(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
+    """Every intermediate tensor of a composition at every level, and in registers."""
+    operation = kind.operation
+    for tensor in intermediates(operation):
+        made = maker(operation, tensor)
+        component, rank = tensor - inputs_of(operation), len(made.result_dims)
+        layouts = [row_major(rank)]
+        for user in operation.components:
+            for position, used in enumerate(user.inputs):
+                if used == tensor:
+                    layouts += copy_layouts(user.operation, position, user.dtype, target)
+        layouts = [Layout(())] if relaxed else list(dict.fromkeys(layouts))
+        for level in target.levels[: target.registers]:
+            yield from (Bufferize(component, level.name, layout) for layout in layouts)
+        name = target.levels[target.registers].name
+        order = Layout(()) if relaxed else row_major(rank)
+        for width in target.widths(made.dtype):
+            yield Bufferize(component, name, order, width)
+
+
+# ---- moves
+
+
+def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]:
     """Every move of one operand: by the caches themselves, by copies, and into registers."""
-    operand = operation.operands[index]
-    rank = len(operand.dims)
+    operation = kind.operation
+    operand, dtype = operation.operands[index], kind.dtypes[index]
     groups = []
+    taken = _taken(kind, index, target)
+    dtypes = {k.dtypes[index] for k in taken} if not operation.components else {dtype}
     for number, level in enumerate(target.levels[1 : target.registers]):
         groups.append(Rules(_at(index, number), (Move(operand.name, level.name),)))
-        if operation.reduced and not relaxed:
-            for transposes in (False, True):
-                copies = tuple(
-                    Move(operand.name, level.name, layout)
-                    for layout in copy_layouts(operation, index, target)
-                    if (layout == column_major(rank)) == transposes
-                )
-                groups.append(Rules(_copied_from(index, number, transposes), copies))
-    if operation.reduced:
-        name = target.levels[target.registers].name
-        orders = (Layout(()),) if relaxed else (row_major(rank), column_major(rank))
-        for width in target.widths:
-            loads = tuple(
-                Move(operand.name, name, order, width)
-                for order in (orders[:1] if width == 1 else orders)
+        if operation.copies:
+            continue
+        layouts = [Layout(())] if relaxed else copy_layouts(operation, index, dtype, target)
+        for layout in layouts:
+            casts = [] if operand.written else [d for d in sorted(dtypes, key=str) if d is not dtype]
+            copies = tuple(
+                Move(operand.name, level.name, layout, dtype=cast) for cast in (None, *casts)
             )
-            groups.append(Rules(_some_kernel_takes(operation, index, width, target), loads))
+            groups.append(Rules(_copied_from(index, number, layout), copies))
+    if not (operation.components or operation.copies or _is_conv(operation)):
+        groups += _register_moves(kind, index, target, taken, relaxed)
     return groups
+
+
+def _taken(kind: Kind, index: int, target: Target) -> list[Kernel]:
+    """The kernels that may close Specs of this kind, once operands are converted."""
+    found = []
+    for kernel in target.kernels_of(closing_operation(kind)):
+        if len(kernel.dtypes) == len(kind.dtypes) and all(
+            _convertible(kind, operand, kernel, target) for operand in range(len(kind.dtypes))
+        ):
+            found.append(kernel)
+    return found
+
+
+def _convertible(kind: Kind, operand: int, kernel: Kernel, target: Target) -> bool:
+    """An operand has the kernel's dtype, or is widened to it (and narrowed when written back)."""
+    here, wanted = kind.dtypes[operand], kernel.dtypes[operand]
+    if here is wanted:
+        return True
+    if wanted.bytes <= here.bytes:
+        return False
+    legal = target.casts_to(here, wanted) or not kind.operation.reads(operand)
+    if kind.operation.operands[operand].written:
+        legal = legal and target.casts_to(wanted, here)
+    return legal
+
+
+def _register_moves(
+    kind: Kind, index: int, target: Target, taken: list[Kernel], relaxed: bool
+) -> list[Rules]:
+    operation, here = kind.operation, kind.dtypes[index]
+    operand = operation.operands[index]
+    rank = len(operand.dims)
+    name = target.levels[target.registers].name
+    groups = []
+    wanted = {(k.dtypes[index], held.width) for k in taken if (held := k.held[index]) is not None}
+    for dtype, width in sorted(wanted, key=lambda w: (-w[1], str(w[0]))):
+        kernels = [
+            k for k in taken
+            if k.dtypes[index] is dtype and (held := k.held[index]) and held.width == width
+        ]  # fmt: skip
+        guard = _some_takes(kind, index, kernels, target)
+        cast = None if dtype is here else dtype
+        for position in _along(kind, index, kernels) if width > 1 else [rank - 1]:
+            order = Layout(()) if relaxed else fastest(rank, position)
+            near = partial(_runs_along, index=index, position=position)
+            both = guard if relaxed or width == 1 else _both(guard, near, kind)
+            groups.append(Rules(both, (Move(operand.name, name, order, width, cast),)))
+            if relaxed:
+                break
+    return groups
+
+
+def _along(kind: Kind, index: int, kernels: list[Kernel]) -> list[int]:
+    """The positions of the dimensions that registers of an operand may run along."""
+    operation = kind.operation
+    axes = operation.axes[index]
+    if closing_operation(kind) == "MatmulAccum":
+        dims = {held.along for k in kernels if (held := k.held[index])}
+        return [i for i, one in enumerate(axes) if one.names[0] in dims]
+    return [i for i, one in enumerate(axes) if one.plain]
+
+
+def _both(guard: Guard, near: Callable[[Batch], Bools], kind: Kind) -> Guard:
+    """Sums of products may be loaded element by element; maps follow the memory."""
+    if closing_operation(kind) == "MatmulAccum":
+        return guard
+    return lambda batch: guard(batch) & near(batch)
+
+
+def _runs_along(batch: Batch, index: int, position: int) -> Bools:
+    """Neighbours along a dimension are neighbours in memory, and no other is longer than 1."""
+    result: Bools = batch.forms.unit_stride(batch.codes[index], batch.shape(index), position)
+    return result
+
+
+def _some_takes(kind: Kind, index: int, kernels: list[Kernel], target: Target) -> Guard:
+    """A kernel holds this operand in such registers, and the others as they are held now."""
+    placements = set()
+    for kernel in kernels:
+        placements.add(
+            tuple(
+                (held.width if held else 0, kernel.dtypes[o]) for o, held in enumerate(kernel.held)
+            )
+        )
+
+    def guard(batch: Batch) -> Bools:
+        near: Bools = batch.levels[index] == target.nearest
+        if not some(near):
+            return near
+        result = np.zeros(len(batch), np.bool_)
+        for placement in placements:
+            fits = np.ones(len(batch), np.bool_)
+            for other, (width, dtype) in enumerate(placement):
+                if other != index:
+                    held = batch.levels[other] == target.registers
+                    vector = batch.forms.vector[batch.codes[other]]
+                    right = (vector == width) & (kind.dtypes[other] is dtype)
+                    fits &= ~held | right
+            result |= fits
+        admitted: Bools = result & near
+        return admitted
+
+    return guard
 
 
 def _always(batch: Batch) -> Bools:
@@ -98,8 +303,9 @@ def _at(index: int, level: int) -> Guard:
     return lambda batch: batch.levels[index] == level
 
 
-def _copied_from(index: int, level: int, transposes: bool) -> Guard:
+def _copied_from(index: int, level: int, layout: Layout) -> Guard:
     """What lies in panels is not copied again, nor is a row-major operand transposed."""
+    transposes = layout.panel is None and bool(layout.order) and not layout.row_major
 
     def guard(batch: Batch) -> Bools:
         here: Bools = batch.levels[index] == level
@@ -112,64 +318,26 @@ def _copied_from(index: int, level: int, transposes: bool) -> Guard:
     return guard
 
 
-def copy_layouts(operation: Operation, index: int, target: Target) -> list[Layout]:
-    """The layouts a copy may have: row- and column-major; of what is only read, also panels.
+def _loops(dim: str, sizes: Sizes, *, vectors: bool) -> list[Rules]:
+    """Smooth sizes are divided by small primes, others cut to smooth tiles.
 
-    Panels run along the operand's last dimension that is not reduced. They are one
-    register wide, or several where that is the output's fastest dimension.
+    Where `vectors` run along dimensions, smooth sizes are also cut to whole ones.
     """
-    operand = operation.operands[index]
-    rank = len(operand.dims)
-    layouts = [row_major(rank), column_major(rank)]
-    if not operand.written:
-        along = max(d for d, name in enumerate(operand.dims) if name not in operation.reduced)
-        fastest = operation.operands[operation.output].dims[-1] == operand.dims[along]
-        registers = PANEL_REGISTERS if fastest else PANEL_REGISTERS[:1]
-        layouts += [panels(rank, along, target.widths[0] * n) for n in registers]
-    return layouts
-
-
-def _some_kernel_takes(operation: Operation, index: int, width: int, target: Target) -> Guard:
-    """A kernel holds this operand in such registers, and the others as they are held now."""
-    placements = {
-        tuple(held.width if held else 0 for held in kernel.held)
-        for kernel in target.kernels
-        if kernel.operation == operation.name.removeprefix("Batch").removesuffix("Accum") + "Accum"
-    }
-    wanted = sorted(p for p in placements if p[index] == width)
-
-    def guard(batch: Batch) -> Bools:
-        near: Bools = batch.levels[index] == target.nearest
-        if not some(near):
-            return near
-        result = np.zeros(len(batch), np.bool_)
-        for placement in wanted:
-            taken = np.ones(len(batch), np.bool_)
-            for other, other_width in enumerate(placement):
-                if other != index:
-                    held = batch.levels[other] == target.registers
-                    vector = batch.forms.vector[batch.codes[other]]
-                    taken &= ~held | (vector == other_width)
-            result |= taken
-        admitted: Bools = result & near
-        return admitted
-
-    return guard
-
-
-def _loops(operation: Operation, dim: str, sizes: Sizes) -> list[Rules]:
-    """Smooth sizes are divided by small primes, others cut to smooth tiles."""
-    kind = Split if dim in operation.reduced else Tile
-    allowed = [cuts(size, sizes.widths) for size in sizes.values.tolist()]
-    tiles = sorted({tile for one in allowed for tile in one}, reverse=True)
 
     def smooth(batch: Batch) -> Bools:
-        return sizes.is_smooth(batch.size(dim)) & (batch.size(dim) > 1)
+        size = batch.size(dim)
+        return sizes.is_smooth(size) & (size > 1)
 
-    def cut_to(tile: int) -> Guard:
-        admits = np.array([tile in one for one in allowed])
-        return lambda batch: admits[sizes.index[batch.size(dim)]]
+    def has(rank: int) -> Guard:
+        def guard(batch: Batch) -> Bools:
+            size = batch.size(dim)
+            found: Bools = sizes.cut(size, rank) > 0
+            return found if vectors else found & ~sizes.is_smooth(size)
 
-    factors = [f for f in FACTORS if np.any(sizes.smooth & (sizes.values % f == 0))]
-    divisions = tuple(Divide(dim, factor) for factor in factors)
-    return [Rules(smooth, divisions)] + [Rules(cut_to(t), (kind(dim, t),)) for t in tiles]
+        return guard
+
+    divisions = tuple(Divide(dim, factor) for factor in FACTORS)
+    cuts = [
+        Rules(has(rank), (Cut(dim, partial(sizes.cut, rank=rank)),)) for rank in range(MOST_CUTS)
+    ]
+    return [Rules(smooth, divisions), *cuts]

@@ -1,4 +1,4 @@
-"""The sizes a dimension may be tiled to, and their coordinates.
+"""The sizes a dimension may be tiled to, and their numbers.
 
 A *smooth* size (2^a * 3^b) is divided by 2 or 3, which reaches all its divisors. Any
 other size is first cut to a smooth tile, which leaves a remainder of any size.
@@ -12,7 +12,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+Ints = npt.NDArray[np.integer[Any]]
+
 FACTORS = (2, 3)
+VECTOR = 16
+"""The elements of long vectors, which divisions by 3 do not fill."""
+MOST_CUTS = 6
+"""Tiles that one size may be cut to, at most."""
+
+_DENSE = 1 << 22
+"""Sizes up to here are looked up directly, larger ones by bisection."""
 
 
 def is_smooth(size: int) -> bool:
@@ -23,10 +32,13 @@ def cuts(size: int, widths: frozenset[int] = frozenset()) -> tuple[int, ...]:
     """The tiles that a size may be cut to: any, to these widths; one not smooth, to others.
 
     A power of two: the largest below a small size; about an eighth of a large one, so
-    that most of it is an even loop. And the smooth part, which leaves no remainder.
+    that most of it is an even loop. And the smooth part, which leaves no remainder. A smooth
+    size that leaves the last of long vectors half empty may be cut before it.
     """
     panels = {width for width in widths if width < size}
     if is_smooth(size):
+        if size > VECTOR and size % VECTOR:
+            panels.add(size // VECTOR * VECTOR)
         return tuple(sorted(panels))
     below = size if size <= 128 else size // 6
     part = smooth_part(size)
@@ -50,32 +62,76 @@ def steps(size: int, widths: frozenset[int] = frozenset()) -> list[tuple[int, ..
 
 
 class Sizes:
-    """All sizes reachable from some, in order: a size's rank is its table coordinate.
+    """All sizes reachable from some, each with a number that never changes.
 
     Sizes above one of `widths`, those of panels, may be cut to it, so that no panel has to
-    be. `depth[size]` is the longest chain of steps down to 1.
+    be. What is asked about is added, unless `closed`: then it raises `KeyError`.
     """
 
-    def __init__(self, goal: Iterable[int], widths: Iterable[int] = ()) -> None:
-        self.widths = frozenset(widths)
-        reached: dict[int, int] = {1: 0}
-        for size in goal:
-            self._reach(size, reached)
-        ordered = sorted(reached)
-        self.values = np.array(ordered, np.int32)
-        self.index: npt.NDArray[np.int16] = np.zeros(ordered[-1] + 1, np.int16)
-        self.index[self.values] = np.arange(len(ordered))
-        self.depth: npt.NDArray[np.int16] = np.zeros(ordered[-1] + 1, np.int16)
-        self.depth[self.values] = [reached[s] for s in ordered]
-        self.smooth = np.array([is_smooth(s) for s in ordered])
+    def __init__(
+        self, goal: Iterable[int], widths: Iterable[int] = (), *, closed: bool = False
+    ) -> None:
+        self.widths = frozenset(sorted(widths)[: MOST_CUTS - 2])
+        self._reached: dict[int, int] = {1: 0}
+        self._closed = False
+        self._add(goal)
+        self._closed = closed
 
-    def _reach(self, size: int, reached: dict[int, int]) -> int:
-        if size not in reached:
-            reached[size] = 1 + max(
-                self._reach(part, reached) for step in steps(size, self.widths) for part in step
-            )
-        return reached[size]
+    def __len__(self) -> int:
+        return len(self.values)
 
-    def is_smooth(self, column: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
-        result: npt.NDArray[np.bool_] = self.smooth[self.index[column]]
+    def numbers(self, column: Ints) -> Ints:
+        """The number of every size in a column."""
+        found = self._find(column)
+        if len(found) and found.min() < 0:
+            self._add(np.unique(column[found < 0]).tolist())
+            found = self._find(column)
+        return found
+
+    def depth(self, column: Ints) -> Ints:
+        """The longest chain of steps from each size down to 1."""
+        result: Ints = self._depth[self.numbers(column)]
         return result
+
+    def is_smooth(self, column: Ints) -> npt.NDArray[np.bool_]:
+        result: npt.NDArray[np.bool_] = self._smooth[self.numbers(column)]
+        return result
+
+    def cut(self, column: Ints, rank: int) -> Ints:
+        """The `rank`-th tile that each size may be cut to, 0 if it has no so many."""
+        result: Ints = self._cuts[rank][self.numbers(column)]
+        return result
+
+    def _find(self, column: Ints) -> Ints:
+        """The numbers of a column's sizes, -1 where there is none yet."""
+        found: Ints
+        if self._sorted[-1] < _DENSE:
+            found = self._index[np.minimum(column, len(self._index) - 1)]
+            return found
+        place = np.minimum(np.searchsorted(self._sorted, column), len(self._sorted) - 1)
+        found = np.where(self._sorted[place] == column, self._order[place], -1)
+        return found
+
+    def _add(self, sizes: Iterable[int]) -> None:
+        if self._closed:
+            raise KeyError(f"no such size: {next(iter(sizes))}")
+        for size in sizes:
+            self._reach(size)
+        self.values = np.array(list(self._reached), np.int32)
+        self._order = np.argsort(self.values)
+        self._sorted = self.values[self._order]
+        if self._sorted[-1] < _DENSE:
+            self._index = np.full(int(self._sorted[-1]) + 2, -1, np.int16)
+            self._index[self.values] = np.arange(len(self.values))
+        self._depth = np.array(list(self._reached.values()), np.int16)
+        self._smooth = np.array([is_smooth(s) for s in self._reached])
+        self._cuts = np.zeros((MOST_CUTS, len(self.values)), np.int32)
+        for number, size in enumerate(self._reached):
+            for rank, tile in enumerate(reversed(cuts(size, self.widths))):
+                self._cuts[rank, number] = tile
+
+    def _reach(self, size: int) -> int:
+        if size not in self._reached:
+            deepest = max(self._reach(part) for one in steps(size, self.widths) for part in one)
+            self._reached[size] = 1 + deepest
+        return self._reached[size]

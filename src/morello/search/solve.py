@@ -13,8 +13,7 @@ from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.bound import Bound
-from morello.search.graph import Graph, Progress, Pruning, Space, build
-from morello.search.sizes import Sizes
+from morello.search.graph import GoalSizes, Graph, Progress, Pruning, Space, build
 from morello.targets import find_target
 from morello.targets.target import Target
 
@@ -132,7 +131,7 @@ def search(
     """
     _load_engine()
     began = time.perf_counter()
-    sizes = Sizes(goal.sizes, panel_widths(goal))
+    sizes = GoalSizes.of(goal)
     bounded = 0
     if everything:
         answer = solve_graph(build(Space(goal, target, sizes), None, progress))
@@ -150,21 +149,18 @@ def search(
     return Solution(goal, target, answer.cost, tuple(answer.decisions()), statistics)
 
 
-def panel_widths(goal: Spec) -> set[int]:
-    """The widths of the panels that the goal's operands lie in."""
-    return {form.layout.panel[1] for form in goal.forms if form.layout.panel is not None}
-
-
 @cache
 def _load_engine() -> None:
     """Have the compiled engine loaded (the first time ever, compiled) before time is taken."""
     one = matmul_spec((1, 1), (1, 1))
     target = find_target("avx2")
-    solve_graph(build(Space(one, target, Sizes(one.sizes))))
+    sizes = GoalSizes.of(one)
+    bound = Bound(one, target, sizes)
+    solve_graph(build(Space(one, target, sizes), Pruning(bound, np.inf)))
 
 
 def _deepen(
-    goal: Spec, target: Target, sizes: Sizes, bound: Bound, progress: Progress | None
+    goal: Spec, target: Target, sizes: GoalSizes, bound: Bound, progress: Progress | None
 ) -> Answer:
     """Solve with ever more slack over the lower bound, until the answer is within it."""
     space = Space(goal, target, sizes)

@@ -36,7 +36,7 @@ def native() -> Target:
     l1, l2 = cpu.cache(1), cpu.cache(2)
     if l1 is None or l2 is None or not l1.ways:
         return replace(base, name="native", arch="native")
-    return fitted(base, l1.size, l1.ways, l2.size)
+    return fitted(base, l1.size, l1.ways, l2.size, cpu.features)
 
 
 def runs_here(target: Target) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -27,7 +27,8 @@ class Level:
     cycles that each gapless run adds to that (prefetchers and page tables start anew),
     `per_alias` those that a run adds whose neighbours are a power of two apart.
     `conflict_runs` is how many runs a power of two apart, which fall into the same few
-    sets, stay in a cache beside everything else.
+    sets, stay in a cache beside everything else. A level that all cores share has a
+    `saturation`: how many of them it serves at full speed.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Level:
     per_run: float = 0.0
     per_alias: float = 0.0
     conflict_runs: int = 0
+    saturation: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -58,25 +60,36 @@ class Held:
 class Kernel:
     """A few instructions that close a Spec.
 
-    `held` says for each operand whether it is held in registers, and how; if not, it is
-    in the nearest cache. `c` is one line of C, repeated for each register of the operands
-    that have several: `{name}` is that register, or, of an operand in memory, its first
-    element; `{n}` and the other dimensions are sizes, `{length}` is the largest. `helpers`
-    are the C functions that the line calls. `semantics` is what it computes, on NumPy
-    arrays: the inputs, then (unless it is simply overwritten) the output's old value.
-    `applies` gives the conditions on the Specs it closes beyond `held`, `cost` the cycles,
+    `operation` and `dtypes` say of what. `held` says for each operand whether it is held
+    in registers, and how; if not, it is in the nearest cache. `c` is one line of C, repeated
+    for each register of the operands that have several: `{name}` is that register, or, of an
+    operand in memory, its first element; `{n}` and the other dimensions are sizes, `{length}`
+    is the largest, `{name_n}` the elements from one to the next along a dimension,
+    `{constant}` that of the operation's function (an argument of that name, to `semantics`).
+    It calls the target's helpers by their names. `semantics` is what it computes, on NumPy arrays: from
+    the operands that it reads to the value of the output (or a tuple of the outputs').
+    `applies` gives the conditions on the Specs it closes beyond all this, `cost` the cycles,
     `registers` those it needs for itself.
     """
 
     name: str
     operation: str
+    dtypes: tuple[DType, ...]
     held: tuple[Held | None, ...]
     c: str
     semantics: Semantics
     applies: Callable[[Batch], Iterable[Condition]]
     cost: Callable[[Batch], Column]
     registers: int = 0
-    helpers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Inputs of these dtypes, in groups, become elements of packed dtypes."""
+
+    inputs: tuple[DType, DType]
+    output: DType
+    packed: tuple[DType, DType]
 
 
 @dataclass(frozen=True)
@@ -84,20 +97,53 @@ class Target:
     """A machine. Levels are listed farthest first; the last is the register file.
 
     `arch` and `features` name what its code needs, to a compiler and as Linux lists them;
-    `widths` are the elements a register may hold, widest first; `masks` says that a
-    register can be loaded and stored in part; `helpers` are C definitions by name.
+    `vector_bytes` are the sizes of its registers, widest first; `masks` says that one can
+    be loaded and stored in part; `helpers` are C definitions by name. `casts` are the pairs
+    of dtypes that a copy may convert between, `packs` the groups of products that it sums
+    at once. `cores` run a parallel loop, which takes `fork` cycles to begin and end.
     """
 
     name: str
     description: str
     arch: str
     levels: tuple[Level, ...]
-    widths: tuple[int, ...]
+    vector_bytes: tuple[int, ...]
     kernels: tuple[Kernel, ...]
-    helpers: dict[str, str]
+    helpers: Mapping[str, str]
     masks: bool
     features: tuple[str, ...]
-    headers: tuple[str, ...] = ()
+    casts: frozenset[tuple[DType, DType]] = frozenset()
+    packs: tuple[Packing, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict)
+    cores: int = 1
+    fork: float = 8000.0
+
+    def widths(self, dtype: DType) -> tuple[int, ...]:
+        """The elements that a register of this dtype may hold, widest first."""
+        return _widths(self.vector_bytes, dtype.bytes)
+
+    def kernels_of(self, operation: str) -> tuple[Kernel, ...]:
+        """The kernels that close this operation."""
+        return self._kernels_by_operation.get(operation, ())
+
+    def kernel(self, name: str) -> Kernel | None:
+        """The kernel of this name, if there is one."""
+        return self._kernels_by_name.get(name)
+
+    @cached_property
+    def _kernels_by_name(self) -> dict[str, Kernel]:
+        return {kernel.name: kernel for kernel in self.kernels}
+
+    @cached_property
+    def _kernels_by_operation(self) -> dict[str, tuple[Kernel, ...]]:
+        found: dict[str, tuple[Kernel, ...]] = {}
+        for kernel in self.kernels:
+            found[kernel.operation] = (*found.get(kernel.operation, ()), kernel)
+        return found
+
+    def casts_to(self, dtype: DType, wanted: DType) -> bool:
+        """Whether a copy can convert between them (or need not)."""
+        return dtype is wanted or (dtype, wanted) in self.casts
 
     @property
     def registers(self) -> int:
@@ -128,6 +174,13 @@ class Target:
         table = [(one.per_line, one.per_run, one.per_alias) for one in self.levels]
         return tuple(np.array(table, np.float64).T)
 
+    @cached_property
+    def _contention(self) -> npt.NDArray[np.float64]:
+        """How much slower each level is to a core when all of them use it."""
+        return np.array(
+            [max(1.0, self.cores / one.saturation) if one.saturation else 1.0 for one in self.levels]
+        )
+
     def transfer(self, batch: Batch, operand: int) -> Column:
         """Cycles to bring an operand one level nearer, and back if it is written, by row.
 
@@ -135,6 +188,8 @@ class Target:
         """
         level = batch.levels[operand]
         per_line, per_run, per_alias = (costs[level] for costs in self._transfer_costs)
+        if self.cores > 1 and not batch.parallel:
+            per_line = per_line * self._contention[level]
         lines = batch.lines(operand)
         count, _ = batch.runs(operand)
         reads = batch.operation.reads(operand)
@@ -147,6 +202,11 @@ class Target:
 
     def __hash__(self) -> int:
         return hash(self.name)
+
+
+@cache
+def _widths(vector_bytes: tuple[int, ...], element_bytes: int) -> tuple[int, ...]:
+    return (*(n // element_bytes for n in vector_bytes), 1)
 
 
 def c_type(dtype: DType, width: int) -> str:

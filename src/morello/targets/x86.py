@@ -5,68 +5,28 @@ from __future__ import annotations
 from dataclasses import replace
 
 from morello.ir.batch import LINE_BYTES
-from morello.ir.dtype import F32
-from morello.targets.kernels import standard_kernels
-from morello.targets.target import Level, Target
+from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I32, U8, U8X4
+from morello.targets.helpers.collect import helpers_for
+from morello.targets.kernels import CASTS, standard_kernels
+from morello.targets.target import Level, Packing, Target
 
 _MEMORY_LINES = 1 << 40
 
+BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
+BYTE_PACKING = Packing((U8, I8), I32, (U8X4, I8X4))
 
-def _vector_helpers(width: int) -> dict[str, str]:
-    """Loads and stores of whole registers, in GNU vector extensions, for f32."""
-    kind = f"f32x{width}"
-    bytes_ = width * 4
-    return {
-        kind: f"typedef float {kind} __attribute__((vector_size({bytes_})));\n"
-        f"typedef float {kind}_any __attribute__((vector_size({bytes_}), aligned(4), may_alias));",
-        f"load_{kind}": f"static inline {kind} load_{kind}(const float *p) "
-        f"{{ return *(const {kind}_any *)p; }}",
-        f"store_{kind}": f"static inline void store_{kind}(float *p, {kind} v) "
-        f"{{ *({kind}_any *)p = v; }}",
-        f"dot_{kind}": _dot(kind, width),
-    }
-
-
-def _dot(kind: str, width: int) -> str:
-    lanes = " + ".join(f"s[{i}]" for i in range(width))
-    return f"""\
-static inline float dot_{kind}(const float *a, const float *b, int k) {{
-  {kind} s = {{0}}, s1 = {{0}}, s2 = {{0}}, s3 = {{0}};
-  int i = 0;
-  for (; i + {4 * width} <= k; i += {4 * width}) {{
-    s += *(const {kind}_any *)(a + i) * *(const {kind}_any *)(b + i);
-    s1 += *(const {kind}_any *)(a + i + {width}) * *(const {kind}_any *)(b + i + {width});
-    s2 += *(const {kind}_any *)(a + i + {2 * width}) * *(const {kind}_any *)(b + i + {2 * width});
-    s3 += *(const {kind}_any *)(a + i + {3 * width}) * *(const {kind}_any *)(b + i + {3 * width});
-  }}
-  for (; i + {width} <= k; i += {width})
-    s += *(const {kind}_any *)(a + i) * *(const {kind}_any *)(b + i);
-  s += s1 + s2 + s3;
-  float sum = {lanes};
-  for (; i < k; ++i) sum += a[i] * b[i];
-  return sum;
-}}"""
-
-
-def _mask_helpers(width: int) -> dict[str, str]:
-    """Loads and stores of the first n elements of a register, by AVX-512 masks."""
-    kind = f"f32x{width}"
-    return {
-        f"load_part_{kind}": f"static inline {kind} load_part_{kind}(const float *p, int n) "
-        f"{{ return ({kind})_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p); }}",
-        f"store_part_{kind}": f"static inline void store_part_{kind}(float *p, {kind} v, int n) "
-        f"{{ _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), v); }}",
-    }
+_PRODUCTS = {"avx512_bf16": "bf16_products", "avx512_vnni": "byte_products"}
+"""What Linux calls the instructions for sums of products, and what kernels do."""
 
 
 def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]:
     """Memory, L2 and L1 (lines) and the register file; costs as measured on Zen 5.
 
     Runs a power of two apart share a set of L1, and of L2 every eighth one does; a third
-    of the ways is left to all else.
+    of the ways is left to all else. Memory, the L3 in front of it included, is shared.
     """
     return (
-        Level("memory", _MEMORY_LINES, per_line=2.5, per_run=8.0, per_alias=8.0),
+        Level("memory", _MEMORY_LINES, per_line=2.5, per_run=8.0, per_alias=8.0, saturation=1.4),
         Level("L2", l2, per_line=0.35, per_run=1.0, per_alias=5.0, conflict_runs=256),
         Level("L1", l1, conflict_runs=l1_ways * 2 // 3),
         Level("registers", registers),
@@ -75,37 +35,61 @@ def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]
 
 AVX2 = Target(
     "avx2",
-    "x86-64 with AVX2 and FMA: 16 registers of 8 floats, 32 KiB L1, 256 KiB L2",
+    "x86-64 with AVX2 and FMA: 16 registers of 32 bytes, 32 KiB L1, 256 KiB L2",
     "x86-64-v3",
     _levels(l2=3584, l1=448, l1_ways=8, registers=16),
-    widths=(8, 4, 1),
-    kernels=standard_kernels(F32, (8, 4, 1), masks=False),
-    helpers=_vector_helpers(8) | _vector_helpers(4),
+    vector_bytes=(32, 16),
+    kernels=standard_kernels(
+        (32, 16), False, {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset()
+    ),
+    helpers=helpers_for("avx2", (32, 16), frozenset()),
     masks=False,
-    features=("avx2", "fma"),
-)
-
-AVX512 = Target(
-    "avx512",
-    "x86-64 with AVX-512: 32 registers of 16 floats, masks, 32 KiB L1, 1 MiB L2",
-    "x86-64-v4",
-    _levels(l2=14336, l1=448, l1_ways=8, registers=32),
-    widths=(16, 1),  # a masked register does what a narrower one would
-    kernels=standard_kernels(F32, (16, 1), masks=True),
-    helpers=_vector_helpers(16) | _mask_helpers(16),
-    masks=True,
-    features=("avx512f", "avx512bw", "avx512dq", "avx512vl"),
-    headers=("immintrin.h",),
+    features=("avx2", "fma", "f16c"),
+    casts=frozenset(CASTS),
+    headers={"_mm": "immintrin.h"},
 )
 
 
-def fitted(target: Target, l1_bytes: int, l1_ways: int, l2_bytes: int) -> Target:
-    """The target with this machine's cache sizes, an eighth of each left to all else."""
-    _, l2, l1, _ = target.levels
+def _avx512(products: frozenset[str]) -> Target:
+    """AVX-512 with these instructions beyond it."""
+    kinds = frozenset(_PRODUCTS[p] for p in products)
+    packs = (BF16_PACKING,) * ("bf16_products" in kinds)
+    packs += (BYTE_PACKING,) * ("byte_products" in kinds)
+    return Target(
+        "avx512",
+        "x86-64 with AVX-512: 32 registers of 64 bytes, masks, 32 KiB L1, 1 MiB L2",
+        "x86-64-v4",
+        _levels(l2=14336, l1=448, l1_ways=8, registers=32),
+        vector_bytes=(64,),  # a masked register does what a narrower one would
+        kernels=standard_kernels(
+            (64,), True, {(4, 16): 50.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, kinds
+        ),
+        helpers=helpers_for("avx512", (64,), products),
+        masks=True,
+        features=("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *sorted(products)),
+        casts=frozenset(CASTS),
+        packs=packs,
+        headers={"_mm": "immintrin.h"},
+    )
+
+
+AVX512 = _avx512(frozenset())
+
+
+def fitted(
+    target: Target, l1_bytes: int, l1_ways: int, l2_bytes: int, features: frozenset[str]
+) -> Target:
+    """The target as this machine is: its cache sizes, and what it has beyond the target.
+
+    An eighth of each cache is left to all else.
+    """
+    extra = features & frozenset(_PRODUCTS)
+    base = _avx512(extra) if target is AVX512 and extra else target
+    _, l2, l1, _ = base.levels
     levels = (
-        target.levels[0],
+        base.levels[0],
         replace(l2, capacity=l2_bytes // LINE_BYTES * 7 // 8),
         replace(l1, capacity=l1_bytes // LINE_BYTES * 15 // 16, conflict_runs=l1_ways * 2 // 3),
-        target.levels[3],
+        base.levels[3],
     )
-    return replace(target, name="native", arch="native", levels=levels)
+    return replace(base, name="native", arch="native", levels=levels)

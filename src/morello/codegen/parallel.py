@@ -1,0 +1,78 @@
+"""Parallel regions: functions of their own that any pool of threads can run pieces of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+PARALLEL = """\
+typedef void (*parallel_t)(void *pool, void (*body)(void *environment, long begin, long end),
+                           void *environment, long count);"""
+
+
+@dataclass(frozen=True)
+class Region:
+    """The statements of one item, and what they use from around them."""
+
+    name: str
+    pointers: Mapping[str, str]
+    variables: tuple[str, ...]
+    lines: tuple[str, ...] = ()
+    workspace: int = 0
+
+    def call(self, count: int) -> list[str]:
+        """The statements that run all items."""
+        values = ", ".join((*self.pointers, *self.variables))
+        return [
+            "{",
+            f"  struct {self.name} environment = {{{values}}};",
+            f"  run_parallel({self.name}_items, &environment, {count});",
+            "}",
+        ]
+
+    def definition(self, workspace: Sequence[str]) -> list[str]:
+        """The struct of what it uses, and the function that runs some of its items."""
+        fields = [f"  {c} *{name};" for name, c in self.pointers.items()]
+        fields += [f"  long {name};" for name in self.variables]
+        unpacked = [
+            f"  {c} *const restrict {name} = e->{name};" for name, c in self.pointers.items()
+        ]
+        unpacked += [f"  const long {name} = e->{name};" for name in self.variables]
+        return [
+            f"struct {self.name} {{",
+            *fields,
+            "};",
+            "",
+            f"static void {self.name}_items(void *environment, long begin, long end) {{",
+            f"  const struct {self.name} *const e = environment;",
+            *unpacked,
+            *workspace,
+            "  for (long item = begin; item < end; ++item) {",
+            *("    " + line for line in self.lines),
+            "  }",
+            "}",
+            "",
+        ]
+
+
+def dispatcher(name: str) -> list[str]:
+    """The function that regions call, and the one that gives it a pool."""
+    return [
+        PARALLEL,
+        "static parallel_t parallel;",
+        "static void *parallel_pool;",
+        "",
+        f"void {name}_set_parallel(parallel_t run, void *pool) {{",
+        "  parallel_pool = pool;",
+        "  parallel = run;",
+        "}",
+        "",
+        "static void run_parallel(void (*items)(void *, long, long), void *environment, "
+        "long count) {",
+        "  if (parallel)",
+        "    parallel(parallel_pool, items, environment, count);",
+        "  else",
+        "    items(environment, 0, count);",
+        "}",
+        "",
+    ]

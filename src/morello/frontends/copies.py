@@ -1,0 +1,98 @@
+"""Copies: moves, casts, and what turns, widens or fills tensors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from morello.frontends.values import (
+    MisuseError,
+    Numbers,
+    Value,
+    axis_of,
+    listed,
+    made,
+    stretched,
+    value_of,
+)
+from morello.ir.dtype import DType
+from morello.ir.primitives import MAX_RANK, fill
+from morello.ir.primitives import move as move_operation
+from morello.ir.primitives import one_prefix as one_prefix_operation
+from morello.targets.kernels import CASTS
+
+
+def move(x: Value) -> Value:
+    """A copy, for another layout."""
+    x = x.solid
+    if x.external and x.settled is not x:
+        return x.settled
+    return made(move_operation(x.rank), [x], x.shape)
+
+
+def cast(x: Value, dtype: DType) -> Value:
+    """A copy with elements of another dtype."""
+    if dtype is x.dtype:
+        return x
+    if (x.dtype, dtype) not in CASTS:
+        known = ", ".join(str(to) for source, to in CASTS if source is x.dtype)
+        fix = f"cast {x.dtype} to {known}" if known else "no cast starts from it"
+        raise MisuseError(f"{x.dtype} cannot be cast to {dtype}", fix, at=1)
+    x = x.solid
+    source = value_of(x.tensor)
+    return made(move_operation(x.rank, x.axes), [source], x.shape, dtype)
+
+
+def transpose(x: Value, *, order: Numbers | None = None) -> Value:
+    """Its dimension i is x's dimension order[i]."""
+    if order is None:
+        if x.rank > 2:
+            fix = (
+                f"say the order, as in order={listed((*range(x.rank - 2), x.rank - 1, x.rank - 2))}"
+            )
+            raise MisuseError(f"{x.rank} dimensions may be in many orders", fix, at=0)
+        order = tuple(reversed(range(x.rank)))
+    order = (order,) if isinstance(order, int) else order
+    if sorted(order) != list(range(x.rank)):
+        fix = f"name each of the {x.rank} dimensions once, as in {listed(tuple(range(x.rank)))}"
+        raise MisuseError(f"{listed(order)} is no order of dimensions", fix, at="order")
+    return x.reordered(order)
+
+
+def expand_dims(x: Value, *, axis: int) -> Value:
+    """With a dimension of size 1 at `axis`, to broadcast along."""
+    if x.rank == MAX_RANK:
+        raise MisuseError(
+            f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
+        )
+    return x.expanded(axis_of(axis, x.rank + 1))
+
+
+def broadcast(x: Value, *, axis: int, size: int) -> Value:
+    """x for each of `size` places along a new dimension at `axis`."""
+    if not 1 <= size < 2**31:
+        raise MisuseError(f"the size is {size}", "use 1 or more", at="size")
+    return stretched(x, axis_of(axis, x.rank + 1), size)
+
+
+def one_prefix(x: Value) -> Value:
+    """With a first dimension of size 1."""
+    x = x.settled
+    if x.rank == MAX_RANK:
+        raise MisuseError(
+            f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
+        )
+    return made(one_prefix_operation(x.rank), [x], (1, *x.shape))
+
+
+def fill_zero(like: Value) -> Value:
+    return _filled("zero", like)
+
+
+def fill_lowest(like: Value) -> Value:
+    return _filled("lowest", like)
+
+
+def _filled(value: str, like: Value) -> Value:
+    if not like.external or like.tensor.name or like.axes != tuple(range(like.rank)):
+        raise MisuseError("what to fill is said by a type", f"write fill_{value}(f32[64,64])", at=0)
+    return value_of(replace(like.tensor, operation=fill(like.rank, value)))

@@ -1,0 +1,61 @@
+"""What can be called in an expression, by name."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, get_type_hints
+
+from morello.frontends import copies, maps, products, reductions
+from morello.frontends.values import Value
+from morello.ir.functions import BINARY, UNARY
+
+_MODULES = {
+    products: ("matmul", "linear", "conv", "attention"),
+    maps: (*BINARY, "divide_vec"),
+    reductions: (
+        "sum", "max", "mean", "softmax", "softmax_complete", "softmax_denominator",
+        "layer_norm", "rms_norm",
+    ),
+    copies: (
+        "cast", "move", "transpose", "expand_dims", "broadcast", "one_prefix",
+        "fill_zero", "fill_lowest",
+    ),
+}  # fmt: skip
+
+FUNCTIONS: Mapping[str, Callable[..., Value]] = {
+    **{name: getattr(module, name) for module, names in _MODULES.items() for name in names},
+    **{name: maps.map_of_one(name) for name in sorted(UNARY) if name != "cast"},
+}
+"""Everything that can be called; operators are calls of add, matmul and so on."""
+
+
+@dataclass(frozen=True)
+class Signature:
+    """What a function takes: the kinds of its arguments, and its options with their kinds."""
+
+    arguments: Mapping[str, Any]
+    options: Mapping[str, Any]
+    required: frozenset[str]
+    usage: str
+
+
+@cache
+def signature(name: str) -> Signature:
+    function = FUNCTIONS[name]
+    hints = get_type_hints(function)
+    arguments, options, required, words = {}, {}, set(), []
+    for parameter in inspect.signature(function).parameters.values():
+        kind = hints[parameter.name]
+        if parameter.kind is not parameter.KEYWORD_ONLY:
+            arguments[parameter.name] = kind
+            words.append(parameter.name)
+            continue
+        options[parameter.name] = kind
+        if parameter.default is parameter.empty:
+            required.add(parameter.name)
+        missing = parameter.default in (parameter.empty, None)
+        words.append(f"{parameter.name}={'..' if missing else parameter.default}")
+    return Signature(arguments, options, frozenset(required), f"{name}({', '.join(words)})")

@@ -1,0 +1,81 @@
+"""Types from Python: text, tensor specs and arrays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.errors import SpecError
+from morello.frontends.syntax import read_type
+from morello.frontends.types import Type, make_type
+from morello.ir.dtype import DTYPES
+from morello.ir.layout import Layout
+from morello.ir.tensor import TensorSpec, canonical, gapless
+
+TensorLike = str | TensorSpec | npt.NDArray[Any]
+"""A type such as "f32[64,64]{0,1}", a tensor spec, or an array to take them from."""
+
+
+def type_of(name: str, value: object) -> Type:
+    """The type of a tensor called `name`; raises `SpecError`.
+
+    An array gives its shape, dtype, layout and strides; its values do not matter.
+    """
+    if isinstance(value, str):
+        return read_type(value)
+    try:
+        if isinstance(value, TensorSpec):
+            return _from_spec(value)
+        if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
+            return _from_array(np.asarray(value))
+    except SpecError as error:
+        raise SpecError(f"{name}: {str(error).replace('NAME', name)}") from None
+    raise SpecError(
+        f"{name} is a {type(value).__name__}; give a type such as 'f32[64,64]', or an array."
+    )
+
+
+def _from_spec(tensor: TensorSpec) -> Type:
+    if tensor.dtype.lanes > 1:
+        raise SpecError(f"{tensor.dtype} is a packed type; give the type of its elements.")
+    made = make_type(tensor.shape, tensor.dtype, tensor.form.layout)
+    lies = tensor.form.vector or canonical(tensor.shape, tensor.form) != canonical(
+        tensor.shape, gapless(tensor.form.layout)
+    )
+    if tensor.level or lies:
+        raise SpecError(
+            "a goal's tensors lie in main memory, without gaps; give strides in a text, "
+            "as in 'f32[64,64]S(100,1)', or an array."
+        )
+    return made
+
+
+def _from_array(array: npt.NDArray[Any]) -> Type:
+    dtype = next((d for d in DTYPES.values() if d.np == array.dtype), None)
+    if dtype is None:
+        known = ", ".join(str(d.np) for d in DTYPES.values())
+        raise SpecError(f"the dtype is {array.dtype}; convert it to one of: {known}.")
+    shape = array.shape
+    if array.ndim == 0:
+        raise SpecError("a number is no tensor; write it in the text, or make it an array.")
+    make_type(shape, dtype)  # the sizes first
+    long = [d for d in range(array.ndim) if shape[d] > 1]
+    contiguous = "copy it with np.ascontiguousarray(NAME)"
+    if any(array.strides[d] <= 0 or array.strides[d] % dtype.bytes for d in long):
+        raise SpecError(f"its strides are {array.strides} bytes; {contiguous}.")
+    if not array.flags.aligned:
+        raise SpecError(f"its elements are not aligned; {contiguous}.")
+    strides = tuple(
+        1 if n == 1 else s // dtype.bytes for n, s in zip(shape, array.strides, strict=True)
+    )
+    ones = [d for d in range(array.ndim) if shape[d] == 1]
+    layout = Layout((*ones, *sorted(long, key=lambda d: (-strides[d], d))))
+    try:
+        return make_type(shape, dtype, layout, strides)
+    except SpecError:
+        raise SpecError(
+            f"its strides are {array.strides} bytes, and elements must neither overlap nor "
+            f"lie apart along every dimension; {contiguous}."
+        ) from None

@@ -1,0 +1,116 @@
+"""Maps: arithmetic and functions of every element."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from morello.frontends.values import MisuseError, Value, listed, mapped
+from morello.ir.dtype import I32, DType
+from morello.ir.functions import INTEGER_FUNCTIONS, Function
+
+
+def add(a: Value | float, b: Value | float) -> Value:
+    return binary("add", a, b)
+
+
+def subtract(a: Value | float, b: Value | float) -> Value:
+    if isinstance(a, float) and isinstance(b, Value):
+        return binary("add", unary("neg", b), a)
+    return binary("subtract", a, b)
+
+
+def multiply(a: Value | float, b: Value | float) -> Value:
+    if isinstance(a, Value) and isinstance(b, Value) and a.tensor is b.tensor and a.axes == b.axes:
+        return unary("square", a)
+    return binary("multiply", a, b)
+
+
+def divide(a: Value | float, b: Value | float) -> Value:
+    if isinstance(a, float) and isinstance(b, Value):
+        inverse = unary("reciprocal", b)
+        return inverse if a == 1 else binary("multiply", inverse, a)
+    return binary("divide", a, b)
+
+
+def maximum(a: Value | float, b: Value | float) -> Value:
+    return binary("maximum", a, b)
+
+
+def minimum(a: Value | float, b: Value | float) -> Value:
+    return binary("minimum", a, b)
+
+
+def divide_vec(a: Value, b: Value) -> Value:
+    """a / b, without broadcasting."""
+    if a.shape != b.shape:
+        raise MisuseError(
+            f"the shapes {listed(a.shape)} and {listed(b.shape)} differ", "use a / b", at=1
+        )
+    return binary("divide", a, b)
+
+
+def map_of_one(name: str) -> Callable[..., Value]:
+    def apply(x: Value) -> Value:
+        return unary(name, x)
+
+    return apply
+
+
+def unary(name: str, x: Value) -> Value:
+    _check_closed(name, x)
+    if name == "neg" and _unsigned(x.dtype):
+        raise MisuseError(f"{x.dtype} has no negative numbers", "cast it to i32 first", at=0)
+    return mapped(Function(name), x)
+
+
+def binary(name: str, a: Value | float, b: Value | float) -> Value:
+    if isinstance(a, float):
+        a, b = b, a  # the functions that take their constant second have been seen to
+    if isinstance(a, float):
+        raise MisuseError("both are numbers", "write the number that they make, with a tensor")
+    _check_closed(name, a)
+    if isinstance(b, float):
+        return mapped(Function(name, _constant(name, b, a.dtype)), a)
+    if a.dtype is not b.dtype:
+        fix = f"cast one of them, as in cast(.., {a.dtype})"
+        raise MisuseError(f"one side is {a.dtype}, the other {b.dtype}", fix, at=1)
+    if a.tensor is b.tensor:
+        fix = {"add": "write x * 2", "multiply": "write square(x)"}.get(
+            name, "give it as two inputs, which may be the same array"
+        )
+        raise MisuseError(f"{name} of one tensor and itself", fix, at=1)
+    return mapped(Function(name), a, b)
+
+
+def _check_closed(name: str, x: Value) -> None:
+    if name not in INTEGER_FUNCTIONS:
+        check_float(name, x)
+
+
+def check_float(name: str, x: Value) -> None:
+    if not x.dtype.is_float:
+        fix = "cast it to f32 first" if x.dtype is I32 else "cast it to i32, and that to f32"
+        raise MisuseError(f"{name} is for floating-point numbers, not {x.dtype}", fix)
+
+
+def _constant(name: str, value: float, dtype: DType) -> float:
+    """The number as the second argument of a map; 0 has no sign."""
+    if not dtype.is_float:
+        bits = 8 * dtype.bytes
+        least, most = (
+            (0, 2**bits - 1) if _unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+        )
+        if value != int(value) or not least <= value <= most:
+            fix = f"use a whole number from {least} to {most}"
+            raise MisuseError(f"{value:g} is no {dtype}", fix)
+    elif abs(value) > float(np.finfo(np.float32).max):
+        raise MisuseError(f"{value:g} is more than f32 holds", "use a smaller number")
+    elif name == "divide" and np.float32(value) == 0:
+        raise MisuseError("a division by 0", "divide by another number")
+    return value + 0.0
+
+
+def _unsigned(dtype: DType) -> bool:
+    return dtype.name.startswith("u")

@@ -1,0 +1,122 @@
+"""Products: matmul, convolution, and what is made of them."""
+
+from __future__ import annotations
+
+import math
+
+from morello.errors import SpecError
+from morello.frontends.maps import add, multiply
+from morello.frontends.reductions import softmax
+from morello.frontends.values import MisuseError, Numbers, Value, made
+from morello.ir.dtype import DType
+from morello.ir.primitives import conv as conv_operation
+from morello.ir.primitives import matmul as matmul_operation
+from morello.ir.spec import matmul_spec, product_dtype
+
+
+def matmul(a: Value, b: Value) -> Value:
+    a, b = a.solid, b.solid
+    try:
+        spec = matmul_spec(a.shape, b.shape)
+        dtype = product_dtype(a.dtype, b.dtype)
+    except SpecError as error:
+        raise _misuse(error, at=1) from None
+    return made(matmul_operation(a.rank - 2), [a, b], spec.shape(2), dtype)
+
+
+def linear(x: Value, w: Value, b: Value) -> Value:
+    """x @ w + b"""
+    return add(matmul(x, w), b)
+
+
+def attention(q: Value, k: Value, v: Value) -> Value:
+    """softmax(q @ k^T / sqrt(d)) @ v, with the keys in k's rows."""
+    if k.rank < 2:
+        raise MisuseError("the keys are the rows of a matrix", "write it as f32[64,16]", at=1)
+    turned = k.reordered((*range(k.rank - 2), k.rank - 1, k.rank - 2))
+    try:
+        scores = matmul(q, turned)
+    except MisuseError as error:
+        rows = "q should be [m,d], k [n,d] and v [n,p]"
+        raise MisuseError(f"q @ transpose(k): {error.what}", rows, at=1) from None
+    try:
+        return matmul(softmax(multiply(scores, 1 / math.sqrt(q.shape[-1]))), v)
+    except MisuseError as error:
+        raise MisuseError(error.what, error.fix, at=2) from None
+
+
+def conv(
+    image: Value, filter: Value, *, stride: Numbers = 1, padding: Numbers = 0, layout: str = "NCHW"
+) -> Value:
+    if layout not in ("NCHW", "NHWC"):
+        raise MisuseError(f"no layout {layout}", "use NCHW or NHWC", at="layout")
+    image, filter = image.solid, filter.solid
+    last = layout == "NHWC"
+    shapes = ("[b,h,w,c]", "[p,q,c,f]") if last else ("[b,c,h,w]", "[f,c,p,q]")
+    for number, (one, shape) in enumerate(zip((image, filter), shapes, strict=True)):
+        if one.rank != 4:
+            what = f"{('the image', 'the filter')[number]} has {one.rank} dimensions"
+            raise MisuseError(what, f"for {layout} it should be {shape}", at=number)
+    strides, pads = _pair("stride", stride, least=1), _pair("padding", padding, least=0)
+    batch, height, width, channels = _named(image.shape, last, (0, 1, 2, 3), (0, 2, 3, 1))
+    filters, rows, columns, depth = _named(filter.shape, last, (3, 0, 1, 2), (0, 2, 3, 1))
+    if channels != depth:
+        what = f"the image has {channels} channels and the filter {depth}"
+        raise MisuseError(what, f"for {layout} they should be {shapes[0]} and {shapes[1]}", at=1)
+    y = _windows("rows", height, rows, strides[0], pads[0])
+    x = _windows("columns", width, columns, strides[1], pads[1])
+    if any(pads) and not image.external:
+        fix = "compute the image as a Spec of its own"
+        raise MisuseError("what is computed cannot be padded", fix, at="padding")
+    out = (batch, y, x, filters) if last else (batch, filters, y, x)
+    dtype = _product_dtype(image, filter)
+    return made(conv_operation(strides, pads, last), [image, filter], out, dtype)
+
+
+def _named(
+    shape: tuple[int, ...], last: bool, with_last: tuple[int, ...], usual: tuple[int, ...]
+) -> tuple[int, ...]:
+    return tuple(shape[d] for d in (with_last if last else usual))
+
+
+def _product_dtype(a: Value, b: Value) -> DType:
+    try:
+        return product_dtype(a.dtype, b.dtype)
+    except SpecError as error:
+        raise _misuse(error, at=1) from None
+
+
+def _windows(what: str, size: int, pixels: int, stride: int, padding: int) -> int:
+    """How many windows of `pixels` an image has along a dimension."""
+    if padding >= pixels:
+        fix = f"use less than the filter's {pixels} {what}"
+        raise MisuseError(
+            f"a window of nothing but padding: {padding} {what} of it", fix, at="padding"
+        )
+    room = size + 2 * padding - pixels
+    if room < 0:
+        of = f"{size} {what}" + (f" and {2 * padding} of padding" if padding else "")
+        fix = f"use a filter of at most {size + 2 * padding}"
+        raise MisuseError(f"the image has {of}, less than the filter's {pixels}", fix, at=1)
+    if room % stride:
+        fix = f"give the image {size - room % stride} {what}, or another stride"
+        what = f"windows with stride {stride} leave the last {room % stride} {what} out"
+        raise MisuseError(what, fix, at=0)
+    return room // stride + 1
+
+
+def _pair(name: str, value: Numbers, *, least: int) -> tuple[int, int]:
+    """An option for rows and columns."""
+    both = (value, value) if isinstance(value, int) else value
+    if len(both) != 2:
+        raise MisuseError(f"{len(both)} numbers", f"write {name}=2, or {name}=[2,1]", at=name)
+    for one in both:
+        if not least <= one <= 999:
+            raise MisuseError(f"{name} is {one}", f"use a number from {least} to 999", at=name)
+    return both[0], both[1]
+
+
+def _misuse(error: SpecError, at: int) -> MisuseError:
+    """An error of two halves, what is wrong and what would work."""
+    what, _, fix = str(error).rstrip(".").partition("; ")
+    return MisuseError(what, fix, at)

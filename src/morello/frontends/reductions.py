@@ -1,0 +1,98 @@
+"""Reductions along an axis, softmax, and norms."""
+
+from __future__ import annotations
+
+from morello.frontends.maps import add, check_float, multiply, subtract, unary
+from morello.frontends.values import MisuseError, Value, axis_of, listed, made
+from morello.ir.primitives import reduce
+from morello.ir.primitives import softmax as softmax_operation
+
+EPSILON = 1e-5
+"""What layer_norm and rms_norm add to the variance."""
+
+
+def sum(x: Value, *, axis: int = -1, keepdims: bool = False) -> Value:
+    return _reduced("Sum", x, axis, keepdims)
+
+
+def max(x: Value, *, axis: int = -1, keepdims: bool = False) -> Value:
+    return _reduced("Max", x, axis, keepdims)
+
+
+def mean(x: Value, *, axis: int = -1, keepdims: bool = False) -> Value:
+    check_float("mean", x)
+    count = x.shape[axis_of(axis, x.rank)]
+    return multiply(sum(x, axis=axis, keepdims=keepdims), 1 / count)
+
+
+def _reduced(kind: str, x: Value, axis: int, keepdims: bool) -> Value:
+    along = axis_of(axis, x.rank)
+    x = x.settled
+    if keepdims and x.rank == 1:
+        what = "one number is all that is left of a vector"
+        raise MisuseError(what, "write the vector as a matrix, such as f32[1,64]", at=0)
+    out = made(reduce(kind, x.rank, along), [x], _rows(x, along))
+    return out.expanded(along) if keepdims else out
+
+
+def softmax(x: Value, *, axis: int = -1) -> Value:
+    check_float("softmax", x)
+    along = axis_of(axis, x.rank)
+    x = x.settled
+    return made(softmax_operation("Softmax", x.rank, along), [x], x.shape)
+
+
+def softmax_complete(x: Value, max: Value, denominator: Value, *, axis: int = -1) -> Value:
+    """exp(x - max) / denominator, with one max and denominator for each row along `axis`."""
+    return _softmax_part("SoftmaxComplete", x, [max, denominator], axis)
+
+
+def softmax_denominator(x: Value, max: Value, *, axis: int = -1) -> Value:
+    """The sum of exp(x - max) along `axis`."""
+    return _softmax_part("SoftmaxDenominator", x, [max], axis)
+
+
+def _softmax_part(part: str, x: Value, given: list[Value], axis: int) -> Value:
+    check_float("softmax", x)
+    along = axis_of(axis, x.rank)
+    x = x.settled
+    rows = _rows(x, along)
+    for number, one in enumerate(given, start=1):
+        if one.shape != rows or one.dtype is not x.dtype:
+            fix = f"it should be {x.dtype}{listed(rows)}"
+            raise MisuseError("there is one of these for each row", fix, at=number)
+    shape = x.shape if part == "SoftmaxComplete" else rows
+    arguments = [x, *(value.settled for value in given)]
+    return made(softmax_operation(part, x.rank, along), arguments, shape)
+
+
+def layer_norm(x: Value, gamma: Value, beta: Value) -> Value:
+    """(x - mean) / sqrt(variance + 1e-5) * gamma + beta, along the last axis."""
+    _check_norm("layer_norm", x, gamma, beta)
+    centred = subtract(x, mean(x, keepdims=True))
+    variance = mean(unary("square", centred), keepdims=True)
+    scaled = multiply(centred, unary("rsqrt", add(variance, EPSILON)))
+    return add(multiply(scaled, gamma), beta)
+
+
+def rms_norm(x: Value, gamma: Value) -> Value:
+    """x / sqrt(mean(x * x) + 1e-5) * gamma, along the last axis."""
+    _check_norm("rms_norm", x, gamma)
+    size = mean(unary("square", x), keepdims=True)
+    return multiply(multiply(x, unary("rsqrt", add(size, EPSILON))), gamma)
+
+
+def _check_norm(name: str, x: Value, *given: Value) -> None:
+    check_float(name, x)
+    if x.rank < 2:
+        what = f"{name} of a vector"
+        raise MisuseError(what, "write the vector as a matrix, such as f32[1,64]", at=0)
+    for number, one in enumerate(given, start=1):
+        if one.shape != x.shape[-1:] or one.dtype is not x.dtype:
+            fix = f"it should be {x.dtype}[{x.shape[-1]}]"
+            raise MisuseError("there is one number for each along the last axis", fix, at=number)
+
+
+def _rows(x: Value, along: int) -> tuple[int, ...]:
+    """The shape of what has one number for each row of x along a dimension."""
+    return (*x.shape[:along], *x.shape[along + 1 :]) or (1,)

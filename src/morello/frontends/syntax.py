@@ -1,0 +1,329 @@
+"""The grammar of text expressions.
+
+    goal       = {name "=" expression ";"} expression ["->" type]
+    expression = term {("+" | "-") term}
+    term       = factor {("@" | "*" | "/") factor}
+    factor     = "-" factor | "(" expression ")" | call | type | name | number
+    call       = function "(" [argument {"," argument}] ")"
+    argument   = expression | option "=" (number | name | "[" number {"," number} "]")
+    type       = dtype "[" size {"," size} "]" [layout] ["S(" stride {"," stride} ")"]
+
+Layouts are written as XLA writes them, minor dimension first: `f32[2048,16384]{0,1}`. Strides
+are in elements, one for each dimension: `f32[64,64]S(100,1)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from morello.errors import SpecError
+from morello.frontends.tokens import Token, tokens, wrong
+from morello.frontends.types import Type, make_type
+from morello.ir.dtype import DType, parse_dtype
+from morello.ir.layout import Layout, parse_layout
+from morello.ir.primitives import MAX_RANK
+from morello.ir.spec import MAX_SIZE
+
+MAX_OPERATIONS = 100
+"""The most operators and calls in a text."""
+
+_MAX_DEPTH = 50
+_EXAMPLE = "f32[64,64] @ f32[64,64]"
+_SUMS = {"+": "add", "-": "subtract"}
+_PRODUCTS = {"@": "matmul", "*": "multiply", "/": "divide"}
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A number, and where it begins in the text."""
+
+    value: float
+    at: int
+
+
+@dataclass(frozen=True)
+class Name:
+    """A name, and where it begins in the text."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True)
+class Operand:
+    """A tensor type, and where it begins in the text."""
+
+    type: Type
+    at: int
+
+
+@dataclass(frozen=True)
+class Option:
+    """What an option of a call is set to, and where that stands in the text."""
+
+    value: int | float | str | tuple[int, ...]
+    at: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """A function of expressions, and where its name, or its operator, stands in the text."""
+
+    function: str
+    arguments: tuple[Expression, ...]
+    at: int
+    options: tuple[tuple[Name, Option], ...] = ()
+
+
+Expression = Operand | Literal | Name | Call
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A whole text: what is bound to names, what to compute, and the result's type if said."""
+
+    lets: tuple[tuple[Name, Expression], ...]
+    expression: Expression
+    result: Operand | None
+
+
+def read(text: str) -> Goal:
+    """The syntax of a text; raises a `SpecError` that points at what is wrong."""
+    parser = _Parser(text)
+    if parser.next.kind == "end":
+        raise SpecError(f"the expression is empty; write one such as {_EXAMPLE}.")
+    lets = []
+    while parser.next.kind == "name" and parser.peek(1).kind == "=":
+        lets.append(parser.let())
+    expression = parser.expression()
+    result = parser.type() if parser.accept("->") else None
+    parser.end("end the expression, or go on with -> and a type")
+    return Goal(tuple(lets), expression, result)
+
+
+def read_type(text: str) -> Type:
+    """The type that a text such as `f32[64,64]{0,1}` is; raises `SpecError`."""
+    parser = _Parser(text)
+    operand = parser.type()
+    parser.end("end the type before it")
+    return operand.type
+
+
+class _Parser:
+    """Recursive descent over the tokens of a text."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tokens = tokens(text)
+        self._position = 0
+        self._depth = 0
+        self._operations = 0
+
+    @property
+    def next(self) -> Token:
+        return self._tokens[self._position]
+
+    def peek(self, ahead: int) -> Token:
+        return self._tokens[min(self._position + ahead, len(self._tokens) - 1)]
+
+    def accept(self, *kinds: str) -> Token | None:
+        """Take the next token if it is of one of these kinds."""
+        token = self.next
+        if token.kind not in kinds:
+            return None
+        self._position += 1
+        return token
+
+    def expect(self, kind: str, fix: str) -> Token:
+        token = self.accept(kind)
+        if token is None:
+            end = self.next.kind == "end"
+            what = "the text ends too soon" if end else f"{self.next} is not expected here"
+            raise wrong(self.text, self.next.at, what, fix)
+        return token
+
+    def end(self, fix: str) -> None:
+        self.expect("end", fix)
+
+    def let(self) -> tuple[Name, Expression]:
+        name = self.expect("name", "a name")
+        self.expect("=", "give it a meaning")
+        value = self.expression()
+        self.expect(";", "end what the name stands for with a semicolon, and go on")
+        return Name(name.text, name.at), value
+
+    # ---- expressions
+
+    def expression(self) -> Expression:
+        left = self.term()
+        while operator := self.accept(*_SUMS):
+            left = self._call(_SUMS[operator.kind], operator.at, (left, self.term()))
+        return left
+
+    def term(self) -> Expression:
+        left = self.factor()
+        while operator := self.accept(*_PRODUCTS):
+            left = self._call(_PRODUCTS[operator.kind], operator.at, (left, self.factor()))
+        return left
+
+    def factor(self) -> Expression:
+        minus = self.accept("-")
+        if minus is None:
+            return self.operand()
+        self._enter(minus)
+        inner = self.factor()
+        self._depth -= 1
+        if isinstance(inner, Literal):
+            return Literal(-inner.value, minus.at)
+        return self._call("neg", minus.at, (inner,))
+
+    def operand(self) -> Expression:
+        if opening := self.accept("("):
+            self._enter(opening)
+            inner = self.expression()
+            self.expect(")", "close the parenthesis here")
+            self._depth -= 1
+            return inner
+        if number := self.accept("number"):
+            return Literal(float(number.text), number.at)
+        if self.next.kind == "name":
+            after = self.peek(1).kind
+            if after == "(":
+                return self.call()
+            if after != "[":
+                name = self.expect("name", "a tensor")
+                return Name(name.text, name.at)
+        return self.type()
+
+    def call(self) -> Call:
+        name, opening = self.expect("name", "a function"), self.expect("(", "arguments")
+        self._enter(opening)
+        arguments: list[Expression] = []
+        options: list[tuple[Name, Option]] = []
+        while self.next.kind != ")" and (not (arguments or options) or self.accept(",")):
+            if self.next.kind == "name" and self.peek(1).kind == "=":
+                options.append(self.option())
+            elif options:
+                raise wrong(
+                    self.text, self.next.at, "a tensor after an option", "write the options last"
+                )
+            else:
+                arguments.append(self.expression())
+        self.expect(")", "separate arguments by commas, and close the parenthesis")
+        self._depth -= 1
+        return self._call(name.text, name.at, tuple(arguments), tuple(options))
+
+    def option(self) -> tuple[Name, Option]:
+        name = self.expect("name", "an option")
+        self.expect("=", "give it a value")
+        value = self.next
+        if self.accept("["):
+            numbers = self._listed(self.integer)
+            self.expect("]", "separate numbers by commas, and close the bracket")
+            return Name(name.text, name.at), Option(tuple(numbers), value.at)
+        if word := self.accept("name"):
+            return Name(name.text, name.at), Option(word.text, value.at)
+        return Name(name.text, name.at), Option(self.integer(), value.at)
+
+    def integer(self) -> int:
+        minus = self.accept("-")
+        token = self.expect("number", "write a whole number here")
+        if not token.text.isdecimal() or len(token.text) > 10:
+            raise wrong(
+                self.text, token.at, f"{token.text:.20} is no number of dimensions or elements",
+                "write a small whole number here",
+            )  # fmt: skip
+        return -int(token.text) if minus else int(token.text)
+
+    # ---- types
+
+    def type(self) -> Operand:
+        if self.next.kind != "name":
+            what = "a tensor is missing" if self.next.kind == "end" else f"{self.next} is no tensor"
+            raise wrong(self.text, self.next.at, what, "write a type such as f32[4,4] here")
+        name = self.expect("name", "a dtype")
+        dtype = self._dtype(name)
+        self.expect("[", f"write the sizes, as in {dtype}[4,4]")
+        shape = tuple(self._listed(self.size))
+        self.expect("]", "separate sizes by commas, and close the bracket")
+        if len(shape) > MAX_RANK:
+            many = f"{len(shape)} dimensions; a tensor has at most {MAX_RANK}"
+            raise wrong(self.text, name.at, many, "flatten some of them into one")
+        layout = self._layout(len(shape))
+        strides = None
+        begin = self.next.at
+        if self.next.text == "S" and self.peek(1).kind == "(":
+            self._position += 2
+            strides = tuple(self._listed(self.size))
+            self.expect(")", "separate strides by commas, and close the parenthesis")
+        try:
+            return Operand(make_type(shape, dtype, layout, strides), name.at)
+        except SpecError as error:
+            what, _, fix = str(error).rstrip(".").partition("; ")
+            raise wrong(self.text, begin, what, fix) from None
+
+    def size(self) -> int:
+        minus = self.accept("-")
+        token = self.expect("number", "write a size, a whole number, here")
+        if not token.text.isdecimal():
+            raise wrong(
+                self.text, token.at, f"{token.text} is no size", "write a whole number here"
+            )
+        digits = token.text.lstrip("0") or "0"
+        if minus or digits == "0":
+            at = (minus or token).at
+            raise wrong(self.text, at, "a size must be at least 1", "use 1 or more")
+        if len(digits) > len(str(MAX_SIZE)) or int(digits) > MAX_SIZE:
+            raise wrong(
+                self.text, token.at, f"a size may be at most {MAX_SIZE}", "use a smaller one"
+            )
+        return int(digits)
+
+    def _dtype(self, name: Token) -> DType:
+        try:
+            return parse_dtype(name.text)
+        except SpecError as error:
+            what, _, fix = str(error).rstrip(".").partition("; ")
+            raise wrong(self.text, name.at, what, fix) from None
+
+    def _layout(self, rank: int) -> Layout | None:
+        token = self.accept("layout")
+        if token is None:
+            return None
+        try:
+            return parse_layout(token.text, rank)
+        except SpecError as error:
+            raise wrong(self.text, token.at, str(error)) from None
+
+    # ---- limits
+
+    def _listed(self, one: Callable[[], _T]) -> list[_T]:
+        found = [one()]
+        while self.accept(","):
+            found.append(one())
+        return found
+
+    def _call(
+        self,
+        function: str,
+        at: int,
+        arguments: tuple[Expression, ...],
+        options: tuple[tuple[Name, Option], ...] = (),
+    ) -> Call:
+        self._operations += 1
+        if self._operations > MAX_OPERATIONS:
+            raise wrong(
+                self.text, at, f"more than {MAX_OPERATIONS} operations",
+                "compute a part as a Spec of its own",
+            )  # fmt: skip
+        return Call(function, arguments, at, options)
+
+    def _enter(self, opening: Token) -> None:
+        self._depth += 1
+        if self._depth > _MAX_DEPTH:
+            fix = "bind a part to a name, as in x = f32[4] * 2; x + 1"
+            raise wrong(self.text, opening.at, "this is nested too deep", fix)

@@ -1,0 +1,76 @@
+"""Tensor types: what is said of an input, or of the result."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from morello.errors import SpecError
+from morello.ir.dtype import DType
+from morello.ir.layout import Layout, row_major
+from morello.ir.primitives import MAX_RANK
+from morello.ir.spec import MAX_SIZE, Strides, form_of
+from morello.ir.tensor import TensorSpec, canonical
+
+
+@dataclass(frozen=True)
+class Type:
+    """A dtype, a shape, and how the elements lie: strides (in elements) where there are gaps."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+    layout: Layout
+    strides: Strides = None
+
+    @property
+    def tensor(self) -> TensorSpec:
+        """The tensor of this type, in main memory."""
+        form = form_of(self.shape, self.layout, self.strides, self.dtype)
+        return TensorSpec(self.shape, self.dtype, 0, canonical(self.shape, form))
+
+
+def make_type(
+    shape: tuple[int, ...],
+    dtype: DType,
+    layout: Layout | None = None,
+    strides: Strides = None,
+) -> Type:
+    """The one `Type` that stands for all that say the same; raises `SpecError`."""
+    if not 1 <= len(shape) <= MAX_RANK:
+        raise SpecError(f"a tensor has 1 to {MAX_RANK} dimensions, not {len(shape)}.")
+    for size in shape:
+        if not 1 <= size <= MAX_SIZE:
+            raise SpecError(f"a size of {size}; sizes go from 1 to {MAX_SIZE}.")
+    layout = layout or row_major(len(shape))
+    if strides is not None:
+        strides = _checked(shape, layout, strides)
+    made = Type(shape, dtype, layout, strides)
+    return Type(shape, dtype, made.tensor.form.layout, strides)
+
+
+def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -> Strides:
+    """The strides, those of dimensions of size 1 as 1; None if there are no gaps."""
+    if layout.panel is not None:
+        raise SpecError(f"the panels of {layout} have no gaps; leave the strides out.")
+    if len(strides) != len(shape):
+        raise SpecError(f"{len(strides)} strides for {len(shape)} dimensions; give one for each.")
+    least = dense = 1
+    gaps = False
+    for dim in reversed(layout.order):
+        if shape[dim] == 1:
+            continue
+        step = strides[dim]
+        if least == 1 and step != 1:
+            raise SpecError(
+                f"the fastest dimension, {dim}, has stride {step}; it must be 1, "
+                "so name the dimension whose stride is 1 first in the layout."
+            )
+        if not least <= step <= MAX_SIZE:
+            raise SpecError(
+                f"dimension {dim} has stride {step}; it must be at least {least}, what the "
+                f"dimensions within it span, and at most {MAX_SIZE}."
+            )
+        gaps |= step != dense
+        least, dense = step * shape[dim], dense * shape[dim]
+    if not gaps:
+        return None
+    return tuple(1 if size == 1 else step for size, step in zip(shape, strides, strict=True))

@@ -1,0 +1,229 @@
+"""Values: the tensors of an expression, as what uses them sees them.
+
+A value shows a tensor's dimensions in some order, with dimensions of size 1 put between them
+to broadcast along. What takes an input in another order, or broadcasts, does so as it reads
+it; for anything else the value is copied into a tensor that is as it is shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from morello.errors import SpecError
+from morello.frontends.types import Type
+from morello.ir.compose import Tensor
+from morello.ir.dtype import DType
+from morello.ir.functions import Function
+from morello.ir.layout import Layout
+from morello.ir.operation import Operation, reordered
+from morello.ir.primitives import MAX_RANK, broadcast, elementwise, move
+from morello.ir.spec import Strides
+
+NEW = -1
+"""A dimension of a value that its tensor does not have."""
+
+
+Numbers = int | tuple[int, ...]
+"""What an option of one or more numbers is set to."""
+
+
+class MisuseError(SpecError):
+    """What is wrong with a call, and what would work.
+
+    `at` tells the argument, by its number, or the option, by its name, that is to blame.
+    """
+
+    def __init__(self, what: str, fix: str = "", at: int | str | None = None) -> None:
+        super().__init__(f"{what}; {fix}." if fix else f"{what}.")
+        self.what, self.fix, self.at = what, fix, at
+
+
+@dataclass(frozen=True, eq=False)
+class Laid(Tensor):
+    """A tensor in memory: an input, or what is filled, lying as it is said to."""
+
+    layout: Layout | None = None
+    strides: Strides = None
+
+
+def laid(type: Type, name: str = "") -> Laid:
+    """An input of this type."""
+    return Laid(type.shape, type.dtype, None, (), name, type.layout, type.strides)
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """A tensor, and for each dimension of the value the tensor's dimension it is, or `NEW`.
+
+    The dimensions of what is computed stay in order; those of inputs need not.
+    """
+
+    tensor: Tensor
+    axes: tuple[int, ...]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(1 if d == NEW else self.tensor.shape[d] for d in self.axes)
+
+    @property
+    def rank(self) -> int:
+        return len(self.axes)
+
+    @property
+    def dtype(self) -> DType:
+        return self.tensor.dtype
+
+    @property
+    def external(self) -> bool:
+        """It is an input."""
+        return self.tensor.operation is None
+
+    @property
+    def filled(self) -> bool:
+        return self.tensor.operation is not None and self.tensor.operation.name.startswith("Fill")
+
+    @cached_property
+    def solid(self) -> Value:
+        """The value without `NEW` dimensions: they are put into a copy."""
+        if NEW not in self.axes:
+            return self
+        position = self.axes.index(NEW)
+        rest = Value(self.tensor, (*self.axes[:position], *self.axes[position + 1 :]))
+        return stretched(rest, position, 1).solid
+
+    @cached_property
+    def settled(self) -> Value:
+        """The value as a tensor of its own, unless it is one: its dimensions are in order."""
+        whole = self.solid
+        if whole.axes == tuple(range(whole.rank)):
+            return whole
+        return made(move(whole.rank, whole.axes), [value_of(whole.tensor)], whole.shape)
+
+    def reordered(self, order: Sequence[int]) -> Value:
+        """Its dimension i is this one's dimension order[i]."""
+        axes = tuple(self.axes[d] for d in order)
+        kept = tuple(d for d in axes if d != NEW)
+        if self.external or kept == tuple(sorted(kept)):
+            return Value(self.tensor, axes)
+        turned = made(
+            move(len(kept), kept), [value_of(self.tensor)], [self.tensor.shape[d] for d in kept]
+        )
+        places = iter(range(len(kept)))
+        return Value(turned.tensor, tuple(d if d == NEW else next(places) for d in axes))
+
+    def expanded(self, position: int) -> Value:
+        """With a dimension of size 1 at this position."""
+        return Value(self.tensor, (*self.axes[:position], NEW, *self.axes[position:]))
+
+
+def value_of(tensor: Tensor) -> Value:
+    return Value(tensor, tuple(range(len(tensor.shape))))
+
+
+def made(
+    operation: Operation,
+    arguments: Sequence[Value],
+    shape: Sequence[int],
+    dtype: DType | None = None,
+) -> Value:
+    """What an operation makes of values without `NEW` dimensions: of the first one's dtype.
+
+    Its operands take their dimensions in the orders that the values' tensors have them.
+    """
+    tensors = [argument.tensor for argument in arguments]
+    if any(argument.filled for argument in arguments):
+        raise MisuseError("what is filled is no input", "fill it as a Spec of its own")
+    if len(set(tensors)) < len(tensors):
+        raise MisuseError(
+            "one tensor cannot be two arguments of one operation",
+            "give it as two inputs, which may be the same array",
+        )
+    orders = [operand.dims for operand in operation.operands]
+    for i, argument in enumerate(arguments):
+        orders[i] = tuple(orders[i][argument.axes.index(d)] for d in range(argument.rank))
+    inner = reordered(operation, orders)
+    return value_of(Tensor(tuple(shape), dtype or tensors[0].dtype, inner, tuple(tensors)))
+
+
+def stretched(x: Value, position: int, size: int) -> Value:
+    """A copy of a value for every place along a new dimension."""
+    if x.rank == MAX_RANK:
+        raise MisuseError(
+            f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
+        )
+    x = x.settled
+    shape = (*x.shape[:position], size, *x.shape[position:])
+    return made(broadcast(x.rank + 1, position), [x], shape)
+
+
+def axis_of(axis: int, rank: int) -> int:
+    """An axis, which may count from the end."""
+    if not -rank <= axis < rank:
+        fix = f"use {-rank} to {rank - 1}"
+        raise MisuseError(f"there is no axis {axis} in {rank} dimensions", fix, at="axis")
+    return axis % rank
+
+
+def listed(values: Sequence[int]) -> str:
+    return "[" + ",".join(map(str, values)) + "]"
+
+
+# ---- maps
+
+
+def mapped(function: Function, *arguments: Value) -> Value:
+    """A function of every element, the arguments' dimensions aligned at the last."""
+    rank = max(argument.rank for argument in arguments)
+    axes = [(NEW,) * (rank - argument.rank) + argument.axes for argument in arguments]
+    shape = _common_shape(arguments, axes, rank)
+    kept = [position for position in range(rank) if any(own[position] != NEW for own in axes)]
+    if len(kept) > MAX_RANK:
+        raise MisuseError(f"the result would have {len(kept)} dimensions", "flatten some of them")
+    places = {position: place for place, position in enumerate(kept)}
+    spans = [tuple(places[p] for p in kept if own[p] != NEW) for own in axes]
+    bare = [Value(v.tensor, tuple(d for d in v.axes if d != NEW)) for v in arguments]
+    one = elementwise(function, tuple(spans), len(kept))
+    out = made(one, bare, [shape[p] for p in kept])
+    return Value(out.tensor, tuple(places.get(p, NEW) for p in range(rank)))
+
+
+def _common_shape(
+    arguments: Sequence[Value], axes: Sequence[tuple[int, ...]], rank: int
+) -> list[int]:
+    shape = [1] * rank
+    for position in range(rank):
+        sizes = {
+            number: argument.tensor.shape[own[position]]
+            for number, (argument, own) in enumerate(zip(arguments, axes, strict=True))
+            if own[position] != NEW
+        }
+        if len(set(sizes.values())) > 1:
+            first, second = sizes.values()
+            if 1 in (first, second):
+                raise _no_stretch(arguments, next(i for i, n in sizes.items() if n == 1))
+            raise MisuseError(
+                f"the sizes {first} and {second} differ",
+                "dimensions are aligned at the last; expand_dims(x, axis=1) adds one of size 1",
+                at=1,
+            )
+        shape[position] = max(sizes.values(), default=1)
+    return shape
+
+
+def _no_stretch(arguments: Sequence[Value], number: int) -> MisuseError:
+    """A dimension that a tensor has is not broadcast: which to leave out of its type."""
+    one = arguments[number]
+    what = "a dimension of size 1 that a tensor has in memory is not broadcast"
+    if set(one.shape) == {1}:
+        fix = "give it as many elements as the other has, or write the number itself"
+        return MisuseError(what, fix, at=number)
+    if not one.external or one.axes != tuple(range(one.rank)):
+        return MisuseError(what, "drop it by sum(.., axis=.., keepdims=True)", at=number)
+    kept = [d for d in one.axes if one.shape[d] > 1]
+    text = f"{one.dtype}{listed([one.shape[d] for d in kept])}"
+    for position in range(kept[0], one.rank):
+        if position not in kept:
+            text = f"expand_dims({text}, axis={position - kept[0]})"
+    return MisuseError(what, f"leave it out of the type: {text}", at=number)

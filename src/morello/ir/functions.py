@@ -1,0 +1,84 @@
+"""Functions of one or two numbers that maps apply to every element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Values = npt.NDArray[np.generic]
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function by name. A binary one with a `constant` takes it as its second argument."""
+
+    name: str
+    constant: float | None = None
+
+    @property
+    def arity(self) -> int:
+        """How many operands it takes."""
+        return 2 if self.name in BINARY and self.constant is None else 1
+
+    def __call__(self, *values: Values) -> Values:
+        """The function of NumPy arrays, in their precision."""
+        if self.name in UNARY:
+            (x,) = values
+            return UNARY[self.name](x)
+        if self.constant is not None:
+            values = (values[0], values[0].dtype.type(self.constant))
+        return BINARY[self.name](*values)
+
+    def __str__(self) -> str:
+        return self.name if self.constant is None else f"{self.name}[{self.constant:g}]"
+
+
+def _erf(x: Any) -> Any:
+    return np.frompyfunc(math.erf, 1, 1)(x.astype(np.float64)).astype(x.dtype)
+
+
+def _sigmoid(x: Any) -> Any:
+    return 0.5 * (1.0 + np.tanh(0.5 * x))
+
+
+UNARY: dict[str, Callable[[Any], Any]] = {
+    "abs": np.abs,
+    "cast": lambda x: x,
+    "erf": _erf,
+    "exp": np.exp,
+    "gelu": lambda x: 0.5 * x * (1.0 + _erf(x * x.dtype.type(math.sqrt(0.5)))),
+    "gelu_tanh": lambda x: (
+        0.5 * x * (1.0 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
+    ),
+    "neg": np.negative,
+    "reciprocal": lambda x: 1.0 / x,
+    "relu": lambda x: np.maximum(x, x.dtype.type(0)),
+    "rsqrt": lambda x: 1.0 / np.sqrt(x),
+    "sigmoid": _sigmoid,
+    "silu": lambda x: x * _sigmoid(x),
+    "sqrt": np.sqrt,
+    "square": lambda x: x * x,
+    "tanh": np.tanh,
+}
+
+BINARY: dict[str, Callable[[Any, Any], Any]] = {
+    "add": np.add,
+    "divide": lambda a, b: a / b,
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "multiply": np.multiply,
+    "subtract": np.subtract,
+}
+
+OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
+"""The binary functions that are written between their arguments."""
+
+INTEGER_FUNCTIONS = frozenset(
+    {"abs", "cast", "neg", "relu", "square", "add", "subtract", "multiply", "maximum", "minimum"}
+)
+"""The functions that integers are closed under."""

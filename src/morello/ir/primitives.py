@@ -1,0 +1,237 @@
+"""The primitives: what Specs are made of before they are composed."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from morello.ir.functions import Function
+from morello.ir.operation import Operand, Operation, accumulating, operation
+
+MAX_BATCH_DIMS = 2
+MAX_RANK = 4
+
+_NAMES = ("i", "j", "k", "l")
+
+
+def _dims(rank: int) -> tuple[str, ...]:
+    return _NAMES[:rank]
+
+
+# ---- sums of products
+
+
+@cache
+def matmul(batch: int = 0, accumulates: bool = False) -> Operation:
+    """c[m,n] = sum over k of a[m,k] * b[k,n], for each of `batch` leading dimensions."""
+    lead = ("b",) if batch == 1 else tuple(f"b{i}" for i in range(batch))
+    made = operation(
+        "Matmul",
+        (*lead, "m", "k", "n"),
+        (
+            Operand("a", (*lead, "m", "k")),
+            Operand("b", (*lead, "k", "n")),
+            Operand("c", (*lead, "m", "n"), written=True, start="zero"),
+        ),
+        reduced=("k",),
+    )
+    return accumulating(made) if accumulates else made
+
+
+@cache
+def conv(
+    strides: tuple[int, int] = (1, 1),
+    padding: tuple[int, int] = (0, 0),
+    channels_last: bool = False,
+    accumulates: bool = False,
+) -> Operation:
+    """out[b,f,y,x] = sum over c, p, q of image[b, c, sy*y+p, sx*x+q] * filter[f,c,p,q].
+
+    With `padding`, that many rows (columns) of zeros stand at either end of the image. With
+    `channels_last` the operands are image[b,h,w,c], filter[p,q,c,f] and out[b,y,x,f].
+    """
+    y, x = (
+        f"{stride if stride > 1 else ''}{out}+{inner}" + (f"-{2 * pad}" if pad else "")
+        for stride, pad, out, inner in zip(strides, padding, "yx", "pq", strict=True)
+    )
+    shapes = (("b", "c", y, x), ("f", "c", "p", "q"), ("b", "f", "y", "x"))
+    if channels_last:
+        shapes = (("b", y, x, "c"), ("p", "q", "c", "f"), ("b", "y", "x", "f"))
+    image, weights, out = shapes
+    made = operation(
+        "Conv",
+        ("b", "f", "c", "y", "x", "p", "q"),
+        (
+            Operand("image", image),
+            Operand("filter", weights),
+            Operand("out", out, written=True, start="zero"),
+        ),
+        reduced=("c", "p", "q"),
+        # a tile of a padded image has padding on some sides only
+        whole=("y", "p") * bool(padding[0]) + ("x", "q") * bool(padding[1]),
+    )
+    return accumulating(made) if accumulates else made
+
+
+# ---- copies
+
+
+@cache
+def move(rank: int, order: tuple[int, ...] | None = None) -> Operation:
+    """dst = src: a copy between levels, layouts, dtypes, or memory and registers.
+
+    With an `order`, dst's dimension i is src's dimension order[i].
+    """
+    dims = _dims(rank)
+    source = dims
+    if order is not None:
+        source = tuple(dims[order.index(d)] for d in range(rank))
+    return operation("Move", dims, (Operand("src", source), Operand("dst", dims, written=True)))
+
+
+@cache
+def fill(rank: int, value: str = "zero") -> Operation:
+    """dst = 0 ("zero"), or the least that its dtype can say ("lowest")."""
+    name = {"zero": "FillZero", "lowest": "FillLowest"}[value]
+    return operation(name, _dims(rank), (Operand("dst", _dims(rank), written=True),))
+
+
+@cache
+def pack(rank: int, dim: int, lanes: int) -> Operation:
+    """dst's elements are groups of `lanes` of src's neighbours along a dimension."""
+    dims = _dims(rank)
+    grouped = tuple(f"{lanes}{d}+p" if i == dim else d for i, d in enumerate(dims))
+    operands = (Operand("src", grouped), Operand("dst", dims, written=True))
+    return operation("Pack", (*dims, "p"), operands, whole=("p",))
+
+
+# ---- maps
+
+
+@cache
+def elementwise(function: Function, spans: tuple[tuple[int, ...], ...], rank: int) -> Operation:
+    """out[...] = function(...): every input spans the named dimensions of the output.
+
+    An input that spans fewer dimensions than the output is broadcast along the others.
+    The name tells functions with a constant from those without: AddConstant, Add.
+    """
+    dims = _dims(rank)
+    names = ("x",) if function.arity == 1 else ("a", "b")
+    inputs = [
+        Operand(name, tuple(dims[d] for d in span))
+        for name, span in zip(names, spans, strict=True)
+    ]
+    name = "".join(word.capitalize() for word in function.name.split("_"))
+    name += "" if function.constant is None else "Constant"
+    out = Operand("out", dims, written=True)
+    return operation(name, dims, (*inputs, out), function=function)
+
+
+def divide_vec(rank: int) -> Operation:
+    """out = a / b, element by element."""
+    whole = tuple(range(rank))
+    return elementwise(Function("divide"), (whole, whole), rank)
+
+
+@cache
+def divide_vec_scalar(rank: int, scan: int) -> Operation:
+    """out /= denominator, in place, one denominator for all along the dimension `scan`."""
+    dims, rows, extra = _scanned(rank, scan)
+    return operation(
+        "DivideVecScalar",
+        (*extra, *dims),
+        (Operand("denominator", rows), Operand("out", dims, written=True, updated=True)),
+    )
+
+
+@cache
+def broadcast(rank: int, dim: int) -> Operation:
+    """out[..., d, ...] = x[...] for every d along the output's dimension `dim`."""
+    dims, rows, extra = _scanned(rank, dim)
+    return operation(
+        "Broadcast",
+        (*extra, *dims),
+        (Operand("x", rows), Operand("out", dims, written=True)),
+        function=Function("cast"),
+    )
+
+
+@cache
+def one_prefix(rank: int) -> Operation:
+    """out[0, ...] = x[...]: a leading dimension of size 1; `rank` is the input's."""
+    dims = _dims(rank)
+    out = Operand("out", ("z", *dims), written=True)
+    return operation(
+        "OnePrefix", ("z", *dims), (Operand("x", dims), out), function=Function("cast")
+    )
+
+
+# ---- reductions and the parts of softmax
+
+
+def _scanned(rank: int, scan: int) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """All dimensions, those but the scanned one, and (if that leaves none) one of size 1."""
+    dims = _dims(rank)
+    rows = tuple(d for d in dims if d != dims[scan])
+    extra = () if rows else ("r",)
+    return dims, rows or extra, extra
+
+
+@cache
+def reduce(kind: str, rank: int, dim: int, accumulates: bool = False) -> Operation:
+    """out = the sum ("Sum") or the maximum ("Max") of x along a dimension."""
+    dims, rows, extra = _scanned(rank, dim)
+    start = {"Sum": "zero", "Max": "lowest"}[kind]
+    made = operation(
+        kind,
+        (*extra, *dims),
+        (Operand("x", dims), Operand("out", rows, written=True, start=start)),
+        reduced=(dims[dim],),
+    )
+    return accumulating(made) if accumulates else made
+
+
+SOFTMAX_PARTS = (
+    "Softmax",
+    "SoftmaxComplete",
+    "SoftmaxDenominator",
+    "SoftmaxDenominatorAndMax",
+    "SoftmaxDenominatorAndMaxFromParts",
+    "SoftmaxDenominatorAndUnscaled",
+    "SoftmaxDenominatorAndUnscaledFromMax",
+)
+
+
+@cache
+def softmax(part: str, rank: int, scan: int, accumulates: bool = False) -> Operation:
+    """Softmax along the dimension `scan`, or a part of it.
+
+    Softmax: out = exp(x - max) / denominator, with the maximum and the sum over `scan`
+    SoftmaxComplete: the same, given max and denominator
+    SoftmaxDenominator: denominator = sum of exp(x - max), given max
+    SoftmaxDenominatorAndMax: both in one pass; accumulating, a running maximum
+    SoftmaxDenominatorAndMaxFromParts: both, from those of pieces
+    SoftmaxDenominatorAndUnscaled: denominator, and out = exp(x - max)
+    SoftmaxDenominatorAndUnscaledFromMax: the same, given max
+    """
+    dims, rows, extra = _scanned(rank, scan)
+    scanned = (dims[scan],)
+    x, out = Operand("x", dims), Operand("out", dims, written=True)
+    given = {"max": Operand("max", rows), "denominator": Operand("denominator", rows)}
+    highest = Operand("max", rows, written=True, start="lowest")
+    total = Operand("denominator", rows, written=True, start="zero")
+    merged = (Operand("max_parts", dims), Operand("denominator_parts", dims))
+    operands, reduced, whole = {
+        "Softmax": ((x, out), (), scanned),
+        "SoftmaxComplete": ((x, given["max"], given["denominator"], out), (), ()),
+        "SoftmaxDenominator": ((x, given["max"], total), scanned, ()),
+        "SoftmaxDenominatorAndMax": ((x, highest, total), scanned, ()),
+        "SoftmaxDenominatorAndMaxFromParts": ((*merged, highest, total), scanned, ()),
+        "SoftmaxDenominatorAndUnscaled": (
+            (x, Operand("denominator", rows, written=True), out),
+            (),
+            scanned,
+        ),
+        "SoftmaxDenominatorAndUnscaledFromMax": ((x, given["max"], total, out), scanned, ()),
+    }[part]
+    made = operation(part, (*extra, *dims), operands, reduced, whole)
+    return accumulating(made) if accumulates else made

@@ -1,0 +1,103 @@
+"""Giving a tensor a place: a buffer at a level, or registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from morello.errors import RewriteError
+from morello.ir.batch import Batch
+from morello.ir.dtype import DType
+from morello.ir.forms import Bools, Ints
+from morello.ir.layout import Layout
+from morello.ir.tensor import Form, gapless
+from morello.targets.target import Condition, Target
+
+
+class Placement(Protocol):
+    """A rewrite that places a tensor."""
+
+    @property
+    def level(self) -> str: ...
+    @property
+    def layout(self) -> Layout | None: ...
+    @property
+    def vector(self) -> int: ...
+
+
+def level_number(rewrite: object, name: str, target: Target) -> int:
+    """The index of a level of this name; raises `RewriteError`."""
+    try:
+        return target.level(name)
+    except KeyError:
+        names = ", ".join(one.name for one in target.levels)
+        raise RewriteError(
+            f"{rewrite}: {target.name} has no level {name!r}; there are: {names}."
+        ) from None
+
+
+def buffer_codes(
+    batch: Batch, shape: Sequence[Ints], layout: Layout, vector: int, dtype: DType
+) -> Ints:
+    """The forms of new tensors of these shapes."""
+    if vector:
+        form = Form(layout, layout.rank, vector=vector)
+        return np.full(len(batch), batch.forms.code(form), np.int16)
+    fresh = np.full(len(batch), batch.forms.code(gapless(layout)), np.int16)
+    return batch.forms.tile(shape, shape, fresh, dtype.bytes)
+
+
+def buffer_conditions(
+    rewrite: Placement, shape: Sequence[Ints], dtype: DType, batch: Batch, target: Target
+) -> Iterator[Condition]:
+    """The layout and the vector size suit the level and the shape."""
+    level = level_number(rewrite, rewrite.level, target)
+    if level == target.registers:
+        yield from register_conditions(rewrite, shape, dtype, target)
+    else:
+        yield from memory_conditions(rewrite, shape)
+
+
+def memory_conditions(rewrite: Placement, shape: Sequence[Ints]) -> Iterator[Condition]:
+    layout = rewrite.layout
+    assert layout is not None
+    if rewrite.vector:
+        raise RewriteError(f"{rewrite}: only registers have a vector size.")
+    if layout.panel is not None:
+        dim, width = layout.panel
+        size = shape[dim]
+        fits = ((size > width) | layout.odd_even) & (size % width == 0)
+        yield Condition(fits, f"it must hold several whole panels of {width}")
+
+
+def register_conditions(
+    rewrite: Placement, shape: Sequence[Ints], dtype: DType, target: Target
+) -> Iterator[Condition]:
+    layout, vector = rewrite.layout, rewrite.vector
+    if layout is None:
+        raise RewriteError(f"{rewrite}: registers need a vector size and a layout.")
+    widths = target.widths(dtype)
+    if vector not in widths:
+        known = ", ".join(map(str, widths))
+        raise RewriteError(
+            f"{rewrite}: {target.name} has registers of {known} {dtype} elements; "
+            "give one as vector=."
+        )
+    if layout.panel is not None:
+        raise RewriteError(f"{rewrite}: registers have no panels; give a layout such as {{1,0}}.")
+    if not layout.order:
+        return
+    size = shape[layout.order[-1]]
+    if not (target.masks and vector == widths[0]):
+        whole = size % vector == 0
+        yield Condition(whole, f"the size along registers must be a multiple of {vector}")
+    narrower = max((w for w in widths if 1 < w < vector), default=0)
+    if narrower:
+        yield Condition(size > narrower, f"registers of {narrower} hold it in as few")
+    wider = min((w for w in widths if w > vector), default=0)
+    if wider:
+        masked = target.masks and wider == widths[0]
+        needed: Bools = (size < wider) if masked else (size % wider != 0)
+        yield Condition(needed, f"registers of {wider} hold it in fewer")

@@ -1,0 +1,245 @@
+"""Convolutions as loops of matmuls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from morello.ir.axes import Axis
+from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.forms import Bools, Forms, Ints
+from morello.ir.layout import Layout, row_major
+from morello.ir.operation import Operand, Operation, operation, reordered
+from morello.ir.primitives import fill, matmul, move
+from morello.ir.spec import Spec
+from morello.ir.tensor import Form
+from morello.rewrites.buffer import buffer_codes, level_number
+from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.rewrites.tile import tiled
+from morello.targets.target import Condition, Target
+
+ROLES = {"x": "m", "c": "k", "f": "n"}
+"""What the dimensions of a convolution are in the matmul of one row and filter pixel."""
+
+
+@dataclass(frozen=True)
+class SpatialSplit:
+    """Loop over the pixels of the filter; each is a matmul along one row of the output.
+
+    ConvAccum(b=1, f=8, c=4, y=1, x=30, p=3, q=3)
+      -> for p in 0..3: for q in 0..3: MatmulAccum(m=30, k=4, n=8)
+    """
+
+    merges: ClassVar[bool] = False
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        yield from _is_accumulating_conv(batch)
+        yield from _in_memory(batch, (0, 1), target)
+        yield Condition(batch.size("b") == 1, "b must be 1")
+        yield Condition(batch.size("y") == 1, "y must be 1")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        times = batch.size("p") * batch.size("q")
+        one = np.ones(len(batch), np.int32)
+        pixel = tiled(tiled(batch, "p", one), "q", one)
+        return [Edges(np.arange(len(batch)), children=(Child(_matmul(pixel, ("x",)), times),))]
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "spatial_split"}
+
+    def __str__(self) -> str:
+        return "spatial_split()"
+
+
+@dataclass(frozen=True)
+class Pointwise:
+    """A convolution of filters of one pixel is a matmul over all pixels of the image.
+
+    ConvAccum(b=1, f=8, c=4, y=7, x=7, p=1, q=1)
+      -> MatmulAccum(m=49, k=4, n=8)
+    """
+
+    merges: ClassVar[bool] = True
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        yield from _is_accumulating_conv(batch)
+        yield from _in_memory(batch, (0, 2), target)
+        for dim in ("b", "p", "q"):
+            yield Condition(batch.size(dim) == 1, f"{dim} must be 1")
+        strides = {stride for one in batch.operation.axes[0] for _, stride in one.terms}
+        yield Condition(everywhere(batch, strides == {1}), "its strides must be 1")
+        for operand in (0, 2):
+            flat = _rows_follow(batch, operand)
+            name = batch.operation.operands[operand].name
+            yield Condition(flat, f"the rows of {name} must follow each other without gaps")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        body = Child(_matmul(batch, ("y", "x")))
+        return [Edges(np.arange(len(batch)), children=(body,))]
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "pointwise"}
+
+    def __str__(self) -> str:
+        return "pointwise()"
+
+
+@dataclass(frozen=True)
+class PadFirst:
+    """Copy the image into a buffer with its padding around it.
+
+    Conv(.., image padded by 1)
+      -> FillZero(buffer); Move(image -> the middle of buffer); Conv(.., buffer)
+    """
+
+    level: str
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        padded = any(one.padding for one in batch.operation.axes[0])
+        yield Condition(everywhere(batch, padded), f"{batch.operation} has no padding")
+        level = level_number(self, self.level, target)
+        near = batch.levels[0] <= level
+        memory = everywhere(batch, level < target.registers)
+        yield Condition(near & memory, f"image must be padded in a cache, not in {self.level}")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        level = level_number(self, self.level, target)
+        here = np.full(len(batch), level, np.int8)
+        whole = replace(batch, operation=unpadded(batch.operation))
+        shape = tuple(s.astype(np.int32) for s in whole.shape(0))
+        image = tuple(s.astype(np.int32) for s in batch.shape(0))
+        dtype, rank = batch.dtypes[0], len(shape)
+        code = buffer_codes(batch, shape, row_major(rank), 0, dtype)
+        inside = batch.forms.tile(shape, image, code, dtype.bytes)
+        buffer = len(batch.operation.operands)
+        body = replace(
+            whole, levels=(here, *batch.levels[1:]), codes=(code, *batch.codes[1:])
+        )
+        rest = (dtype,), batch.forms, shape, (here,), (code,), batch.parallel
+        zero = Batch(fill(rank), *rest)
+        copy = Batch(
+            move(rank), (dtype, dtype), batch.forms, image,
+            (batch.levels[0], here), (batch.codes[0], inside), batch.parallel,
+        )  # fmt: skip
+        volume = np.prod(np.stack([s.astype(np.int64) for s in shape]), axis=0)
+        lines = -(-volume * dtype.bytes // LINE_BYTES)
+        children = (
+            Child(zero, role="fill", wires=(buffer,)),
+            Child(copy, role="in", wires=(0, buffer)),
+            Child(body, wires=(buffer, *range(1, len(batch.operation.operands)))),
+        )
+        return [Edges(np.arange(len(batch)), 0.0, {level: lines} if level else {}, children)]
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "pad_first", "level": self.level}
+
+    def __str__(self) -> str:
+        return f"pad_first(in {self.level})"
+
+
+def unpadded(one: Operation) -> Operation:
+    """The convolution of an image that holds its padding."""
+    image, *others = one.operands
+    dims = tuple(str(Axis(axis.terms)) for axis in one.axes[0])
+    operands = (Operand(image.name, dims), *others)
+    return operation(one.name, one.dims, operands, one.reduced, (), one.accumulates)
+
+
+def matmul_operation(conv: Operation) -> Operation:
+    """The matmul of one row and filter pixel, its operands' dimensions in the same order."""
+    orders = [
+        tuple(ROLES[name] for one in axes for name in one.names[:1] if name in ROLES)
+        for axes in conv.axes
+    ]
+    return reordered(matmul(0, accumulates=True), orders)
+
+
+def kept_dims(conv: Operation, operand: int) -> list[int]:
+    """The positions of an operand's dimensions that the matmul keeps."""
+    return [i for i, one in enumerate(conv.axes[operand]) if one.names[0] in ROLES]
+
+
+def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
+    """The matmuls that a batch of one-pixel convolutions are, `rows` merged into m."""
+    conv = batch.operation
+    length = np.ones(len(batch), np.int32)
+    for dim in rows:
+        length = length * batch.size(dim)
+    strided = any(stride > 1 for one in conv.axes[0] for n, stride in one.terms if n == "x")
+    codes = tuple(
+        _squeezed(batch.forms, batch.codes[o], tuple(kept_dims(conv, o)), strided and o == 0)
+        for o in range(3)
+    )
+    sizes = (length, batch.size("c"), batch.size("f"))
+    made = replace(batch, operation=matmul_operation(conv), sizes=sizes, codes=codes)
+    settled = tuple(
+        made.forms.tile(made.shape(o), made.shape(o), codes[o], made.dtypes[o].bytes)
+        for o in range(3)
+    )
+    return replace(made, codes=settled)
+
+
+def _squeezed(forms: Forms, codes: Ints, kept: tuple[int, ...], strided: bool) -> Ints:
+    """The forms of tensors without their other dimensions, which are 1."""
+    table = np.zeros(len(forms.forms), np.int16)
+    for code in np.unique(codes).tolist():
+        table[code] = forms.code(_squeeze(forms[code], kept, strided))
+    result: Ints = table[codes]
+    return result
+
+
+def _squeeze(form: Form, kept: tuple[int, ...], strided: bool) -> Form:
+    layout = form.layout
+    if form.ideal:
+        return form
+    order = tuple(kept.index(d) for d in layout.order if d in kept)
+    panel = layout.panel
+    if panel is not None:
+        panel = (kept.index(panel[0]), panel[1]) if panel[0] in kept else None
+    made = Layout(order, panel)
+    contiguous = 0 if strided else min(form.contiguous, len(made.physical))
+    return Form(made, contiguous, form.aliased and not form.vector, form.vector)
+
+
+def _rows_follow(batch: Batch, operand: int) -> Bools:
+    """An operand without gaps, x the next faster dimension after y."""
+    conv, forms, codes = batch.operation, batch.forms, batch.codes[operand]
+    y, x = (conv.places[operand, d][0] for d in "yx")
+    follows = np.zeros(len(forms.forms), np.bool_)
+    for code in np.unique(codes).tolist():
+        follows[code] = forms[code].ideal or _next(forms[code].layout, y, x)
+    gapless: Bools = forms.gapless[codes] | forms.ideal[codes]
+    single = batch.size("y") == 1
+    return (follows[codes] & gapless) | single
+
+
+def _next(layout: Layout, y: int, x: int) -> bool:
+    order = layout.order
+    plain = layout.panel is None or layout.panel[0] not in (y, x)
+    return plain and order.index(x) == order.index(y) + 1
+
+
+def _in_memory(batch: Batch, operands: Sequence[int], target: Target) -> Iterator[Condition]:
+    for operand in operands:
+        name = batch.operation.operands[operand].name
+        here = batch.levels[operand] < target.registers
+        yield Condition(here, f"{name} must be in memory")
+
+
+def _is_accumulating_conv(batch: Batch) -> Iterator[Condition]:
+    right = batch.operation.name == "ConvAccum"
+    yield Condition(everywhere(batch, right), "it is for ConvAccum")
+    padded = any(one.padding for one in batch.operation.axes[0])
+    yield Condition(everywhere(batch, not padded), "its image is padded; apply pad_first")

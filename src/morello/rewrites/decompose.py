@@ -1,0 +1,204 @@
+"""An operation as several simpler ones, one after the other, with tensors between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from morello.errors import RewriteError
+from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.dtype import F32
+from morello.ir.forms import Ints
+from morello.ir.layout import row_major
+from morello.ir.operation import Operation
+from morello.ir.primitives import (
+    broadcast,
+    divide_vec,
+    divide_vec_scalar,
+    move,
+    reduce,
+    softmax,
+)
+from morello.ir.spec import Spec
+from morello.rewrites.buffer import buffer_codes, level_number
+from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.targets.target import Condition, Target
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How operations of a name fall into steps.
+
+    `between` are the tensors that are made and used up: their shape is that of one row per
+    scan ("rows") or of everything ("all"). Each step is an operation and what its operands
+    are: tensors of the decomposed operation or tensors between, by name.
+    """
+
+    of: str
+    between: Mapping[str, str]
+    steps: tuple[tuple[str, Mapping[str, str]], ...]
+
+
+SCHEMES = {
+    # Softmax -> DenominatorAndUnscaled; DivideVecScalar: every exp is kept, and then scaled
+    "to_softmax_parts": Scheme(
+        "Softmax",
+        {"denominator": "rows"},
+        (
+            ("SoftmaxDenominatorAndUnscaled", {"x": "x", "denominator": "denominator", "out": "out"}),
+            ("DivideVecScalar", {"denominator": "denominator", "out": "out"}),
+        ),
+    ),
+    # Softmax -> DenominatorAndMax; Complete: every exp is computed twice
+    "to_softmax_parts_recompute": Scheme(
+        "Softmax",
+        {"max": "rows", "denominator": "rows"},
+        (
+            ("SoftmaxDenominatorAndMax", {"x": "x", "max": "max", "denominator": "denominator"}),
+            ("SoftmaxComplete", {"x": "x", "max": "max", "denominator": "denominator", "out": "out"}),
+        ),
+    ),
+    # DenominatorAndMax -> Max; Denominator: offline, two passes
+    "to_max_and_denominator": Scheme(
+        "SoftmaxDenominatorAndMax",
+        {},
+        (
+            ("Max", {"x": "x", "out": "max"}),
+            ("SoftmaxDenominator", {"x": "x", "max": "max", "denominator": "denominator"}),
+        ),
+    ),
+    # DenominatorAndUnscaled -> Max; DenominatorAndUnscaledFromMax
+    "to_max_and_unscaled": Scheme(
+        "SoftmaxDenominatorAndUnscaled",
+        {"max": "rows"},
+        (
+            ("Max", {"x": "x", "out": "max"}),
+            (
+                "SoftmaxDenominatorAndUnscaledFromMax",
+                {"x": "x", "max": "max", "denominator": "denominator", "out": "out"},
+            ),
+        ),
+    ),
+    # DivideVecScalar -> Broadcast; DivideVec
+    "broadcast_first": Scheme(
+        "DivideVecScalar",
+        {"divisor": "all", "quotient": "all"},
+        (
+            ("Broadcast", {"x": "denominator", "out": "divisor"}),
+            ("DivideVec", {"a": "out", "b": "divisor", "out": "quotient"}),
+            ("Move", {"src": "quotient", "dst": "out"}),
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Decompose:
+    """Do an operation in steps, keeping what lies between them at a level.
+
+    Softmax(i=8, j=512), to_softmax_parts
+      -> SoftmaxDenominatorAndUnscaled(i=8, j=512)
+         DivideVecScalar(i=8, j=512)
+    """
+
+    scheme: str
+    level: str
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        if self.scheme not in SCHEMES:
+            known = ", ".join(SCHEMES)
+            raise RewriteError(f"no scheme {self.scheme!r}; there are: {known}.")
+        if level_number(self, self.level, target) == target.registers:
+            raise RewriteError(f"{self}: what lies between the steps must be in memory.")
+        of = SCHEMES[self.scheme].of
+        right = batch.operation.name == of
+        yield Condition(everywhere(batch, right), f"it is for {of}")
+        if right:
+            alike = {o.dims for o in batch.operation.operands} <= set(_spans(batch.operation))
+            yield Condition(everywhere(batch, alike), "its operands' dimensions differ in order")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        scheme, operation = SCHEMES[self.scheme], batch.operation
+        level = level_number(self, self.level, target)
+        here = np.full(len(batch), level, np.int8)
+        columns = {
+            operand.name: (index, batch.levels[index], batch.codes[index], batch.dtypes[index])
+            for index, operand in enumerate(operation.operands)
+        }
+        dims = {operand.name: operand.dims for operand in operation.operands}
+        everything, rows = _spans(operation)
+        held: Ints = np.zeros(len(batch), np.int64)
+        for offset, (name, kind) in enumerate(scheme.between.items()):
+            dims[name] = rows if kind == "rows" else everything
+            shape = [batch.size(d) for d in dims[name]]
+            code = buffer_codes(batch, shape, row_major(len(shape)), 0, F32)
+            columns[name] = (len(operation.operands) + offset, here, code, F32)
+            held = held + _lines(batch, shape)
+        children = []
+        for part, wiring in scheme.steps:
+            one = _step(part, operation)
+            used = [columns[wiring[operand.name]] for operand in one.operands]
+            sizes = _sizes(one, batch, dims, wiring)
+            wires, levels, codes, dtypes = zip(*used, strict=True)
+            step = Batch(one, dtypes, batch.forms, sizes, levels, codes, batch.parallel)
+            children.append(Child(step, role="step", wires=wires))
+        return [Edges(np.arange(len(batch)), 0.0, {level: held} if level else {}, tuple(children))]
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "decompose", "scheme": self.scheme, "level": self.level}
+
+    def __str__(self) -> str:
+        return f"decompose({self.scheme} in {self.level})"
+
+
+def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The dims of what has an element for every one, and of what has one for every scan."""
+    widest = max((o.dims for o in operation.operands), key=len)
+    if operation.name == "DivideVecScalar":
+        return widest, operation.operands[0].dims
+    scanned = (*operation.reduced, *operation.whole)[0]
+    rows = tuple(d for d in operation.dims if d != scanned)
+    return widest, rows
+
+
+def _step(
+    part: str, operation: Operation
+) -> Operation:
+    """The operation of a step, of the rank and scan of the one that is decomposed."""
+    everything, rows = _spans(operation)
+    rank = len(everything)
+    scan = next(i for i, d in enumerate(everything) if d not in rows)
+    if part == "Broadcast":
+        return broadcast(rank, scan)
+    if part == "DivideVec":
+        return divide_vec(rank)
+    if part == "DivideVecScalar":
+        return divide_vec_scalar(rank, scan)
+    if part == "Max":
+        return reduce("Max", rank, scan)
+    if part == "Move":
+        return move(rank)
+    return softmax(part, rank, scan)
+
+
+def _sizes(
+    one: Operation, batch: Batch, dims: Mapping[str, tuple[str, ...]], wiring: Mapping[str, str]
+) -> tuple[Ints, ...]:
+    """The sizes of a step's dimensions, from those of its operands."""
+    known: dict[str, Ints] = {}
+    for operand in one.operands:
+        for dim, there in zip(operand.dims, dims[wiring[operand.name]], strict=True):
+            known[dim] = batch.size(there)
+    return tuple(known[d] for d in one.dims)
+
+
+def _lines(batch: Batch, shape: Sequence[Ints]) -> Ints:
+    volume = np.prod(np.stack([s.astype(np.int64) for s in shape]), axis=0)
+    lines: Ints = -(-volume * F32.bytes // LINE_BYTES)
+    return lines

@@ -1,0 +1,139 @@
+"""Grouping narrow numbers, for instructions that sum several products at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.dtype import DType
+from morello.ir.forms import Bools, Ints
+from morello.ir.layout import row_major
+from morello.ir.primitives import pack as pack_operation
+from morello.ir.spec import Spec
+from morello.rewrites.buffer import buffer_codes
+from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.rewrites.tile import tiled
+from morello.targets.target import Condition, Packing, Target
+
+DIM = "k"
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Make groups of neighbours along k the elements of a matmul.
+
+    An input whose groups already lie side by side is read as it is; another is copied.
+
+    Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
+      -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
+    """
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        packing = _packing(batch, target)
+        found = everywhere(batch, packing is not None)
+        yield Condition(found, f"{target.name} has no instruction for groups of these products")
+        if packing is not None:
+            lanes = packing.packed[0].lanes
+            yield Condition(batch.size(DIM) % lanes == 0, f"k is no multiple of {lanes}")
+            for operand in (0, 1):
+                name = batch.operation.operands[operand].name
+                here = batch.levels[operand] <= target.nearest
+                yield Condition(here, f"{name} must be in memory")
+                plain = batch.forms.panel_dim[batch.codes[operand]] < 0
+                yield Condition(plain, f"{name} must not lie in panels")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        packing = _packing(batch, target)
+        assert packing is not None
+        ready = [_lies_in_groups(batch, operand) for operand in (0, 1)]
+        ideal = [batch.forms.ideal[batch.codes[operand]] for operand in (0, 1)]
+        found = []
+        for free in product((False, True), repeat=2):
+            fits = [(r == f) | i for r, f, i in zip(ready, free, ideal, strict=True)]
+            rows = np.flatnonzero(fits[0] & fits[1])
+            if len(rows):
+                children, held = _packed(batch[rows], packing, free)
+                found.append(Edges(rows, 0.0, _by_level(held), children))
+        return found
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "pack"}
+
+    def __str__(self) -> str:
+        return "pack()"
+
+
+def _packing(batch: Batch, target: Target) -> Packing | None:
+    if not batch.operation.name.startswith("Matmul"):
+        return None
+    a, b, c = batch.dtypes
+    return next((p for p in target.packs if p.inputs == (a, b) and p.output is c), None)
+
+
+def _lies_in_groups(batch: Batch, operand: int) -> Bools:
+    """Without gaps, and k the fastest dimension, so that each group is one element."""
+    forms, codes = batch.forms, batch.codes[operand]
+    position, _ = batch.operation.places[operand, DIM]
+    near = (forms.fastest[codes] == position) & forms.gapless[codes]
+    result: Bools = near | forms.ideal[codes]
+    return result
+
+
+def _packed(
+    batch: Batch, packing: Packing, free: tuple[bool, bool]
+) -> tuple[tuple[Child, ...], list[tuple[Ints, Ints]]]:
+    """The copies and the matmul, and what the copies hold: their levels and lines."""
+    operands = len(batch.operation.operands)
+    lanes = packing.packed[0].lanes
+    body = tiled(batch, DIM, batch.size(DIM) // lanes)
+    body = replace(body, dtypes=(*packing.packed, packing.output))
+    codes, wires = list(body.codes), list(range(operands))
+    children, held = [], []
+    for operand in (0, 1):
+        if free[operand]:
+            whole = batch.codes[operand]
+            shape = body.shape(operand)
+            codes[operand] = batch.forms.tile(shape, shape, whole, packing.packed[operand].bytes)
+            continue
+        wires[operand] = operands + operand
+        copy, code = _copy(batch, body, operand, packing.packed[operand])
+        codes[operand] = code
+        children.append(Child(copy, role="in", wires=(operand, operands + operand)))
+        held.append((batch.levels[operand], copy.lines(1)))
+    body = replace(body, codes=tuple(codes))
+    return (*children, Child(body, wires=tuple(wires))), held
+
+
+def _copy(batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch, Ints]:
+    """The Specs of packing an operand into a row-major buffer at its own level."""
+    shape = tuple(size.astype(np.int32) for size in body.shape(operand))
+    code = buffer_codes(batch, shape, row_major(len(shape)), 0, packed)
+    position, _ = batch.operation.places[operand, DIM]
+    lanes = np.full(len(batch), packed.lanes, np.int32)
+    copy = Batch(
+        pack_operation(len(shape), position, packed.lanes),
+        (batch.dtypes[operand], packed),
+        batch.forms,
+        (*shape, lanes),
+        (batch.levels[operand], batch.levels[operand]),
+        (batch.codes[operand], code),
+        batch.parallel,
+    )
+    return copy, code
+
+
+def _by_level(held: list[tuple[Ints, Ints]]) -> dict[int, Ints | int]:
+    """Lines by level, where each row of an operand may be at a level of its own."""
+    found: dict[int, Ints | int] = {}
+    for levels, lines in held:
+        for level in np.unique(levels[levels > 0]).tolist():
+            found[level] = found.get(level, 0) + np.where(levels == level, lines, 0)
+    return found

@@ -1,0 +1,146 @@
+"""Spreading work over cores, or deciding not to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from morello.errors import RewriteError
+from morello.ir.batch import Batch
+from morello.ir.forms import Ints
+from morello.ir.spec import MAX_SIZE, Spec
+from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.rewrites.tile import loop_conditions, tiled
+from morello.targets.target import Condition, Target
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """Run the tiles of one or two output dimensions on all cores; each by itself is serial.
+
+    As long as the busiest core takes: with 2 cores,
+
+    Matmul(m=10, k=8, n=8)
+      -> parallel for m in 0..8 by 4: Matmul(m=4, k=8, n=8)   once
+         Matmul(m=2, k=8, n=8)                                once
+    """
+
+    tiles: tuple[tuple[str, int], ...]
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        if not 1 <= len(self.tiles) <= 2 or len(dict(self.tiles)) != len(self.tiles):
+            raise RewriteError(f"{self}: one or two dimensions can be spread over cores.")
+        yield Condition(everywhere(batch, batch.parallel), "it is not to be run in parallel")
+        for operand, level in zip(batch.operation.operands, batch.levels, strict=True):
+            shared = np.array([one.saturation > 0 for one in target.levels])[level]
+            yield Condition(shared, f"{operand.name} must be where all cores reach it")
+        for dim, size in self.tiles:
+            tile = self._column(batch, size)
+            cut = dim not in (*batch.operation.reduced, *batch.operation.whole)
+            yield Condition(everywhere(batch, cut), f"{dim} cannot be cut into tiles")
+            yield from loop_conditions(batch, dim, tile)
+            if len(self.tiles) > 1:
+                exact = batch.size(dim) % size == 0
+                yield Condition(exact, f"{dim} is no multiple of {size}")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        serial = replace(batch, parallel=False)
+        body, count = serial, np.ones(len(batch), np.int32)
+        for dim, size in self.tiles:
+            count = count * (batch.size(dim) // size)
+            body = tiled(body, dim, self._column(batch, size))
+        (dim, size), *more = self.tiles
+        rest = batch.size(dim) % size
+        exact, ragged = np.flatnonzero(rest == 0), np.flatnonzero(rest)
+        found = []
+        if len(exact):
+            rounds = -(-count[exact] // target.cores)
+            found.append(Edges(exact, target.fork, children=(Child(body[exact], rounds),)))
+        if len(ragged):
+            assert not more
+            last = tiled(serial[ragged], dim, rest[ragged])
+            rounds = -(-count[ragged] // target.cores)
+            alone = (count[ragged] % target.cores == 0).astype(np.int32)
+            children = (Child(body[ragged], rounds), Child(last, alone, role="remainder"))
+            found.append(Edges(ragged, target.fork, children=children))
+        return found
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "parallel", "tiles": dict(self.tiles)}
+
+    def __str__(self) -> str:
+        return f"parallel({', '.join(f'{d}={n}' for d, n in self.tiles)})"
+
+    def _column(self, batch: Batch, size: int) -> Ints:
+        if not 1 <= size <= MAX_SIZE:
+            raise RewriteError(f"{self}: a tile's size must be at least 1 and below the whole.")
+        return np.full(len(batch), size, np.int32)
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Run equal parts of one or two dimensions on all cores: as many as `pieces` says.
+
+    Matmul(m=12, k=8, n=8), 4 pieces of m
+      -> parallel for m in 0..12 by 3: Matmul(m=3, k=8, n=8)
+    """
+
+    pieces: tuple[tuple[str, int], ...]
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        for dim, count in self.pieces:
+            several = batch.size(dim) >= count
+            yield Condition(several, f"{dim} is too small for {count} pieces")
+        holds = np.zeros(len(batch), np.bool_)
+        for row in range(len(batch)):
+            one = batch[np.array([row])]
+            parallel = self._parallel(one.spec())
+            holds[row] = all(c.holds[0] for c in parallel.conditions(one, target))
+        yield Condition(holds, "such pieces cannot be spread over cores")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        found = []
+        for row in range(len(batch)):
+            one = batch[np.array([row])]
+            for edges in self._parallel(one.spec()).edges(one, target):
+                found.append(replace(edges, rows=np.array([row])))
+        return found
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self._parallel(spec)
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "spread", "pieces": dict(self.pieces)}
+
+    def _parallel(self, spec: Spec) -> Parallel:
+        return Parallel(tuple((dim, -(-spec.size(dim) // count)) for dim, count in self.pieces))
+
+
+@dataclass(frozen=True)
+class Serial:
+    """Run it on one core: what is small is not worth waking others for.
+
+    Matmul(m=8, k=8, n=8), in parallel
+      -> Matmul(m=8, k=8, n=8)
+    """
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        yield Condition(everywhere(batch, batch.parallel), "it is serial already")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        return [Edges(np.arange(len(batch)), children=(Child(replace(batch, parallel=False)),))]
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "serial"}
+
+    def __str__(self) -> str:
+        return "serial()"

@@ -1,0 +1,282 @@
+/* A small pool of threads for the parallel regions of kernels.
+ *
+ * A region is cut into pieces, and one number says how many of them nobody has taken yet.
+ * Whoever lowers it owns a piece, and a region lasts until every owned piece is done. So what
+ * a thread reads about the region after taking a piece cannot change meanwhile, and a thread
+ * that comes late finds either nothing to do or a newer region, which is as good. Nobody
+ * waits for a thread that has taken nothing.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifdef __linux__
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#endif
+
+enum {
+    LINE = 128,             /* CPUs fetch cache lines in pairs */
+    PIECES_PER_THREAD = 64, /* at most; enough to balance the load */
+    SPIN_NS = 100 * 1000,   /* about what it costs to be woken */
+    LOOKS_PER_CLOCK = 64,
+    STOP = -1,
+};
+
+typedef void Body(void *environment, long begin, long end);
+
+/* A number that threads wait for, at first awake and then asleep. */
+typedef struct {
+    alignas(LINE) atomic_int value;
+    atomic_int sleepers;
+#ifndef __linux__
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+#endif
+} Gate;
+
+typedef struct {
+    struct Pool *pool;
+    pthread_t thread;
+    atomic_int id; /* what Linux calls it, once it runs */
+} Worker;
+
+typedef struct Pool {
+    Gate left;   /* the pieces that nobody has taken, or STOP */
+    Gate undone; /* the pieces that are not done */
+    alignas(LINE) Body *body;
+    void *environment;
+    long count, size; /* the items of the region, and of a piece */
+    long pieces;
+    atomic_int busy;
+    int workers;
+    pid_t owner; /* the process that the workers are in */
+#ifdef __linux__
+    cpu_set_t cpus; /* where the workers may run, */
+    int avoided;    /* but not here */
+#endif
+    Worker members[];
+} Pool;
+
+#ifdef __linux__
+
+#define GATE {0}
+
+static void sleep_while(Gate *gate, int old)
+{
+    syscall(SYS_futex, &gate->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
+}
+
+static void wake_sleepers(Gate *gate, int count)
+{
+    syscall(SYS_futex, &gate->value, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+/* Notes where the pool's threads may run. */
+static void survey(Pool *pool)
+{
+    pool->avoided = -1;
+    syscall(SYS_sched_getaffinity, 0, sizeof pool->cpus, &pool->cpus);
+}
+
+static void identify(Worker *worker)
+{
+    atomic_store(&worker->id, (int)syscall(SYS_gettid));
+}
+
+/* Keeps the workers, before they are woken, off the caller's CPU. Linux often wakes a thread
+ * there though others are idle, above all in virtual machines, and then it would wait for
+ * milliseconds until the caller pauses. */
+static void make_way(Pool *pool)
+{
+    int cpu = sched_getcpu();
+    cpu_set_t others = pool->cpus;
+    CPU_CLR(cpu, &others);
+    if (cpu == pool->avoided || CPU_COUNT(&others) == 0)
+        return;
+    pool->avoided = cpu;
+    for (int i = 0; i < pool->workers; i++) {
+        int id = atomic_load(&pool->members[i].id);
+        if (id != 0)
+            syscall(SYS_sched_setaffinity, id, sizeof others, &others);
+    }
+}
+
+#else
+
+#define GATE {.mutex = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER}
+
+static void sleep_while(Gate *gate, int old)
+{
+    pthread_mutex_lock(&gate->mutex);
+    if (atomic_load(&gate->value) == old)
+        pthread_cond_wait(&gate->changed, &gate->mutex);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+static void wake_sleepers(Gate *gate, int count)
+{
+    (void)count; /* those too many go back to sleep */
+    pthread_mutex_lock(&gate->mutex);
+    pthread_cond_broadcast(&gate->changed);
+    pthread_mutex_unlock(&gate->mutex);
+}
+
+static void survey(Pool *pool) { (void)pool; }
+static void identify(Worker *worker) { (void)worker; }
+static void make_way(Pool *pool) { (void)pool; }
+
+#endif
+
+static int64_t now_ns(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
+}
+
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Returns once the gate's value is not `old`, or for no reason. */
+static void wait_while(Gate *gate, int old)
+{
+    int64_t end = now_ns() + SPIN_NS;
+    do {
+        for (int i = 0; i < LOOKS_PER_CLOCK; i++) {
+            if (atomic_load_explicit(&gate->value, memory_order_relaxed) != old)
+                return;
+            relax();
+        }
+    } while (now_ns() < end);
+    /* Either `wake`, after the value was set, sees a sleeper here, or the sleeper the value. */
+    atomic_fetch_add(&gate->sleepers, 1);
+    sleep_while(gate, old);
+    atomic_fetch_sub(&gate->sleepers, 1);
+}
+
+static void wake(Gate *gate, int count)
+{
+    if (atomic_load(&gate->sleepers) > 0)
+        wake_sleepers(gate, count);
+}
+
+/* Takes and does pieces until none is left. */
+static void help(Pool *pool)
+{
+    int done = 0;
+    int left = atomic_load_explicit(&pool->left.value, memory_order_relaxed);
+    while (left > 0) {
+        if (!atomic_compare_exchange_weak_explicit(&pool->left.value, &left, left - 1,
+                                                   memory_order_acquire, memory_order_relaxed))
+            continue;
+        long begin = (pool->pieces - left) * pool->size, rest = pool->count - begin;
+        pool->body(pool->environment, begin, begin + (rest < pool->size ? rest : pool->size));
+        done++;
+        left = atomic_load_explicit(&pool->left.value, memory_order_relaxed);
+    }
+    if (done > 0 && atomic_fetch_sub(&pool->undone.value, done) == done)
+        wake(&pool->undone, 1);
+}
+
+static void *work(void *argument)
+{
+    Worker *self = argument;
+    Pool *pool = self->pool;
+    identify(self);
+    while (atomic_load_explicit(&pool->left.value, memory_order_relaxed) != STOP) {
+        help(pool);
+        wait_while(&pool->left, 0);
+    }
+    return NULL;
+}
+
+/* Ends the workers; there must be no region under way, nor one to come. */
+void pool_destroy(Pool *pool)
+{
+    if (getpid() == pool->owner) {
+        atomic_store(&pool->left.value, STOP);
+        wake(&pool->left, pool->workers);
+        for (int i = 0; i < pool->workers; i++)
+            pthread_join(pool->members[i].thread, NULL);
+    }
+    free(pool);
+}
+
+/* A pool of `threads` threads, one of which is whoever calls `pool_run`; NULL if there cannot
+ * be so many. */
+Pool *pool_create(int threads)
+{
+    size_t bytes = sizeof(Pool) + (size_t)threads * sizeof(Worker);
+    Pool *pool = aligned_alloc(LINE, (bytes + LINE - 1) / LINE * LINE);
+    if (pool == NULL)
+        return NULL;
+    *pool = (Pool){.left = GATE, .undone = GATE, .owner = getpid()};
+    survey(pool);
+
+    /* Signals are for the program's own threads, except those that a fault sends to its own. */
+    sigset_t signals, before;
+    sigfillset(&signals);
+    sigdelset(&signals, SIGSEGV);
+    sigdelset(&signals, SIGBUS);
+    sigdelset(&signals, SIGFPE);
+    sigdelset(&signals, SIGILL);
+    pthread_sigmask(SIG_SETMASK, &signals, &before);
+    int failed = 0;
+    while (!failed && pool->workers < threads - 1) {
+        Worker *worker = &pool->members[pool->workers];
+        *worker = (Worker){.pool = pool};
+        failed = pthread_create(&worker->thread, NULL, work, worker);
+        pool->workers += !failed;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (failed) {
+        pool_destroy(pool);
+        return NULL;
+    }
+    return pool;
+}
+
+/* Calls `body` for ranges that make up [0, count), on any of the threads, and waits for all.
+ *
+ * A call from within a region, or while another thread has one under way, runs in its caller
+ * alone, as does one in a child of the process, where there are no workers.
+ */
+void pool_run(Pool *pool, Body *body, void *environment, long count)
+{
+    if (count <= 1 || pool->workers == 0 || getpid() != pool->owner ||
+        atomic_exchange_explicit(&pool->busy, 1, memory_order_acquire)) {
+        body(environment, 0, count);
+        return;
+    }
+    pool->body = body;
+    pool->environment = environment;
+    pool->count = count;
+    pool->size = (count - 1) / (PIECES_PER_THREAD * (pool->workers + 1)) + 1;
+    pool->pieces = (count - 1) / pool->size + 1;
+    atomic_store_explicit(&pool->undone.value, pool->pieces, memory_order_relaxed);
+    atomic_store(&pool->left.value, pool->pieces);
+    if (atomic_load(&pool->left.sleepers) > 0) {
+        make_way(pool);
+        wake_sleepers(&pool->left, pool->pieces - 1);
+    }
+    help(pool);
+    int undone;
+    while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0)
+        wait_while(&pool->undone, undone);
+    atomic_store_explicit(&pool->busy, 0, memory_order_release);
+}

@@ -1,0 +1,55 @@
+"""All the C that a machine's kernels may call, by name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+
+from morello.targets.helpers.math import math_helpers
+from morello.targets.helpers.products import product_helpers
+from morello.targets.helpers.runs import run_helpers
+from morello.targets.helpers.shuffles import shuffle_helpers
+from morello.targets.helpers.vectors import (
+    CONVERSIONS,
+    conversion_helpers,
+    size,
+    vector_helpers,
+)
+
+_IDENTIFIER = re.compile(r"[A-Za-z_]\w*")
+_DTYPES = (
+    "u8", "i8", "u16", "i16", "u32", "i32", "f16", "bf16", "f32", "bf16x2", "u8x4", "i8x4",
+)  # fmt: skip
+
+
+def helpers_for(
+    isa: str, vector_bytes: Sequence[int], features: frozenset[str]
+) -> Mapping[str, str]:
+    """Every helper of an instruction set, for registers of these sizes."""
+    found: dict[str, str] = {}
+    for bytes_ in (*vector_bytes, 4):
+        found |= math_helpers(bytes_ // 4) | run_helpers(bytes_ // 4)
+    for bytes_ in vector_bytes:
+        for dtype in _DTYPES:
+            found |= vector_helpers(isa, dtype, bytes_ // size(dtype))
+        for source, target in CONVERSIONS:
+            width = bytes_ // max(size(source), size(target))
+            found |= conversion_helpers(isa, source, target, width)
+    return found | shuffle_helpers(isa) | product_helpers(isa, features)
+
+
+def used_in(texts: Collection[str], helpers: Mapping[str, str]) -> list[str]:
+    """The helpers that these texts call, and those that they call, callees first."""
+    order: dict[str, None] = {}
+
+    def visit(text: str) -> None:
+        for name in _IDENTIFIER.findall(text):
+            if name in helpers and name not in open_ and name not in order:
+                open_.add(name)
+                visit(helpers[name])
+                order[name] = None
+
+    open_: set[str] = set()
+    for text in texts:
+        visit(text)
+    return list(order)

@@ -1,0 +1,405 @@
+"""Mathematical functions of one register, as C that needs no library.
+
+The text of each function serves every width: `$F` stands for its type of floats, `$I` of
+integers (what comparisons give), `$U` of bits, and `$K` ends the names: exp_f32x16, exp_f32.
+It is without branches, in GNU vector extensions, for clang and gcc and any CPU with FMA.
+
+NaN gives NaN, whatever its payload, and what is too large an infinity. At an infinity each
+function takes its limit, which for `gelu`, `gelu_tanh` and `silu` of -inf is zero. What is
+smaller than 2**-126 may be anything from zero to that; for `gelu_tanh` and `silu`, what is
+smaller than 2**-119. `exp_low` is `exp` for numbers up to 88, where it is faster.
+"""
+
+from __future__ import annotations
+
+import re
+from string import Template
+
+WIDTHS = (16, 8, 4, 1)
+
+ULP: dict[str, float] = {
+    "exp": 0.9,
+    "exp_low": 1.2,
+    "tanh": 3.0,
+    "sigmoid": 3.0,
+    "erf": 1.2,
+    "gelu": 6.5,
+    "gelu_tanh": 210.0,  # where it is 1e-36; 30 down to -5, 12 down to -3, 3 from -1 on
+    "silu": 4.0,
+    "relu": 0.0,
+    "sqrt": 0.5,
+    "rsqrt": 1.5,
+    "reciprocal": 0.5,
+    "abs": 0.0,
+    "neg": 0.0,
+    "max": 0.0,
+    "min": 0.0,
+}
+"""The largest error of each function, in units of the last place of the true result."""
+
+
+def math_helpers(width: int) -> dict[str, str]:
+    """All functions at one width, and what they are made of, by name."""
+    if width not in WIDTHS:
+        raise ValueError(f"no helpers of width {width}; there are: {WIDTHS}")
+    texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS
+    texts |= {"exp_low": _exp_low(width, 1), "exp_low_4": _exp_low(width, 4)}
+    if width == 16:
+        texts["exp"] = _EXP_AVX512
+    return type_helpers(width) | expand(texts, width)
+
+
+def type_helpers(width: int) -> dict[str, str]:
+    """The types of a width: floats, loaded and stored from any address; integers; bits."""
+    if width == 1:
+        return {}
+    names = {f"f32x{width}": "float", f"i32x{width}": "int", f"u32x{width}": "unsigned"}
+    length = f"vector_size({4 * width})"
+    types = {
+        name: f"typedef {element} {name} __attribute__(({length}));"
+        for name, element in names.items()
+    }
+    any_ = f"f32x{width}_any"
+    types[any_] = f"typedef float {any_} __attribute__(({length}, aligned(4), may_alias));"
+    return types
+
+
+def kind(width: int) -> str:
+    """What ends the names of a width's helpers."""
+    return "f32" if width == 1 else f"f32x{width}"
+
+
+def expand(texts: dict[str, str], width: int) -> dict[str, str]:
+    """Texts by the first part of their names, as definitions at one width by whole names."""
+    types = {letter: f"{letter.lower()}32x{width}" for letter in "FIU"}
+    types["A"] = f"f32x{width}_any"
+    if width == 1:
+        types = {"F": "float", "I": "int", "U": "unsigned", "A": "float"}
+    values = {**types, "K": kind(width), "W": str(width)}
+    return {
+        f"{name}_{kind(width)}": Template(text).substitute(values).strip()
+        for name, text in texts.items()
+    }
+
+
+# ---- what differs between one float and several
+
+_VECTOR = {
+    "bits": """
+static inline $U bits_$K($F x) { return ($U)x; }
+""",
+    "float": """
+static inline $F float_$K($U bits) { return ($F)bits; }
+""",
+    "pick": """
+static inline $F pick_$K($I mask, $F a, $F b) {
+  return ($F)((($U)a & ($U)mask) | (($U)b & ~($U)mask));
+}
+""",
+    "sqrt": """
+static inline $F sqrt_$K($F x) {
+#ifdef __clang__
+  return __builtin_elementwise_sqrt(x);
+#else
+  $F y;
+  for (int i = 0; i < $W; ++i) y[i] = __builtin_sqrtf(x[i]);
+  return y;
+#endif
+}
+""",
+    "fused": """
+// a b + c, rounded once
+static inline $F fused_$K($F a, $F b, $F c) {
+#ifdef __clang__
+  return __builtin_elementwise_fma(a, b, c);
+#else
+  $F y;
+  for (int i = 0; i < $W; ++i) y[i] = __builtin_fmaf(a[i], b[i], c[i]);
+  return y;
+#endif
+}
+""",
+}
+
+_SCALAR = {
+    "bits": """
+static inline unsigned bits_f32(float x) {
+  union { float f; unsigned u; } both = {.f = x};
+  return both.u;
+}
+""",
+    "float": """
+static inline float float_f32(unsigned bits) {
+  union { float f; unsigned u; } both = {.u = bits};
+  return both.f;
+}
+""",
+    "pick": """
+static inline float pick_f32(int mask, float a, float b) { return mask ? a : b; }
+""",
+    "sqrt": """
+static inline float sqrt_f32(float x) { return __builtin_sqrtf(x); }
+""",
+    "fused": """
+static inline float fused_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+""",
+}
+
+# ---- the functions
+#
+# exp: x = n ln(2) + r with |r| <= ln(2)/2, and exp(x) = 2**n exp(r). Adding 1.5 * 2**23 leaves
+# n in the low bits of a float. ln(2) comes in two parts, of which the first times n is exact.
+# The polynomial minimizes the largest error in units of the last place, which are half as
+# large below 1; its first two terms are exact, and so exp(0) is 1.
+#
+# gelu: x Phi(x) = max(x, 0) - |x| Phi(-|x|), where nothing cancels. Phi(-t) is exp(-t**2 / 2)
+# times a function so smooth that a polynomial in 1 / (1 + 0.35 t) is all it takes.
+
+_FUNCTIONS = {
+    "fill": """
+static inline $F fill_$K(float value) { return value - ($F){0}; }
+""",
+    "abs": """
+static inline $F abs_$K($F x) { return float_$K(bits_$K(x) & 0x7fffffffu); }
+""",
+    "neg": """
+static inline $F neg_$K($F x) { return -x; }
+""",
+    "with_sign": """
+static inline $F with_sign_$K($F x, $F sign) {
+  return float_$K((bits_$K(x) & 0x7fffffffu) | (bits_$K(sign) & 0x80000000u));
+}
+""",
+    # The next four are one instruction of x86 each, which gives its second operand if either is
+    # NaN. Hence the order: what may be NaN comes last.
+    "at_least": """
+static inline $F at_least_$K(float least, $F x) {
+  return pick_$K(fill_$K(least) > x, fill_$K(least), x);
+}
+""",
+    "at_most": """
+static inline $F at_most_$K(float most, $F x) {
+  return pick_$K(fill_$K(most) < x, fill_$K(most), x);
+}
+""",
+    "larger": """
+static inline $F larger_$K($F a, $F b) { return pick_$K(a > b, a, b); }
+""",
+    "smaller": """
+static inline $F smaller_$K($F a, $F b) { return pick_$K(a < b, a, b); }
+""",
+    "max": """
+static inline $F max_$K($F a, $F b) { return pick_$K(a != a, a, larger_$K(a, b)); }
+""",
+    "min": """
+static inline $F min_$K($F a, $F b) { return pick_$K(a != a, a, smaller_$K(a, b)); }
+""",
+    "relu": """
+static inline $F relu_$K($F x) { return at_least_$K(0.0f, x); }
+""",
+    "reciprocal": """
+static inline $F reciprocal_$K($F x) { return 1.0f / x; }
+""",
+    "rsqrt": """
+static inline $F rsqrt_$K($F x) { return 1.0f / sqrt_$K(x); }
+""",
+    "exp_series": """
+// (exp(r) - 1 - r) / r**2, for |r| <= ln(2)/2
+static inline $F exp_series_$K($F r) {
+  $F q = r * 0.00137887208f + 0.00836868584f;
+  q = q * r + 0.0416688994f;
+  q = q * r + 0.166665211f;
+  return q * r + 0.499999911f;
+}
+""",
+    "exp": """
+static inline $F exp_$K($F x) {
+  $F z = x * 1.44269504f + 12582912.0f;
+  $F n = z - 12582912.0f;
+  $F r = x - n * 0.693359375f;
+  r = r + n * 0.000212194440f;
+  $F y = (exp_series_$K(r) * r + 1.0f) * r + 1.0f;
+  y = float_$K(bits_$K(y) + (bits_$K(z) << 23));
+  y = pick_$K(x < -87.3365447f, fill_$K(0.0f), y);  // it would be subnormal
+  return pick_$K(x <= 88.7228317f, y, x + __builtin_inff());  // NaN as well stays NaN
+}
+""",
+    "tanh": """
+// e / (e + 2), where e = exp(2 |x|) - 1 comes without cancellation
+static inline $F tanh_$K($F x) {
+  $F t = at_most_$K(10.0f, abs_$K(x)) * 2.0f;
+  $F z = t * 1.44269504f + 12582912.0f;
+  $F n = z - 12582912.0f;
+  $F r = t - n * 0.693359375f;
+  r = r + n * 0.000212194440f;
+  $F scale = float_$K((bits_$K(z) << 23) + 0x3f800000u);
+  $F e = (exp_series_$K(r) * (r * r) + r) * scale + (scale - 1.0f);
+  return with_sign_$K(e / (e + 2.0f), x);
+}
+""",
+    "logistic": """
+// y / (1 + exp(-x)), from the exponential that is at most 1
+static inline $F logistic_$K($F x, $F y) {
+  $F e = exp_low_$K(with_sign_$K(x, fill_$K(-1.0f)));
+  return pick_$K(x < 0.0f, y * e, y) / (e + 1.0f);
+}
+""",
+    "sigmoid": """
+static inline $F sigmoid_$K($F x) { return logistic_$K(x, fill_$K(1.0f)); }
+""",
+    "silu": """
+static inline $F silu_$K($F x) { return logistic_$K(x, at_least_$K(-1000.0f, x)); }
+""",
+    "erf": """
+// x + x P(x**2) up to 1, and beyond 1 - exp(-Q(|x|))
+static inline $F erf_$K($F x) {
+  $F t = abs_$K(x), s = x * x;
+  $F p = s * 7.80690389e-05f - 0.00079978531f;
+  p = p * s + 0.0051871622f;
+  p = p * s - 0.0268533472f;
+  p = p * s + 0.112835787f;
+  p = p * s - 0.37612626f;
+  p = p * s + 0.128379166f;
+  $F u = at_most_$K(4.0f, t);
+  $F q = u * -0.000186783989f + 0.00295192446f;
+  q = q * u - 0.0218564365f;
+  q = q * u + 0.103148125f;
+  q = q * u + 0.638093472f;
+  q = q * u + 1.12712252f;
+  q = q * u + 0.000332688564f;
+  return pick_$K(t < 1.0f, p * x + x, with_sign_$K(1.0f - exp_low_$K(-q), x));
+}
+""",
+    "gelu": """
+static inline $F gelu_$K($F x) {
+  $F t = at_most_$K(15.0f, abs_$K(x));
+  $F v = 1.0f / (t * 0.35f + 1.0f);
+  $F p = v * -0.0291257706f + 0.143871725f;
+  p = p * v - 0.255503356f;
+  p = p * v + 0.158927739f;
+  p = p * v - 0.0229359809f;
+  p = p * v + 0.105432428f;
+  p = p * v + 0.119852565f;
+  p = p * v + 0.139859065f;
+  p = p * v + 0.139621571f;
+  $F square = t * t, rest = fused_$K(t, t, -square);  // lost in rounding, and it matters
+  $F e = exp_low_$K(square * -0.5f);
+  e = e - e * (rest * 0.5f);
+  return relu_$K(x) - t * v * p * e;
+}
+""",
+    "gelu_tanh": """
+// (1 + tanh(u)) / 2 is the sigmoid of 2 u
+static inline $F gelu_tanh_$K($F x) {
+  x = at_least_$K(-1000.0f, x);
+  return logistic_$K(x * (x * x * 0.0713548139f + 1.59576917f), x);
+}
+""",
+}
+
+_EXP_AVX512 = """
+static inline f32x16 exp_f32x16(f32x16 x) {
+#ifdef __AVX512F__
+  x = at_most_f32x16(89.0f, at_least_f32x16(-104.0f, x));  // beyond, it is 0 or infinite
+#endif
+  f32x16 z = x * 1.44269504f + 12582912.0f;
+  f32x16 n = z - 12582912.0f;
+  f32x16 r = x - n * 0.693359375f;
+  r = r + n * 0.000212194440f;
+  f32x16 y = (exp_series_f32x16(r) * r + 1.0f) * r + 1.0f;
+#ifdef __AVX512F__
+  return (f32x16)_mm512_scalef_ps((__m512)y, (__m512)n);
+#else
+  y = float_f32x16(bits_f32x16(y) + (bits_f32x16(z) << 23));
+  y = pick_f32x16(x < -87.3365447f, fill_f32x16(0.0f), y);
+  return pick_f32x16(x <= 88.7228317f, y, x + __builtin_inff());
+#endif
+}
+"""
+
+# ---- the exponential function where it decides: of numbers not much above 0
+#
+# Here 2**n needs no care, and is multiplied as it is. x86 has 2**(i/16), or with AVX2 2**(i/8),
+# in a register to look up; so r is smaller, and the polynomial shorter. Their bits lack the i
+# that the shift of z adds. What rounding took from ln(2) is too little to matter for q.
+
+_EXP_LOW = (
+    ("x", "at_least_$K(-88.0296919f, x)"),  # -127 ln(2), where s becomes 0
+    ("$F z", "x * 1.44269504f + 12583039.0f"),  # 1.5 * 2**23 + 127, the bias of exponents
+    ("$F n", "z - 12583039.0f"),
+    ("$F r", "x - n * 0.693359375f"),
+    ("r", "r + n * 0.000212194440f"),
+    ("$F q", "exp_series_$K(r) * r + 1.0f"),
+    ("$F s", "float_$K(bits_$K(z) << 23)"),
+    ("x", "s * (r * q) + s"),
+)
+
+_EXP_LOW_AVX2 = (
+    ("x", "at_least_$K(-88.0296919f, x)"),
+    ("$F z", "x * 1.44269504f + 1572864.0f"),  # 1.5 * 2**20: the last bit counts eighths
+    ("$F n", "z - 1572864.0f"),
+    ("$F r", "x - n * 0.693147182f"),
+    ("$F q", "r * 0.166681945f + 0.50006479f"),
+    ("q", "q * r + 1.0f"),
+    ("r", "r + n * 1.90465421e-9f"),
+    ("$F s", "__builtin_ia32_permvarsf256(table, (i32x8)z)"),
+    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 20))"),
+    ("x", "s * (r * q) + s"),
+)
+
+_EXP_LOW_AVX512 = (
+    ("$F z", "x * 1.44269504f + 786432.0f"),  # 1.5 * 2**19: the last bit counts sixteenths
+    ("$F n", "z - 786432.0f"),
+    ("$F r", "x - n * 0.693147182f"),
+    ("$F q", "r * 0.166670099f + 0.500016212f"),
+    ("q", "q * r + 1.0f"),
+    ("r", "r + n * 1.90465421e-9f"),
+    ("$F s", "($F)_mm512_permutexvar_ps((__m512i)z, (__m512)table)"),
+    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 19))"),
+    ("x", "pick_$K(x < -87.3365447f, fill_$K(0.0f), s * (r * q) + s)"),
+)
+
+_LOOKED_UP = {
+    8: ("__AVX2__", _EXP_LOW_AVX2),
+    16: ("__AVX512F__", _EXP_LOW_AVX512),
+}
+
+
+def _exp_low(width: int, count: int) -> str:
+    """exp(x) for x up to 88; of several registers step by step, as each step is soon done.
+
+    No processor looks far enough ahead to find by itself what else it could do meanwhile.
+    """
+    body = _steps(_EXP_LOW, count)
+    if width in _LOOKED_UP:
+        feature, steps = _LOOKED_UP[width]
+        looked_up = f"{_table(width)}\n{_steps(steps, count)}"
+        body = f"#ifdef {feature}\n{looked_up}\n#else\n{body}\n#endif"
+    if count == 1:
+        return f"static inline $F exp_low_$K($F x) {{\n{body}\n  return x;\n}}"
+    return f"static inline void exp_low_{count}_$K($F *x) {{\n{body}\n}}"
+
+
+def _table(size: int) -> str:
+    bits = [
+        f"0x{round(2 ** (i / size) * 2**23) + (126 << 23) - (i << 23) // size:08x}u"
+        for i in range(size)
+    ]
+    lines = [f"    {', '.join(bits[i : i + 4])}," for i in range(0, size, 4)]
+    return "\n".join([f"  const $F table = ($F)($U){{  // 2**(i/{size})", *lines, "  };"])
+
+
+def _steps(steps: tuple[tuple[str, str], ...], count: int) -> str:
+    if count == 1:
+        return "\n".join(f"  {left} = {right};" for left, right in steps)
+    declared = ", ".join(f"{left[3:]}[{count}]" for left, _ in steps if left.startswith("$F "))
+    loops = (
+        f"  for (int j = 0; j < {count}; ++j) {_each(left.removeprefix('$F '))} = {_each(right)};"
+        for left, right in steps
+    )
+    return "\n".join([f"  $F {declared};", *loops])
+
+
+def _each(text: str) -> str:
+    """The text with every variable of one letter an element of an array."""
+    return re.sub(r"(?<!\$)\b[a-z]\b", lambda match: f"{match.group()}[j]", text)

@@ -1,0 +1,277 @@
+"""Loops over a run of floats that lie next to each other in cache, as C that needs no library.
+
+A run may have any length, and nothing outside it is touched: what does not fill a register is
+loaded and stored in part. Sums and maxima go to several registers, as one would have to wait
+for each operation. The `m` of an exp(x - m) must be no less than any x, save for NaN: then
+softmax made of these is NumPy's exp(x - max) / sum in every special case. A row with NaN or
++inf becomes NaN, so does one of nothing but -inf; elsewhere -inf becomes 0.
+
+As in `math`, `$F` is the type of floats, `$I` of integers, and `$K` ends the names; `$W` is
+the number of floats in a register.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from morello.targets.helpers.math import expand, math_helpers
+
+
+def run_helpers(width: int) -> dict[str, str]:
+    """All loops at one vector width, and what they are made of, by name."""
+    moves = _WHOLE | (_PARTS if width > 1 else _NO_PARTS)
+    if width == 16:
+        moves |= _PARTS_AVX512
+    texts = moves | _folds(width) | _RUNS
+    return math_helpers(1) | math_helpers(width) | expand(texts, width)
+
+
+def _folds(width: int) -> dict[str, str]:
+    """The sum, maximum and minimum of a register: it and itself, turned by half, and so on."""
+    return {
+        name: "\n".join(
+            [
+                f"static inline float {name}_$K($F v) {{",
+                *(f"  v = {combine.format(turned)};" for turned in _turned(width)),
+                "  return v;" if width == 1 else "  return v[0];",
+                "}",
+            ]
+        )
+        for name, combine in (
+            ("sum_of", "v + {}"),
+            ("largest_of", "larger_$K(v, {})"),
+            ("smallest_of", "smaller_$K(v, {})"),
+        )
+    }
+
+
+def _turned(width: int) -> Iterator[str]:
+    by = width // 2
+    while by:
+        lanes = ", ".join(str((lane + by) % width) for lane in range(width))
+        yield f"__builtin_shufflevector(v, v, {lanes})"
+        by //= 2
+
+
+# ---- registers from and to memory, whole and in part
+
+_WHOLE = {
+    "load": """
+static inline $F load_$K(const float *p) { return *(const $A *)p; }
+""",
+    "store": """
+static inline void store_$K(float *p, $F v) { *($A *)p = v; }
+""",
+}
+
+_PARTS = {
+    "first": """
+// all ones in the first n lanes
+static inline $I first_$K(long n) {
+  $I lane = {0};
+  for (int i = 0; i < $W; ++i) lane[i] = i;
+  return lane < (int)n;
+}
+""",
+    # Loops over all lanes, so that no compiler makes a call to memcpy of them.
+    "load_part": """
+static inline $F load_part_$K(const float *p, int n) {
+  $F v = {0};
+  for (int i = 0; i < $W; ++i) v[i] = p[i < n ? i : 0];
+  return pick_$K(first_$K(n), v, fill_$K(0.0f));
+}
+""",
+    "store_part": """
+static inline void store_part_$K(float *p, $F v, int n) {
+  for (int i = 0; i < $W; ++i)
+    if (i < n) p[i] = v[i];
+}
+""",
+}
+
+_PARTS_AVX512 = {
+    "load_part": """
+static inline f32x16 load_part_f32x16(const float *p, int n) {
+#ifdef __AVX512F__
+  return (f32x16)_mm512_maskz_loadu_ps((__mmask16)((1u << n) - 1), p);
+#else
+  f32x16 v = {0};
+  for (int i = 0; i < 16; ++i) v[i] = p[i < n ? i : 0];
+  return pick_f32x16(first_f32x16(n), v, fill_f32x16(0.0f));
+#endif
+}
+""",
+    "store_part": """
+static inline void store_part_f32x16(float *p, f32x16 v, int n) {
+#ifdef __AVX512F__
+  _mm512_mask_storeu_ps(p, (__mmask16)((1u << n) - 1), (__m512)v);
+#else
+  for (int i = 0; i < 16; ++i)
+    if (i < n) p[i] = v[i];
+#endif
+}
+""",
+}
+
+# One float has no part; these are never reached.
+_NO_PARTS = {
+    "first": """
+static inline int first_f32(long n) { return n > 0; }
+""",
+    "load_part": """
+static inline float load_part_f32(const float *p, int n) { return n > 0 ? *p : 0.0f; }
+""",
+    "store_part": """
+static inline void store_part_f32(float *p, float v, int n) {
+  if (n > 0) *p = v;
+}
+""",
+}
+
+# ---- the loops
+
+_RUNS = {
+    "sum_run": """
+static inline float sum_run_$K(const float *x, long n) {
+  $F s[8] = {0};
+  long i = 0;
+  for (; i + 8 * $W <= n; i += 8 * $W)
+    for (int j = 0; j < 8; ++j) s[j] += load_$K(x + i + j * $W);
+  for (; i + $W <= n; i += $W) s[0] += load_$K(x + i);
+  if (i < n) s[1] += load_part_$K(x + i, n - i);
+  return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
+}
+""",
+    "sum_squares_run": """
+static inline float sum_squares_run_$K(const float *x, long n) {
+  $F s[8] = {0};
+  long i = 0;
+  for (; i + 8 * $W <= n; i += 8 * $W)
+    for (int j = 0; j < 8; ++j) s[j] += load_$K(x + i + j * $W) * load_$K(x + i + j * $W);
+  for (; i + $W <= n; i += $W) s[0] += load_$K(x + i) * load_$K(x + i);
+  if (i < n) {
+    $F rest = load_part_$K(x + i, n - i);
+    s[1] += rest * rest;
+  }
+  return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
+}
+""",
+    # Comparing a with itself and b with itself is one comparison, of a with b. NaN is looked
+    # for beside the maximum, not on the way to it.
+    "max_run": """
+static inline float max_run_$K(const float *x, long n, float m) {
+  $F top[8], nan[4] = {0};
+  for (int j = 0; j < 8; ++j) top[j] = fill_$K(m);
+  long i = 0;
+  for (; i + 8 * $W <= n; i += 8 * $W)
+    for (int j = 0; j < 4; ++j) {
+      $F a = load_$K(x + i + j * $W), b = load_$K(x + i + (j + 4) * $W);
+      top[j] = larger_$K(a, top[j]);
+      top[j + 4] = larger_$K(b, top[j + 4]);
+      nan[j] = pick_$K((a != a) | (b != b), fill_$K(__builtin_nanf("")), nan[j]);
+    }
+  for (; i + $W <= n; i += $W) {
+    $F a = load_$K(x + i);
+    top[0] = larger_$K(a, top[0]);
+    nan[0] = pick_$K(a != a, a, nan[0]);
+  }
+  if (i < n) {
+    $F a = pick_$K(first_$K(n - i), load_part_$K(x + i, n - i), top[0]);
+    top[0] = larger_$K(a, top[0]);
+    nan[0] = pick_$K(a != a, a, nan[0]);
+  }
+  for (int j = 4; j > 0; j /= 2)
+    for (int k = 0; k < j; ++k) top[k] = larger_$K(top[k], top[k + j]);
+  float largest = largest_of_$K(top[0]), poison = sum_of_$K((nan[0] + nan[1]) + (nan[2] + nan[3]));
+  return poison != poison ? poison : largest;
+}
+""",
+    "exp_sum_run": """
+static inline float exp_sum_run_$K(const float *x, float m, long n) {
+  $F s[4] = {0}, e[4];
+  long i = 0;
+  for (; i + 4 * $W <= n; i += 4 * $W) {
+    for (int j = 0; j < 4; ++j) e[j] = load_$K(x + i + j * $W) - m;
+    exp_low_4_$K(e);
+    for (int j = 0; j < 4; ++j) s[j] += e[j];
+  }
+  for (; i + $W <= n; i += $W) s[0] += exp_low_$K(load_$K(x + i) - m);
+  if (i < n) {
+    $F rest = exp_low_$K(load_part_$K(x + i, n - i) - m);
+    s[1] += pick_$K(first_$K(n - i), rest, fill_$K(0.0f));
+  }
+  return sum_of_$K((s[0] + s[1]) + (s[2] + s[3]));
+}
+""",
+    "exp_store_run": """
+static inline float exp_store_run_$K(const float *x, float m, float *out, long n) {
+  $F s[4] = {0}, e[4];
+  long i = 0;
+  for (; i + 4 * $W <= n; i += 4 * $W) {
+    for (int j = 0; j < 4; ++j) e[j] = load_$K(x + i + j * $W) - m;
+    exp_low_4_$K(e);
+    for (int j = 0; j < 4; ++j) store_$K(out + i + j * $W, e[j]);
+    for (int j = 0; j < 4; ++j) s[j] += e[j];
+  }
+  for (; i + $W <= n; i += $W) {
+    e[0] = exp_low_$K(load_$K(x + i) - m);
+    store_$K(out + i, e[0]);
+    s[0] += e[0];
+  }
+  if (i < n) {
+    $F rest = exp_low_$K(load_part_$K(x + i, n - i) - m);
+    store_part_$K(out + i, rest, n - i);
+    s[1] += pick_$K(first_$K(n - i), rest, fill_$K(0.0f));
+  }
+  return sum_of_$K((s[0] + s[1]) + (s[2] + s[3]));
+}
+""",
+    "softmax_complete_run": """
+static inline void softmax_complete_run_$K(const float *x, float m, float d, float *out, long n) {
+  float s = 1.0f / d;
+  long i = 0;
+  for (; i + 4 * $W <= n; i += 4 * $W) {
+    $F e[4];
+    for (int j = 0; j < 4; ++j) e[j] = load_$K(x + i + j * $W) - m;
+    exp_low_4_$K(e);
+    for (int j = 0; j < 4; ++j) store_$K(out + i + j * $W, e[j] * s);
+  }
+  for (; i + $W <= n; i += $W) store_$K(out + i, exp_low_$K(load_$K(x + i) - m) * s);
+  if (i < n) store_part_$K(out + i, exp_low_$K(load_part_$K(x + i, n - i) - m) * s, n - i);
+}
+""",
+    "scale_run": """
+static inline void scale_run_$K(float *x, float s, long n) {
+  long i = 0;
+  for (; i + 4 * $W <= n; i += 4 * $W)
+    for (int j = 0; j < 4; ++j) store_$K(x + i + j * $W, load_$K(x + i + j * $W) * s);
+  for (; i + $W <= n; i += $W) store_$K(x + i, load_$K(x + i) * s);
+  if (i < n) store_part_$K(x + i, load_part_$K(x + i, n - i) * s, n - i);
+}
+""",
+    "merge_run": """
+static inline void merge_run_$K(const float *tops, const float *totals, long n, float *m,
+                                float *d) {
+  float top = max_run_$K(tops, n, *m);
+  if (top == -__builtin_inff()) return;  // nothing to add, and -inf - -inf is NaN
+  float sum = *d * exp_f32(*m - top);
+  for (long i = 0; i < n; ++i) sum += totals[i] * exp_f32(tops[i] - top);
+  *m = top;
+  *d = sum;
+}
+""",
+    "online_run": """
+static inline void online_run_$K(const float *x, long n, float *m, float *d) {
+  for (long i = 0; i < n; i += 1024) {
+    long size = n - i < 1024 ? n - i : 1024;  // read twice, the second time from L1
+    float top = max_run_$K(x + i, size, *m);
+    if (top == -__builtin_inff()) continue;  // nothing to add, and -inf - -inf is NaN
+    *d = *d * exp_f32(*m - top) + exp_sum_run_$K(x + i, top, size);
+    *m = top;
+  }
+}
+""",
+}
+_RUNS["min_run"] = (
+    _RUNS["max_run"].replace("max", "min").replace("larg", "small").replace("top", "low")
+)

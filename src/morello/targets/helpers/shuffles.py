@@ -1,0 +1,253 @@
+"""Blocks of memory rearranged in registers: transposes, and rows or halves interleaved.
+
+Every one reads all it needs before it writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from morello.targets.helpers.vectors import full_width, rounding_helpers, vector_helpers
+
+LANE_BYTES = 16  # x86 shuffles cheaply within lanes of so many bytes only
+
+_TRANSPOSES = {
+    "avx512": ((4, 16), (4, 8), (4, 4), (2, 16), (2, 8), (1, 16)),
+    "avx2": ((4, 8), (4, 4), (2, 16), (2, 8), (1, 16)),
+    "neon": ((4, 4), (2, 8), (1, 16)),
+}
+
+
+def shuffle_helpers(isa: str) -> dict[str, str]:
+    """All rearrangements that `isa` does well."""
+    result: dict[str, str] = {}
+    for bytes_, n in _TRANSPOSES[isa]:
+        result |= _transpose(isa, bytes_, n)
+    result |= _interleave2(isa, full_width(isa, "u16"))
+    result |= _interleave4(isa, 16)
+    if isa == "avx512":
+        result |= _interleave4(isa, 64)
+    w = full_width(isa, "f32")
+    return result | _odd_even_bf16(isa, w) | _odd_even(isa, 4, w) | _odd_even(isa, 2, w)
+
+
+def _shuffle(name: str, kind: str, indices: Sequence[int]) -> dict[str, str]:
+    listed = ", ".join(map(str, indices))
+    return {
+        name: f"static inline {kind} {name}({kind} a, {kind} b) "
+        f"{{ return __builtin_shufflevector(a, b, {listed}); }}"
+    }
+
+
+def _zips(kind: str, bytes_: int, width: int) -> dict[str, str]:
+    """The lower, or upper, halves of every lane of a and b, interleaved."""
+    lane = LANE_BYTES // bytes_
+    result: dict[str, str] = {}
+    for name, first in (("low", 0), ("high", lane // 2)):
+        pairs = [
+            (start + i, width + start + i)
+            for start in range(first, width, lane)
+            for i in range(lane // 2)
+        ]
+        result |= _shuffle(f"zip_{name}_{kind}", kind, [i for pair in pairs for i in pair])
+    return result
+
+
+def _lanes(kind: str, bytes_: int, width: int) -> dict[str, str]:
+    """Every second lane of a, and then of b."""
+    lane = LANE_BYTES // bytes_
+    result: dict[str, str] = {}
+    for name, first in (("even", 0), ("odd", lane)):
+        starts = range(first, 2 * width, 2 * lane)
+        result |= _shuffle(
+            f"{name}_lanes_{kind}", kind, [s + i for s in starts for i in range(lane)]
+        )
+    return result
+
+
+def _transpose(isa: str, bytes_: int, n: int) -> dict[str, str]:
+    """Lanes first, as if each were an element; then the elements within them.
+
+    Either way a stage takes rows in pairs, and log2(n) stages rotate the bits of a row's
+    number into those of the column.
+    """
+    dtype = f"u{bytes_ * 8}"
+    kind, element = f"{dtype}x{n}", f"uint{bytes_ * 8}_t"
+    lane = LANE_BYTES // bytes_
+    lanes = n // lane
+    helpers = vector_helpers(isa, dtype, n) | _zips(kind, bytes_, n)
+    if lanes > 1:
+        helpers |= _lanes(kind, bytes_, n)
+
+    names = [f"a{i}" for i in range(n)]
+    lines = [f"{kind} {row} = load_{kind}(s + {i} * src_stride);" for i, row in enumerate(names)]
+
+    def stage(low: str, high: str, pairs: list[tuple[int, int, int, int]]) -> None:
+        nonlocal names
+        letter = chr(ord(names[0][0]) + 1)
+        for x, y, to_low, to_high in pairs:
+            a, b = names[x], names[y]
+            lines.append(
+                f"{kind} {letter}{to_low} = {low}_{kind}({a}, {b}), "
+                f"{letter}{to_high} = {high}_{kind}({a}, {b});"
+            )
+        names = [f"{letter}{i}" for i in range(n)]
+
+    # A row's number is lanes' * lane + row within the lane; the lanes' part is rotated first.
+    for _ in range(lanes.bit_length() - 1):
+        stage(
+            "even_lanes",
+            "odd_lanes",
+            [
+                (
+                    2 * i * lane + r,
+                    (2 * i + 1) * lane + r,
+                    i * lane + r,
+                    (i + lanes // 2) * lane + r,
+                )
+                for r in range(lane)
+                for i in range(lanes // 2)
+            ],
+        )
+    for _ in range(lane.bit_length() - 1):
+        stage(
+            "zip_low",
+            "zip_high",
+            [
+                (g + i, g + i + lane // 2, g + 2 * i, g + 2 * i + 1)
+                for g in range(0, n, lane)
+                for i in range(lane // 2)
+            ],
+        )
+    lines += [f"store_{kind}(d + {i} * dst_stride, {row});" for i, row in enumerate(names)]
+    name = f"transpose_{bytes_}_{n}"
+    body = "\n  ".join(lines)
+    helpers[name] = f"""\
+static inline void {name}(const void *src, long src_stride, void *dst, long dst_stride) {{
+  const {element} *s = src;
+  {element} *d = dst;
+  {body}
+}}"""
+    return helpers
+
+
+def _interleave2(isa: str, n: int) -> dict[str, str]:
+    kind = f"u16x{n}"
+    name = f"interleave2_{n}"
+    helpers = vector_helpers(isa, "u16", n)
+    for half in range(2):
+        pairs = [(i, n + i) for i in range(half * n // 2, (half + 1) * n // 2)]
+        helpers |= _shuffle(
+            f"zip_{('first', 'second')[half]}_{kind}", kind, [i for pair in pairs for i in pair]
+        )
+    helpers[name] = f"""\
+static inline void {name}(const uint16_t *a, const uint16_t *b, uint16_t *dst) {{
+  {kind} x = load_{kind}(a), y = load_{kind}(b);
+  store_{kind}(dst, zip_first_{kind}(x, y));
+  store_{kind}(dst + {n}, zip_second_{kind}(x, y));
+}}"""
+    return helpers
+
+
+def _interleave4(isa: str, n: int) -> dict[str, str]:
+    """Pairs of bytes and then pairs of pairs, lane by lane."""
+    kind, pairs = f"u8x{n}", f"u16x{n // 2}"
+    name = f"interleave4_{n}"
+    helpers = (
+        vector_helpers(isa, "u8", n)
+        | vector_helpers(isa, "u16", n // 2)
+        | _zips(kind, 1, n)
+        | _zips(pairs, 2, n // 2)
+    )
+    lines = [f"{kind} v{row} = load_{kind}({row});" for row in "abcd"]
+    lines += [
+        f"{pairs} {x}{y}_{half} = ({pairs})zip_{half}_{kind}(v{x}, v{y});"
+        for x, y in ("ab", "cd")
+        for half in ("low", "high")
+    ]
+    names = [f"q{i}" for i in range(4)]
+    lines += [
+        f"{pairs} q{2 * i + j} = zip_{half}_{pairs}(ab_{part}, cd_{part});"
+        for i, part in enumerate(("low", "high"))
+        for j, half in enumerate(("low", "high"))
+    ]
+    if n > LANE_BYTES:
+        # Lane l of q_i is the result's lane 4 l + i: a transpose of lanes.
+        helpers |= _lanes(pairs, 2, n // 2)
+        for old, new in (("q", "r"), ("r", "t")):
+            lines += [
+                f"{pairs} {new}{i + 2 * j} = {parity}_lanes_{pairs}"
+                f"({old}{2 * i}, {old}{2 * i + 1});"
+                for i in range(2)
+                for j, parity in enumerate(("even", "odd"))
+            ]
+        names = [f"t{i}" for i in range(4)]
+    lines += [f"store_{kind}(dst + {i * n}, ({kind}){q});" for i, q in enumerate(names)]
+    body = "\n  ".join(lines)
+    helpers[name] = f"""\
+static inline void {name}(const uint8_t *a, const uint8_t *b, const uint8_t *c,
+                          const uint8_t *d, uint8_t *dst) {{
+  {body}
+}}"""
+    return helpers
+
+
+# ---- the odd-even layout: of every 2 w elements, those at even places and then the others
+
+
+def _odd_even_bf16(isa: str, w: int) -> dict[str, str]:
+    """A pair of bf16 is one 32-bit lane, and each of them there is a float's upper half."""
+    real, bits = f"f32x{w}", f"u32x{w}"
+    split, join = f"deinterleave_f32_bf16_{w}", f"interleave_bf16_f32_{w}"
+    return {
+        **vector_helpers(isa, "f32", w),
+        **rounding_helpers(w),
+        **vector_helpers(isa, "u32", w),
+        split: f"""\
+static inline void {split}(const uint16_t *src, float *dst) {{
+  {bits} pairs = *(const {bits}_any *)src;
+  store_{real}(dst, ({real})(pairs << 16));
+  store_{real}(dst + {w}, ({real})(pairs & 0xffff0000));
+}}""",
+        join: f"""\
+static inline void {join}(const float *src, uint16_t *dst) {{
+  {bits} even = round_bf16_{real}(load_{real}(src));
+  {bits} odd = round_bf16_{real}(load_{real}(src + {w}));
+  *({bits}_any *)dst = even >> 16 | (odd & 0xffff0000);
+}}""",
+    }
+
+
+def _odd_even(isa: str, bytes_: int, w: int) -> dict[str, str]:
+    """The same for any elements of `bytes_`, as they are."""
+    dtype = f"u{bytes_ * 8}"
+    both = 2 * w * bytes_
+    names = f"deinterleave_{bytes_}_{w}", f"interleave_{bytes_}_{w}"
+    even = list(range(0, 2 * w, 2))
+    odd = list(range(1, 2 * w, 2))
+    mixed = [i for pair in zip(range(w), range(w, 2 * w), strict=True) for i in pair]
+    if both <= full_width(isa, "u8"):  # one register holds them all
+        kind = f"{dtype}x{2 * w}"
+        helpers = vector_helpers(isa, dtype, 2 * w)
+        for name, indices in zip(names, (even + odd, mixed), strict=True):
+            listed = ", ".join(map(str, indices))
+            helpers[name] = f"""\
+static inline void {name}(const void *src, void *dst) {{
+  {kind} v = load_{kind}(src);
+  store_{kind}(dst, __builtin_shufflevector(v, v, {listed}));
+}}"""
+        return helpers
+    kind, element = f"{dtype}x{w}", f"uint{bytes_ * 8}_t"
+    helpers = vector_helpers(isa, dtype, w)
+    for name, (first, second) in zip(names, ((even, odd), (mixed[:w], mixed[w:])), strict=True):
+        halves = f"first_{name}", f"second_{name}"
+        helpers |= _shuffle(halves[0], kind, first) | _shuffle(halves[1], kind, second)
+        helpers[name] = f"""\
+static inline void {name}(const void *src, void *dst) {{
+  const {element} *s = src;
+  {element} *d = dst;
+  {kind} a = load_{kind}(s), b = load_{kind}(s + {w});
+  store_{kind}(d, {halves[0]}(a, b));
+  store_{kind}(d + {w}, {halves[1]}(a, b));
+}}"""
+    return helpers

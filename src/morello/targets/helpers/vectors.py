@@ -1,0 +1,235 @@
+"""Vector types, and their loads, stores and conversions.
+
+A helper dictionary maps a C identifier to its definition: a typedef, or one inline function.
+Each dictionary is complete, and lists every identifier after those that its definition uses.
+
+Almost all is in GNU vector extensions, so that few definitions cost a kernel the long
+`immintrin.h`: those that need it are the ones with `_mm` in their text.
+"""
+
+from __future__ import annotations
+
+_C_TYPES = {
+    "u8": ("uint8_t", 1),
+    "i8": ("int8_t", 1),
+    "u16": ("uint16_t", 2),
+    "i16": ("int16_t", 2),
+    "bf16": ("uint16_t", 2),
+    "f16": ("_Float16", 2),
+    "u32": ("uint32_t", 4),
+    "i32": ("int32_t", 4),
+    "f32": ("float", 4),
+    # Packed: neighbours along another dimension, together one element.
+    "bf16x2": ("uint32_t", 4),
+    "i16x2": ("uint32_t", 4),
+    "u8x4": ("uint32_t", 4),
+    "i8x4": ("uint32_t", 4),
+}
+_REGISTER_BYTES = {"avx512": (16, 32, 64), "avx2": (16, 32), "neon": (16,)}
+
+CONVERSIONS = (
+    ("bf16", "f32"),
+    ("f16", "f32"),
+    ("f32", "bf16"),
+    ("f32", "f16"),
+    ("u8", "i16"),
+    ("i8", "i16"),
+    ("u8", "i32"),
+    ("i8", "i32"),
+    ("i16", "i32"),
+    ("u16", "i32"),
+    ("i32", "f32"),
+)
+
+
+def scalar(dtype: str) -> str:
+    """The C type of one element."""
+    return _C_TYPES[dtype][0]
+
+
+def size(dtype: str) -> int:
+    """The bytes of one element."""
+    return _C_TYPES[dtype][1]
+
+
+def full_width(isa: str, dtype: str) -> int:
+    """The elements in the longest register there is."""
+    return _REGISTER_BYTES[isa][-1] // size(dtype)
+
+
+def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
+    """The vector `{dtype}x{width}`, to load, to store and to fill, whole or in part."""
+    length = width * size(dtype)
+    if length not in _REGISTER_BYTES[isa]:
+        raise ValueError(f"{isa} has no registers of {width} {dtype}")
+    kind, element = f"{dtype}x{width}", scalar(dtype)
+    copies = ", ".join(["x"] * width)
+    result = {
+        **_vector_types(dtype, width),
+        f"load_{kind}": f"static inline {kind} load_{kind}(const {element} *p) "
+        f"{{ return *(const {kind}_any *)p; }}",
+        f"store_{kind}": f"static inline void store_{kind}({element} *p, {kind} v) "
+        f"{{ *({kind}_any *)p = v; }}",
+        f"splat_{kind}": f"static inline {kind} splat_{kind}({element} x) "
+        f"{{ return ({kind}){{{copies}}}; }}",
+    }
+    if length == 64:
+        load = _masked_load(dtype, width)
+        store = _masked_store(dtype, width, "v")
+        result |= {
+            f"load_part_{kind}": f"static inline {kind} load_part_{kind}(const {element} *p, "
+            f"int n) {{ return ({kind}){load}; }}",
+            f"store_part_{kind}": f"static inline void store_part_{kind}({element} *p, {kind} v, "
+            f"int n) {{ {store}; }}",
+        }
+    return result
+
+
+def conversion_helpers(isa: str, source: str, target: str, width: int) -> dict[str, str]:
+    """From `source` to `target`: widening as it is loaded, or narrowing as it is stored."""
+    if (source, target) not in CONVERSIONS:
+        raise ValueError(f"there is no conversion from {source} to {target}")
+    if width * max(size(source), size(target)) not in _REGISTER_BYTES[isa]:
+        raise ValueError(f"{isa} has no registers of {width} {source} and {target}")
+    cast = f"cast_{target}_{source}"
+    types = _vector_types(source, width) | _vector_types(target, width)
+    vectors = (
+        _widening(isa, source, target, width)
+        if size(source) <= size(target)
+        else _narrowing(isa, source, target, width)
+    )
+    return types | vectors | {cast: _cast(source, target)}
+
+
+def rounding_helpers(width: int) -> dict[str, str]:
+    """`round_bf16_f32x{width}`: bf16 to nearest even, in the upper half of every lane.
+
+    Not by `vcvtneps2bf16`, which takes subnormal numbers for zero.
+    """
+    real, bits = f"f32x{width}", f"u32x{width}"
+    return {
+        **_vector_types("f32", width),
+        **_vector_types("u32", width),
+        f"round_bf16_{real}": f"""\
+static inline {bits} round_bf16_{real}({real} v) {{
+  {bits} bits = ({bits})v, nan = ({bits})(v != v);
+  {bits} rounded = bits + 0x7fff + ((bits >> 16) & 1);
+  return (~nan & rounded) | (nan & (bits | 0x400000)); // quiet, or it might become infinity
+}}""",
+    }
+
+
+def _vector_name(dtype: str, width: int) -> str:
+    """Four bytes are no register, and `u8x4` is the name of a packed element."""
+    return f"{dtype}_{width}" if width * size(dtype) == 4 else f"{dtype}x{width}"
+
+
+def _vector_types(dtype: str, width: int) -> dict[str, str]:
+    kind, element = _vector_name(dtype, width), scalar(dtype)
+    length = f"vector_size({width * size(dtype)})"
+    return {
+        kind: f"typedef {element} {kind} __attribute__(({length}));",
+        f"{kind}_any": f"typedef {element} {kind}_any "
+        f"__attribute__(({length}, aligned(1), may_alias));",
+    }
+
+
+def _widening(isa: str, source: str, target: str, width: int) -> dict[str, str]:
+    narrow, wide = _vector_name(source, width), f"{target}x{width}"
+    arguments = f"const {scalar(source)} *p"
+    result: dict[str, str] = {}
+    if source == "bf16":
+        bits = f"u32x{width}"
+        result |= _vector_types("u32", width)
+        widened = f"({wide})(__builtin_convertvector({{0}}, {bits}) << 16)"
+    elif source == "f16" and isa != "neon":
+        # GCC would convert the elements of a vector one by one.
+        prefix, register = _intrinsic(width * 4), "__m256i" if width == 16 else "__m128i"
+        widened = f"({wide}){prefix}_cvtph_ps(({register}){{0}})"
+    else:
+        widened = f"__builtin_convertvector({{0}}, {wide})"
+    if source == "f16" and isa != "neon" and width == 4:
+        loaded = "_mm_loadl_epi64((const __m128i *)p)"  # half a register
+    else:
+        loaded = f"*(const {narrow}_any *)p"
+    name = f"load_{wide}_{source}"
+    result[name] = (
+        f"static inline {wide} {name}({arguments}) {{ return {widened.format(loaded)}; }}"
+    )
+    if width * size(target) == 64:
+        part = f"load_part_{wide}_{source}"
+        loaded = f"({narrow}){_masked_load(source, width)}"
+        result[part] = (
+            f"static inline {wide} {part}({arguments}, int n) "
+            f"{{ return {widened.format(loaded)}; }}"
+        )
+    return result
+
+
+def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]:
+    narrow, wide = _vector_name(target, width), f"{source}x{width}"
+    element = scalar(target)
+    result: dict[str, str] = {}
+    if target == "bf16":
+        result |= rounding_helpers(width)
+        narrowed = f"__builtin_convertvector(round_bf16_{wide}(v) >> 16, {narrow})"
+    elif isa != "neon":
+        narrowed = f"{_intrinsic(width * 4)}_cvtps_ph((__m{max(width * 32, 128)})v, 0)"
+        if width > 4:
+            narrowed = f"({narrow}){narrowed}"
+    else:
+        narrowed = f"__builtin_convertvector(v, {narrow})"
+    if target == "f16" and isa != "neon" and width == 4:
+        stored = f"_mm_storel_epi64((__m128i *)p, {narrowed})"  # half a register
+    else:
+        stored = f"*({narrow}_any *)p = {narrowed}"
+    name = f"store_{target}_{wide}"
+    result[name] = f"static inline void {name}({element} *p, {wide} v) {{ {stored}; }}"
+    if width * size(source) == 64:
+        part = f"store_part_{target}_{wide}"
+        stored = _masked_store(target, width, narrowed)
+        result[part] = f"static inline void {part}({element} *p, {wide} v, int n) {{ {stored}; }}"
+    return result
+
+
+def _cast(source: str, target: str) -> str:
+    head = f"static inline {scalar(target)} cast_{target}_{source}({scalar(source)} x)"
+    if source == "bf16":
+        value = "(union { uint32_t bits; float value; }){(uint32_t)x << 16}.value"
+        return f"{head} {{ return {value}; }}"
+    if target == "bf16":
+        return f"""\
+{head} {{
+  uint32_t bits = (union {{ float value; uint32_t bits; }}){{x}}.bits;
+  if (x != x) return bits >> 16 | 0x40; // quiet, or it might become infinity
+  return (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+}}"""
+    return f"{head} {{ return x; }}"
+
+
+def _intrinsic(length: int) -> str:
+    return "_mm" if length == 16 else f"_mm{length * 8}"
+
+
+def _register(length: int) -> str:
+    return f"__m{length * 8}i"
+
+
+def _mask(width: int) -> str:
+    """The first n bits, n from 0 up to `width`, which a shift of 1 could not give."""
+    bits = "_bzhi_u64(~0ull, n)" if width == 64 else "_bzhi_u32(~0u, n)"
+    return f"(__mmask{width}){bits}"
+
+
+def _masked_load(dtype: str, width: int) -> str:
+    """n elements at p and zeros behind them. Reads no others."""
+    prefix = _intrinsic(width * size(dtype))
+    return f"{prefix}_maskz_loadu_epi{size(dtype) * 8}({_mask(width)}, p)"
+
+
+def _masked_store(dtype: str, width: int, value: str) -> str:
+    length = width * size(dtype)
+    return (
+        f"{_intrinsic(length)}_mask_storeu_epi{size(dtype) * 8}"
+        f"(p, {_mask(width)}, ({_register(length)}){value})"
+    )

@@ -1,0 +1,122 @@
+"""Kernels, one file a family: their C, NumPy semantics, conditions, cost and registers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from morello.ir.dtype import (
+    BF16, BF16X2, DTYPES, F16, F32, I8, I8X4, I16, I32, PACKED, U8, U8X4, U16, U32, DType,
+)  # fmt: skip
+from morello.targets.kernels.maps import divide_by_scalar, maps
+from morello.targets.kernels.moves import fills, moves
+from morello.targets.kernels.products import inner_product, multiply_add, packed_multiply_add
+from morello.targets.kernels.reductions import complete_lanes, lanes, runs
+from morello.targets.kernels.shuffles import odd_even, pack, transpose
+from morello.targets.target import Kernel
+
+CASTS = (
+    (BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (U8, I16), (I8, I16), (U8, I32), (I8, I32),
+    (I16, I32), (U16, I32), (I32, F32),
+)  # fmt: skip
+"""The dtypes that copies convert between."""
+
+SCALARS = {F32: (F32, BF16, F16), I32: (I32, I16, U16, I8, U8), U32: (U32,), I16: (I16, I8, U8)}
+"""The dtypes that products are summed in, and those of the scalars they take."""
+
+DOTS = (
+    (F32, F32, F32), (F32, BF16, F32), (BF16, BF16, F32), (F16, F16, F32), (I32, I32, I32),
+    (U8, I8, I32), (U8, I8, I16), (I8, I8, I32), (I16, I16, I32),
+)  # fmt: skip
+"""The dtypes that inner products of runs take."""
+
+
+def standard_kernels(
+    vector_bytes: Sequence[int],
+    masks: bool,
+    transposes: dict[tuple[int, int], float],
+    features: frozenset[str],
+) -> tuple[Kernel, ...]:
+    """All kernels of a machine with registers of these sizes.
+
+    `transposes` gives the blocks (bytes of an element, elements a side) that it transposes
+    in registers, and their cycles; `features` says which special products it has.
+    """
+    made: list[Kernel] = []
+    for index, size in enumerate((*vector_bytes, 0)):
+        made += _one_size(size, masks and index == 0, masks)
+    widest = vector_bytes[0]
+    for a, b, c in DOTS:
+        made.append(_dot(a, b, c, widest))
+    if "bf16_products" in features:
+        dot = inner_product((BF16, BF16, F32), "dot_bf16_bf16_dp", "dot_bf16_dp", 32, 1.1)
+        made.append(dot)
+    made.append(
+        inner_product(
+            (F32, BF16, F32), "dot_oddeven_f32_bf16", "dot_oddeven_f32_bf16",
+            widest // 2, 1.8, odd_even=True,
+        )
+    )  # fmt: skip
+    for (size, n), cycles in transposes.items():
+        same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]
+        made += [transpose(dtype, n, cycles) for dtype in same]
+    made += odd_even(widest // 2)
+    made += _packed(widest, features)
+    return tuple(made)
+
+
+def _one_size(size: int, partial: bool, masks: bool) -> list[Kernel]:
+    """Kernels on registers of `size` bytes; 0 stands for scalars."""
+    made: list[Kernel] = []
+    parts = (False, True) if partial else (False,)
+
+    def width(dtype: DType) -> int:
+        return size // dtype.bytes if size else 1
+
+    for vector, scalars in SCALARS.items():
+        for scalar in scalars:
+            if size or not masks:  # a masked register serves a scalar as well
+                for first in (True, False):
+                    made.append(multiply_add(scalar, vector, width(vector), scalar_is_a=first))
+    for dtype in (*DTYPES.values(), *PACKED.values()):
+        for part in parts:
+            made += moves(dtype, dtype, width(dtype), part)
+            if dtype.lanes == 1:
+                made += fills(dtype, width(dtype), part)
+    for source, target in CASTS:
+        wider = source if source.bytes > target.bytes else target
+        for part in parts:
+            made += moves(source, target, width(wider), part)
+    for dtype in (F32, I32, U32, I16, U16, I8, U8):
+        made += maps(dtype, width(dtype))
+        if size or dtype in (F32, I32):
+            made += lanes(dtype, width(dtype))
+    made += divide_by_scalar(F32, width(F32))
+    made += runs(width(F32))
+    made.append(complete_lanes(width(F32)))
+    return made
+
+
+def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> Kernel:
+    wide = 4 if c.bytes == 4 else 2
+    step = vector_bytes // wide
+    each = 1.05 + 0.3 * (a is not c) + 0.3 * (b is not c)
+    helper = f"dot_{a}_{b}" + ("" if a.is_float or (a is I32 and b is I32) else f"_{c}")
+    kind = "" if a is b is c else f"_{a}_{b}"
+    return inner_product((a, b, c), helper, f"dot_{c}x{step}{kind}", step, each)
+
+
+def _packed(vector_bytes: int, features: frozenset[str]) -> list[Kernel]:
+    """Sums of groups of products, and the packing into groups."""
+    width = vector_bytes // 4
+    made: list[Kernel] = []
+    products = []
+    if "bf16_products" in features:
+        products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}", BF16))
+    if "byte_products" in features:
+        products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}", U8))
+    for dtypes, function, _ in products:
+        for first in (True, False):
+            made.append(packed_multiply_add(dtypes, width, function, scalar_is_a=first))
+    for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
+        made += [pack(single, packed, 1), pack(single, packed, wide)]
+    return made

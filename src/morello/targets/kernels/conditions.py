@@ -1,0 +1,50 @@
+"""Conditions on the Specs that kernels close, which several of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.forms import prod_columns
+from morello.targets.target import Condition
+
+
+def unit_sizes(s: Batch, but: Sequence[str]) -> Iterator[Condition]:
+    """Every size is 1, except along the dimensions `but`."""
+    result = np.ones(len(s), np.bool_)
+    for dim, size in zip(s.operation.dims, s.sizes, strict=True):
+        if dim not in but:
+            result &= size == 1
+    yield Condition(result, f"every size but {' and '.join(but) or 'none'} must be 1")
+
+
+def one_run(s: Batch, width: int, partial: bool) -> Iterator[Condition]:
+    """The tile is one register's worth of elements along one dimension, or less of it."""
+    length = prod_columns(s.sizes)
+    wanted = f"fewer than {width}" if partial else f"exactly {width}"
+    fits = (length < width) if partial else (length == width)
+    yield Condition(fits, f"the tile must have {wanted} elements")
+    longest = np.maximum.reduce(s.sizes)
+    yield Condition(longest == length, "every size but one must be 1")
+
+
+def flat(s: Batch, operand: int) -> Condition:
+    """The operand's elements, along the dimensions longer than 1, are neighbours."""
+    shape = s.shape(operand)
+    result = np.ones(len(s), np.bool_)
+    for dim in range(len(shape)):
+        result &= s.forms.unit_stride(s.codes[operand], shape, dim)
+    name = s.operation.operands[operand].name
+    return Condition(result, f"{name}'s elements must lie next to each other")
+
+
+def one_register(s: Batch, operand: int) -> Condition:
+    name = s.operation.operands[operand].name
+    return Condition(s.registers(operand) == 1, f"{name} must be one register")
+
+
+def scan(s: Batch) -> str:
+    """The one dimension that is reduced, or kept whole."""
+    return (*s.operation.reduced, *s.operation.whole)[0]

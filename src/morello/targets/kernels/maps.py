@@ -1,0 +1,165 @@
+"""Kernels that apply a function to every element, in registers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.dtype import DType
+from morello.ir.forms import prod_columns
+from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, OPERATORS, UNARY, Function
+from morello.targets.target import Column, Condition, Held, Kernel, c_type
+
+CYCLES = {
+    "abs": 0.5, "add": 0.5, "cast": 0.3, "divide": 8.0, "erf": 14.0, "exp": 6.5, "gelu": 16.0,
+    "gelu_tanh": 14.0, "maximum": 1.5, "minimum": 1.5, "multiply": 0.5, "neg": 0.5,
+    "reciprocal": 8.0, "relu": 0.5, "rsqrt": 16.0, "sigmoid": 14.0, "silu": 14.0, "sqrt": 10.0,
+    "square": 0.5, "subtract": 0.5, "tanh": 14.0,
+}  # fmt: skip
+"""Cycles that each function takes on one register."""
+
+SPLAT = 0.2
+
+
+def maps(dtype: DType, width: int) -> tuple[Kernel, ...]:
+    """Every function of one register, or of two of which one may be a broadcast scalar."""
+    known = [*UNARY, *BINARY] if dtype.is_float else sorted(INTEGER_FUNCTIONS)
+    if width > 1 and not dtype.is_float:
+        known = [f for f in known if f in OPERATORS or f in ("neg", "square")]
+    made: list[Kernel] = []
+    made += _broadcasts(dtype, width)
+    for name in known:
+        if name == "cast":  # a broadcast, or else a move
+            continue
+        if name in UNARY:
+            made += _unary(name, dtype, width)
+        else:
+            made += [*_binary(name, dtype, width), _constant(name, dtype, width)]
+    return tuple(made)
+
+
+def _broadcasts(dtype: DType, width: int) -> list[Kernel]:
+    """A scalar into a register, and one register as another."""
+    kind, held = c_type(dtype, width), Held(width)
+    splat = "{x}" if width == 1 else f"splat_{kind}({{x}})"
+
+    def make(operation: str, name: str, source: Held | None, value: str) -> Kernel:
+        line = f"{{out}} = {value};"
+        return _kernel("cast", f"{name}_{kind}", dtype, (source, held), line, operation)
+
+    return [
+        make("Broadcast", "broadcast_scalar", None, splat),
+        make("Broadcast", "broadcast", held, "{x}"),
+        make("OnePrefix", "one_prefix", held, "{x}"),
+    ]
+
+
+def _unary(name: str, dtype: DType, width: int) -> list[Kernel]:
+    kind, held = c_type(dtype, width), Held(width)
+    text = {"neg": "-{x}", "square": "{x} * {x}"}.get(name, f"{name}_{kind}({{x}})")
+    return [_kernel(name, f"{name}_{kind}", dtype, (held, held), f"{{out}} = {text};")]
+
+
+def _binary(name: str, dtype: DType, width: int) -> list[Kernel]:
+    kind, held = c_type(dtype, width), Held(width)
+    made = []
+    for scalar in ("", "a", "b"):
+        if scalar and width == 1:
+            continue
+        a, b = (
+            f"splat_{kind}({{{n}}})" if n == scalar else f"{{{n}}}" for n in ("a", "b")
+        )
+        symbol = OPERATORS.get(name)
+        text = f"{a} {symbol} {b}" if symbol else f"{_helper(name)}_{kind}({a}, {b})"
+        holds = tuple(None if n == scalar else held for n in ("a", "b"))
+        suffix = f"_{scalar}_scalar" if scalar else ""
+        made.append(
+            _kernel(name, f"{name}_{kind}{suffix}", dtype, (*holds, held), f"{{out}} = {text};")
+        )
+    return made
+
+
+def _constant(name: str, dtype: DType, width: int) -> Kernel:
+    """A register and the function's constant."""
+    kind, held = c_type(dtype, width), Held(width)
+    constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
+    symbol = OPERATORS.get(name)
+    text = f"{{x}} {symbol} {constant}" if symbol else f"{_helper(name)}_{kind}({{x}}, {constant})"
+    operation = "".join(word.capitalize() for word in name.split("_")) + "Constant"
+    line = f"{{out}} = {text};"
+    return _kernel(name, f"{name}_{kind}_constant", dtype, (held, held), line, operation)
+
+
+def _helper(name: str) -> str:
+    return {"maximum": "max", "minimum": "min"}[name]
+
+
+def _kernel(
+    function: str, name: str, dtype: DType, held: tuple[Held | None, ...], line: str,
+    operation: str = "",
+) -> Kernel:
+    def applies(s: Batch) -> Iterator[Condition]:
+        """One register's worth each, side by side; what is broadcast is one element."""
+        out = len(held) - 1
+        for operand, one in enumerate(held[:-1]):
+            label = s.operation.operands[operand].name
+            if one is None:
+                single = prod_columns(s.shape(operand)) == 1
+                yield Condition(single, f"{label} must be one element")
+            else:
+                alike = _lie_alike(s, operand, out)
+                yield Condition(alike, f"{label} and out must lie alike in registers")
+
+    def cost(s: Batch) -> Column:
+        each = CYCLES[function] + SPLAT * (None in held)
+        cycles: Column = each * s.registers(len(held) - 1)
+        return cycles
+
+    def semantics(*values: Any, constant: float | None = None) -> Any:
+        return Function(function, constant)(*(np.asarray(v) for v in values))
+
+    operation = operation or "".join(word.capitalize() for word in function.split("_"))
+    return Kernel(
+        name, operation, (dtype,) * len(held), held, line, semantics, applies, cost, registers=2
+    )
+
+
+def _lie_alike(s: Batch, operand: int, out: int) -> Any:
+    """Both have the same elements in the same registers."""
+    a, b = s.codes[operand], s.codes[out]
+    same_shape = s.operation.operands[operand].dims == s.operation.operands[out].dims
+    flat = prod_columns(s.shape(operand)) == prod_columns(s.shape(out))
+    if not same_shape:  # dimensions that one of them lacks are 1 in the other
+        inner = s.registers(out) == 1
+        return flat & inner & (s.registers(operand) == 1)
+    return (a == b) | s.forms.ideal[a] | s.forms.ideal[b]
+
+
+def divide_by_scalar(dtype: DType, width: int) -> tuple[Kernel, ...]:
+    """Registers divided, in place, by a scalar: exactly, or times its reciprocal."""
+    kind, held = c_type(dtype, width), Held(width)
+    splat = "{denominator}" if width == 1 else f"splat_{kind}({{denominator}})"
+    inverse = "1.0f / {denominator}"
+    if width > 1:
+        inverse = f"splat_{kind}({inverse})"
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield Condition(prod_columns(s.shape(0)) == 1, "denominator must be one element")
+
+    def make(name: str, line: str, first: float, each: float) -> Kernel:
+        def cost(s: Batch) -> Column:
+            cycles: Column = first + each * s.registers(1)
+            return cycles
+
+        return Kernel(
+            name, "DivideVecScalar", (dtype, dtype), (None, held), line,
+            lambda denominator, out: out / denominator, applies, cost, registers=1,
+        )  # fmt: skip
+
+    return (
+        make(f"divide_scalar_{kind}", f"{{out}} = {{out}} / {splat};", SPLAT, CYCLES["divide"]),
+        make(f"scale_reciprocal_{kind}", f"{{out}} *= {inverse};", 6.0, 0.5),
+    )

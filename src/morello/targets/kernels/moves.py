@@ -1,0 +1,156 @@
+"""Kernels for moves and fills: one register's worth, or a part of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.dtype import DType
+from morello.targets.kernels.conditions import flat, one_register, one_run
+from morello.targets.target import Condition, Held, Kernel, Semantics, c_type
+
+LOAD = 0.3
+STORE = 1.0
+MASK = 0.3
+ZERO = 0.1
+CONVERT = 0.7
+
+
+def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
+    """Load, store, and copy from memory to memory, converting if the dtypes differ."""
+    part = "part_" if partial else ""
+    size = ", {length}" if partial else ""
+    from_kind, to_kind = c_type(source, width), c_type(target, width)
+    extra = MASK * partial + CONVERT * (source is not target)
+    if source is target:
+        load, store = f"load_{part}{to_kind}", f"store_{part}{to_kind}"
+        load_first, store_last, copy = load, store, f"copy_{part}{to_kind}"
+    else:
+        load, store = f"load_{part}{to_kind}_{source}", f"store_{part}{target}_{from_kind}"
+        widens = target.bytes >= source.bytes
+        load_first = load if widens else f"load_{part}{from_kind}"
+        store_last = f"store_{part}{to_kind}" if widens else store
+        copy = f"copy_{part}{target}_{from_kind}"
+    lines = {
+        load: f"{{dst}} = {load}(&{{src}}{size});",
+        store: f"{store}(&{{dst}}, {{src}}{size});",
+        copy: f"{store_last}(&{{dst}}, {load_first}(&{{src}}{size}){size});",
+    }
+    if width == 1:
+        value = "{src}" if source is target else _scalar_cast(source, target)
+        lines = dict.fromkeys(lines, f"{{dst}} = {value};")
+
+    def load_applies(s: Batch) -> Iterator[Condition]:
+        yield from one_run(s, width, partial)
+        yield one_register(s, 1)
+        yield flat(s, 0)
+
+    def store_applies(s: Batch) -> Iterator[Condition]:
+        yield from one_run(s, width, partial)
+        yield one_register(s, 0)
+        yield flat(s, 1)
+
+    def copy_applies(s: Batch) -> Iterator[Condition]:
+        yield from one_run(s, width, partial)
+        yield flat(s, 0)
+        yield flat(s, 1)
+
+    dtypes, semantics = (source, target), _cast(target)
+    held = Held(width)
+    made = []
+    if source is target or target.bytes >= source.bytes:
+        made.append(
+            Kernel(
+                load, "Move", dtypes, (None, held), lines[load],
+                semantics, load_applies, lambda s: LOAD + extra,
+            )
+        )  # fmt: skip
+    if source is target or target.bytes < source.bytes:
+        made.append(
+            Kernel(
+                store, "Move", dtypes, (held, None), lines[store],
+                semantics, store_applies, lambda s: STORE + extra,
+            )
+        )  # fmt: skip
+    made.append(
+        Kernel(
+            copy, "Move", dtypes, (None, None), lines[copy],
+            semantics, copy_applies, lambda s: LOAD + STORE + extra + MASK * partial, registers=1,
+        )
+    )  # fmt: skip
+    return tuple(made)
+
+
+def _scalar_cast(source: DType, target: DType) -> str:
+    if source.is_float and target.is_float:
+        return f"cast_{target}_{source}({{src}})"
+    return f"({target.c}){{src}}"
+
+
+def _cast(target: DType) -> Semantics:
+    def semantics(src: Any) -> Any:
+        return src if target.numpy is None else src.astype(target.np)
+
+    return semantics
+
+
+def fills(dtype: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
+    """A constant into one register, or into as much memory or a part of it."""
+    kind = c_type(dtype, width)
+    part = "part_" if partial else ""
+    size = ", {length}" if partial else ""
+    made = []
+    for value, name in (("Zero", "zero"), ("Lowest", "lowest")):
+        number = "0" if value == "Zero" else _lowest(dtype)
+        whole = number if width == 1 else f"splat_{kind}({number})"
+        if value == "Zero" and width > 1:
+            whole = f"({kind}){{{{0}}}}"
+        stored = "{dst} = " + whole + ";"
+        if width > 1:
+            stored = f"store_{part}{kind}(&{{dst}}, {whole}{size});"
+        if not partial:
+            made.append(
+                Kernel(
+                    f"{name}_{kind}", f"Fill{value}", (dtype,), (Held(width),),
+                    f"{{dst}} = {whole};", _filled(dtype, value),
+                    lambda s: [one_register(s, 0)], lambda s: ZERO,
+                )
+            )  # fmt: skip
+        made.append(
+            Kernel(
+                f"{name}_memory_{part}{kind}", f"Fill{value}", (dtype,), (None,),
+                stored, _filled(dtype, value),
+                _memory_applies(width, partial), lambda s: STORE + MASK * partial,
+            )
+        )  # fmt: skip
+    return tuple(made)
+
+
+def _memory_applies(width: int, partial: bool) -> Any:
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from one_run(s, width, partial)
+        yield flat(s, 0)
+
+    return applies
+
+
+def _lowest(dtype: DType) -> str:
+    """C for the least number of a dtype."""
+    special = {"f32": "-__builtin_inff()", "bf16": "0xff80", "f16": "(_Float16)-__builtin_inff()"}
+    if dtype.name in special:
+        return special[dtype.name]
+    least = int(np.iinfo(dtype.np).min)
+    return str(least) if least > -(2**31) else "(-2147483647 - 1)"
+
+
+def _filled(dtype: DType, value: str) -> Semantics:
+    def semantics(dst: Any) -> Any:
+        if value == "Zero":
+            return np.zeros_like(dst)
+        least = -np.inf if dtype.is_float else np.iinfo(dtype.np).min
+        return np.full_like(dst, least)
+
+    return semantics

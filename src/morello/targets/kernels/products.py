@@ -1,0 +1,164 @@
+"""Kernels for sums of products: a scalar times registers, and inner products."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.dtype import BF16X2, DType
+from morello.targets.kernels.conditions import flat, unit_sizes
+from morello.targets.target import Column, Condition, Held, Kernel, Semantics, c_type
+
+# Cycles of one register's operation. Loads and broadcasts run beside the multiply-adds on
+# other ports, and so cost less than their throughput alone.
+MULTIPLY_ADD = 0.45
+INTEGER_MULTIPLY_ADD = 1.0
+BROADCAST = 0.1
+CONVERT = 0.3
+LOAD = 0.3
+
+
+def multiply_add(
+    scalar: DType, vector: DType, width: int, *, scalar_is_a: bool, cast: bool = False
+) -> Kernel:
+    """A scalar in the nearest cache, broadcast, times registers: adds to registers of c.
+
+    Of a, the products make a row of c; of b, a column. The scalar may be of a narrower
+    dtype, which is converted first.
+    """
+    kind = c_type(vector, width)
+    along = "n" if scalar_is_a else "m"
+    held = Held(width, along if width > 1 else "")
+    value = _converted(scalar, vector, "{a}" if scalar_is_a else "{b}")
+    line = f"{{c}} += {value} * {{b}};" if scalar_is_a else f"{{c}} += {{a}} * {value};"
+    each = MULTIPLY_ADD if vector.is_float else INTEGER_MULTIPLY_ADD
+    own = BROADCAST + CONVERT * (scalar is not vector)
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = own + each * s.registers(2)
+        return cycles
+
+    suffix = "" if scalar is vector else f"_{scalar}"
+    order = (scalar, vector) if scalar_is_a else (vector, scalar)
+    return Kernel(
+        f"fma_{'row' if scalar_is_a else 'column'}_{kind}{suffix}",
+        "MatmulAccum",
+        (*order, vector),
+        (None, held, held) if scalar_is_a else (held, None, held),
+        line,
+        _sum_of_products(vector),
+        lambda s: unit_sizes(s, but=(along,)),
+        cost,
+        registers=1,
+    )
+
+
+def _converted(source: DType, target: DType, text: str) -> str:
+    """C for a scalar as another dtype."""
+    if source is target:
+        return text
+    return f"cast_{target}_{source}({text})" if source.is_float else f"({target.c}){text}"
+
+
+def _sum_of_products(vector: DType) -> Semantics:
+    def semantics(a: Any, b: Any, c: Any) -> Any:
+        return c + a.astype(vector.np) @ b.astype(vector.np)
+
+    return semantics
+
+
+def packed_multiply_add(
+    dtypes: tuple[DType, DType, DType], width: int, function: str, *, scalar_is_a: bool
+) -> Kernel:
+    """A group of numbers, broadcast, times registers of groups: adds the sums to registers."""
+    a, b, c = dtypes
+    along = "n" if scalar_is_a else "m"
+    held = Held(width, along)
+    splat = f"splat_{(a if scalar_is_a else b)}x{width}"
+    arguments = f"{splat}({{a}}), {{b}}" if scalar_is_a else f"{{a}}, {splat}({{b}})"
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = BROADCAST + MULTIPLY_ADD * s.registers(2)
+        return cycles
+
+    return Kernel(
+        f"{function}_{'row' if scalar_is_a else 'column'}",
+        "MatmulAccum",
+        dtypes,
+        (None, held, held) if scalar_is_a else (held, None, held),
+        f"{{c}} = {function}({{c}}, {arguments});",
+        lambda x, y, z: z + _unpacked(a, x, 1) @ _unpacked(b, y, 0),
+        lambda s: unit_sizes(s, but=(along,)),
+        cost,
+        registers=1,
+    )
+
+
+def _unpacked(dtype: DType, values: Any, axis: int) -> Any:
+    """The numbers in an array of packed elements, the groups laid out along `axis`."""
+    single = {"bf16x2": "uint16", "u8x4": "uint8", "i8x4": "int8"}[dtype.name]
+    split = np.ascontiguousarray(values)[..., np.newaxis].view(single)
+    wide = (
+        (split.astype(np.uint32) << 16).view(np.float32)
+        if dtype is BF16X2
+        else split.astype(np.int32)
+    )
+    moved = np.moveaxis(wide, -1, axis + 1)
+    shape = list(values.shape)
+    shape[axis] *= dtype.lanes
+    return moved.reshape(shape)
+
+
+def inner_product(
+    dtypes: tuple[DType, DType, DType],
+    helper: str,
+    name: str,
+    step: int,
+    each: float,
+    odd_even: bool = False,
+) -> Kernel:
+    """The inner product of two runs in the nearest cache, added to a scalar register.
+
+    `step` elements take `each` cycles. With `odd_even`, the first run lies in odd-even
+    blocks of as many elements.
+    """
+    a, b, c = dtypes
+
+    def applies(s: Batch) -> Iterable[Condition]:
+        yield from unit_sizes(s, but=("k",))
+        yield Condition(s.size("k") >= step, f"k must be at least {step}")
+        if odd_even:
+            yield from _in_blocks(s, step)
+        else:
+            yield flat(s, 0)
+        yield flat(s, 1)
+
+    def cost(s: Batch) -> Column:
+        k = s.size("k")
+        cycles: Column = 14.0 + each * (k // step) + 1.0 * (k % step)
+        return cycles
+
+    return Kernel(
+        name,
+        "MatmulAccum",
+        dtypes,
+        (None, None, Held(1)),
+        f"{{c}} += {helper}(&{{a}}, &{{b}}, {{k}});",
+        lambda x, y, z: z + x.astype(c.np) @ y.astype(c.np),
+        applies,
+        cost,
+        registers=6,
+    )
+
+
+def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
+    """a lies in odd-even blocks of this size, and is made of whole ones."""
+    codes = s.codes[0]
+    blocked = s.forms.odd_even[codes] & (s.forms.panel[codes] == block)
+    yield Condition(
+        blocked | s.forms.ideal[codes], f"a must lie in odd-even blocks of {block}"
+    )
+    yield Condition(s.size("k") % block == 0, f"k must be a multiple of {block}")

@@ -1,0 +1,168 @@
+"""Kernels for sums, maxima and the parts of softmax: along a run in cache, or by registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.dtype import F32, DType
+from morello.ir.forms import prod_columns
+from morello.targets.kernels.conditions import flat, scan, unit_sizes
+from morello.targets.target import Column, Condition, Held, Kernel, Semantics, c_type
+
+START = 10.0
+"""Cycles of a run besides those for its elements: reducing registers to a number."""
+
+
+def runs(width: int) -> tuple[Kernel, ...]:
+    """Along a run of f32 neighbours in the nearest cache; what is kept per row is there too."""
+    kind = c_type(F32, width)
+
+    def run(
+        name: str, operation: str, operands: int, line: str, each: float, semantics: Semantics
+    ) -> Kernel:
+        def applies(s: Batch) -> Iterator[Condition]:
+            yield from unit_sizes(s, but=(_along(s),))
+            for operand in range(operands):
+                if _along(s) in s.operation.operands[operand].dims:
+                    yield flat(s, operand)
+
+        def cost(s: Batch) -> Column:
+            cycles: Column = START + each * -(-s.size(_along(s)) // width)
+            return cycles
+
+        return Kernel(
+            f"{name}_{kind}", operation, (F32,) * operands, (None,) * operands,
+            line.replace("KIND", kind), semantics, applies, cost, registers=8,
+        )  # fmt: skip
+
+    return (
+        run(
+            "sum_run", "SumAccum", 2, "{out} += sum_run_KIND(&{x}, {length});", 0.6,
+            lambda x, out: out + x.sum(),
+        ),
+        run(
+            "max_run", "MaxAccum", 2, "{out} = max_run_KIND(&{x}, {length}, {out});", 0.9,
+            lambda x, out: np.maximum(out, x.max()),
+        ),
+        run(
+            "exp_sum_run", "SoftmaxDenominatorAccum", 3,
+            "{denominator} += exp_sum_run_KIND(&{x}, {max}, {length});", 6.5,
+            lambda x, top, total: total + np.exp(x - top).sum(),
+        ),
+        run(
+            "online_run", "SoftmaxDenominatorAndMaxAccum", 3,
+            "online_run_KIND(&{x}, {length}, &{max}, &{denominator});", 8.0,
+            _online,
+        ),
+        run(
+            "exp_store_run", "SoftmaxDenominatorAndUnscaledFromMaxAccum", 4,
+            "{denominator} += exp_store_run_KIND(&{x}, {max}, &{out}, {length});", 7.0,
+            lambda x, top, total: (total + np.exp(x - top).sum(), np.exp(x - top)),
+        ),
+        run(
+            "softmax_complete_run", "SoftmaxComplete", 4,
+            "softmax_complete_run_KIND(&{x}, {max}, {denominator}, &{out}, {length});", 7.0,
+            lambda x, top, total: np.exp(x - top) / total,
+        ),
+        run(
+            "scale_run", "DivideVecScalar", 2,
+            "scale_run_KIND(&{out}, 1.0f / {denominator}, {length});", 1.2,
+            lambda total, out: out / total,
+        ),
+        run(
+            "merge_run", "SoftmaxDenominatorAndMaxFromPartsAccum", 4,
+            "merge_run_KIND(&{max_parts}, &{denominator_parts}, {length}, &{max}, &{denominator});",
+            9.0, _merge,
+        ),
+    )  # fmt: skip
+
+
+def _along(s: Batch) -> str:
+    """The dimension that a run goes along: the one that denominators do not have."""
+    if s.operation.reduced:
+        return scan(s)
+    rows = s.operation.operands[s.operation.find("denominator")].dims
+    return next(d for d in s.operation.operands[s.operation.output].dims if d not in rows)
+
+
+def _online(x: Any, top: Any, total: Any) -> tuple[Any, Any]:
+    return _merge(x, np.ones_like(x), top, total)
+
+
+def _merge(tops: Any, totals: Any, top: Any, total: Any) -> tuple[Any, Any]:
+    highest = np.maximum(top, tops.max())
+    kept = np.where(total > 0, total * np.exp(top - highest), 0)
+    return highest, kept + (totals * np.exp(tops - highest)).sum()
+
+
+def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
+    """Across registers: each element of a register belongs to another row."""
+    kind, held = c_type(dtype, width), Held(width)
+
+    def lane(
+        operation: str, name: str, holds: int, lines: str, each: float, semantics: Semantics
+    ) -> Kernel:
+        def applies(s: Batch) -> Iterator[Condition]:
+            yield Condition(s.size(scan(s)) == 1, f"{scan(s)} must be 1")
+            for operand in range(holds):
+                single = s.registers(operand) == 1
+                yield Condition(single, "every operand must be one register")
+
+        return Kernel(
+            f"{name}_{kind}", operation, (dtype,) * holds, (held,) * holds,
+            lines.replace("KIND", kind), semantics, applies, lambda s: each, registers=2,
+        )  # fmt: skip
+
+    def squeezed(function: Callable[..., Any]) -> Semantics:
+        return lambda x, *rows: function(x.reshape(rows[0].shape), *rows)
+
+    made = [
+        lane("SumAccum", "sum_lanes", 2, "{out} += {x};", 0.5, squeezed(lambda x, out: out + x)),
+    ]
+    if dtype is F32 or width == 1:
+        largest = "max_KIND({out}, {x})" if dtype is F32 else "{x} > {out} ? {x} : {out}"
+        made.append(
+            lane(
+                "MaxAccum", "max_lanes", 2, f"{{out}} = {largest};", 1.5,
+                squeezed(lambda x, out: np.maximum(out, x)),
+            )
+        )  # fmt: skip
+    if dtype is F32:
+        made += [
+            lane(
+                "SoftmaxDenominatorAccum", "exp_sum_lanes", 3,
+                "{denominator} += exp_KIND({x} - {max});", 7.0,
+                squeezed(lambda x, top, total: total + np.exp(x - top)),
+            ),
+            lane(
+                "SoftmaxDenominatorAndUnscaledFromMaxAccum", "exp_store_lanes", 4,
+                "{out} = exp_KIND({x} - {max}); {denominator} += {out};", 7.0,
+                lambda x, top, total: (
+                    total + np.exp(x.reshape(top.shape) - top),
+                    np.exp(x - top.reshape(x.shape)),
+                ),
+            ),
+        ]  # fmt: skip
+    return tuple(made)
+
+
+def complete_lanes(width: int) -> Kernel:
+    """exp(x - max) / denominator, register by register."""
+    kind, held = c_type(F32, width), Held(width)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        for operand in range(4):
+            yield Condition(s.registers(operand) == 1, "every operand must be one register")
+            same = prod_columns(s.shape(operand)) == prod_columns(s.shape(3))
+            yield Condition(same, "all operands must have as many elements")
+
+    return Kernel(
+        f"softmax_complete_lanes_{kind}", "SoftmaxComplete", (F32,) * 4, (held,) * 4,
+        f"{{out}} = exp_{kind}({{x}} - {{max}}) / {{denominator}};",
+        lambda x, top, total: np.exp(x - top.reshape(x.shape)) / total.reshape(x.shape),
+        applies, lambda s: 14.0, registers=2,
+    )  # fmt: skip

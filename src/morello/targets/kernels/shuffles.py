@@ -1,0 +1,134 @@
+"""Kernels that change the order of elements: transposes, packing, and odd-even blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.dtype import BF16, F32, DType
+from morello.ir.forms import Bools
+from morello.targets.kernels.conditions import flat, unit_sizes
+from morello.targets.target import Condition, Kernel
+
+
+def transpose(dtype: DType, n: int, cycles: float) -> Kernel:
+    """A block of n x n elements in cache whose fastest dimension becomes another one."""
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        squares = sum((size == n).astype(np.int8) for size in s.sizes)
+        units = sum((size == 1).astype(np.int8) for size in s.sizes)
+        whole = (squares == 2) & (units == len(s.sizes) - 2)
+        yield Condition(whole, f"two sizes must be {n}, all others 1")
+        found = np.zeros(len(s), np.bool_)
+        for first in s.operation.dims:
+            for second in s.operation.dims:
+                if first != second:
+                    found |= _near(s, 0, first, n) & _near(s, 1, second, n)
+        yield Condition(found, "src and dst must lie along different ones of the two dimensions")
+
+    return Kernel(
+        f"transpose_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
+        f"transpose_{dtype.bytes}_{n}(&{{src}}, {{src_rows}}, &{{dst}}, {{dst_rows}});",
+        lambda src: src, applies, lambda s: cycles, registers=n,
+    )  # fmt: skip
+
+
+def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
+    """Neighbours along a dimension of size n are neighbours in memory."""
+    position, _ = s.operation.places[operand, dim]
+    near = s.forms.unit_stride(s.codes[operand], s.shape(operand), position)
+    held: Bools = near & (s.size(dim) == n)
+    return held
+
+
+def pack(source: DType, packed: DType, width: int) -> Kernel:
+    """Elements of neighbouring rows, one of each at a time, into `width` groups."""
+    lanes = packed.lanes
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from _one_group(s, width)
+        yield flat(s, 1)
+        if width > 1:
+            yield Condition(_rows_near(s), "rows of src must be neighbours in memory")
+
+    if width > 1:
+        rows = ", ".join("&{src}" + (f" + {i} * {{src_p}}" if i else "") for i in range(lanes))
+        kind = source.c if lanes == 2 else "uint8_t"
+        casts = rows.replace("&{src}", f"(const {kind} *)&{{src}}")
+        line = f"interleave{lanes}_{width}({casts}, ({kind} *)&{{dst}});"
+    else:
+        unsigned = f"uint{8 * source.bytes}_t"
+        bits = " | ".join(
+            f"(uint32_t)({unsigned})(&{{src}})[{i} * {{src_p}}] << {8 * source.bytes * i}"
+            for i in range(lanes)
+        )
+        line = f"{{dst}} = {bits};"
+    return Kernel(
+        f"pack_{packed}x{width}" if width > 1 else f"pack_{packed}", "Pack", (source, packed),
+        (None, None), line, lambda src: src, applies,
+        lambda s: 1.2 * lanes, registers=2 * lanes,
+    )  # fmt: skip
+
+
+def _one_group(s: Batch, width: int) -> Iterator[Condition]:
+    sizes = [size for dim, size in zip(s.operation.dims, s.sizes, strict=True) if dim != "p"]
+    longest = np.maximum.reduce(sizes)
+    volume = np.prod(np.stack(sizes).astype(np.int64), axis=0)
+    fits = (longest == width) & (volume == width)
+    yield Condition(fits, f"one size must be {width}, all others 1")
+
+
+def _rows_near(s: Batch) -> Bools:
+    """src lies along a dimension that is not the grouped one, for as many as there are."""
+    result = np.zeros(len(s), np.bool_)
+    for dim in s.operation.dims:
+        if dim != "p":
+            position, stride = s.operation.places[0, dim]
+            near = s.forms.unit_stride(s.codes[0], s.shape(0), position)
+            if stride == 1:
+                result |= near & (s.size(dim) > 1)
+    return result
+
+
+def odd_even(block: int) -> tuple[Kernel, ...]:
+    """A block of bf16 to f32 with the even elements first, and back; and of f32 itself."""
+    half = block // 2
+
+    def kernel(
+        name: str, source: DType, target: DType, into: bool, helper: str, cycles: float
+    ) -> Kernel:
+        blocked, plain = (1, 0) if into else (0, 1)
+
+        def applies(s: Batch) -> Iterator[Condition]:
+            yield from unit_sizes(s, but=(s.operation.dims[-1],))
+            whole = s.sizes[-1] == block
+            yield Condition(whole, f"the last size must be {block}")
+            yield flat(s, plain)
+            codes = s.codes[blocked]
+            right = s.forms.odd_even[codes] & (s.forms.panel[codes] == block)
+            label = s.operation.operands[blocked].name
+            yield Condition(
+                right | s.forms.ideal[codes], f"{label} must lie in odd-even blocks of {block}"
+            )
+
+        def semantics(src: Any) -> Any:
+            return src.astype(target.np)
+
+        return Kernel(
+            name, "Move", (source, target), (None, None), f"{helper}(&{{src}}, &{{dst}});",
+            semantics, applies, lambda s: cycles, registers=4,
+        )  # fmt: skip
+
+    return (
+        kernel(
+            f"deinterleave_f32_bf16_{block}", BF16, F32, True, f"deinterleave_f32_bf16_{half}", 3.0
+        ),
+        kernel(
+            f"interleave_bf16_f32_{block}", F32, BF16, False, f"interleave_bf16_f32_{half}", 9.0
+        ),
+        kernel(f"deinterleave_f32_{block}", F32, F32, True, f"deinterleave_4_{half}", 4.0),
+        kernel(f"interleave_f32_{block}", F32, F32, False, f"interleave_4_{half}", 4.0),
+    )

@@ -1,0 +1,231 @@
+"""Bad expressions: what is said of each, where it points, and that it is one clear error."""
+
+from __future__ import annotations
+
+import pytest
+
+from morello.errors import SpecError
+from morello.frontends import parse, parse_type
+
+NINES = "9" * 5000
+
+SYNTAX = [
+    ("f32[0,4] @ f32[4,4]", "at least 1", 4),
+    ("f32[-4,4] @ f32[4,4]", "at least 1", 4),
+    ("f32[2147483648,4] @ f32[4,4]", "at most 2147483647", 4),
+    (f"f32[{NINES},4] @ f32[4,4]", "at most 2147483647", 4),
+    ("f99[4,4] @ f32[4,4]", "unknown dtype 'f99'", 0),
+    ("f32[4,4] @ f32[4,4] junk", "'junk' is not expected", 20),
+    ("f32[4,4] f32[4,4]", "'f32' is not expected", 9),
+    ("f32[4,4]{0,0} @ f32[4,4]", "each of the 2 dimensions once", 8),
+    ("f32[4,4]{1 0} @ f32[4,4]", "cannot be read", 8),
+    ("f32[4,4]{1,0 @ f32[4,4]", "does not end", 8),
+    ("f32[4,4]{0,1:T(4,4)} @ f32[4,4]", "exactly one dimension", 8),
+    ("f32[] @ f32[4,4]", "write a size", 4),
+    ("f32[4,] @ f32[4,4]", "write a size", 6),
+    ("f32[4 4] @ f32[4,4]", "commas", 6),
+    ("f32[4,4.0] @ f32[4,4]", "4.0 is no size", 6),
+    ("f32[4,4] ? f32[4,4]", "the operators are @, *, /, + and -", 9),
+    ("f32[4,4]S(5,1,1) @ f32[4,4]", "give one for each", 8),
+    ("f32[4,4]S(3,1) @ f32[4,4]", "it must be at least 4", 8),
+    ("f32[4,4]S(1,4) @ f32[4,4]", "the fastest dimension, 1, has stride 4", 8),
+    ("f32[4,4]{0,1:T(1,2)}S(4,1) @ f32[4,4]", "leave the strides out", 20),
+    ("f32[4,4]S(5,1 @ f32[4,4]", "separate strides by commas", 14),
+    ("f32[4,4]S(0,1) @ f32[4,4]", "at least 1", 10),
+    ("f32[1,1,1,4,4] @ f32[1,1,1,4,4]", "at most 4", 0),
+    ("@ f32[4,4]", "'@' is no tensor", 0),
+    ("f32[4,4] @ @", "'@' is no tensor", 11),
+    ("(f32[4,4] @ f32[4,4]", "close the parenthesis", 20),
+    ("f32[4,4] @ f32[4,4])", "')' is not expected", 19),
+    ("f32[4,4] @ f32[4,4] ->", "tensor is missing", 22),
+    ("f32[4,4] @ f32[4,4] -> 2", "'2' is no tensor", 23),
+    ("matmul(f32[4,4] f32[4,4])", "by commas", 16),
+    ("matmul(f32[4,4], f32[4,4]", "close the parenthesis", 25),
+    ("softmax(axis=1, f32[4,4])", "write the options last", 16),
+    ("softmax(f32[4,4], axis=1.5)", "write a small whole number", 23),
+    ("softmax(f32[4,4], axis=)", "write a whole number here", 23),
+    ("transpose(f32[4,4], order=[1,0)", "close the bracket", 30),
+    ("x = f32[4,4] relu(x)", "end what the name stands for with a semicolon", 13),
+    ("(" * 3000, "too deep", 50),
+    ("-" * 3000, "too deep", 50),
+    ("matmul(" * 3000, "too deep", 356),
+    ("f32[4]" + " + 1" * 101, "more than 100 operations", 407),
+]
+
+NAMES = [
+    ("f32 @ f32[4,4]", "write the sizes, as in f32[4,4]", 0),
+    ("x @ f32[4,4]", "bind it first, as in x = f32[4,4];", 0),
+    ("weights = f32[4,4]; relu(weight)", "did you mean weights", 25),
+    ("x = f32[4]; y = f32[4]; relu(x)", "y is never used", 12),
+    ("x = f32[4]; x = f32[4]; relu(x)", "stands for something already", 12),
+    ("sum = f32[4]; relu(sum)", "sum is a function", 0),
+    ("f32 = f32[4]; relu(f32)", "f32 is a dtype", 0),
+    ("f32[4,4] @ softmax", "call it, as in softmax(x, axis=-1)", 11),
+    ("softmx(f32[4,4])", "did you mean softmax", 0),
+    ("frobnicate(f32[4,4])", "the functions are: matmul, linear, conv,", 0),
+    ("matmul(f32[4,4])", "matmul takes 2 arguments, not 1", 0),
+    ("matmul()", "write matmul(a, b)", 0),
+    ("relu(f32[4], f32[4])", "relu takes 1 argument, not 2", 0),
+    ("softmax(f32[4,4], dim=1)", "softmax has no option dim", 18),
+    ("softmax(f32[4,4], axis=1, axis=1)", "axis is set twice", 26),
+    ("broadcast(f32[4], axis=0)", "needs size", 0),
+    ("softmax(f32[4,4], axis=first)", "axis cannot be this", 23),
+    ("softmax(f32[4,4], axis=[0,1])", "write a number", 23),
+    ("sum(f32[4,4], keepdims=1)", "write True or False", 23),
+    ("matmul(f32[4,4], 2)", "a number cannot stand here", 17),
+    ("cast(f32[4], f99)", "this is no dtype", 13),
+    ("cast(f32[4], f32[4])", "name one of u8, i8", 13),
+]
+
+GOALS = [
+    ("f32[4,4]", "not something to compute", 0),
+    ("x = f32[4]; x", "not something to compute", 12),
+    ("2", "this is a number", 0),
+    ("f32[4] + 1e999", "too large", 9),
+    ("2 * 3 + f32[4]", "both are numbers", 2),
+    ("f32[4,4] @ f32[4,4] -> f32[4,5]", "write f32[4,4] here", 23),
+    ("f32[4,4] @ f32[4,4] -> i32[4,4]", "the result is of f32 or bf16 or f16, not i32", 23),
+    ("u8[4,4] @ i8[4,4] -> f32[4,4]", "write i32 or i16", 21),
+    ("i16[4,4] @ i16[4,4] -> i16[4,4]", "the result is of i32, not i16", 23),
+    ("u32[4,4] @ u32[4,4] -> i32[4,4]", "the result is of u32, not i32", 23),
+    ("relu(f32[4,4]) -> bf16[4,4]", "or cast(.., bf16) before ->", 18),
+    (" + ".join(["f32[4]"] * 8), "8 tensors; a kernel takes 7", 63),
+    ("x = f32[4,4]; relu(x @ f32[4,4]) + x", "used in two roles", 33),
+    ("x = f32[4,4]; softmax(x @ f32[4,4]) @ transpose(x)", "give it as two inputs", 36),
+    ("x = relu(f32[4,4]); x @ transpose(x)", "used in two roles", 22),
+    ("layer_norm(" * 8 + "f32[4,4]" + ", f32[4], f32[4])" * 8, "88 primitive operations", 0),
+]
+
+MATMULS = [
+    ("f32[4,5] @ f32[4,4]", "inner sizes 5 and 4 differ", 11),
+    ("f32[2,4,4] @ f32[3,4,4]", "batch sizes [2] and [3] differ", 13),
+    ("f32[4] @ f32[4,4]", "takes matrices", 9),
+    ("u8[4,4] @ f32[4,4]", "u8 and f32 cannot be multiplied", 10),
+    ("u32[4,4] @ i32[4,4]", "u32 and i32 cannot be multiplied", 11),
+    ("x = f32[4,4]; x @ x", "cannot be two arguments of one operation", 16),
+    ("fill_zero(f32[4,4]) @ f32[4,4]", "what is filled is no input", 20),
+    ("attention(f32[4], f32[4], f32[4])", "the keys are the rows of a matrix", 18),
+    ("attention(f32[4,8], f32[5,9], f32[5,4])", "q should be [m,d], k [n,d]", 20),
+    ("attention(f32[4,8], f32[5,8], f32[6,4])", "inner sizes 5 and 6 differ", 30),
+]
+
+CONVOLUTIONS = [
+    ("conv(f32[2,5,5], f32[3,2,3,3])", "for NCHW it should be [b,c,h,w]", 5),
+    ("conv(f32[1,2,5,5], f32[3,2,3], layout=NHWC)", "it should be [p,q,c,f]", 19),
+    ("conv(f32[1,2,5,5], f32[3,4,3,3])", "has 2 channels and the filter 4", 19),
+    ("conv(f32[1,2,5,5], f32[3,2,6,3])", "use a filter of at most 5", 19),
+    ("conv(f32[1,2,5,6], f32[3,2,3,3], stride=2)", "give the image 5 columns", 5),
+    ("conv(f32[1,2,5,5], f32[3,2,3,3], stride=0)", "use a number from 1 to 999", 40),
+    ("conv(f32[1,2,5,5], f32[3,2,3,3], stride=[1,2,3])", "write stride=2, or stride=[2,1]", 40),
+    ("conv(f32[1,2,5,5], f32[3,2,3,3], padding=3)", "use less than the filter's 3 rows", 41),
+    ("conv(f32[1,2,5,5], f32[3,2,3,3], padding=-1)", "use a number from 0 to 999", 41),
+    ("conv(f32[1,2,5,5], f32[3,2,3,3], layout=NCWH)", "use NCHW or NHWC", 40),
+    ("conv(relu(f32[1,2,5,5]), f32[3,2,3,3], padding=1)", "cannot be padded", 47),
+    ("conv(f32[1,2,5,5], i8[3,2,3,3])", "f32 and i8 cannot be multiplied", 19),
+    ("x = f32[1,3,5,5]; conv(x, f32[3,3,1,1], padding=0) + x", "read by a convolution", 51),
+    ("x = f32[2,2,2,2]; conv(x, x)", "cannot be two arguments", 18),
+]
+
+MAPS = [
+    ("f32[4,8] + f32[4]", "the sizes 8 and 4 differ", 11),
+    ("f32[4,8] + f32[1,8]", "leave it out of the type: f32[8]", 11),
+    ("f32[4,8] + f32[4,1]", "leave it out of the type: expand_dims(f32[4], axis=1)", 11),
+    ("f32[1,8] * f32[4,8]", "leave it out of the type: f32[8]", 0),
+    ("f32[4,8] * f32[1]", "write the number itself", 11),
+    ("f32[4,8] * (f32[4,4] @ f32[4,1])", "drop it by sum(.., axis=.., keepdims=True)", 21),
+    ("f32[4] + bf16[4]", "cast one of them, as in cast(.., f32)", 9),
+    ("x = f32[4]; x + x", "write x * 2", 16),
+    ("x = f32[4]; x - x", "give it as two inputs", 16),
+    ("x = f32[4,4]; x * transpose(x)", "write square(x)", 18),
+    ("exp(i32[4])", "cast it to f32 first", 0),
+    ("i8[4] / 2", "cast it to i32, and that to f32", 6),
+    ("2 / i32[4]", "reciprocal is for floating-point numbers", 2),
+    ("-u8[4]", "u8 has no negative numbers", 1),
+    ("i8[4] * 0.5", "use a whole number from -128 to 127", 6),
+    ("u8[4] + 256", "256 is no u8", 6),
+    ("f32[4] * 1e39", "more than f32 holds", 7),
+    ("f32[4] / 0", "a division by 0", 7),
+    ("f32[4] / 1e-99", "a division by 0", 7),
+    ("divide_vec(f32[4], f32[4,4])", "the shapes [4] and [4,4] differ", 19),
+    (
+        "expand_dims(expand_dims(f32[4,4], axis=0), axis=0) + expand_dims(f32[4,4,4], axis=3)"
+        " + expand_dims(f32[4], axis=5)",
+        "there is no axis 5 in 2 dimensions", 115,
+    ),
+]  # fmt: skip
+
+COPIES = [
+    ("cast(f32[4], i8)", "cast f32 to bf16, f16", 13),
+    ("cast(u32[4], f32)", "no cast starts from it", 13),
+    ("transpose(f32[2,3,4])", "say the order, as in order=[0,2,1]", 10),
+    ("transpose(f32[2,3], order=[0,0])", "name each of the 2 dimensions once", 26),
+    ("transpose(f32[2,3], order=1)", "[1] is no order", 26),
+    ("broadcast(f32[4], axis=2, size=4)", "use -2 to 1", 23),
+    ("broadcast(f32[4], axis=1, size=0)", "use 1 or more", 31),
+    ("broadcast(f32[4,4,4,4], axis=1, size=2)", "the result would have 5 dimensions", 0),
+    ("one_prefix(f32[4,4,4,4])", "the result would have 5 dimensions", 0),
+    ("expand_dims(f32[4,4,4,4], axis=1)", "the result would have 5 dimensions", 0),
+    ("fill_zero(relu(f32[4]))", "write fill_zero(f32[64,64])", 10),
+    ("x = f32[4]; fill_lowest(x)", "write fill_lowest(f32[64,64])", 24),
+]
+
+REDUCTIONS = [
+    ("sum(f32[4,4], axis=2)", "use -2 to 1", 19),
+    ("sum(f32[4], keepdims=True)", "write the vector as a matrix", 4),
+    ("mean(i32[4,4])", "mean is for floating-point numbers", 0),
+    ("softmax(u8[4,4])", "softmax is for floating-point numbers", 0),
+    ("softmax_complete(f32[4,8], f32[8], f32[4])", "it should be f32[4]", 27),
+    ("softmax_complete(f32[4,8], f32[4], bf16[4])", "it should be f32[4]", 35),
+    ("layer_norm(f32[8], f32[8], f32[8])", "layer_norm of a vector", 11),
+    ("layer_norm(f32[4,8], f32[4], f32[8])", "it should be f32[8]", 21),
+    ("layer_norm(f32[4,8], f32[8], bf16[8])", "it should be f32[8]", 29),
+    ("rms_norm(i32[4,8], i32[8])", "rms_norm is for floating-point numbers", 0),
+]
+
+ALL = [*SYNTAX, *NAMES, *GOALS, *MATMULS, *CONVOLUTIONS, *MAPS, *COPIES, *REDUCTIONS]
+
+
+@pytest.mark.parametrize(("text", "said", "at"), ALL, ids=[text[:60] for text, _, _ in ALL])
+def test_bad_text_gets_one_clear_error(text: str, said: str, at: int) -> None:
+    with pytest.raises(SpecError) as caught:
+        parse(text)
+    message = str(caught.value)
+    assert said in message
+    _, line, caret = message.splitlines()
+    shown = caret.index("^") - 2
+    if at < 60:
+        assert shown == at
+    else:  # only a part of the text is shown: as much before the place as there is room for
+        assert line[2:].startswith("...") and shown == 63
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_text(text: str) -> None:
+    with pytest.raises(SpecError, match="the expression is empty; write one such as f32"):
+        parse(text)
+
+
+def test_an_error_shows_the_text_and_points_at_the_place() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse("f32[4,4] @")
+    assert str(caught.value) == (
+        "a tensor is missing:\n  f32[4,4] @\n            ^ write a type such as f32[4,4] here."
+    )
+
+
+def test_an_error_in_a_long_text_shows_the_part_around_it() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse("(" * 40 + "f32[4,4]" + ")" * 40 + "\t@ f99[4,4] @ " + "f32[4,4] @ " * 20)
+    _, line, caret = str(caught.value).splitlines()
+    assert line[caret.index("^") :].startswith("f99")
+    assert line.startswith("  ...") and line.endswith("...")
+    assert len(line) < 140 and "\t" not in line
+
+
+def test_the_same_goes_for_types() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse_type("f32[4,4]S(2,1)")
+    assert str(caught.value) == (
+        "dimension 0 has stride 2:\n  f32[4,4]S(2,1)\n          ^ it must be at least 4, what the "
+        "dimensions within it span, and at most 2147483647."
+    )

@@ -1,0 +1,180 @@
+"""What functions compute, against NumPy formulas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from tests.frontends.random_expressions import softmax
+
+from morello.frontends import parse
+from morello.frontends.functions import FUNCTIONS
+from morello.ir.semantics import evaluate
+
+Array = npt.NDArray[Any]
+
+erf = np.vectorize(math.erf)
+
+
+def sigmoid(x: Array) -> Array:
+    return np.asarray(1 / (1 + np.exp(-x)))
+
+
+def gelu_tanh(x: Array) -> Array:
+    return np.asarray(x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x**3))))
+
+
+def layer_norm(x: Array, gamma: Array, beta: Array) -> Array:
+    scaled = (x - x.mean(-1, keepdims=True)) / np.sqrt(x.var(-1, keepdims=True) + 1e-5)
+    return np.asarray(scaled * gamma + beta)
+
+
+def rms_norm(x: Array, gamma: Array) -> Array:
+    return np.asarray(x / np.sqrt((x * x).mean(-1, keepdims=True) + 1e-5) * gamma)
+
+
+def attention(q: Array, k: Array, v: Array) -> Array:
+    scores = q @ np.swapaxes(k, -1, -2) / np.sqrt(q.shape[-1])
+    return np.asarray(softmax(scores) @ v)
+
+
+def convolved(
+    stride: tuple[int, int] = (1, 1), padding: tuple[int, int] = (0, 0)
+) -> Callable[[Array, Array], Array]:
+    """A convolution of NCHW, one element after the other."""
+
+    def function(image: Array, weights: Array) -> Array:
+        padded = np.pad(image, [(0, 0), (0, 0), *((p, p) for p in padding)])
+        (batch, _, height, width), (filters, _, rows, columns) = padded.shape, weights.shape
+        y_count, x_count = (height - rows) // stride[0] + 1, (width - columns) // stride[1] + 1
+        out = np.empty((batch, filters, y_count, x_count))
+        for b, f, y, x in product(*map(range, out.shape)):
+            top, left = y * stride[0], x * stride[1]
+            window = padded[b, :, top : top + rows, left : left + columns]
+            out[b, f, y, x] = (window * weights[f]).sum()
+        return out
+
+    return function
+
+
+def channels_last(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    return lambda image, weights: function(
+        image.transpose(0, 3, 1, 2), weights.transpose(3, 2, 0, 1)
+    ).transpose(0, 2, 3, 1)
+
+
+CASES: dict[str, Callable[..., Array]] = {
+    "abs(f32[3,4])": np.abs,
+    "erf(f32[3,4])": erf,
+    "exp(f32[3,4])": np.exp,
+    "gelu(f32[3,4])": lambda x: x / 2 * (1 + erf(x / np.sqrt(2))),
+    "gelu_tanh(f32[3,4])": gelu_tanh,
+    "neg(f32[3,4])": np.negative,
+    "reciprocal(f32[3,4])": lambda x: 1 / x,
+    "relu(f32[3,4])": lambda x: np.where(x > 0, x, 0),
+    "rsqrt(abs(f32[3,4]))": lambda x: 1 / np.sqrt(np.abs(x)),
+    "sigmoid(f32[3,4])": sigmoid,
+    "silu(f32[3,4])": lambda x: x * sigmoid(x),
+    "sqrt(abs(f32[3,4]))": lambda x: np.sqrt(np.abs(x)),
+    "square(f32[3,4])": lambda x: x * x,
+    "tanh(f32[3,4])": np.tanh,
+    "add(f32[3,4], f32[4])": np.add,
+    "subtract(1, f32[3,4])": lambda x: 1 - x,
+    "subtract(f32[4], f32[3,4])": np.subtract,
+    "multiply(f32[3,4], 2)": lambda x: 2 * x,
+    "divide(2, f32[3,4])": lambda x: 2 / x,
+    "divide(f32[3,4], f32[3,4])": np.divide,
+    "maximum(f32[3,4], 0.25)": lambda x: np.where(x > 0.25, x, 0.25),
+    "minimum(0.25, f32[3,4])": lambda x: np.where(x < 0.25, x, 0.25),
+    "divide_vec(f32[3,4], f32[3,4])": np.divide,
+    "x = f32[3,4]; x * x": lambda x: x * x,
+    "f32[4] + expand_dims(f32[3], axis=1)": lambda a, b: a + b[:, None],
+    "f32[2,3,4] * expand_dims(f32[2,4], axis=1)": lambda a, b: a * b[:, None],
+    "f32[2,3,4] * expand_dims(expand_dims(f32[2], axis=1), axis=-1)": (
+        lambda a, b: a * b[:, None, None]
+    ),
+    "f32[3,4] + transpose(f32[4,3])": lambda a, b: a + b.T,
+    "f32[2,3,4] - transpose(f32[4,3,2], order=[2,1,0])": lambda a, b: a - b.T,
+    "relu(transpose(f32[2,3,4], order=[1,2,0]))": lambda x: np.maximum(x.transpose(1, 2, 0), 0),
+    "sum(f32[3,4])": lambda x: x.sum(1),
+    "sum(f32[3,4,2], axis=1)": lambda x: x.sum(1),
+    "sum(f32[4])": lambda x: x.sum(keepdims=True),
+    "sum(transpose(f32[3,4]), axis=1)": lambda x: x.sum(0),
+    "max(f32[3,4], axis=0)": lambda x: x.max(0),
+    "max(f32[3,4], axis=-2, keepdims=true)": lambda x: x.max(0, keepdims=True),
+    "mean(f32[3,4])": lambda x: x.mean(1),
+    "x = f32[3,4]; x - mean(x, axis=0, keepdims=True)": lambda x: x - x.mean(0),
+    "softmax(f32[3,4])": softmax,
+    "softmax(f32[3,4,2], axis=1)": lambda x: softmax(x, 1),
+    "softmax_complete(f32[3,4], f32[3], f32[3])": (
+        lambda x, top, total: np.exp(x - top[:, None]) / total[:, None]
+    ),
+    "softmax_denominator(f32[3,4], f32[4], axis=0)": lambda x, top: np.exp(x - top).sum(0),
+    "layer_norm(f32[3,16], f32[16], f32[16])": layer_norm,
+    "layer_norm(f32[2,3,16], f32[16], f32[16])": layer_norm,
+    "layer_norm(transpose(f32[16,3]), f32[16], f32[16])": lambda x, g, b: layer_norm(x.T, g, b),
+    "rms_norm(f32[3,16], f32[16])": rms_norm,
+    "f32[3,4] @ f32[4,5]": np.matmul,
+    "matmul(f32[2,3,4], f32[2,4,5])": np.matmul,
+    "f32[3,4] @ transpose(f32[5,4])": lambda a, b: a @ b.T,
+    "transpose(f32[4,3]) @ f32[4,5]": lambda a, b: a.T @ b,
+    "f32[2,3,4] @ transpose(f32[2,5,4], order=[0,2,1])": lambda a, b: a @ b.swapaxes(1, 2),
+    "f32[6,3] @ transpose(f32[3,4] @ f32[4,6], order=[0,1])": lambda a, b, c: a @ (b @ c),
+    "f32[6,3] @ transpose(f32[6,4] @ f32[4,3])": lambda a, b, c: a @ (b @ c).T,
+    "linear(f32[3,4], f32[4,5], f32[5])": lambda x, w, b: x @ w + b,
+    "attention(f32[3,8], f32[5,8], f32[5,4])": attention,
+    "attention(f32[2,3,8], f32[2,5,8], f32[2,5,4])": attention,
+    "x = f32[3,8]; attention(x, f32[5,8], f32[5,8]) + x": (lambda x, k, v: attention(x, k, v) + x),
+    "attention(f32[3,8], relu(f32[5,8]), f32[5,4])": (
+        lambda q, k, v: attention(q, np.maximum(k, 0), v)
+    ),
+    "conv(f32[2,3,6,7], f32[4,3,3,2])": convolved(),
+    "conv(f32[2,3,7,9], f32[4,3,3,3], stride=2)": convolved((2, 2)),
+    "conv(f32[1,2,6,9], f32[3,2,3,1], stride=[1,4], padding=[1,0])": convolved((1, 4), (1, 0)),
+    "conv(f32[1,2,5,5], f32[3,2,3,3], stride=2, padding=1)": convolved((2, 2), (1, 1)),
+    "conv(f32[2,6,7,3], f32[3,2,3,4], layout=NHWC)": channels_last(convolved()),
+    "conv(f32[1,7,9,3], f32[3,3,3,4], stride=2, padding=1, layout=NHWC)": channels_last(
+        convolved((2, 2), (1, 1))
+    ),
+    "conv(transpose(f32[1,6,6,2], order=[0,3,1,2]), f32[3,2,3,3])": (
+        lambda image, weights: convolved()(image.transpose(0, 3, 1, 2), weights)
+    ),
+    "conv(relu(conv(f32[1,2,7,7], f32[3,2,3,3])), f32[2,3,2,2])": (
+        lambda x, v, w: convolved()(np.maximum(convolved()(x, v), 0), w)
+    ),
+    "transpose(f32[3,4])": np.transpose,
+    "transpose(f32[2,3,4], order=[1,2,0])": lambda x: x.transpose(1, 2, 0),
+    "transpose(exp(f32[2,3,4]), order=[2,0,1])": lambda x: np.exp(x).transpose(2, 0, 1),
+    "move(f32[3,4])": lambda x: x,
+    "cast(f32[3,4], bf16)": lambda x: x,
+    "cast(transpose(f32[3,4]), bf16)": np.transpose,
+    "one_prefix(f32[3,4])": lambda x: x[None],
+    "one_prefix(f32[4]) @ f32[4,3]": lambda x, w: x[None] @ w,
+    "expand_dims(sum(f32[3,4]), axis=0)": lambda x: x.sum(1)[None],
+    "softmax(expand_dims(exp(f32[4]), axis=1), axis=0)": lambda x: softmax(np.exp(x))[:, None],
+    "broadcast(f32[3], axis=-1, size=5)": lambda x: np.repeat(x[:, None], 5, 1),
+}
+
+
+@pytest.mark.parametrize("text", CASES)
+def test_functions(text: str) -> None:
+    spec = parse(text)
+    random = np.random.default_rng(1)
+    values = [random.standard_normal(tensor.shape) for tensor in spec.tensors[:-1]]
+    expected = CASES[text](*values)
+    (found,) = evaluate(spec.operation, values)
+    if spec.operation.name == "Broadcast":  # which says nothing of its size
+        found = np.broadcast_to(found, spec.shape(1))
+    assert found.shape == spec.shape(spec.operation.output) == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert parse(spec.expression) == spec
+
+
+def test_every_function_is_tested() -> None:
+    called = {name for name in FUNCTIONS if any(f"{name}(" in text for text in CASES)}
+    assert FUNCTIONS.keys() - called == {"fill_zero", "fill_lowest"}

@@ -1,0 +1,60 @@
+"""Complete programs that between them use every rewrite."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+from tests.goals import (
+    attention_goal,
+    conv_goal,
+    matmul_goal,
+    mlp_goal,
+    softmax_goal,
+)
+
+from morello.ir.dtype import BF16, F32
+from morello.ir.primitives import softmax
+from morello.ir.spec import Spec, goal
+from morello.scheduling import Schedule
+from morello.targets import find_target
+from morello.targets.x86 import AVX512, fitted
+
+FOUR = replace(find_target("avx512"), cores=4)
+BF16_PRODUCTS = fitted(AVX512, 32 << 10, 8, 1 << 20, frozenset({"avx512_bf16"}))
+
+
+def running_softmax(rows: int, columns: int, *, parallel: bool = False) -> Spec:
+    one = softmax("SoftmaxDenominatorAndMax", 2, 1)
+    return goal(one, (rows, columns), (F32,) * 3, parallel=parallel)
+
+
+def begin(spec: Spec) -> Schedule:
+    return Schedule.of(spec, FOUR)
+
+
+def begun() -> dict[str, Schedule]:
+    """Schedules by what they show; most of their work is left to do."""
+    several = matmul_goal(64, 16, 64, parallel=True)
+    ragged = matmul_goal(60, 16, 64, parallel=True)
+    narrow = matmul_goal(16, 32, 64, BF16, BF16, F32)
+    padded = begin(conv_goal(padding=1)).pad_first("L2").to_accumulate()
+    softmax_rows = begin(softmax_goal(8, 64, parallel=True)).parallel(i=2)
+    return {
+        "parallel": begin(several).parallel(n=32, m=16),
+        "ragged": begin(ragged).parallel(m=16),
+        "serial": begin(several).serial(),
+        "softmax": softmax_rows.decompose("to_softmax_parts_recompute", "L1"),
+        "running": begin(running_softmax(1, 1000, parallel=True)).parallel_split_softmax(250),
+        "padded": padded.tile(y=1).spatial_split(),
+        "pointwise": begin(conv_goal(pixels=1)).to_accumulate().pointwise(),
+        "packed": Schedule.of(narrow, BF16_PRODUCTS).pack(),
+        "wider": begin(narrow).move("a", "L2", dtype="f32").move("b", "L2", dtype="f32"),
+        "fused": begin(mlp_goal()).bufferize(0, "L2"),
+        "attention": begin(attention_goal()).bufferize(1, "L1", layout="{0,1}"),
+    }
+
+
+@cache
+def solved(name: str) -> Schedule:
+    return begun()[name].solve()
