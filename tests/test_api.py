@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import pytest
+from tests.goals import attention_goal, matmul_goal, mlp_goal, primitive_goals, softmax_goal
+from tests.rewrites.rewritten import begun, solved
+from tests.support import runs_here
 
 import morello
 from morello.errors import CallError, SpecError, TargetError
+from morello.ir.dtype import BF16, F32, I32
+from morello.ir.operation import reordered
+from morello.ir.primitives import divide_vec_scalar, fill, matmul, softmax
+from morello.ir.spec import Spec, goal
+from morello.runtime.load import Library
+from morello.runtime.threads import available_threads
+from morello.runtime.tolerance import expected
 
 
 def random(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -70,9 +83,155 @@ def test_a_schedule_by_hand_runs() -> None:
     np.testing.assert_allclose(kernel(a, b), a @ b, rtol=1e-4, atol=1e-5)
 
 
+# ---- every kind of Spec
+
+
+@pytest.mark.parametrize("spec", primitive_goals(), ids=str)
+@pytest.mark.parametrize("target", ["avx2", "native"])
+def test_every_primitive_runs(spec: Spec, target: str) -> None:
+    kernel = morello.compile(spec, target=target)
+    assert kernel.max_error is not None and kernel.max_error < 1e-6
+    inputs = [np.ones(a.shape, a.dtype.np) for a in kernel.arguments[:-1]]
+    made = kernel(*inputs)
+    wanted = expected(spec, inputs)
+    np.testing.assert_allclose(made.astype(np.float64), wanted.value, rtol=1e-5)
+    assert made.dtype == spec.dtypes[-1].np
+
+
+@pytest.mark.parametrize("spec", [mlp_goal(), attention_goal()], ids=["mlp", "attention"])
+def test_compositions_run(spec: Spec) -> None:
+    kernel = morello.compile(spec)
+    assert kernel.max_error is not None and kernel.max_error < 1e-5
+
+
+def test_bfloat16_end_to_end() -> None:
+    kernel = morello.compile(matmul_goal(16, 32, 24, BF16, BF16, F32))
+    a, b = random(16, 32).astype(ml_dtypes.bfloat16), random(32, 24).astype(ml_dtypes.bfloat16)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    np.testing.assert_allclose(kernel(a, b), exact, rtol=1e-5, atol=1e-6)
+    np.testing.assert_array_equal(kernel(a.view(np.uint16), b.view(np.uint16)), kernel(a, b))
+    narrow = morello.compile(matmul_goal(16, 32, 24, BF16, BF16, BF16))
+    assert narrow(a, b).dtype == ml_dtypes.bfloat16
+    np.testing.assert_allclose(narrow(a, b).astype(np.float64), exact, rtol=0.05, atol=0.05)
+    with pytest.raises(CallError, match=r"ml_dtypes\.bfloat16"):
+        kernel(a.astype(np.float32), b)
+
+
+def test_arrays_with_gaps() -> None:
+    spec = goal(matmul(), (4, 8, 16), (F32,) * 3, strides=((10, 1), None, (1, 6)))
+    kernel = morello.compile(spec)
+    assert [a.strides for a in kernel.arguments] == [(40, 4), (64, 4), (4, 24)]
+    a, b = np.zeros((4, 10), np.float32)[:, :8], random(8, 16)
+    a[...] = random(4, 8)
+    made = kernel(a, b)
+    assert made.strides == (4, 24)
+    np.testing.assert_allclose(made, a @ b, rtol=1e-5, atol=1e-6)
+    with pytest.raises(CallError, match="with strides"):
+        kernel(a.copy(), b)
+
+
+def test_operands_whose_dimensions_are_reordered() -> None:
+    one = reordered(matmul(), [("k", "m"), ("k", "n"), ("n", "m")])
+    kernel = morello.compile(goal(one, (5, 7, 9), (F32,) * 3))
+    a, b = random(7, 5), random(7, 9)
+    np.testing.assert_allclose(kernel(a, b), (a.T @ b).T, rtol=1e-5, atol=1e-6)
+
+
+def test_fills_take_an_output_alone() -> None:
+    kernel = morello.compile(goal(fill(2), (3, 5), (I32,)))
+    out = np.ones((3, 5), np.int32)
+    assert kernel(out) is out and not out.any()
+    assert not kernel().any()
+
+
+@pytest.mark.parametrize("name", begun())
+def test_schedules_by_hand_run(name: str) -> None:
+    schedule = solved(name)
+    if not runs_here(schedule.impl.target):
+        pytest.skip("this CPU does not run it")
+    if len(schedule.impl.spec.operation.outputs) > 1:
+        with pytest.raises(SpecError, match="writes max and denominator"):
+            morello.compile(schedule)
+        return
+    kernel = morello.compile(schedule)
+    assert kernel.max_error is not None and kernel.max_error < 1e-5
+    assert kernel.threads == (4 if name in ("parallel", "ragged", "softmax") else 1)
+
+
+# ---- threads
+
+
+def test_threads() -> None:
+    a, b = random(256, 200), random(200, 256)
+    kernels = [morello.compile("f32[256,200] @ f32[200,256]", threads=n) for n in (1, 2, 3)]
+    assert [kernel.threads for kernel in kernels] == [1, 2, 3]
+    assert len({kernel.library.path for kernel in kernels}) == 3
+    for kernel in kernels:
+        np.testing.assert_allclose(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
+    every = morello.compile("f32[256,200] @ f32[200,256]", threads="all")
+    assert every.threads == available_threads()
+
+
+def test_each_thread_count_has_its_own_pool(monkeypatch: pytest.MonkeyPatch) -> None:
+    attached = []
+
+    def look(library: Library, symbol: str, threads: int, **_: object) -> None:
+        attached.append((library.path, symbol, threads))
+
+    monkeypatch.setattr("morello.api.attach", look)
+    for threads in (2, 3):
+        morello.compile("f32[512,512] @ f32[512,512]", threads=threads, verify=False)
+    morello.compile("f32[4,4] @ f32[4,4]", threads=2, verify=False)  # not worth it
+    assert [threads for *_, threads in attached] == [2, 3]
+    assert attached[0][0] != attached[1][0]
+
+
+def test_a_schedule_runs_on_the_threads_it_is_for() -> None:
+    started = morello.schedule("f32[64,16] @ f32[16,64]", threads=2).parallel(m=32)
+    kernel = morello.compile(started.solve())
+    assert kernel.threads == 2 and "kernel_set_parallel" in kernel.source.text
+    assert morello.compile(started.solve(), threads=2, verify=False).threads == 2
+    with pytest.raises(TargetError, match="for 2 threads, not 3"):
+        morello.compile(started.solve(), threads=3)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1025, "some", 2.5, None])
+def test_wrong_thread_counts(threads: Any) -> None:
+    with pytest.raises(TargetError, match="ask for 1 to 1024"):
+        morello.compile("f32[4,4] @ f32[4,4]", threads=threads)
+
+
+# ---- what is refused
+
+
+def test_outputs_must_not_overlap_inputs_nor_lie_otherwise() -> None:
+    kernel = morello.compile(softmax_goal(4, 8))
+    x = random(4, 8)
+    memory = np.zeros(4 * 8 * 4 + 1, np.uint8)
+    for out, reason in [
+        (x, "shares memory with argument x"),
+        (np.zeros((4, 8), np.float32)[::-1], "with strides"),
+        (memory[1:].view(np.float32).reshape(4, 8), "misaligned"),
+    ]:
+        with pytest.raises(CallError, match=reason):
+            kernel(x, out=out)
+    for array in (x[::-1], x.T, x.astype(np.float64)):
+        with pytest.raises(CallError, match="argument x"):
+            kernel(array)
+
+
+def test_goals_that_cannot_be_called() -> None:
+    both = goal(softmax("SoftmaxDenominatorAndMax", 2, 1), (4, 8), (F32,) * 3)
+    with pytest.raises(SpecError, match="has one output"):
+        morello.compile(both)
+    impl, _ = morello.implement(both)
+    assert impl.complete
+    in_place = goal(divide_vec_scalar(2, 1), (4, 8), (F32, F32))
+    with pytest.raises(SpecError, match="reads the output"):
+        morello.compile(in_place)
+
+
 def test_what_cannot_be_compiled() -> None:
-    with pytest.raises(TargetError, match="one thread"):
-        morello.compile("f32[4,4] @ f32[4,4]", threads=2)
     with pytest.raises(SpecError, match="panels"):
         morello.compile("f32[4,4] @ f32[4,64]{0,1:T(16,1)}")
     with pytest.raises(AttributeError, match="nonsense"):

@@ -6,10 +6,21 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from tests.goals import attention_goal, layer_norm_goal, matmul_goal, primitive_goals
 
+from morello import commands
 from morello.cli import main
+from morello.ir.dtype import BF16, F32, I8, I32, U8
+from morello.ir.operation import reordered
+from morello.ir.primitives import matmul
+from morello.ir.spec import Spec, goal
+from morello.runtime.argument import Array, arguments
+from morello.runtime.threads import available_threads
+from morello.runtime.tolerance import expected
 
 SMALL = "f32[8,8] @ f32[8,8]"
 
@@ -28,6 +39,7 @@ def test_bench_prints_one_object_with_everything(capsys: pytest.CaptureFixture[s
     assert 0 < kernel["min_s"] <= kernel["median_s"]
     assert kernel["gflops"] == pytest.approx(2 * 8**3 / kernel["median_s"] / 1e9)
     assert result["verified"] is True
+    assert kernel["gbytes_s"] == pytest.approx(3 * 8 * 8 * 4 / kernel["median_s"] / 1e9)
     assert 0 <= result["max_error"] < 1e-5
     theirs = result["vs"]["numpy"]["median_s"]
     assert result["ratio"]["numpy"] == pytest.approx(theirs / kernel["median_s"])
@@ -37,6 +49,125 @@ def test_bench_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", SMALL, "--vs", "numpy", "--seconds", "0.05"]) == 0
     text = capsys.readouterr().out
     assert SMALL in text and "morello" in text and "numpy" in text and "verified" in text
+
+
+@pytest.mark.parametrize(
+    ("expression", "columns"),
+    [
+        ("softmax(f32[8,64])", ["GB/s"]),
+        ("relu(f32[64,64] @ f32[64,64])", ["GFLOP/s"]),
+        ("f32[1,64] @ f32[64,64]", ["GFLOP/s", "GB/s"]),
+        ("bf16[32,32] @ bf16[32,32]", ["GFLOP/s"]),
+        ("u8[16,32] @ i8[32,16]", ["GFLOP/s"]),
+        ("transpose(f32[40,30])", ["GB/s"]),
+        ("sum(f32[40,30], axis=1)", ["GB/s"]),
+        ("cast(f32[40,30], bf16)", ["GB/s"]),
+        ("conv(f32[1,16,16,16], f32[16,16,3,3])", ["GFLOP/s"]),
+    ],
+)
+def test_bench_any_spec(
+    expression: str, columns: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", expression, "--vs", "numpy", "--seconds", "0.01"]) == 0
+    text = capsys.readouterr().out
+    headings = next(line for line in text.splitlines() if "median" in line).split()
+    assert headings == ["median", "min", *columns, "ratio"]
+    assert "verified" in text and "one thread" in text
+
+
+def in_numpy(spec: Spec) -> tuple[Array, Array]:
+    """What the rival computes, and what it should."""
+    random = np.random.default_rng(0)
+    *taken, output = arguments(spec)
+    inputs = [commands._sample(random, argument) for argument in taken]
+    out = output.empty()
+    made = commands._in_numpy(spec, inputs, out)()
+    return np.asarray(out if made is None else made), expected(spec, inputs).value
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        *primitive_goals(),
+        attention_goal(),
+        layer_norm_goal(),
+        matmul_goal(4, 8, 16, U8, I8, I32),
+        matmul_goal(4, 8, 16, F32, F32, BF16),
+        goal(reordered(matmul(), [("k", "m"), ("n", "k"), ("m", "n")]), (4, 5, 6), (F32,) * 3),
+    ],
+    ids=str,
+)
+def test_the_rival_computes_the_same(spec: Spec) -> None:
+    made, wanted = in_numpy(spec)
+    assert made.dtype == spec.dtypes[-1].np
+    rough = 0.02 if spec.dtypes[-1] is BF16 else 1e-5
+    np.testing.assert_allclose(made.astype(np.float64), wanted, rtol=rough)
+
+
+def test_bench_on_several_threads(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pinned, limits = [], []
+    measure, limit = commands.measure, commands.limit_threads
+
+    def look(*args: Any, pin: bool, **options: Any) -> Any:
+        pinned.append(pin)
+        return measure(*args, pin=pin, **options)
+
+    def limited(count: int) -> Any:
+        limits.append(count)
+        return limit(count)
+
+    monkeypatch.setattr(commands, "measure", look)
+    monkeypatch.setattr(commands, "limit_threads", limited)
+    for threads in ("2", "all", "1"):
+        command = ["bench", "f32[256,64] @ f32[64,256]", "--threads", threads]
+        assert main([*command, "--json", "--seconds", "0.01"]) == 0
+        count = available_threads() if threads == "all" else int(threads)
+        assert json.loads(capsys.readouterr().out)["threads"] == count
+    assert pinned == [False, available_threads() == 1, True]
+    assert limits == [2, available_threads(), 1]
+
+
+def test_a_saved_parallel_schedule_keeps_its_threads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved, expression = tmp_path / "mm.json", "f32[512,64] @ f32[64,512]"
+    assert main(["synth", expression, "--threads", "2", "--save", str(saved)]) == 0
+    first = capsys.readouterr().out
+    assert "kernel_set_parallel" in first
+    for threads in ([], ["--threads", "2"]):
+        assert main(["synth", expression, "--schedule", str(saved), *threads]) == 0
+        assert capsys.readouterr().out == first
+    command = ["bench", expression, "--schedule", str(saved), "--seconds", "0.01", "--json"]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["threads"] == 2
+    assert main(["synth", expression, "--schedule", str(saved), "--threads", "3"]) == 2
+    assert "for 2 threads, not 3" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "softmax(f32[4,16])",
+        "relu(f32[8,8] @ f32[8,8])",
+        "f32[8,16] @ f32[16,64]{0,1:T(16,1)}",
+        "bf16[8,16] @ bf16[16,16] -> bf16[8,16]",
+        "move(f32[8,16]{0,1})",
+        "transpose(f32[8,16,4], order=[1,2,0])",
+    ],
+)
+def test_synth_and_explain_any_spec(
+    expression: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    saved = tmp_path / "it.json"
+    assert main(["synth", expression, "--save", str(saved)]) == 0
+    code = capsys.readouterr().out
+    assert "void kernel(" in code
+    assert main(["synth", expression, "--schedule", str(saved)]) == 0
+    assert capsys.readouterr().out == code
+    assert main(["explain", expression]) == 0
+    assert "cycles" in capsys.readouterr().out
 
 
 def test_synth_writes_code_that_compiles_in_c_and_cpp(tmp_path: Path) -> None:
@@ -75,7 +206,12 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["targets"]) == 0
     assert "avx512" in capsys.readouterr().out
     assert main(["targets", "--json"]) == 0
-    assert set(json.loads(capsys.readouterr().out)) == {"avx2", "avx512", "native"}
+    found = json.loads(capsys.readouterr().out)
+    assert set(found) == {"avx2", "avx512", "native"}
+    for one in found.values():
+        assert {"f32", "bf16", "i8"} <= set(one["dtypes"])
+        assert one["kernels"]["MatmulAccum"] > 10
+        assert set(one["levels"]) == {"L2", "L1", "registers"}
 
 
 @pytest.mark.parametrize(
@@ -88,7 +224,11 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
         (["bench", "f32[1000000000,100] @ f32[100,4]"], "GiB"),
         (["bench", SMALL, "--target", "vax"], "unknown target 'vax'"),
         (["bench", SMALL, "--compiler", "/no/such/cc"], "/no/such/cc"),
-        (["bench", SMALL, "--threads", "3"], "one thread"),
+        (["bench", SMALL, "--threads", "0"], "ask for 1 to 1024"),
+        (["bench", SMALL, "--threads", "-1"], "ask for 1 to 1024"),
+        (["explain", SMALL, "--threads", "many"], 'or for "all"'),
+        (["synth", SMALL, "--threads", "2000"], "cannot run on 2000 threads"),
+        (["bench", "f32[4,4] @ f32[4,64]{0,1:T(16,1)}"], "panels"),
         (["synth", SMALL, "-o", "/no/such/place/x.c"], "/no/such/place/x.c"),
         (["explain", SMALL, "--schedule", "/no/such.json"], "/no/such.json"),
     ],

@@ -6,11 +6,24 @@ from collections.abc import Callable
 
 import pytest
 from tests.frozen import FROZEN, begin, complete, to_the_kernel
+from tests.goals import attention_goal, conv_goal, matmul_goal, mlp_goal, softmax_goal
+from tests.rewrites.rewritten import FOUR, begun
+from tests.rewrites.rewritten import solved as finished
 
 from morello.errors import RewriteError, SearchError
 from morello.frontends import parse
+from morello.ir.dtype import BF16, F32
 from morello.ir.layout import Layout, panels
-from morello.rewrites import Move, Select, Tile
+from morello.rewrites import (
+    Bufferize,
+    Decompose,
+    Move,
+    PadFirst,
+    Parallel,
+    ParallelSplitSoftmax,
+    Select,
+    Tile,
+)
 from morello.rewrites.impl import replay
 from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct
@@ -135,7 +148,10 @@ WRONG: list[tuple[Callable[[Schedule], Schedule], str]] = [
     (lambda s: s.move("a", "L2", packed=17), "several whole panels of 17"),
     (lambda s: s.move("a", "L2", vector=16), "only registers have a vector size"),
     (lambda s: s.move("a", "L2", along="m"), "along goes with vector="),
-    (lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers"), "registers need a vector size"),
+    (
+        lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers"),
+        "registers need a vector size",
+    ),
     (
         lambda s: s.move("a", "L2").move("a", "L1").move("a", "registers", vector=3),
         "frozen has registers of 16, ",
@@ -167,6 +183,124 @@ def test_memory_is_counted_along_the_path() -> None:
         schedule = schedule.move(operand, "L2").move(operand, "L1")
     with pytest.raises(RewriteError, match="needs 256 lines of L1, of which 0 are left"):
         schedule.move("c", "L2").move("c", "L1")
+
+
+# ---- beyond matmul
+
+
+def test_parallel_tiles_in_the_order_given() -> None:
+    schedule = begun()["parallel"]
+    assert schedule.impl.rewrite == Parallel((("n", 32), ("m", 16)))
+    assert schedule.at is not None and not schedule.at.parallel
+
+
+BUFFERS: list[tuple[dict[str, object], Bufferize]] = [
+    ({}, Bufferize(0, "L2", Layout((0, 1)))),
+    ({"layout": "{0,1}"}, Bufferize(0, "L2", Layout((1, 0)))),
+    ({"layout": Layout((1, 0))}, Bufferize(0, "L2", Layout((1, 0)))),
+    ({"packed": 4}, Bufferize(0, "L2", panels(2, 0, 4))),
+]
+
+
+@pytest.mark.parametrize(("options", "made"), BUFFERS)
+def test_ways_to_bufferize(options: dict[str, object], made: Bufferize) -> None:
+    schedule = Schedule.of(mlp_goal(), FOUR)
+    assert schedule.bufferize(0, "L2", **options).impl.rewrite == made  # type: ignore[arg-type]
+
+
+def test_bufferize_into_registers() -> None:
+    schedule = Schedule.of(mlp_goal(8, 16, 16, 8), FOUR)
+    along_last = schedule.bufferize(0, "registers", vector=16)
+    assert along_last.impl.rewrite == Bufferize(0, "registers", Layout((0, 1)), 16)
+    with pytest.raises(RewriteError, match="no dimension 'n'; it has m, k"):
+        schedule.bufferize(0, "registers", vector=16, along="n")
+
+
+def test_what_uses_a_buffer_comes_before_what_makes_it() -> None:
+    schedule = Schedule.of(attention_goal(), FOUR).bufferize(1, "L2")
+    assert [str(hole.operation) for hole in schedule.holes] == ["Compose", "Matmul"]
+    assert schedule.at == schedule.holes[1]
+    assert schedule.at is not None and schedule.at.levels == (1, 0, 0)
+
+
+def test_steps_come_in_order() -> None:
+    schedule = Schedule.of(softmax_goal(8, 64), FOUR).decompose("to_softmax_parts", "L1")
+    assert schedule.impl.rewrite == Decompose("to_softmax_parts", "L1")
+    assert schedule.at == schedule.holes[0]
+    assert [str(hole.operation) for hole in schedule.holes] == [
+        "SoftmaxDenominatorAndUnscaled",
+        "DivideVecScalar",
+    ]
+
+
+def test_other_rewrites() -> None:
+    assert begun()["running"].impl.rewrite == ParallelSplitSoftmax(250)
+    assert begun()["padded"].impl.rewrite == PadFirst("L2")
+    assert str(begun()["pointwise"].at) == "MatmulAccum(m=64, k=4, n=8)"
+    assert begun()["packed"].at is not None
+    wider = begun()["wider"]
+    assert wider.impl.rewrite == Move("a", "L2", Layout((0, 1)), dtype=F32)
+    assert wider.at is not None and wider.at.dtypes == (F32, F32, F32)
+
+
+@pytest.mark.parametrize("name", begun())
+def test_search_finishes_any_of_them(name: str) -> None:
+    schedule = finished(name)
+    assert schedule.done
+    assert schedule.impl.rewrite == begun()[name].impl.rewrite
+
+
+WRONG_BEYOND: list[tuple[Callable[[], Schedule], str]] = [
+    (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).parallel(m=4), "not to be run in parallel"),
+    (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).serial(), "it is serial already"),
+    (lambda: begun()["serial"].parallel(m=16), "not to be run in parallel"),
+    (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).bufferize(0, "L1"), "has 0 tensors between"),
+    (lambda: Schedule.of(mlp_goal(), FOUR).bufferize(2, "L1"), "has 2 tensors between"),
+    (lambda: Schedule.of(mlp_goal(), FOUR).bufferize(-1, "L1"), "has 2 tensors between"),
+    (lambda: Schedule.of(mlp_goal(), FOUR).bufferize(0, "L4"), "no level 'L4'"),
+    (lambda: Schedule.of(mlp_goal(), FOUR).bufferize(0, "L2", packed=5), "whole panels of 5"),
+    (
+        lambda: Schedule.of(mlp_goal(), FOUR).bufferize(0, "L2", packed=4, layout="{0,1}"),
+        "packed already says the layout",
+    ),
+    (lambda: Schedule.of(softmax_goal(8, 8), FOUR).decompose("halves", "L1"), "no scheme 'halves'"),
+    (
+        lambda: Schedule.of(softmax_goal(8, 8), FOUR).decompose("to_max_and_denominator", "L1"),
+        "it is for SoftmaxDenominatorAndMax",
+    ),
+    (lambda: Schedule.of(softmax_goal(8, 8), FOUR).parallel_split_softmax(0), "at least 1"),
+    (lambda: Schedule.of(softmax_goal(8, 8), FOUR).parallel_split_softmax(4), "it is for Softmax"),
+    (lambda: Schedule.of(conv_goal(), FOUR).spatial_split(), "it is for ConvAccum"),
+    (lambda: Schedule.of(conv_goal(), FOUR).pad_first("L2"), "has no padding"),
+    (lambda: Schedule.of(conv_goal(), FOUR).to_accumulate().pointwise(), "p must be 1"),
+    (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).pack(), "no instruction for groups"),
+    (
+        lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).move("a", "L2", dtype="f99"),
+        "unknown dtype 'f99'",
+    ),
+    (
+        lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).move("a", "L2", dtype="i32"),
+        "no kernel converts f32 to i32",
+    ),
+    (
+        lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).move("x", "L2", dtype="bf16"),
+        "no operand 'x'",
+    ),
+]
+
+
+@pytest.mark.parametrize(("step", "reason"), WRONG_BEYOND)
+def test_wrong_steps_beyond_matmul_say_why(step: Callable[[], Schedule], reason: str) -> None:
+    with pytest.raises(RewriteError) as caught:
+        step()
+    assert reason in str(caught.value)
+    assert str(caught.value).endswith(".")
+
+
+def test_a_copy_of_another_dtype_goes_both_ways() -> None:
+    schedule = Schedule.of(matmul_goal(8, 8, 16, F32, F32, BF16), FOUR).move("c", "L2", dtype="f32")
+    assert [str(hole.operation) for hole in schedule.holes] == ["Matmul", "Move"]
+    assert schedule.holes[1].dtypes == (F32, BF16)
 
 
 # ---- the rest by search

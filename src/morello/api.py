@@ -14,7 +14,7 @@ from morello.ir.spec import Spec
 from morello.rewrites.impl import Impl
 from morello.rewrites.render import tree
 from morello.runtime.argument import arguments
-from morello.runtime.kernel import CompiledKernel, compile_kernel
+from morello.runtime.kernel import CompiledKernel
 from morello.runtime.threads import attach, thread_count
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
@@ -76,12 +76,11 @@ def compile(
     impl, statistics = _implement(goal, machine, progress)
     source = generate(impl, schedule=tree(impl))
     found = find_compiler(compiler)
-    kernel = compile_kernel(
+    kernel = Kernel.of_source(
         # whoever loads the same file shares its threads
         source.text + f"/* on {machine.cores} threads */\n" * source.parallel,
         source.name,
         taken,
-        kind=Kernel,
         arch=machine.arch,
         compiler=found,
         release_gil=impl.cost > GIL_CYCLES,

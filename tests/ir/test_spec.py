@@ -10,13 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ir.strategies import layouts
 
-from morello.codegen.views import RegisterView
+from morello.codegen.views import register_view
 from morello.errors import SpecError
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32, parse_dtype
 from morello.ir.forms import Forms
 from morello.ir.layout import Layout, column_major, panels, row_major
-from morello.ir.operation import accumulating, matmul
+from morello.ir.operation import accumulating
+from morello.ir.primitives import matmul
 from morello.ir.spec import Spec, matmul_spec
 from morello.ir.tensor import Form, canonical, gapless, runs, tile_form
 
@@ -29,8 +30,8 @@ def specs(draw: st.DrawFn, batch: int) -> Spec:
     operation = matmul(batch, draw(st.booleans()))
     sizes = tuple(draw(st.integers(1, 20)) for _ in operation.dims)
     levels, forms = [], []
-    for span in operation.spans:
-        shape = tuple(sizes[d] for d in span)
+    for operand in range(len(operation.operands)):
+        shape = operation.extents(operand, sizes)
         level = draw(st.integers(0, 3))
         layout = draw(layouts(len(shape)))
         if level == 3:
@@ -70,7 +71,7 @@ def test_a_batch_counts_registers_as_the_code_has_them(several: list[Spec]) -> N
         for row, spec in enumerate(several):
             form, shape = spec.forms[operand], spec.shape(operand)
             if form.vector:
-                view = RegisterView("r", shape, form.fastest, form.vector, (0,) * len(shape))
+                view = register_view("r", form.layout, shape, form.vector)
                 assert counted[row] == len(view.names()) == prod(view.counts())
 
 
@@ -100,7 +101,7 @@ def test_sizes_and_shapes() -> None:
     assert [t.shape for t in spec.tensors] == [(5, 7, 3), (5, 3, 2), (5, 7, 2)]
     assert spec.flops == 2 * 5 * 7 * 3 * 2
     assert spec.expression == "f32[5,7,3] @ f32[5,3,2]"
-    assert str(spec) == "BatchMatmul(b=5, m=7, k=3, n=2)"
+    assert str(spec) == "Matmul(b=5, m=7, k=3, n=2)"
     assert accumulating(spec.operation).accumulates
 
 
@@ -130,6 +131,6 @@ def test_shapes_that_cannot_be_multiplied(
 
 def test_dtypes() -> None:
     assert parse_dtype("f32") is F32
-    assert (F32.np.itemsize, F32.np.name) == (F32.bytes, F32.numpy)
-    with pytest.raises(SpecError, match="the dtypes are: f32"):
+    assert (F32.np.itemsize, F32.np.type) == (F32.bytes, F32.numpy)
+    with pytest.raises(SpecError, match="the dtypes are: u8, .* f32"):
         parse_dtype("f33")

@@ -5,16 +5,21 @@ from __future__ import annotations
 import io
 from collections.abc import Callable
 
+import pytest
 from rich.console import Console
 from tests.frozen import FROZEN, begin, complete, to_the_kernel
+from tests.goals import layer_norm_goal, matmul_goal, softmax_goal
+from tests.rewrites.rewritten import FOUR, begun, running_softmax
 
-from morello.ir.dtype import F32
+from morello.ir.dtype import BF16, F32
 from morello.ir.layout import row_major
 from morello.ir.primitives import fill
 from morello.ir.spec import Spec
 from morello.ir.tensor import gapless
+from morello.rewrites import SCHEMES
 from morello.rewrites.impl import Impl
 from morello.rewrites.render import print_impl, tree
+from morello.scheduling import Schedule
 
 Golden = Callable[[str, str], None]
 
@@ -43,6 +48,94 @@ def test_a_goal_that_is_all_hole() -> None:
 def test_operations_other_than_matmul() -> None:
     spec = Spec(fill(2), (4, 16), (2,), (gapless(row_major(2)),), (F32,))
     assert tree(Impl(spec, FROZEN)).startswith("FillZero for frozen: dst f32[4,16] in L1\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        ("parallel", ["parallel for n in 0..64 by 32, m in 0..64 by 16", "  ?? Matmul(m=16,"]),
+        ("ragged", ["parallel for m in 0..48 by 16", "  ?? Matmul(m=16,", "m in 48..60", "  ??"]),
+        ("serial", ["on one core", "?? Matmul(m=64,"]),
+        (
+            "softmax",
+            [
+                "parallel for i in 0..8 by 2",
+                "  max and denominator, then every exp again; max, denominator in L1",
+                "    ?? SoftmaxDenominatorAndMax(i=2, j=64)",
+                "    ?? SoftmaxComplete(i=2, j=64)",
+            ],
+        ),
+        (
+            "running",
+            [
+                "parallel for j in 0..1000 by 250",
+                "  ?? SoftmaxDenominatorAndMax(i=1, j=250)",
+                "?? SoftmaxDenominatorAndMaxFromParts(i=1, j=4)",
+            ],
+        ),
+        (
+            "padded",
+            [
+                "image, padded -> L2",
+                "  ?? FillZero(i=1, j=4, k=10, l=10)",
+                "  ?? Move(i=1, j=4, k=8, l=8)",
+                "out = 0",
+                "  ?? FillZero(i=1, j=8, k=8, l=8)",
+                "for y in 0..8",
+                "  for p in 0..3, for q in 0..3",
+                "    ?? MatmulAccum(m=8, k=4, n=8)",
+            ],
+        ),
+        ("pointwise", ["out = 0", "  ??", "all pixels as the rows of a matmul", "?? MatmulAccum("]),
+        ("packed", ["groups of 2 along k", "  ?? Pack(i=16, j=64, p=2)", "?? Matmul(m=16, k=16,"]),
+        ("wider", ["a -> L2 as f32{1,0}", "  ?? Move(", "b -> L2 as f32{1,0}", "  ??", "?? Matmul("]),
+        ("fused", ["t0 -> L2 as {1,0}", "  ?? Matmul(m=8, k=16, n=32)", "?? Compose("]),
+        ("attention", ["t1 -> L1 as {0,1}", "  ?? Compose(", "?? Matmul("]),
+    ],
+)
+def test_new_rewrites_in_words(name: str, lines: list[str]) -> None:
+    _, _, *found = str(begun()[name]).splitlines()
+    assert len(found) == len(lines)
+    for line, start in zip(found, lines, strict=True):
+        assert line.startswith(start), line
+
+
+def test_titles_say_what_is_computed_and_on_how_much() -> None:
+    assert str(begun()["parallel"]).startswith("Matmul for avx512 on 4 cores: a f32[64,16], b")
+    assert str(begun()["attention"]).startswith("softmax(f32[8,16] @ f32[16,16]) @ f32[16,16] for")
+    title = tree(Impl(layer_norm_goal(), FOUR)).splitlines()[0]
+    assert "rsqrt" in title and title.endswith("for avx512: a f32[4,64], out f32[4,64]")
+
+
+def test_every_decomposition_has_words() -> None:
+    goals = {
+        "Softmax": softmax_goal(8, 64),
+        "SoftmaxDenominatorAndMax": running_softmax(8, 64),
+    }
+    schedule = Schedule.of(softmax_goal(8, 64), FOUR).decompose("to_softmax_parts", "L1")
+    for spec in schedule.holes:
+        goals[spec.operation.name] = spec
+    for scheme in SCHEMES.values():
+        assert scheme.of in goals
+    for name, scheme in SCHEMES.items():
+        text = str(Schedule.of(goals[scheme.of], FOUR).decompose(name, "L1")).splitlines()[2]
+        assert "decompose" not in text and name not in text
+        assert (" in L1" in text) == bool(scheme.between)
+
+
+def test_what_outputs_start_at() -> None:
+    text = str(Schedule.of(running_softmax(4, 64), FOUR).to_accumulate()).splitlines()
+    assert text[2].startswith("max = lowest, denominator = 0 ")
+    assert [line.strip().split("(")[0] for line in text[3:5]] == ["?? FillLowest", "?? FillZero"]
+
+
+def test_registers_of_another_dtype() -> None:
+    spec = matmul_goal(16, 4, 16, F32, F32, BF16)
+    schedule = Schedule.of(spec, FOUR).to_accumulate().move("c", "L2").move("c", "L1")
+    row = str(schedule.move("c", "registers", vector=16, dtype="f32"))
+    assert "c -> registers of 16 f32 " in row and "c <- registers" in row
+    column = str(schedule.move("c", "registers", vector=16, along="m", dtype="f32"))
+    assert "c -> registers of 16 f32 along m " in column
 
 
 def test_columns_line_up() -> None:

@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from morello.errors import RewriteError
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
-from morello.ir.operation import fill_zero, matmul, move
+from morello.ir.primitives import fill, matmul, move
 from morello.ir.spec import Spec, matmul_spec
 from morello.ir.tensor import Form, gapless
-from morello.rewrites import Divide, Move, Rewrite, Select, Split, Step, Tile, ToAccumulate
+from morello.rewrites import Divide, Move, Rewrite, Select, Split, Tile, ToAccumulate
 from morello.rewrites.impl import cycles, grow, replay
-from morello.rewrites.rewrite import Hole, apply
+from morello.rewrites.rewrite import Hole, Step, apply
 from morello.targets import find_target
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import Level
 
 TARGET = replace(
     find_target("avx512"),
-    widths=(16, 4, 1),
+    vector_bytes=(64, 16),
     masks=True,
-    kernels=standard_kernels(F32, (16, 4, 1), masks=True),
+    kernels=standard_kernels((64, 16), True, {(4, 4): 8.0}, frozenset()),
     levels=(
         Level("memory", 1 << 40, per_line=4.0, per_run=10.0, per_alias=100.0),
         Level("L2", 1000, per_line=1.0, per_run=2.0, conflict_runs=16),
@@ -35,7 +35,10 @@ TARGET = replace(
     ),
 )
 UNMASKED = replace(
-    TARGET, widths=(8, 1), masks=False, kernels=standard_kernels(F32, (8, 1), masks=False)
+    TARGET,
+    vector_bytes=(32,),
+    masks=False,
+    kernels=standard_kernels((32,), False, {}, frozenset()),
 )
 MEMORY, L2, L1, REGISTERS = range(4)
 ROWS, COLUMNS = gapless(row_major(2)), gapless(column_major(2))
@@ -162,11 +165,11 @@ def test_a_loop_covers_all_of_its_dimension(size: int, data: st.DataObject) -> N
 def test_to_accumulate() -> None:
     whole = spec(4, 8, 16, (L1, L2, L1), (ROWS, COLUMNS, COLUMNS), accumulates=False)
     step = apply(ToAccumulate(), whole, TARGET)
-    fill = Spec(fill_zero(2), (4, 16), (L1,), (COLUMNS,), (F32,))
+    zeros = Spec(fill(2), (4, 16), (L1,), (COLUMNS,), (F32,))
     body = replace(whole, operation=matmul(0, accumulates=True))
-    assert step == Step(0.0, {}, (Hole(fill, 1, "fill"), Hole(body, 1, "body")))
+    assert step == Step(0.0, {}, (Hole(zeros, 1, "fill", (2,)), Hole(body, 1, "body")))
     refuse(ToAccumulate(), body, "no accumulating form")
-    refuse(ToAccumulate(), fill, "no accumulating form")
+    refuse(ToAccumulate(), zeros, "no accumulating form")
 
 
 def test_to_accumulate_in_batches() -> None:
@@ -232,7 +235,7 @@ def test_a_copy_of_what_is_read() -> None:
     step = apply(Move("b", "L1", layout), whole, TARGET)
     body = spec(4, 8, 64, (L2, L1, L2), (ROWS, gapless(layout), ROWS))
     copy = Spec(move(2), (8, 64), (L2, L1), (ROWS, gapless(layout)), (F32, F32))
-    assert step == Step(0.0, {L1: 32}, (Hole(copy, 1, "in"), Hole(body, 1, "body")))
+    assert step == Step(0.0, {L1: 32}, (Hole(copy, 1, "in", (1, 3)), Hole(body, 1, "body", (0, 3, 2))))
 
 
 def test_a_copy_of_what_is_read_and_written() -> None:
@@ -276,8 +279,8 @@ def test_where_moves_are_refused() -> None:
     refuse(Move("a", "L1"), far, "a must be in L2 to move to L1")
     refuse(Move("a", "L2"), near, "a must be in memory to move to L2")
     refuse(Move("x", "L2"), far, "no operand 'x'; its operands are: a, b, c")
-    refuse(Move("a", "L4"), far, "no level to move to; on avx512 there are: L2, L1, registers")
-    refuse(Move("a", "memory"), far, "no level to move to")
+    refuse(Move("a", "L4"), far, "no level 'L4'; there are: memory, L2, L1, registers")
+    refuse(Move("a", "memory"), far, "main memory is where it is; copy it with a layout")
     refuse(Move("a", "registers"), near, "to registers needs")
     refuse(Move("a", "L2", row_major(3)), far, "a has 2 dimensions")
     refuse(Move("a", "L2", rows), far, "already lies so")

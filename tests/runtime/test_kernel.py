@@ -7,6 +7,7 @@ from array import array
 from collections.abc import Callable
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tests.runtime.kernels import MATMUL, NOTHING, K, M, N, matmul_arguments
 
 from morello.errors import BuildError, CallError
-from morello.ir.dtype import F32
+from morello.ir.dtype import BF16, F16, F32, I8, U8, U16, DType
 from morello.runtime.argument import Argument, Array, argument, row_major_strides
 from morello.runtime.kernel import CompiledKernel, compile_kernel
 
@@ -323,6 +324,137 @@ def test_accepts_exactly_the_layout_compiled_for(
         kernel(array)
     else:
         assert refused(kernel, array).startswith("argument x: expected f32[")
+
+
+# ---- dtypes that NumPy knows, and bfloat16, which it does not
+
+BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+
+ADD_ONE = """
+void kernel(const unsigned short *x, unsigned short *y)
+{
+    for (int i = 0; i < 6; i++)
+        y[i] = x[i] + 1;
+}
+void widened(const unsigned short *x, float *y)
+{
+    for (int i = 0; i < 6; i++) {
+        unsigned bits = x[i] << 16;
+        __builtin_memcpy(&y[i], &bits, 4);
+    }
+}
+"""
+
+
+def half_kernel() -> CompiledKernel:
+    x, y = argument("x", BF16, (2, 3)), argument("y", BF16, (2, 3), output=True)
+    return compile_kernel(ADD_ONE, "kernel", (x, y))
+
+
+def test_bfloat16_goes_in_and_comes_out() -> None:
+    kernel = half_kernel()
+    x = np.arange(6, dtype=np.float32).reshape(2, 3).astype(BFLOAT16) + BFLOAT16.type(1)
+    y = kernel(x)
+    assert y.dtype == BFLOAT16 and y.shape == (2, 3)
+    np.testing.assert_array_equal(y.view(np.uint16), x.view(np.uint16) + 1)
+    for out in (np.zeros((2, 3), BFLOAT16), np.zeros((2, 3), np.uint16)):
+        assert kernel(x, out=out) is out
+        np.testing.assert_array_equal(out.view(np.uint16), x.view(np.uint16) + 1)
+        out[...] = 0
+        assert kernel(x.view(np.uint16), out) is out
+        np.testing.assert_array_equal(out.view(np.uint16), x.view(np.uint16) + 1)
+    assert kernel(x, None).dtype == kernel(x, out=None).dtype == BFLOAT16
+
+
+def test_outputs_beside_bfloat16() -> None:
+    x, y = argument("x", BF16, (6,)), argument("y", F32, (6,), output=True)
+    kernel = compile_kernel(ADD_ONE, "widened", (x, y))
+    values = np.array([1, -2, 0.5, 3, 1e30, 7], np.float32).astype(BFLOAT16)
+    assert kernel(values).dtype == np.float32
+    np.testing.assert_array_equal(kernel(values), values.astype(np.float32))
+
+
+def test_large_bfloat16_outputs_start_on_a_cache_line() -> None:
+    y = argument("y", BF16, (300, 200), output=True)
+    out = compile_kernel(NOTHING, "one", (y,))()
+    assert out.dtype == BFLOAT16 and out.shape == (300, 200) and out.ctypes.data % 64 == 0
+
+
+def test_what_does_not_fit_bfloat16() -> None:
+    kernel, x = half_kernel(), np.ones((2, 3), BFLOAT16)
+    assert refused(kernel, x.astype(np.float32)) == (
+        "argument x: expected bf16[2,3] row-major, got float32[2,3] row-major; "
+        "convert with x.astype(ml_dtypes.bfloat16)."
+    )
+    assert "got float16[2,3]" in refused(kernel, x.astype(np.float16))
+    assert "got bfloat16[3,2] row-major; pass an array of shape (2, 3)" in refused(
+        kernel, x.reshape(3, 2)
+    )
+    assert "got bfloat16[2,3] column-major" in refused(kernel, np.asfortranarray(x))
+    assert "with strides (-3, 1)" in refused(kernel, x[::-1])
+    assert "out shares memory with argument x" in refused(kernel, x, out=x)
+    assert "out shares memory with argument x" in refused(kernel, x, out=x.view(np.uint16))
+    assert "unexpected keyword 'y'" in refused(kernel, x, y=x)
+    assert "got 3 arrays" in refused(kernel, x, x, x)
+    assert "np.asarray(x, dtype=ml_dtypes.bfloat16)" in refused(kernel, [[1.0] * 3] * 2)
+    message = refused(kernel, x, out=np.ones((2, 3)))
+    assert message.endswith("pass np.empty((2, 3), ml_dtypes.bfloat16), or omit out.")
+    read_only = x.copy()
+    read_only.flags.writeable = False
+    assert "out is read-only" in refused(kernel, x, out=read_only)
+    kernel(read_only)
+    crooked = np.zeros(13, np.uint8)[1:].view(BFLOAT16).reshape(2, 3)
+    assert "misaligned" in refused(kernel, crooked)
+
+
+def test_no_references_leak_with_bfloat16() -> None:
+    kernel, x = half_kernel(), np.ones((2, 3), BFLOAT16)
+    out = np.ones((2, 3), BFLOAT16)
+    before = sys.getrefcount(x), sys.getrefcount(out)
+    for _ in range(1000):
+        kernel(x)
+        kernel(x, out=out)
+        refused(kernel, x, out=x)
+    gc.collect()
+    assert sys.getrefcount(x) - before[0] < 50 and sys.getrefcount(out) - before[1] < 50
+
+
+@pytest.mark.parametrize("dtype", [F16, U8, I8, U16], ids=str)
+def test_narrow_dtypes(dtype: DType) -> None:
+    source = f"""
+    #include <stdint.h>
+    void kernel(const {dtype.c} *x, {dtype.c} *y) {{ for (int i = 0; i < 5; i++) y[i] = 2 * x[i]; }}
+    """
+    x, y = argument("x", dtype, (5,)), argument("y", dtype, (5,), output=True)
+    kernel = compile_kernel(source, "kernel", (x, y))
+    values = np.arange(5).astype(dtype.np)
+    assert kernel(values).dtype == dtype.np
+    np.testing.assert_array_equal(kernel(values), 2 * values)
+    assert f"convert with x.astype('{dtype.np.name}')" in refused(kernel, values.astype("f8"))
+    if dtype is not U16:
+        refused(kernel, values.astype(np.uint16))
+
+
+def test_kernels_without_inputs() -> None:
+    y = argument("y", F32, (3,), output=True)
+    source = "void kernel(float *y) { y[0] = 1; y[1] = 2; y[2] = 3; }"
+    kernel = compile_kernel(source, "kernel", (y,))
+    out = np.zeros(3, np.float32)
+    assert kernel(out) is out and kernel(out=out) is out
+    np.testing.assert_array_equal(kernel(), [1, 2, 3])
+    np.testing.assert_array_equal(out, [1, 2, 3])
+    expected = "expected 0 inputs and perhaps an output, got 2 arrays; call kernel(out=None)."
+    assert refused(kernel, out, out) == expected
+    assert "out: expected f32[3]" in refused(kernel, np.zeros(4, np.float32))
+
+
+def test_misaligned_and_negative_outputs(matmul: CompiledKernel, a: Array, b: Array) -> None:
+    memory = np.zeros(M * N * 4 + 1, np.uint8)
+    crooked = memory[1:].view(np.float32).reshape(M, N)
+    assert "out: expected" in refused(matmul, a, b, out=crooked)
+    assert "at a misaligned address" in refused(matmul, a, b, out=crooked)
+    backwards = np.zeros((M, N), np.float32)[::-1]
+    assert "with strides (-6, 1)" in refused(matmul, a, b, out=backwards)
 
 
 def test_source_is_shared_between_symbols() -> None:

@@ -1,21 +1,68 @@
+"""Wrong kernels are caught, right ones are not."""
+
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from tests.runtime.kernels import MATMUL, K, matmul_arguments
+from tests.goals import (
+    attention_goal,
+    conv_goal,
+    goal_of,
+    layer_norm_goal,
+    mapped,
+    matmul_goal,
+    mlp_goal,
+    primitive_goals,
+    reduced,
+    softmax_goal,
+    tensor,
+)
+from tests.runtime.kernels import MATMUL, K, M, N, matmul_arguments
 
-from morello.errors import VerificationError
-from morello.ir.dtype import F32, DType
-from morello.runtime.argument import Argument, Array, argument
+from morello.errors import SpecError, VerificationError
+from morello.ir.dtype import BF16, F16, F32, I8, I16, I32, U8, U16, DType
+from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
+from morello.ir.primitives import elementwise, matmul, move, reduce, softmax
+from morello.ir.semantics import evaluate
+from morello.ir.spec import Spec, goal
+from morello.runtime.argument import Array
 from morello.runtime.kernel import CompiledKernel, compile_kernel
+from morello.runtime.tolerance import expected, only_integers
 from morello.runtime.verify import verify
+
+SPEC = matmul_goal(M, K, N)
+
+Kernel = Callable[..., None]
 
 
 def check(symbol: str) -> float:
     kernel = compile_kernel(MATMUL, symbol, matmul_arguments())
-    return verify(kernel, kernel.arguments, np.matmul, reduction_length=K, seeds=(0, 1))
+    return verify(kernel, SPEC, seeds=(0, 1))
+
+
+def faults(kernel: Kernel, spec: Spec) -> str:
+    with pytest.raises(VerificationError) as caught:
+        verify(kernel, spec)
+    return str(caught.value)
+
+
+def single(spec: Spec) -> Kernel:
+    """A right kernel: NumPy, in single precision, each tensor in its dtype."""
+
+    def kernel(*inputs: Array, out: Array) -> None:
+        out[...] = evaluate(spec.operation, [_computable(x) for x in inputs])[0]
+
+    return kernel
+
+
+def _computable(x: Array) -> Array:
+    return x.astype(np.int32 if x.dtype.kind in "iu" else np.float32)
+
+
+# ---- what is written where
 
 
 def test_a_right_kernel_passes(matmul: CompiledKernel) -> None:
@@ -56,77 +103,8 @@ def test_read_out_of_bounds() -> None:
         check("reads_beyond")
 
 
-def test_rounding_is_no_fault_but_less_precision_is() -> None:
-    n = 300
-    arguments = (
-        argument("a", F32, (n, n)),
-        argument("b", F32, (n, n)),
-        argument("c", F32, (n, n), output=True),
-    )
-
-    def single(a: Array, b: Array, *, out: Array) -> None:
-        np.matmul(a[:, ::-1], b[::-1], out=out)
-
-    def half(a: Array, b: Array, *, out: Array) -> None:
-        out[...] = a.astype(np.float16).astype(np.float32) @ b
-
-    assert verify(single, arguments, np.matmul, reduction_length=n) < 2e-6
-    with pytest.raises(VerificationError, match="mixed magnitudes"):
-        verify(half, arguments, np.matmul, reduction_length=n)
-
-
-def test_one_product_of_very_many_missing() -> None:
-    n = 1 << 17
-    arguments = (argument("x", F32, (n,)), argument("y", F32, (1,), output=True))
-
-    def total(x: Array, *, out: Array) -> None:
-        out[0] = x.sum()
-
-    def all_but_one(x: Array, *, out: Array) -> None:
-        out[0] = x[1:].sum()
-
-    def reference(x: Array) -> Any:
-        return x.sum(keepdims=True)
-
-    verify(total, arguments, reference, reduction_length=n)
-    with pytest.raises(VerificationError, match="within 0; 1 of 1 elements"):
-        verify(all_but_one, arguments, reference, reduction_length=n)
-
-
-def test_functions_that_are_no_sums_of_products() -> None:
-    arguments = (argument("x", F32, (4, 33)), argument("y", F32, (4, 33), output=True))
-
-    def softmax(x: Any, *, out: Any = None) -> Any:
-        powers = np.exp(x - x.max(axis=1, keepdims=True))
-        return np.divide(powers, powers.sum(axis=1, keepdims=True), out=out)
-
-    error = verify(
-        softmax, arguments, softmax, reduction_length=33, magnitude=lambda x: np.ones_like(x)
-    )
-    assert 0 < error < 1e-6
-
-
-def test_integers_must_be_exact() -> None:
-    i32 = DType("i32", 4, "int32_t", "int32")
-    arguments = (argument("x", i32, (100,)), argument("y", i32, (1,), output=True))
-
-    def total(x: Array, *, out: Array) -> None:
-        out[0] = x.sum()
-
-    def nearly(x: Array, *, out: Array) -> None:
-        out[0] = x.sum() + 1
-
-    def reference(x: Array) -> Any:
-        return x.sum(keepdims=True)
-
-    assert verify(total, arguments, reference, reduction_length=100) == 0
-    with pytest.raises(VerificationError, match="within 0; 1 of 1 elements"):
-        verify(nearly, arguments, reference, reduction_length=100)
-
-
 def test_padding_between_elements_is_guarded() -> None:
-    x = argument("x", F32, (3, 4))
-    padded = Argument("y", F32, (3, 4), (32, 4), output=True)
+    spec = goal(move(2), (3, 4), (F32, F32), strides=(None, (8, 1)))
 
     def copy(x: Array, *, out: Array) -> None:
         out[...] = x
@@ -135,30 +113,446 @@ def test_padding_between_elements_is_guarded() -> None:
         out[...] = x
         np.lib.stride_tricks.as_strided(out, (3, 5), (32, 4))[:, 4] = 0
 
-    assert verify(copy, (x, padded), lambda x: x, reduction_length=1) == 0
-    with pytest.raises(VerificationError, match="wrote outside y: 12 bytes, the first at byte 16"):
-        verify(copy_more, (x, padded), lambda x: x, reduction_length=1)
-
-
-def test_reference_of_another_shape(matmul: CompiledKernel) -> None:
-    with pytest.raises(VerificationError, match=r"reference gives shape \(5,\)"):
-        verify(matmul, matmul.arguments, lambda a, b: a[:, 0], reduction_length=K)
+    assert verify(copy, spec) == 0
+    message = faults(copy_more, spec)
+    assert "wrote outside dst: 12 bytes, the first at byte 16 of" in message
 
 
 def test_no_input_is_zero() -> None:
-    arguments = (argument("x", F32, (10_000,)), argument("y", F32, (1,), output=True))
-    seen: list[Array] = []
+    spec = goal(reduce("Sum", 1, 0), (1, 10_000), (F32, F32))
+    right, seen = single(spec), []
 
     def look(x: Array, *, out: Array) -> None:
         seen.append(x.copy())
-        out[0] = 0
+        right(x, out=out)
 
-    def nothing(x: Array) -> Array:
-        return np.zeros(1)
-
-    verify(look, arguments, nothing, reduction_length=1, seeds=(0, 1))
+    verify(look, spec, seeds=(0, 1))
     assert len(seen) == 4
     assert all((x != 0).all() and (x < 0).any() and (x > 0).any() for x in seen)
     assert not np.array_equal(seen[1], seen[3])
     exponents = np.unique(np.frexp(seen[1])[1])
     assert len(exponents) > 10
+
+
+def test_outputs_hold_something_else_each_time() -> None:
+    held = []
+
+    def look(x: Array, *, out: Array) -> None:
+        held.append(out.copy())
+        out[...] = x
+
+    verify(look, goal(move(1), (4,), (I32, I32)))
+    assert (held[0] != held[1]).all() and all((x != 0).all() for x in held)
+
+
+# ---- how far off a right kernel may be
+
+
+def test_rounding_is_no_fault_but_less_precision_is() -> None:
+    spec = matmul_goal(300, 300, 300)
+
+    def backwards(a: Array, b: Array, *, out: Array) -> None:
+        np.matmul(a[:, ::-1], b[::-1], out=out)
+
+    def half(a: Array, b: Array, *, out: Array) -> None:
+        out[...] = a.astype(np.float16).astype(np.float32) @ b
+
+    assert verify(backwards, spec) < 2e-6
+    assert "mixed magnitudes" in faults(half, spec)
+
+
+@pytest.mark.parametrize("spec", primitive_goals(), ids=str)
+def test_primitives_in_single_precision_pass(spec: Spec) -> None:
+    if spec.operation.name.startswith("Fill"):
+        return
+    if spec.operation.name == "Broadcast":
+        return  # `evaluate` leaves spreading it out to NumPy
+    assert verify(single(spec), spec, seeds=(0, 1, 2)) < 1e-6
+
+
+@pytest.mark.parametrize("spec", [mlp_goal(), layer_norm_goal(), attention_goal()], ids=str)
+def test_compositions_in_single_precision_pass(spec: Spec) -> None:
+    assert verify(single(spec), spec, seeds=(0, 1, 2)) < 1e-5
+
+
+CANCELLING = {"gelu", "gelu_tanh", "sigmoid", "silu"}
+"""What NumPy computes these as, in single precision, is not what kernels do."""
+
+
+@pytest.mark.parametrize("name", sorted({*UNARY} - CANCELLING))
+def test_functions_in_single_precision_pass(name: str) -> None:
+    spec = goal(elementwise(Function(name), ((0, 1),), 2), (40, 50), (F32, F32))
+    assert verify(single(spec), spec, seeds=(0, 1, 2)) < 1e-6
+
+
+@pytest.mark.parametrize("name", sorted(BINARY))
+def test_functions_of_two_numbers_in_single_precision_pass(name: str) -> None:
+    spans = ((0, 1), (1,))
+    for one in (Function(name), Function(name, 0.1)):
+        operation = elementwise(one, spans[: one.arity], 2)
+        spec = goal(operation, (40, 50), (F32,) * (one.arity + 1))
+        assert verify(single(spec), spec, seeds=(0, 1, 2)) < 1e-6
+
+
+@pytest.mark.parametrize("name", sorted({*UNARY, *BINARY}))
+def test_functions_slightly_off_are_caught(name: str) -> None:
+    one = Function(name)
+    operation = elementwise(one, ((0, 1),) * one.arity, 2)
+    spec = goal(operation, (40, 50), (F32,) * (one.arity + 1))
+    right = single(spec)
+
+    def off(*inputs: Array, out: Array) -> None:
+        right(*inputs, out=out)
+        out *= np.float32(1 + 2e-4)
+
+    faults(off, spec)
+
+
+@pytest.mark.parametrize("dtype", [BF16, F16])
+def test_narrow_outputs_are_rounded(dtype: DType) -> None:
+    spec = matmul_goal(8, 64, 16, F32, F32, dtype)
+
+    def careless(a: Array, b: Array, *, out: Array) -> None:
+        """Forgets the last product."""
+        out[...] = (a[:, :-1] @ b[:-1]).astype(out.dtype)
+
+    assert verify(single(spec), spec, seeds=(0, 1, 2)) < 1e-2
+    assert "integers" in faults(careless, spec)
+
+
+def test_a_cast_is_rounded_to_the_nearest() -> None:
+    spec = goal(move(2), (8, 64), (F32, BF16))
+
+    def truncating(x: Array, *, out: Array) -> None:
+        bits = x.copy().view(np.uint32) & np.uint32(0xFFFF0000)
+        out[...] = bits.view(np.float32)
+
+    assert verify(single(spec), spec) == 0
+    assert "mixed magnitudes" in faults(truncating, spec)
+
+
+def test_errors_of_one_step_may_show_in_the_next() -> None:
+    """A small difference of large numbers is as far off as those were."""
+    x, y = tensor(40, 50), tensor(40, 50)
+    spec = goal_of(mapped("subtract", mapped("exp", x), mapped("exp", y)))
+
+    def other(a: Array, b: Array, *, out: Array) -> None:
+        out[...] = np.exp(a) * np.float32(1 + 5e-8) - np.exp(b) * np.float32(1 - 5e-8)
+
+    assert verify(single(spec), spec) < 1e-6
+    verify(other, spec)
+
+
+def test_the_reference_uses_the_rounded_inputs() -> None:
+    spec = matmul_goal(4, 8, 4, BF16, BF16, F32)
+    random = np.random.default_rng(0)
+    a, b = (random.uniform(-1, 1, shape).astype(BF16.np) for shape in ((4, 8), (8, 4)))
+    wanted = expected(spec, [a, b])
+    np.testing.assert_array_equal(wanted.value, a.astype(np.float64) @ b.astype(np.float64))
+    assert wanted.error is not None and (wanted.error > 0).all()
+
+
+def test_bounds_are_no_larger_than_they_need_to_be() -> None:
+    for spec in (matmul_goal(8, 256, 8), softmax_goal(8, 256), layer_norm_goal(), mlp_goal()):
+        random = np.random.default_rng(0)
+        inputs = [random.uniform(-1, 1, t.shape).astype(np.float32) for t in spec.tensors[:-1]]
+        wanted = expected(spec, inputs)
+        assert wanted.error is not None
+        assert wanted.error.max() < 1e-4 * np.abs(wanted.value).max()
+
+
+# ---- integers
+
+
+def test_one_product_of_very_many_missing() -> None:
+    spec = goal(reduce("Sum", 1, 0), (1, 1 << 17), (F32, F32))
+
+    def total(x: Array, *, out: Array) -> None:
+        out[0] = x.sum()
+
+    def all_but_one(x: Array, *, out: Array) -> None:
+        out[0] = x[1:].sum()
+
+    verify(total, spec)
+    assert "within 0; 1 of 1 elements" in faults(all_but_one, spec)
+
+
+def test_integers_must_be_exact() -> None:
+    spec = goal(reduce("Sum", 1, 0), (1, 100), (I32, I32))
+
+    def total(x: Array, *, out: Array) -> None:
+        out[0] = x.sum()
+
+    def nearly(x: Array, *, out: Array) -> None:
+        out[0] = x.sum() + 1
+
+    assert verify(total, spec) == 0
+    assert "within 0; 1 of 1 elements" in faults(nearly, spec)
+
+
+@pytest.mark.parametrize("dtype", [U8, I8, U16, I16])
+def test_integers_wrap_around(dtype: DType) -> None:
+    spec = goal(elementwise(Function("add"), ((0, 1), (0, 1)), 2), (30, 40), (dtype,) * 3)
+
+    def wrapping(a: Array, b: Array, *, out: Array) -> None:
+        np.add(a, b, out=out)
+
+    def saturating(a: Array, b: Array, *, out: Array) -> None:
+        limits = np.iinfo(out.dtype)
+        out[...] = np.clip(a.astype(int) + b.astype(int), limits.min, limits.max)
+
+    assert verify(wrapping, spec) == 0
+    assert "mixed magnitudes" in faults(saturating, spec)
+
+
+def test_sums_of_narrow_products_wrap_around() -> None:
+    spec = matmul_goal(4, 8, 4, U8, I8, I16)
+
+    def wrapping(a: Array, b: Array, *, out: Array) -> None:
+        out[...] = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int16)
+
+    def saturating(a: Array, b: Array, *, out: Array) -> None:
+        """As pairs of products saturate in some instructions."""
+        wide = a.astype(np.int64)[:, :, None] * b.astype(np.int64)[None]
+        pairs = wide.reshape(4, 4, 2, 4).sum(axis=2).clip(-(2**15), 2**15 - 1)
+        out[...] = pairs.sum(axis=1).astype(np.int16)
+
+    assert verify(wrapping, spec) == 0
+    assert "mixed magnitudes" in faults(saturating, spec)
+
+
+def test_products_of_signed_and_unsigned_bytes() -> None:
+    spec = matmul_goal(4, 8, 4, U8, I8, I32)
+
+    def both_signed(a: Array, b: Array, *, out: Array) -> None:
+        out[...] = a.view(np.int8).astype(np.int32) @ b.astype(np.int32)
+
+    assert verify(single(spec), spec) == 0
+    assert "mixed magnitudes" in faults(both_signed, spec)
+
+
+# ---- wrong kernels of every kind
+
+
+def _missing_last(spec: Spec, axis: tuple[int, int], count: int = 1) -> Kernel:
+    """A kernel that leaves out the end of two inputs' common dimension."""
+    right = single(spec)
+
+    def kernel(*inputs: Array, out: Array) -> None:
+        cut = [x.copy() for x in inputs]
+        for x, along in zip(cut, axis, strict=False):
+            np.moveaxis(x, along, -1)[..., -count:] = 0
+        right(*cut, out=out)
+
+    return kernel
+
+
+def _softmax(x: Array, axis: int = -1) -> Any:
+    powers = np.exp(x - x.max(axis=axis, keepdims=True))
+    return powers / powers.sum(axis=axis, keepdims=True)
+
+
+def _layer_norm(x: Array, y: Array, over: int, axis: int = -1) -> Any:
+    """Of x, with mean and variance from y."""
+    mean = y.sum(axis=axis, keepdims=True) / over
+    variance = np.square(y - mean).sum(axis=axis, keepdims=True) / over
+    return (x - mean) / np.sqrt(variance + np.float32(1e-5))
+
+
+SOFTMAX, NORM, CONV = softmax_goal(8, 64), layer_norm_goal(8, 64), conv_goal(padding=1)
+SQUARE = layer_norm_goal(8, 8)
+ATTENTION, MLP = attention_goal(8, 16, 16), mlp_goal(8, 16, 32, 16)
+
+
+def test_wrong_matmuls() -> None:
+    spec = matmul_goal(8, 40, 8)
+    for count in (1, 4, 8):
+        assert "integers" in faults(_missing_last(spec, (1, 0), count), spec)
+
+    def transposed(a: Array, b: Array, *, out: Array) -> None:
+        out[...] = (a @ b).T
+
+    def added_to(a: Array, b: Array, *, out: Array) -> None:
+        out += a @ b
+
+    def twice(a: Array, b: Array, *, out: Array) -> None:
+        out[...] = a @ b
+        out[:, 0] += a[:, -1] * b[-1, 0]
+
+    for wrong in (transposed, added_to, twice):
+        faults(wrong, spec)
+
+
+def test_wrong_convolutions() -> None:
+    right = single(CONV)
+
+    def shifted(image: Array, weights: Array, *, out: Array) -> None:
+        right(np.roll(image, 1, axis=-1), weights, out=out)
+
+    def flipped(image: Array, weights: Array, *, out: Array) -> None:
+        right(image, weights[..., ::-1], out=out)
+
+    def unpadded_last_row(image: Array, weights: Array, *, out: Array) -> None:
+        right(image, weights, out=out)
+        out[:, :, -1] = out[:, :, -2]
+
+    def pixel_missing(image: Array, weights: Array, *, out: Array) -> None:
+        fewer = weights.copy()
+        fewer[:, :, -1, -1] = 0
+        right(image, fewer, out=out)
+
+    assert verify(right, CONV) < 1e-6
+    for wrong in (shifted, flipped, unpadded_last_row, pixel_missing):
+        faults(wrong, CONV)
+
+
+def test_wrong_softmaxes() -> None:
+    def denominator_of_fewer(x: Array, *, out: Array) -> None:
+        powers = np.exp(x - x.max(axis=1, keepdims=True))
+        out[...] = powers / powers[:, :-1].sum(axis=1, keepdims=True)
+
+    def other_axis(x: Array, *, out: Array) -> None:
+        out[...] = _softmax(x, axis=0)
+
+    def not_divided(x: Array, *, out: Array) -> None:
+        out[...] = np.exp(x - x.max(axis=1, keepdims=True))
+
+    def rough_exp(x: Array, *, out: Array) -> None:
+        out[...] = _softmax(x.astype(np.float16).astype(np.float32))
+
+    def last_row_again(x: Array, *, out: Array) -> None:
+        out[...] = _softmax(x)
+        out[-1] = out[-2]
+
+    for wrong in (denominator_of_fewer, other_axis, not_divided, rough_exp, last_row_again):
+        faults(wrong, SOFTMAX)
+
+
+def test_wrong_layer_norms() -> None:
+    def mean_of_fewer(x: Array, *, out: Array) -> None:
+        out[...] = _layer_norm(x, x[:, :-1], 64)
+
+    def wrong_count(x: Array, *, out: Array) -> None:
+        out[...] = _layer_norm(x, x, 63)
+
+    def other_axis(x: Array, *, out: Array) -> None:
+        out[...] = _layer_norm(x, x, 8, axis=0)
+
+    def epsilon_forgotten(x: Array, *, out: Array) -> None:
+        centred = x - x.mean(axis=1, keepdims=True)
+        out[...] = centred / np.sqrt(np.square(centred).mean(axis=1, keepdims=True))
+
+    for wrong in (mean_of_fewer, wrong_count, epsilon_forgotten):
+        faults(wrong, NORM)
+    faults(other_axis, SQUARE)
+
+
+def test_wrong_maxima() -> None:
+    for dtype, numpy in ((F32, np.float32), (I32, np.int32)):
+        spec = goal(reduce("Max", 2, 1), (1, 1000), (dtype, dtype))
+
+        def without_last(x: Array, *, out: Array) -> None:
+            out[...] = x[:, :-1].max(axis=1)
+
+        def without_first(x: Array, *, out: Array) -> None:
+            out[...] = x[:, 1:].max(axis=1)
+
+        def unfilled(x: Array, *, out: Array) -> None:
+            np.fmax(out, x.max(axis=1), out=out)
+
+        def from_zero(x: Array, *, out: Array, numpy: type = numpy) -> None:
+            out[...] = np.maximum(x.max(axis=1), numpy(0))
+
+        assert verify(single(spec), spec) == 0
+        for wrong in (without_last, without_first, unfilled, from_zero):
+            faults(wrong, spec)
+
+
+def test_wrong_compositions() -> None:
+    def scores_of_fewer(q: Array, k: Array, v: Array, *, out: Array) -> None:
+        out[...] = _softmax(q[:, :-1] @ k[:-1]) @ v
+
+    def keys_of_fewer(q: Array, k: Array, v: Array, *, out: Array) -> None:
+        out[...] = _softmax(q @ k[:, :-1]) @ v[:-1]
+
+    def values_of_fewer(q: Array, k: Array, v: Array, *, out: Array) -> None:
+        out[...] = _softmax(q @ k)[:, :-1] @ v[:-1]
+
+    def no_softmax(q: Array, k: Array, v: Array, *, out: Array) -> None:
+        out[...] = (q @ k) @ v
+
+    for attention in (scores_of_fewer, keys_of_fewer, values_of_fewer, no_softmax):
+        faults(attention, ATTENTION)
+
+    def no_relu(x: Array, w: Array, v: Array, *, out: Array) -> None:
+        out[...] = (x @ w) @ v
+
+    def fewer_hidden(x: Array, w: Array, v: Array, *, out: Array) -> None:
+        out[...] = np.maximum(x @ w, 0)[:, :-1] @ v[:-1]
+
+    def fewer_inputs(x: Array, w: Array, v: Array, *, out: Array) -> None:
+        out[...] = np.maximum(x[:, :-1] @ w[:-1], 0) @ v
+
+    for mlp in (no_relu, fewer_hidden, fewer_inputs):
+        assert "integers" in faults(mlp, MLP)
+
+
+def test_steps_of_a_composition_wrap_around() -> None:
+    x = tensor(20, 30, dtype=I8)
+    spec = goal_of(mapped("maximum", mapped("multiply", x, constant=2), constant=3))
+
+    def wide(x: Array, *, out: Array) -> None:
+        out[...] = np.maximum(x.astype(np.int32) * 2, 3).astype(np.int8)
+
+    def wrapping(x: Array, *, out: Array) -> None:
+        out[...] = np.maximum(x * np.int8(2), np.int8(3))
+
+    assert verify(wrapping, spec) == 0
+    faults(wide, spec)
+
+
+# ---- what is verified
+
+
+def test_which_operations_keep_integers() -> None:
+    assert only_integers(mlp_goal().operation)
+    assert not only_integers(attention_goal().operation)
+    assert not only_integers(layer_norm_goal().operation)
+    half = goal_of(mapped("multiply", tensor(4), constant=0.5))
+    assert not only_integers(half.operation)
+    for name in UNARY:
+        one = elementwise(Function(name), ((0,),), 1)
+        assert only_integers(one) == (name in INTEGER_FUNCTIONS)
+
+
+def test_roots_are_taken_of_positive_numbers() -> None:
+    spec = goal_of(mapped("sqrt", reduced("Sum", tensor(4, 8))))
+    right, seen = single(spec), []
+
+    def look(x: Array, *, out: Array) -> None:
+        seen.append(x.copy())
+        right(x, out=out)
+
+    assert verify(look, spec) < 1e-6
+    assert all((x > 0).all() for x in seen)
+
+
+def test_exponentials_do_not_overflow() -> None:
+    spec = attention_goal(4, 8, 1024)
+    right = single(spec)
+
+    def look(*inputs: Array, out: Array) -> None:
+        right(*inputs, out=out)
+        weights = _softmax(inputs[0] @ inputs[1])
+        assert np.isfinite(out).all() and np.median(weights) > 1e-4
+
+    assert verify(look, spec) < 1e-5
+
+
+def test_what_cannot_be_called_cannot_be_verified() -> None:
+    both = goal(softmax("SoftmaxDenominatorAndMax", 2, 1), (4, 8), (F32,) * 3)
+    with pytest.raises(SpecError, match="writes max and denominator"):
+        verify(single(both), both)
+    adding = goal(matmul(0, accumulates=True), (4, 8, 4), (F32,) * 3)
+    with pytest.raises(SpecError, match="reads the output"):
+        verify(single(adding), adding)

@@ -6,13 +6,13 @@ from math import inf
 
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
-from morello.ir.dtype import F32
 from morello.ir.forms import Forms
 from morello.ir.spec import Spec
-from morello.rewrites import Step, apply
+from morello.rewrites import apply
+from morello.rewrites.rewrite import Step
+from morello.search.family import Kind
+from morello.search.graph import GoalSizes
 from morello.search.rules import rules
-from morello.search.sizes import Sizes
-from morello.search.solve import panel_widths
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import Level, Target
 
@@ -31,8 +31,8 @@ def small_target(masks: bool) -> Target:
             Level("L1", 64, conflict_runs=4),
             Level("registers", 8),
         ),
-        widths=(4, 1),
-        kernels=standard_kernels(F32, (4, 1), masks),
+        vector_bytes=(16,),
+        kernels=standard_kernels((16,), masks, {}, frozenset()),
         helpers={},
         masks=masks,
     )
@@ -42,7 +42,7 @@ class Brute:
     """Remembers the steps from every Spec, and the least cost under every limit."""
 
     def __init__(self, goal: Spec, target: Target) -> None:
-        self.goal, self.target, self.sizes = goal, target, Sizes(goal.sizes, panel_widths(goal))
+        self.goal, self.target, self.sizes = goal, target, GoalSizes.of(goal).open
         self._steps: dict[Spec, list[Step]] = {}
         self._costs: dict[tuple[Spec, Amounts], float] = {}
 
@@ -68,7 +68,7 @@ class Brute:
         if spec not in self._steps:
             batch = Batch.of([spec], Forms())
             self._steps[spec] = []
-            for group in rules(spec.operation, self.target, self.sizes):
+            for group in rules(Kind.of(batch), self.target, self.sizes):
                 if not group.guard(batch)[0]:
                     continue
                 for rewrite in group.rewrites:

@@ -17,9 +17,8 @@ from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites.impl import replay
 from morello.search.bound import Bound
-from morello.search.graph import Space, build
+from morello.search.graph import GoalSizes, Space, build
 from morello.search.reconstruct import reconstruct
-from morello.search.sizes import Sizes
 from morello.search.solve import search
 from morello.targets import TARGETS
 from morello.targets.target import Target
@@ -112,13 +111,13 @@ def test_leaving_out_what_cannot_win_changes_nothing(
 @given(goals(), targets)
 @settings(max_examples=15)
 def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
-    sizes = Sizes(spec.sizes)
+    sizes = GoalSizes.of(spec)
     bound = Bound(spec, target, sizes)
     graph = build(Space(spec, target, sizes))
     truth = graph.bounds()[3]
     for family in range(len(graph.space.families)):
         nodes = np.flatnonzero(graph.families == family)
-        batch = graph.space.batch(family, graph.keys[nodes])
+        batch = graph.space.families[family].batch(graph.keys[nodes], graph.space.forms)
         too_high = np.flatnonzero(bound(batch) > truth[nodes] * (1 + 1e-9))
         assert len(too_high) == 0, graph.spec(int(nodes[too_high[0]]))
 
@@ -188,7 +187,7 @@ def test_limits_too_large_to_pack_are_said() -> None:
 def test_statistics_count_the_space() -> None:
     spec = goal(4, 4, 4)
     full, pruned = (search(spec, AVX2, everything=e).statistics for e in (True, False))
-    sizes = Sizes(spec.sizes)
+    sizes = GoalSizes.of(spec)
     graph = build(Space(spec, AVX2, sizes))
     assert (full.specs, full.rewrites) == (len(graph.keys), len(graph.parent))
     assert pruned.specs < full.specs

@@ -23,6 +23,7 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 from morello.rewrites import (
     Move,
+    MoveAll,
     PadFirst,
     Parallel,
     ParallelSplitSoftmax,
@@ -63,7 +64,9 @@ class Body:
             return self._conv(impl, rewrite, views)
         if isinstance(rewrite, ParallelSplitSoftmax):
             return self._split_softmax(impl, rewrite, views)
-        if isinstance(rewrite, Serial) or (isinstance(rewrite, Move) and rewrite.layout is None):
+        if isinstance(rewrite, Serial | MoveAll) or (
+            isinstance(rewrite, Move) and rewrite.layout is None
+        ):
             return self.emit(impl.children[0].impl, views)
         return self._sequence(impl, views)
 
@@ -117,14 +120,14 @@ class Body:
         cut: Sequence[View] = views
         variables = []
         for dim, size in loops:
-            variable = self._fresh(dim) if size > 1 else None
+            variable = self._fresh(dim) if size > 1 else ""
             variables.append(variable)
             one = replace(spec, sizes=_with_size(spec, dim, 1))
             cut = _cut(spec, one, cut, dim, 0, variable)
             spec = one
         lines = self.emit(child.impl, _matmul_views(operation, cut))
         for (dim, size), variable in reversed(list(zip(loops, variables, strict=True))):
-            if variable is not None:
+            if variable:
                 lines = _for(variable, size, 1, lines)
                 self._names[dim] -= 1
         return lines
@@ -304,8 +307,7 @@ class Body:
         repeats = max((len(registers) for registers in held.values()), default=1)
         return [
             kernel.c.format(
-                **names
-                | {name: registers[i % len(registers)] for name, registers in held.items()}
+                **names | {name: registers[i % len(registers)] for name, registers in held.items()}
             )
             for i in range(repeats)
         ]
@@ -316,7 +318,7 @@ def _literal(value: float, dtype: DType) -> str:
     if not dtype.is_float:
         return f"({int(value)})"
     if math.isfinite(value):
-        return f"({value!r}f)"
+        return f"({float(value)!r}f)"
     return "(0.0f / 0.0f)" if math.isnan(value) else f"({'-' if value < 0 else ''}1.0f / 0.0f)"
 
 
@@ -337,7 +339,12 @@ def _with_size(spec: Spec, dim: str, size: int) -> tuple[int, ...]:
 
 
 def _cut(
-    spec: Spec, inner: Spec, views: Sequence[View], dim: str, start: int, variable: str | None = None
+    spec: Spec,
+    inner: Spec,
+    views: Sequence[View],
+    dim: str,
+    start: int,
+    variable: str | None = None,
 ) -> list[View]:
     """Every operand's tile along one of the operation's dimensions."""
     places = spec.operation.places
@@ -348,7 +355,7 @@ def _cut(
             continue
         position, stride = places[operand, dim]
         size = inner.shape(operand)[position]
-        cut.append(view.cut(position, size, start, variable, stride))
+        cut.append(view.cut(position, size, start, variable or None, stride))
     return cut
 
 
@@ -378,9 +385,7 @@ def _pointed(dtype: DType) -> str:
 def _rows(view: MemoryView) -> int:
     """The step along the one dimension, besides the fastest, that is longer than 1."""
     fastest = view.layout.physical[-1]
-    steps = [
-        view.step(i) for i, d in enumerate(view.dims) if d != fastest and view.shape[d] > 1
-    ]
+    steps = [view.step(i) for i, d in enumerate(view.dims) if d != fastest and view.shape[d] > 1]
     return steps[0] if len(steps) == 1 else 0
 
 
@@ -399,10 +404,6 @@ def _matmul_views(operation: Operation, views: Sequence[View]) -> list[View]:
     kept = []
     for operand, view in enumerate(views):
         positions = kept_dims(operation, operand)
-        strides = [
-            dict(operation.axes[operand][p].terms).get("x", 1) for p in positions
-        ]
+        strides = [dict(operation.axes[operand][p].terms).get("x", 1) for p in positions]
         kept.append(view.keep(positions, strides))
     return kept
-
-

@@ -146,9 +146,7 @@ def buffer_view(
     return MemoryView(pointer, layout, steps, shape, tuple(range(rank)), (1,) * rank)
 
 
-def register_view(
-    name: str, layout: Layout, shape: tuple[int, ...], width: int
-) -> RegisterView:
+def register_view(name: str, layout: Layout, shape: tuple[int, ...], width: int) -> RegisterView:
     """A whole tensor in registers, which run along the layout's fastest dimension."""
     rank = len(shape)
     return RegisterView(name, shape, layout.order[-1], width, (0,) * rank, tuple(range(rank)))

@@ -7,7 +7,7 @@ searching a million Specs and rewriting one by hand run the same code.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -75,19 +75,15 @@ class Batch:
     @staticmethod
     def concatenate(batches: Sequence[Batch]) -> Batch:
         first = batches[0]
-        return Batch(
-            first.operation,
-            first.dtypes,
-            first.forms,
-            *(
-                tuple(np.concatenate(parts) for parts in zip(*groups, strict=True))
-                for groups in (
-                    [b.sizes for b in batches],
-                    [b.levels for b in batches],
-                    [b.codes for b in batches],
-                )
-            ),
-            first.parallel,
+
+        def joined(groups: list[tuple[Ints, ...]]) -> tuple[Ints, ...]:
+            return tuple(np.concatenate(parts) for parts in zip(*groups, strict=True))
+
+        return replace(
+            first,
+            sizes=joined([b.sizes for b in batches]),
+            levels=joined([b.levels for b in batches]),
+            codes=joined([b.codes for b in batches]),
         )
 
     def size(self, dim: str) -> Ints:

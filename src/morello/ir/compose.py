@@ -12,36 +12,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from morello.errors import SpecError
-from morello.ir.axes import Axis, axis, renamed
+from morello.ir.axes import Axis, axis
 from morello.ir.dtype import DType
-from morello.ir.operation import Operand, Operation, accumulating, operation, reordered
-
-
-@dataclass(frozen=True)
-class Component:
-    """A primitive in a composition, which makes one tensor of others.
-
-    `dims` says what each of its dimensions is in the composition: one of its dimensions,
-    or a window if a later component slides over what this one makes.
-    """
-
-    operation: Operation
-    inputs: tuple[int, ...]
-    dims: tuple[str, ...]
-    dtype: DType
-
-    @property
-    def axes(self) -> dict[str, Axis]:
-        """What each of its dimensions is in the composition."""
-        return {d: axis(text) for d, text in zip(self.operation.dims, self.dims, strict=True)}
-
-    def operand_dims(self, operand: int) -> tuple[str, ...]:
-        """An operand's dims in the composition."""
-        return renamed(self.operation.operands[operand].dims, self.axes)
-
-    @property
-    def result_dims(self) -> tuple[str, ...]:
-        return self.operand_dims(self.operation.output)
+from morello.ir.operation import Component, Operand, Operation, accumulating, operation, reordered
 
 
 @dataclass(frozen=True)
@@ -369,4 +342,3 @@ _TWO_WAYS = (
     "a tensor is read by a convolution in a way that cannot be fused with its other uses; "
     "compute it as a Spec of its own."
 )
-

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from morello.ir.compose import Component, letter
+from morello.ir.compose import letter
 from morello.ir.dtype import DType, result_dtype
 from morello.ir.functions import OPERATORS
-from morello.ir.operation import Operation
+from morello.ir.operation import Component, Operation
 from morello.ir.primitives import conv
 
 SUM, PRODUCT, ATOM = range(3)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-Values = npt.NDArray[np.generic]
+Values = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -28,11 +28,12 @@ class Function:
     def __call__(self, *values: Values) -> Values:
         """The function of NumPy arrays, in their precision."""
         if self.name in UNARY:
-            (x,) = values
-            return UNARY[self.name](x)
+            result: Values = UNARY[self.name](*values)
+            return result
         if self.constant is not None:
-            values = (values[0], values[0].dtype.type(self.constant))
-        return BINARY[self.name](*values)
+            values = (*values, np.asarray(self.constant, values[0].dtype))
+        result = BINARY[self.name](*values)
+        return result
 
     def __str__(self) -> str:
         return self.name if self.constant is None else f"{self.name}[{self.constant:g}]"

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from morello.ir.axes import Axis, axis
+from morello.ir.axes import Axis, axis, renamed
+from morello.ir.dtype import DType
 from morello.ir.functions import Function
-
-if TYPE_CHECKING:
-    from morello.ir.compose import Component
 
 
 @dataclass(frozen=True)
@@ -110,6 +108,33 @@ class Operation:
 
     def __str__(self) -> str:
         return self.name
+
+
+@dataclass(frozen=True)
+class Component:
+    """A primitive in a composition, which makes one tensor of others.
+
+    `dims` says what each of its dimensions is in the composition: one of its dimensions,
+    or a window if a later component slides over what this one makes.
+    """
+
+    operation: Operation
+    inputs: tuple[int, ...]
+    dims: tuple[str, ...]
+    dtype: DType
+
+    @property
+    def axes(self) -> dict[str, Axis]:
+        """What each of its dimensions is in the composition."""
+        return {d: axis(text) for d, text in zip(self.operation.dims, self.dims, strict=True)}
+
+    def operand_dims(self, operand: int) -> tuple[str, ...]:
+        """An operand's dims in the composition."""
+        return renamed(self.operation.operands[operand].dims, self.axes)
+
+    @property
+    def result_dims(self) -> tuple[str, ...]:
+        return self.operand_dims(self.operation.output)
 
 
 def operation(

@@ -117,8 +117,7 @@ def elementwise(function: Function, spans: tuple[tuple[int, ...], ...], rank: in
     dims = _dims(rank)
     names = ("x",) if function.arity == 1 else ("a", "b")
     inputs = [
-        Operand(name, tuple(dims[d] for d in span))
-        for name, span in zip(names, spans, strict=True)
+        Operand(name, tuple(dims[d] for d in span)) for name, span in zip(names, spans, strict=True)
     ]
     name = "".join(word.capitalize() for word in function.name.split("_"))
     name += "" if function.constant is None else "Constant"

@@ -52,7 +52,8 @@ def reference(operation: Operation) -> Callable[..., Array]:
 def _sum_of_products(operation: Operation, a: Array, b: Array) -> Array:
     """By einsum over views in which every dimension has an axis of its own."""
     if operation.name.startswith("Matmul") and _in_matmul_order(operation):
-        return np.matmul(a, b)
+        product: Array = np.matmul(a, b)
+        return product
     letters = {d: chr(ord("a") + i) for i, d in enumerate(operation.dims)}
     if operation.windows:
         a = _windows(operation, a, b)
@@ -60,7 +61,8 @@ def _sum_of_products(operation: Operation, a: Array, b: Array) -> Array:
     else:
         words = ["".join(letters[d] for d in operation.operands[0].dims)]
     words += ["".join(letters[d] for d in o.dims) for o in operation.operands[1:]]
-    return np.einsum(f"{words[0]},{words[1]}->{words[2]}", a, b, optimize=True)
+    summed: Array = np.einsum(f"{words[0]},{words[1]}->{words[2]}", a, b, optimize=True)
+    return summed
 
 
 def _in_matmul_order(operation: Operation) -> bool:
@@ -102,9 +104,7 @@ def _spread(operation: Operation, operand: int, value: Array, dims: Sequence[str
     return moved[tuple(slice(None) if d in own else np.newaxis for d in dims)]
 
 
-def _common(
-    operation: Operation, inputs: Sequence[Array], dims: Sequence[str]
-) -> tuple[int, ...]:
+def _common(operation: Operation, inputs: Sequence[Array], dims: Sequence[str]) -> tuple[int, ...]:
     sizes = {"z": 1}
     for operand, value in zip(operation.operands, inputs, strict=False):
         sizes |= dict(zip(operand.dims, value.shape, strict=True))
@@ -142,4 +142,3 @@ def _softmax(operation: Operation, name: str, inputs: Sequence[Array]) -> tuple[
 
 def _rows(value: Array) -> Array:
     return value.reshape(1) if value.ndim == 0 else value
-

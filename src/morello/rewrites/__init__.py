@@ -4,7 +4,7 @@ from morello.rewrites.accumulate import ToAccumulate
 from morello.rewrites.bufferize import Bufferize
 from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
 from morello.rewrites.decompose import SCHEMES, Decompose
-from morello.rewrites.move import Move
+from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.rewrite import Child, Edges, Rewrite, apply, expand
@@ -21,6 +21,7 @@ __all__ = [
     "Divide",
     "Edges",
     "Move",
+    "MoveAll",
     "Pack",
     "PadFirst",
     "Parallel",

@@ -121,9 +121,7 @@ class PadFirst:
         code = buffer_codes(batch, shape, row_major(rank), 0, dtype)
         inside = batch.forms.tile(shape, image, code, dtype.bytes)
         buffer = len(batch.operation.operands)
-        body = replace(
-            whole, levels=(here, *batch.levels[1:]), codes=(code, *batch.codes[1:])
-        )
+        body = replace(whole, levels=(here, *batch.levels[1:]), codes=(code, *batch.codes[1:]))
         rest = (dtype,), batch.forms, shape, (here,), (code,), batch.parallel
         zero = Batch(fill(rank), *rest)
         copy = Batch(
@@ -222,7 +220,8 @@ def _rows_follow(batch: Batch, operand: int) -> Bools:
         follows[code] = forms[code].ideal or _next(forms[code].layout, y, x)
     gapless: Bools = forms.gapless[codes] | forms.ideal[codes]
     single = batch.size("y") == 1
-    return (follows[codes] & gapless) | single
+    result: Bools = (follows[codes] & gapless) | single
+    return result
 
 
 def _next(layout: Layout, y: int, x: int) -> bool:

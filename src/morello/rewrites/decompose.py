@@ -42,13 +42,21 @@ class Scheme:
     steps: tuple[tuple[str, Mapping[str, str]], ...]
 
 
+def _same(*names: str) -> dict[str, str]:
+    """Operands that are called as the tensors they are."""
+    return {name: name for name in names}
+
+
 SCHEMES = {
     # Softmax -> DenominatorAndUnscaled; DivideVecScalar: every exp is kept, and then scaled
     "to_softmax_parts": Scheme(
         "Softmax",
         {"denominator": "rows"},
         (
-            ("SoftmaxDenominatorAndUnscaled", {"x": "x", "denominator": "denominator", "out": "out"}),
+            (
+                "SoftmaxDenominatorAndUnscaled",
+                {"x": "x", "denominator": "denominator", "out": "out"},
+            ),
             ("DivideVecScalar", {"denominator": "denominator", "out": "out"}),
         ),
     ),
@@ -58,7 +66,10 @@ SCHEMES = {
         {"max": "rows", "denominator": "rows"},
         (
             ("SoftmaxDenominatorAndMax", {"x": "x", "max": "max", "denominator": "denominator"}),
-            ("SoftmaxComplete", {"x": "x", "max": "max", "denominator": "denominator", "out": "out"}),
+            (
+                "SoftmaxComplete",
+                {"x": "x", "max": "max", "denominator": "denominator", "out": "out"},
+            ),
         ),
     ),
     # DenominatorAndMax -> Max; Denominator: offline, two passes
@@ -67,7 +78,7 @@ SCHEMES = {
         {},
         (
             ("Max", {"x": "x", "out": "max"}),
-            ("SoftmaxDenominator", {"x": "x", "max": "max", "denominator": "denominator"}),
+            ("SoftmaxDenominator", _same("x", "max", "denominator")),
         ),
     ),
     # DenominatorAndUnscaled -> Max; DenominatorAndUnscaledFromMax
@@ -167,9 +178,7 @@ def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return widest, rows
 
 
-def _step(
-    part: str, operation: Operation
-) -> Operation:
+def _step(part: str, operation: Operation) -> Operation:
     """The operation of a step, of the rank and scan of the one that is decomposed."""
     everything, rows = _spans(operation)
     rank = len(everything)

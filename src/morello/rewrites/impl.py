@@ -106,9 +106,7 @@ def replay(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:
 
 
 def _with_children(impl: Impl, filled: Sequence[Impl]) -> Impl:
-    branches = tuple(
-        replace(old, impl=new) for old, new in zip(impl.children, filled, strict=True)
-    )
+    branches = tuple(replace(old, impl=new) for old, new in zip(impl.children, filled, strict=True))
     return replace(impl, children=branches)
 
 

@@ -66,7 +66,7 @@ class Move:
             if self.dtype is not None:
                 raise RewriteError(f"{self}: another dtype needs a copy; give a layout.")
             yield Condition(
-                self._no_set_conflicts(batch, operand, target),
+                self.fits_sets(batch, operand, target),
                 f"rows of {self.operand} a power of two apart would evict each other; "
                 "copy them with a layout",
             )
@@ -130,7 +130,7 @@ class Move:
     def _dtype(self, batch: Batch, operand: int) -> DType:
         return self.dtype or batch.dtypes[operand]
 
-    def _no_set_conflicts(self, batch: Batch, operand: int, target: Target) -> Bools:
+    def fits_sets(self, batch: Batch, operand: int, target: Target) -> Bools:
         """Aliased rows that a nearest-level cache can hold beside everything else."""
         aliased = batch.forms.aliased[batch.codes[operand]]
         if not some(aliased):
@@ -163,6 +163,54 @@ class Move:
         assert self.layout is not None
         dtype = self._dtype(batch, operand)
         return buffer_codes(batch, batch.shape(operand), self.layout, self.vector, dtype)
+
+
+@dataclass(frozen=True)
+class MoveAll:
+    """Bring every operand that is one level away nearer, by the cache itself.
+
+    Compose(x and out at L2) -> Compose(x and out at L1)
+    """
+
+    level: str
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        level = level_number(self, self.level, target)
+        if not 0 < level < target.registers:
+            raise RewriteError(f"{self}: only caches bring what is used nearer.")
+        away = np.zeros(len(batch), np.bool_)
+        for operand, one in enumerate(batch.operation.operands):
+            there = batch.levels[operand] == level - 1
+            away |= there
+            conflicts = ~Move(one.name, self.level).fits_sets(batch, operand, target)
+            reason = f"rows of {one.name} a power of two apart would evict each other"
+            yield Condition(~(there & conflicts), reason)
+        yield Condition(away, f"no operand is one level away from {self.level}")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        level = level_number(self, self.level, target)
+        levels, codes = list(batch.levels), list(batch.codes)
+        cost: Any = np.zeros(len(batch))
+        held: Ints = np.zeros(len(batch), np.int64)
+        for operand in range(len(levels)):
+            there = batch.levels[operand] == level - 1
+            cost = cost + there * target.transfer(batch, operand)
+            held = held + there * batch.lines(operand)
+            levels[operand] = np.where(there, level, levels[operand]).astype(np.int8)
+            if level == target.nearest:
+                near = batch.forms.plain[codes[operand]]
+                codes[operand] = np.where(there, near, codes[operand])
+        body = replace(batch, levels=tuple(levels), codes=tuple(codes))
+        return [Edges(np.arange(len(batch)), cost, {level: held}, (Child(body),))]
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "move_all", "level": self.level}
+
+    def __str__(self) -> str:
+        return f"move_all(to {self.level})"
 
 
 def _copy(source: Batch, destination: Batch, operand: int) -> Batch:

@@ -14,9 +14,10 @@ from typing import Any
 
 from morello.errors import RewriteError
 from morello.ir.axes import axis
-from morello.ir.compose import Component, compose, tensor_dims
+from morello.ir.compose import compose, tensor_dims
 from morello.ir.functions import BINARY, UNARY, Function
 from morello.ir.operation import (
+    Component,
     Operand,
     Operation,
     accumulates_later,

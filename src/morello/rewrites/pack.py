@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,7 @@ class Pack:
         ready = [_lies_in_groups(batch, operand) for operand in (0, 1)]
         ideal = [batch.forms.ideal[batch.codes[operand]] for operand in (0, 1)]
         found = []
-        for free in product((False, True), repeat=2):
+        for free in ((False, False), (False, True), (True, False), (True, True)):
             fits = [(r == f) | i for r, f, i in zip(ready, free, ideal, strict=True)]
             rows = np.flatnonzero(fits[0] & fits[1])
             if len(rows):

@@ -80,7 +80,6 @@ class ParallelSplitSoftmax:
         return f"parallel_split_softmax({self.size})"
 
 
-
 def parts_layout(rank: int) -> Layout:
     """The pieces slowest, so that each core writes a part of the buffer by itself."""
     return Layout((rank - 1, *range(rank - 1)))

@@ -193,10 +193,18 @@ def _attempts(style: _Style) -> Iterator[_Style]:
 
 
 def _sorted(one: Operation, values: Array, style: _Style) -> Array:
-    """The values so that the largest is the last, or the first, that a loop comes to."""
+    """The values so that one is the largest: the last that a loop comes to, or the first.
+
+    If the first, all are negative where they can be, and so below what a loop may start at.
+    """
+    if style.descending and values.min(initial=0) < 0:
+        values = -np.abs(values)
     axis = one.operands[0].dims.index(one.reduced[0])
-    ordered = np.sort(values, axis=axis)
-    return np.flip(ordered, axis) if style.descending else ordered
+    ordered = np.moveaxis(np.sort(values, axis=axis), axis, -1)
+    ordered[..., :-1] -= ordered[..., :-1] == ordered[..., -1:]
+    if style.descending:
+        ordered = ordered[..., ::-1]
+    return np.moveaxis(ordered, -1, axis)
 
 
 def _random(random: np.random.Generator, argument: Argument, style: _Style) -> Array:

@@ -51,9 +51,7 @@ def _summed(dtype: DType) -> DType:
     return dtype if dtype.bytes == 4 else F32
 
 
-def _conv_layouts(
-    operation: Operation, index: int, dtype: DType, target: Target
-) -> list[Layout]:
+def _conv_layouts(operation: Operation, index: int, dtype: DType, target: Target) -> list[Layout]:
     """Filters in panels, each filter pixel's channels together; images and outputs as they are."""
     operand = operation.operands[index]
     if operand.name == "image":

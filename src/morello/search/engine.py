@@ -51,8 +51,9 @@ def larger(a: int, b: int, guard: int, field: int) -> int:
 @_compiled
 def home(key: int, size: int) -> int:
     """Where in a hash table of `size` slots (a power of two) a key is looked for first."""
-    mixed = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32))
-    return mixed & (size - 1)
+    mixed: Any = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
+    place: int = np.int64(mixed) & (size - 1)
+    return place
 
 
 @_compiled

@@ -15,7 +15,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.compose import inputs_of, intermediates, maker
 from morello.ir.forms import Bools, some
-from morello.ir.layout import Layout, fastest, row_major
+from morello.ir.layout import Layout, fastest, odd_even, row_major
 from morello.ir.operation import Operation, accumulates_later
 from morello.rewrites import (
     SCHEMES,
@@ -24,6 +24,7 @@ from morello.rewrites import (
     Decompose,
     Divide,
     Move,
+    MoveAll,
     Pack,
     PadFirst,
     ParallelSplitSoftmax,
@@ -64,8 +65,12 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False) ->
         if operation.may_cut(dim) and not (_is_conv(operation) and dim == "x"):
             groups += _loops(dim, sizes, vectors=not _is_conv(operation))
     groups += [Rules(_always, (step,)) for step in _steps(kind, target, relaxed)]
+    if operation.components and not any(_is_product(c.operation) for c in operation.components):
+        caches = target.levels[1 : target.registers]
+        return [*groups, Rules(_always, tuple(MoveAll(level.name) for level in caches))]
     for index in range(len(operation.operands)):
-        groups += _moves(kind, index, target, relaxed)
+        if not operation.components or _feeds_product(operation, index):
+            groups += _moves(kind, index, target, relaxed)
     return [group for group in groups if group.rewrites]
 
 
@@ -75,6 +80,16 @@ def closing_operation(kind: Kind) -> str:
     if _is_conv(operation):
         return "MatmulAccum"
     return operation.name + ("Accum" if accumulates_later(operation) else "")
+
+
+def _is_product(operation: Operation) -> bool:
+    """It reads its inputs many times, so that where they lie matters."""
+    return operation.name.removesuffix("Accum") in ("Matmul", "Conv")
+
+
+def _feeds_product(operation: Operation, index: int) -> bool:
+    """An input of a sum of products within a composition."""
+    return any(_is_product(c.operation) and index in c.inputs for c in operation.components)
 
 
 def _is_conv(operation: Operation) -> bool:
@@ -103,7 +118,7 @@ def _parallel(kind: Kind, target: Target, sizes: Sizes) -> Iterator[Rewrite]:
             yield from (Spread(((first, n), (second, m))) for n in (2, 4) for m in (2, 4))
     memory = target.levels[0].name
     yield from _decompositions(kind, (memory,))
-    for tensor in intermediates(operation) if operation.components else ():
+    for tensor in seams(operation):
         rank = len(maker(operation, tensor).result_dims)
         yield Bufferize(tensor - inputs_of(operation), memory, row_major(rank))
     if operation.name == "SoftmaxDenominatorAndMax":
@@ -136,19 +151,44 @@ def _decompositions(kind: Kind, levels: tuple[str, ...]) -> Iterator[Rewrite]:
             yield from (Decompose(name, level) for level in levels)
 
 
-def _buffers(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
-    """Every intermediate tensor of a composition at every level, and in registers."""
-    operation = kind.operation
+def seams(operation: Operation) -> list[int]:
+    """The tensors at which the search cuts a composition.
+
+    Maps of the same shape belong together, and are only cut before the last of them: what
+    other cuts would give, a smaller tile and several of these give as well. Seams are where
+    the shape changes, and around sums of products.
+    """
+    if not operation.components:
+        return []
+    found = []
     for tensor in intermediates(operation):
+        made = maker(operation, tensor)
+        users = [c for c in operation.components if tensor in c.inputs]
+        changes = any(set(user.result_dims) != set(made.result_dims) for user in users)
+        products = any(_is_product(one.operation) for one in (made, *users))
+        if changes or products or operation.components[-1] in users:
+            found.append(tensor)
+    return found
+
+
+def _buffers(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
+    """The seams of a composition at every level, and in registers."""
+    operation = kind.operation
+    for tensor in seams(operation):
         made = maker(operation, tensor)
         component, rank = tensor - inputs_of(operation), len(made.result_dims)
         layouts = [row_major(rank)]
-        for user in operation.components:
-            for position, used in enumerate(user.inputs):
-                if used == tensor:
-                    layouts += copy_layouts(user.operation, position, user.dtype, target)
+        users = [c for c in operation.components if tensor in c.inputs]
+        for user in users:
+            position = user.inputs.index(tensor)
+            layouts += copy_layouts(user.operation, position, made.dtype, target)
         layouts = [Layout(())] if relaxed else list(dict.fromkeys(layouts))
-        for level in target.levels[: target.registers]:
+        around = [
+            made.operation,
+            *(c.operation for c in operation.components if tensor in c.inputs),
+        ]
+        streams = not any(_is_product(one) for one in around)
+        for level in target.levels[int(streams) : target.registers]:
             yield from (Bufferize(component, level.name, layout) for layout in layouts)
         name = target.levels[target.registers].name
         order = Layout(()) if relaxed else row_major(rank)
@@ -171,8 +211,13 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
         if operation.copies:
             continue
         layouts = [Layout(())] if relaxed else copy_layouts(operation, index, dtype, target)
+        if index == 0 and not relaxed:
+            rank, blocks = len(operand.dims), {k.odd_even for k in taken if k.odd_even}
+            layouts += [odd_even(rank, block) for block in sorted(blocks)]
         for layout in layouts:
-            casts = [] if operand.written else [d for d in sorted(dtypes, key=str) if d is not dtype]
+            casts = (
+                [] if operand.written else [d for d in sorted(dtypes, key=str) if d is not dtype]
+            )
             copies = tuple(
                 Move(operand.name, level.name, layout, dtype=cast) for cast in (None, *casts)
             )

@@ -15,7 +15,7 @@ from morello.ir.dtype import DType
 from morello.ir.forms import Bools
 
 Column = npt.NDArray[np.floating[Any]] | float
-Semantics = Callable[..., npt.NDArray[np.generic]]
+Semantics = Callable[..., Any]
 
 
 @dataclass(frozen=True)
@@ -66,10 +66,11 @@ class Kernel:
     operand in memory, its first element; `{n}` and the other dimensions are sizes, `{length}`
     is the largest, `{name_n}` the elements from one to the next along a dimension,
     `{constant}` that of the operation's function (an argument of that name, to `semantics`).
-    It calls the target's helpers by their names. `semantics` is what it computes, on NumPy arrays: from
-    the operands that it reads to the value of the output (or a tuple of the outputs').
-    `applies` gives the conditions on the Specs it closes beyond all this, `cost` the cycles,
-    `registers` those it needs for itself.
+    It calls the target's helpers by their names. `semantics` is what it computes, on NumPy
+    arrays: from the operands that it reads to the value of the output, or a tuple of the
+    outputs'. `applies` gives the conditions on the Specs it closes beyond all this, `cost`
+    the cycles, `registers` those it needs for itself. The first operand lies in odd-even
+    blocks of `odd_even` elements, if that is not 0.
     """
 
     name: str
@@ -81,6 +82,7 @@ class Kernel:
     applies: Callable[[Batch], Iterable[Condition]]
     cost: Callable[[Batch], Column]
     registers: int = 0
+    odd_even: int = 0
 
 
 @dataclass(frozen=True)
@@ -178,7 +180,10 @@ class Target:
     def _contention(self) -> npt.NDArray[np.float64]:
         """How much slower each level is to a core when all of them use it."""
         return np.array(
-            [max(1.0, self.cores / one.saturation) if one.saturation else 1.0 for one in self.levels]
+            [
+                max(1.0, self.cores / one.saturation) if one.saturation else 1.0
+                for one in self.levels
+            ]
         )
 
     def transfer(self, batch: Batch, operand: int) -> Column:

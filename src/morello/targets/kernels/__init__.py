@@ -5,7 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from morello.ir.dtype import (
-    BF16, BF16X2, DTYPES, F16, F32, I8, I8X4, I16, I32, PACKED, U8, U8X4, U16, U32, DType,
+    BF16,
+    BF16X2,
+    DTYPES,
+    F16,
+    F32,
+    I8,
+    I8X4,
+    I16,
+    I32,
+    PACKED,
+    U8,
+    U8X4,
+    U16,
+    U32,
+    DType,
 )  # fmt: skip
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves

@@ -69,9 +69,7 @@ def _binary(name: str, dtype: DType, width: int) -> list[Kernel]:
     for scalar in ("", "a", "b"):
         if scalar and width == 1:
             continue
-        a, b = (
-            f"splat_{kind}({{{n}}})" if n == scalar else f"{{{n}}}" for n in ("a", "b")
-        )
+        a, b = (f"splat_{kind}({{{n}}})" if n == scalar else f"{{{n}}}" for n in ("a", "b"))
         symbol = OPERATORS.get(name)
         text = f"{a} {symbol} {b}" if symbol else f"{_helper(name)}_{kind}({a}, {b})"
         holds = tuple(None if n == scalar else held for n in ("a", "b"))
@@ -98,7 +96,11 @@ def _helper(name: str) -> str:
 
 
 def _kernel(
-    function: str, name: str, dtype: DType, held: tuple[Held | None, ...], line: str,
+    function: str,
+    name: str,
+    dtype: DType,
+    held: tuple[Held | None, ...],
+    line: str,
     operation: str = "",
 ) -> Kernel:
     def applies(s: Batch) -> Iterator[Condition]:

@@ -142,15 +142,20 @@ def _lowest(dtype: DType) -> str:
     special = {"f32": "-__builtin_inff()", "bf16": "0xff80", "f16": "(_Float16)-__builtin_inff()"}
     if dtype.name in special:
         return special[dtype.name]
-    least = int(np.iinfo(dtype.np).min)
+    least = _least(dtype)
     return str(least) if least > -(2**31) else "(-2147483647 - 1)"
+
+
+def _least(dtype: DType) -> int:
+    kind: Any = dtype.np
+    return int(np.iinfo(kind).min)
 
 
 def _filled(dtype: DType, value: str) -> Semantics:
     def semantics(dst: Any) -> Any:
         if value == "Zero":
             return np.zeros_like(dst)
-        least = -np.inf if dtype.is_float else np.iinfo(dtype.np).min
+        least = -np.inf if dtype.is_float else _least(dtype)
         return np.full_like(dst, least)
 
     return semantics

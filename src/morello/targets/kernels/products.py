@@ -74,7 +74,7 @@ def packed_multiply_add(
     dtypes: tuple[DType, DType, DType], width: int, function: str, *, scalar_is_a: bool
 ) -> Kernel:
     """A group of numbers, broadcast, times registers of groups: adds the sums to registers."""
-    a, b, c = dtypes
+    a, b, _ = dtypes
     along = "n" if scalar_is_a else "m"
     held = Held(width, along)
     splat = f"splat_{(a if scalar_is_a else b)}x{width}"
@@ -125,7 +125,7 @@ def inner_product(
     `step` elements take `each` cycles. With `odd_even`, the first run lies in odd-even
     blocks of as many elements.
     """
-    a, b, c = dtypes
+    c = dtypes[2]
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("k",))
@@ -151,6 +151,7 @@ def inner_product(
         applies,
         cost,
         registers=6,
+        odd_even=step if odd_even else 0,
     )
 
 
@@ -158,7 +159,5 @@ def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
     """a lies in odd-even blocks of this size, and is made of whole ones."""
     codes = s.codes[0]
     blocked = s.forms.odd_even[codes] & (s.forms.panel[codes] == block)
-    yield Condition(
-        blocked | s.forms.ideal[codes], f"a must lie in odd-even blocks of {block}"
-    )
+    yield Condition(blocked | s.forms.ideal[codes], f"a must lie in odd-even blocks of {block}")
     yield Condition(s.size("k") % block == 0, f"k must be a multiple of {block}")
