@@ -45,7 +45,10 @@ def places(shape: Sequence[int], layout: Layout) -> Ints:
         if layout.panel is not None:
             dim, width = layout.panel
             digits[layout.order.index(dim)] = (index[dim] // width, -(-shape[dim] // width))
-            digits.append((index[dim] % width, width))
+            inside = index[dim] % width
+            if layout.odd_even:
+                inside = inside // 2 + inside % 2 * (width // 2)
+            digits.append((inside, width))
         place = 0
         for digit, extent in digits:
             place = place * extent + digit

@@ -18,9 +18,11 @@ from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.operation import reordered
 from morello.ir.primitives import matmul
 from morello.ir.spec import Spec, goal
+from morello.runtime import bench
 from morello.runtime.argument import Array, arguments
 from morello.runtime.threads import available_threads
 from morello.runtime.tolerance import expected
+from morello.targets import TARGETS
 
 SMALL = "f32[8,8] @ f32[8,8]"
 
@@ -108,15 +110,14 @@ def test_bench_on_several_threads(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pinned, limits = [], []
-    measure, limit = commands.measure, commands.limit_threads
 
     def look(*args: Any, pin: bool, **options: Any) -> Any:
         pinned.append(pin)
-        return measure(*args, pin=pin, **options)
+        return bench.measure(*args, pin=pin, **options)
 
     def limited(count: int) -> Any:
         limits.append(count)
-        return limit(count)
+        return bench.limit_threads(count)
 
     monkeypatch.setattr(commands, "measure", look)
     monkeypatch.setattr(commands, "limit_threads", limited)
@@ -207,7 +208,7 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     assert "avx512" in capsys.readouterr().out
     assert main(["targets", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert set(found) == {"avx2", "avx512", "native"}
+    assert set(found) == {*TARGETS, "native"}
     for one in found.values():
         assert {"f32", "bf16", "i8"} <= set(one["dtypes"])
         assert one["kernels"]["MatmulAccum"] > 10

@@ -87,7 +87,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("expression", metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"')
-    parser.add_argument("--target", default="native", help="avx2, avx512 or native (native)")
+    parser.add_argument("--target", default="native", help="one of `morello targets` (native)")
     parser.add_argument(
         "--threads", type=_count, default=1, metavar="N|all", help="threads to use (1)"
     )

@@ -258,6 +258,7 @@ def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "spec": impl.spec.expression,
         "target": impl.target.name,
+        "threads": impl.target.cores if impl.spec.parallel else 1,
         "cost": impl.cost,
         "search": None,
     }
@@ -286,7 +287,8 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) 
     threads = "one thread" if result["threads"] == 1 else f"{result['threads']} threads"
     console.print(
         f"[bold]{escape(result['spec'])}[/bold] for {result['target']}, "
-        f"{result['compiler']}, {threads}"
+        f"{result['compiler']}, {threads}",
+        soft_wrap=True,
     )
     columns = {"gflops": "GFLOP/s"} if _multiplies(spec.operation) else {}
     if not columns or spec.flops < INTENSE * spec.bytes:
@@ -301,7 +303,7 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) 
             name,
             _time(timing.median_s),
             _time(timing.min_s),
-            *(f"{rates[rate]:.1f}" for rate in columns),
+            *(_figure(rates[rate]) for rate in columns),
             "" if ratio is None else f"{ratio:.2f}x",
         )
     console.print(table)
@@ -323,6 +325,10 @@ def _multiplies(operation: Operation) -> bool:
     """Whether there are matmuls or convolutions in it."""
     parts = [component.operation for component in operation.components] or [operation]
     return any(part.name.startswith(("Matmul", "Conv")) for part in parts)
+
+
+def _figure(rate: float) -> str:
+    return f"{rate:.1f}" if rate >= 1 else f"{rate:.1g}"
 
 
 def _time(seconds: float) -> str:

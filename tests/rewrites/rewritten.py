@@ -18,10 +18,12 @@ from morello.ir.primitives import softmax
 from morello.ir.spec import Spec, goal
 from morello.scheduling import Schedule
 from morello.targets import find_target
-from morello.targets.x86 import AVX512, fitted
+from morello.targets.x86 import AVX512, with_products
 
 FOUR = replace(find_target("avx512"), cores=4)
-BF16_PRODUCTS = fitted(AVX512, 32 << 10, 8, 1 << 20, frozenset({"avx512_bf16"}))
+BF16_PRODUCTS = replace(
+    with_products(AVX512, frozenset({"avx512_bf16"})), name="with_products", arch="native"
+)
 
 
 def running_softmax(rows: int, columns: int, *, parallel: bool = False) -> Spec:

@@ -88,7 +88,10 @@ def test_operations_other_than_matmul() -> None:
         ),
         ("pointwise", ["out = 0", "  ??", "all pixels as the rows of a matmul", "?? MatmulAccum("]),
         ("packed", ["groups of 2 along k", "  ?? Pack(i=16, j=64, p=2)", "?? Matmul(m=16, k=16,"]),
-        ("wider", ["a -> L2 as f32{1,0}", "  ?? Move(", "b -> L2 as f32{1,0}", "  ??", "?? Matmul("]),
+        (
+            "wider",
+            ["a -> L2 as f32{1,0}", "  ?? Move(", "b -> L2 as f32{1,0}", "  ??", "?? Matmul("],
+        ),
         ("fused", ["t0 -> L2 as {1,0}", "  ?? Matmul(m=8, k=16, n=32)", "?? Compose("]),
         ("attention", ["t1 -> L1 as {0,1}", "  ?? Compose(", "?? Matmul("]),
     ],

@@ -281,7 +281,7 @@ def test_where_moves_are_refused() -> None:
     refuse(Move("x", "L2"), far, "no operand 'x'; its operands are: a, b, c")
     refuse(Move("a", "L4"), far, "no level 'L4'; there are: memory, L2, L1, registers")
     refuse(Move("a", "memory"), far, "main memory is where it is; copy it with a layout")
-    refuse(Move("a", "registers"), near, "to registers needs")
+    refuse(Move("a", "registers"), near, "registers need a vector size and a layout")
     refuse(Move("a", "L2", row_major(3)), far, "a has 2 dimensions")
     refuse(Move("a", "L2", rows), far, "already lies so")
     refuse(Move("a", "L2", rows, 16), far, "only registers have a vector size")
@@ -350,9 +350,9 @@ def one_by_one() -> list[Rewrite]:
     """A schedule of a 1x1x1 matmul."""
     scalars: list[Rewrite] = [Move(name, "L2") for name in "abc"]
     scalars += [Move(name, "L1") for name in "abc"]
-    scalars += [Move("c", "registers", row_major(2), 1), ToAccumulate(), Select("zero_float")]
-    scalars += [Move("b", "registers", row_major(2), 1), Select("load_float")]
-    return [*scalars, Select("fma_row_float"), Select("store_float")]
+    scalars += [Move("c", "registers", row_major(2), 1), ToAccumulate(), Select("zero_f32")]
+    scalars += [Move("b", "registers", row_major(2), 1), Select("load_f32")]
+    return [*scalars, Select("fma_row_f32"), Select("store_f32")]
 
 
 def test_replay() -> None:

@@ -220,6 +220,23 @@ def test_narrow_outputs_are_rounded(dtype: DType) -> None:
     assert "integers" in faults(careless, spec)
 
 
+def test_a_narrow_softmax_may_be_kept_before_it_is_divided() -> None:
+    spec = goal(softmax("Softmax", 2, 1), (8, 64), (BF16, BF16))
+
+    def in_place(x: Array, *, out: Array) -> None:
+        powers = np.exp(x.astype(np.float32) - x.astype(np.float32).max(axis=1, keepdims=True))
+        out[...] = powers
+        out[...] = out.astype(np.float32) / powers.sum(axis=1, keepdims=True)
+
+    def of_fewer(x: Array, *, out: Array) -> None:
+        wide = x.astype(np.float32)[:, :-1]
+        out[:, :-1] = _softmax(wide)
+        out[:, -1] = 0
+
+    verify(in_place, spec, seeds=(0, 1, 2))
+    faults(of_fewer, spec)
+
+
 def test_a_cast_is_rounded_to_the_nearest() -> None:
     spec = goal(move(2), (8, 64), (F32, BF16))
 

@@ -7,35 +7,85 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello.search.sizes import Sizes, cuts, is_smooth, steps
+from morello.search.sizes import FACTORS, MOST_CUTS, VECTOR, Sizes, cuts, is_smooth, steps
 
-sizes = st.integers(1, 5000)
+smooth_sizes = st.builds(lambda a, b: 2**a * 3**b, st.integers(0, 8), st.integers(0, 3))
+sizes = st.integers(1, 5000) | smooth_sizes
+widths = st.frozensets(st.sampled_from([3, 4, 16, 32, 100]), max_size=3)
 
 
-@given(st.lists(sizes, min_size=1, max_size=4))
-def test_every_step_leads_to_known_and_shallower_sizes(several: list[int]) -> None:
-    known = Sizes(several)
+@given(st.lists(sizes, min_size=1, max_size=4), widths)
+def test_every_step_leads_to_known_and_shallower_sizes(
+    several: list[int], panels: frozenset[int]
+) -> None:
+    known = Sizes(several, panels)
     values = known.values.tolist()
-    assert values == sorted(set(values))
+    assert len(set(values)) == len(values) == len(known)
     assert {1, *several} <= set(values)
-    for rank, size in enumerate(values):
-        assert known.index[size] == rank
-        assert known.smooth[rank] == is_smooth(size)
-        assert size == 1 or steps(size)
-        for step in steps(size):
+    depth = dict(zip(values, known.depth(known.values).tolist(), strict=True))
+    for size in values:
+        assert size == 1 or steps(size, panels)
+        for step in steps(size, panels):
             for part in step:
-                assert part in values
-                assert known.depth[part] < known.depth[size]
-    assert known.depth[1] == 0
-    np.testing.assert_array_equal(known.is_smooth(known.values), known.smooth)
+                assert depth[part] < depth[size]
+    assert depth[1] == 0
+    assert known.is_smooth(known.values).tolist() == [is_smooth(size) for size in values]
+
+
+@given(st.lists(sizes, min_size=1, max_size=4), st.lists(sizes, min_size=1, max_size=4))
+def test_numbers_stay_as_sizes_are_added(first: list[int], more: list[int]) -> None:
+    known = Sizes(first)
+    before = known.values
+    numbers = known.numbers(before)
+    np.testing.assert_array_equal(known.values[numbers], before)
+    column = np.array(more, np.int32)
+    added = known.numbers(column)
+    np.testing.assert_array_equal(known.values[added], column)
+    np.testing.assert_array_equal(known.numbers(before), numbers)
+
+
+@pytest.mark.parametrize("largest", [100, 2**31 - 1])
+def test_large_sizes_are_found_as_small_ones_are(largest: int) -> None:
+    known = Sizes([largest, 30])
+    column = np.array([30, largest, 1, 30], np.int32)
+    np.testing.assert_array_equal(known.values[known.numbers(column)], column)
+    added = np.array([largest - 1, 77], np.int32)
+    numbers = known.numbers(added)
+    np.testing.assert_array_equal(known.values[numbers], added)
+
+
+def test_what_is_closed_takes_no_more() -> None:
+    known = Sizes([12, 20], closed=True)
+    assert known.numbers(np.array([12, 16, 4])).tolist() == [
+        known.values.tolist().index(size) for size in (12, 16, 4)
+    ]
+    with pytest.raises(KeyError, match="no such size: 7"):
+        known.numbers(np.array([12, 7]))
+
+
+@given(sizes, widths)
+def test_columns_of_cuts_are_the_cuts(size: int, panels: frozenset[int]) -> None:
+    known = Sizes([size], panels)
+    column = np.array([size])
+    found = [int(known.cut(column, rank)[0]) for rank in range(MOST_CUTS)]
+    wanted = cuts(size, known.widths)
+    assert sorted(found) == [0] * (MOST_CUTS - len(wanted)) + list(wanted)
 
 
 @given(sizes)
 def test_a_cut_leaves_a_loop_and_a_smaller_remainder(size: int) -> None:
-    assert bool(cuts(size)) != is_smooth(size)
+    ragged = size > VECTOR and size % VECTOR != 0
+    assert bool(cuts(size)) == (ragged or not is_smooth(size))
     for tile in cuts(size):
         assert 0 < tile < size
-        assert is_smooth(tile)
+        assert is_smooth(tile) or tile % VECTOR == 0
+
+
+@given(smooth_sizes)
+def test_smooth_sizes_are_divided_into_equal_parts(size: int) -> None:
+    for factor in FACTORS:
+        if size % factor == 0:
+            assert (size // factor,) in steps(size)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 48, 2048, 1536])

@@ -2,29 +2,111 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import product
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import permutations
 
 import numpy as np
 from tests.support import Ints, places
 
 from morello.codegen.body import Body
-from morello.codegen.views import RegisterView, View, buffer_view
+from morello.codegen.views import RegisterView, View, buffer_view, register_view
 from morello.ir.batch import Batch
-from morello.ir.dtype import F32
+from morello.ir.dtype import DType
 from morello.ir.forms import Bools, Forms
-from morello.ir.layout import Layout, column_major, panels, row_major
-from morello.ir.operation import Operation, fill_zero, matmul, move
+from morello.ir.functions import BINARY, UNARY, Function
+from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
+from morello.ir.operation import Operation, reordered
+from morello.ir.primitives import (
+    broadcast,
+    divide_vec_scalar,
+    elementwise,
+    fill,
+    matmul,
+    move,
+    one_prefix,
+    pack,
+    reduce,
+    softmax,
+)
 from morello.ir.spec import Spec
-from morello.ir.tensor import Form, gapless
+from morello.ir.tensor import Form, canonical, gapless
 from morello.rewrites import Select
 from morello.rewrites.impl import Impl
-from morello.targets.target import Kernel, Target, c_type
+from morello.targets.target import Held, Kernel, Target, c_type
 
-SIZES = np.array([1, 1, 1, 1, 1, 1, 2, 3, 4, 5, 7, 8, 13, 15, 16, 20, 32, 37])
-ROWS = 60_000
-PER_OPERATION = 3
+ROWS = 1000
+PER_OPERATION = 2
+MOST = 5
+"""Cases of one kernel, at most."""
+
+MOST_REGISTERS = 6
+POWERS = (2, 4, 8, 16, 32, 64)
+LONG = (100, 300, 1000, 2100)
+CONSTANTS = {True: 1.25, False: 3.0}
+"""What functions with a constant have, of floats and of integers."""
+
+
+# ---- the operations that a kernel is for
+
+
+def operations(kernel: Kernel) -> list[Operation]:
+    """Of several ranks, and with operands' dimensions in several orders."""
+    name = kernel.operation
+    if name == "MatmulAccum":
+        plain = matmul(0, accumulates=True)
+        turned = reordered(plain, [("k", "m"), ("n", "k"), ("n", "m")])
+        return [plain, matmul(1, accumulates=True), turned]
+    if name == "Move":
+        return [move(1), move(2), move(3), move(2, (1, 0))]
+    if name == "Pack":
+        lanes = kernel.dtypes[1].lanes
+        return [pack(2, 0, lanes), pack(2, 1, lanes), pack(3, 1, lanes)]
+    if name in ("FillZero", "FillLowest"):
+        value = name.removeprefix("Fill").lower()
+        return [fill(1, value), fill(2, value), fill(3, value)]
+    if name == "Broadcast":
+        return [broadcast(1, 0), broadcast(2, 0), broadcast(2, 1), broadcast(3, 1)]
+    if name == "OnePrefix":
+        return [one_prefix(1), one_prefix(2)]
+    scans = ((1, 0), (2, 0), (2, 1), (3, 1))
+    if name == "DivideVecScalar":
+        return [divide_vec_scalar(rank, scan) for rank, scan in scans]
+    if name in ("SumAccum", "MaxAccum"):
+        kind = name.removesuffix("Accum")
+        return [reduce(kind, rank, scan, accumulates=True) for rank, scan in scans]
+    if name.startswith("Softmax"):
+        accumulates = name.endswith("Accum")
+        part = name.removesuffix("Accum")
+        return [softmax(part, rank, scan, accumulates) for rank, scan in scans]
+    return _maps(_function(kernel), len(kernel.dtypes) - 1)
+
+
+def _function(kernel: Kernel) -> Function:
+    """The function of a map's kernel, with a constant if that takes one."""
+    constant = kernel.operation.endswith("Constant")
+    for name in (*UNARY, *BINARY):
+        if "".join(w.capitalize() for w in name.split("_")) + "Constant" * constant == (
+            kernel.operation
+        ):
+            return Function(name, CONSTANTS[kernel.dtypes[0].is_float] if constant else None)
+    raise KeyError(kernel.operation)
+
+
+def _maps(function: Function, inputs: int) -> list[Operation]:
+    if inputs == 1:
+        spans: list[tuple[tuple[int, ...], ...]] = [((0,),), ((0, 1),), ((1, 0),), ((0, 1, 2),)]
+        ranks = [1, 2, 2, 3]
+    else:
+        whole = (0, 1)
+        spans = [((0,), (0,)), (whole, whole), ((0,), whole), (whole, (1,)), ((1,), (0,))]
+        ranks = [1, 2, 2, 2, 2]
+    return [elementwise(function, span, rank) for span, rank in zip(spans, ranks, strict=True)]
+
+
+# ---- where operands are
 
 
 @dataclass(frozen=True)
@@ -48,30 +130,52 @@ class Home:
     def whole(self, middle: Sequence[Ints]) -> list[Ints]:
         return [m * (3 if gap else 1) for m, gap in zip(middle, self.gaps, strict=True)]
 
-    def codes(self, shape: Sequence[Ints], forms: Forms) -> Ints:
+    def codes(self, shape: Sequence[Ints], forms: Forms, element_bytes: int) -> Ints:
         """The forms of tiles of these shapes that are at home here."""
         rank, rows = len(shape), len(shape[0])
         if self.vector:
             code = forms.code(Form(self.layout, rank, vector=self.vector))
-            return np.full(rows, code, np.int64)
+            return np.full(rows, code, np.int16)
         middle = self.middle(shape)
         steps = [self.whole(middle), middle, list(shape)]
         codes = np.full(rows, forms.code(gapless(self.layout)), np.int16)
         for before, after in zip([steps[0], *steps], steps, strict=False):
-            codes = forms.tile(before, after, codes, F32.bytes).astype(np.int16)
-        return codes.astype(np.int64)
+            codes = forms.tile(before, after, codes, element_bytes).astype(np.int16)
+        return codes
 
-    def can_be(self, shape: Sequence[Ints], target: Target) -> Bools:
+    def can_be(self, shape: Sequence[Ints], target: Target, dtype: DType) -> Bools:
         """Where a legal program can have such a tile."""
         if self.vector:
             size = shape[self.layout.order[-1]]
-            whole: Bools = (size % self.vector == 0) | (target.masks and self.vector > 1)
+            masked = target.masks and self.vector == target.widths(dtype)[0]
+            whole: Bools = (size % self.vector == 0) | masked
             return whole
         if self.layout.panel is None:
             return np.ones(len(shape[0]), np.bool_)
         dim, width = self.layout.panel
-        legal: Bools = (shape[dim] <= width) | (shape[dim] % width == 0)
+        small = (shape[dim] <= width) & (not self.layout.odd_even)
+        legal: Bools = small | (shape[dim] % width == 0)
         return legal
+
+
+@cache
+def _homes(rank: int, held: Held | None, dtype: DType, target: Target) -> tuple[Home, ...]:
+    """In registers along any dimension, or in memory in layouts of all kinds."""
+    if held is not None:
+        along = range(rank) if held.width > 1 else [rank - 1]
+        return tuple(Home(fastest(rank, d), vector=held.width) for d in along)
+    widest = target.widths(dtype)[0]
+    layouts = [Layout(order) for order in permutations(range(rank))]
+    if rank > 1:
+        layouts += [panels(rank, d, n) for d in range(rank) for n in (widest, 2 * widest)]
+        layouts += [odd_even(rank, block) for block in (16, 32)]
+    else:
+        layouts += [odd_even(1, block) for block in (16, 32)]
+    gaps = {(False,) * rank, (True,) * rank, (False,) * (rank - 1) + (True,)}
+    return tuple(Home(layout, some) for layout in layouts for some in sorted(gaps))
+
+
+# ---- cases
 
 
 @dataclass(frozen=True)
@@ -83,21 +187,36 @@ class Case:
     homes: tuple[Home, ...]
 
     def buffer_shape(self, operand: int) -> tuple[int, ...]:
-        """The shape of the array behind an operand: the tile's own if it is in registers."""
+        """The shape of the array behind an operand; of registers, with their lanes last."""
         shape, home = self.spec.shape(operand), self.homes[operand]
         if home.vector:
-            return shape
+            return (*self._registers(operand, "r").counts(), home.vector)
         return tuple(int(n) for n in home.whole(home.middle([np.array(s) for s in shape])))
 
     def places(self, operand: int) -> Ints:
         """Where the operand's elements lie in the array behind it."""
         shape, home = self.spec.shape(operand), self.homes[operand]
         if home.vector:
-            return places(shape, row_major(len(shape)))
-        where = places(self.buffer_shape(operand), home.layout)
-        return where[
-            tuple(slice(b, b + s) for b, s in zip(self._starts(operand), shape, strict=True))
-        ]
+            whole = places(self.buffer_shape(operand), row_major(len(shape) + 1))
+            along = home.layout.order[-1]
+            index = list(np.indices(shape))
+            lane = index[along] % home.vector
+            index[along] = index[along] // home.vector
+            in_registers: Ints = whole[(*index, lane)]
+            return in_registers
+        where = places(self.buffer_shape(operand), self._layout(operand))
+        tile = zip(self._starts(operand), shape, strict=True)
+        return where[tuple(slice(begin, begin + size) for begin, size in tile)]
+
+    def elements(self, operand: int) -> int:
+        """The elements of the array behind an operand."""
+        shape, home = self.buffer_shape(operand), self.homes[operand]
+        return int(np.prod(shape if home.vector else self._layout(operand).extents(shape)))
+
+    def _layout(self, operand: int) -> Layout:
+        """The layout of the array behind an operand, as the code knows it."""
+        whole = self.buffer_shape(operand)
+        return canonical(whole, gapless(self.homes[operand].layout)).layout
 
     def _starts(self, operand: int) -> list[int]:
         home, whole = self.homes[operand], self.buffer_shape(operand)
@@ -111,126 +230,159 @@ class Case:
     def view(self, operand: int, name: str) -> View:
         shape, home = self.spec.shape(operand), self.homes[operand]
         if home.vector:
-            along = home.layout.order[-1]
-            return RegisterView(f"{name}_reg", shape, along, home.vector, (0,) * len(shape))
+            return self._registers(operand, f"{name}_reg")
         whole = self.buffer_shape(operand)
-        view = buffer_view(name, home.layout, whole)
+        view = buffer_view(name, self._layout(operand), whole)
         for dim, (size, start) in enumerate(zip(shape, self._starts(operand), strict=True)):
             middle = whole[dim] // 3 if home.gaps[dim] else whole[dim]
-            view = view.cut(dim, middle, start // middle * middle)
-            view = view.cut(dim, size, start % middle)
+            view = view.cut(dim, middle, start // middle * middle, None, 1)
+            view = view.cut(dim, size, start % middle, None, 1)
         return view
+
+    def _registers(self, operand: int, name: str) -> RegisterView:
+        home = self.homes[operand]
+        return register_view(name, home.layout, self.spec.shape(operand), home.vector)
 
     def function(self, name: str, target: Target) -> str:
         """C that fills registers from arrays, runs the kernel, and empties them again."""
         operands = self.spec.operation.operands
         views = [self.view(i, operand.name) for i, operand in enumerate(operands)]
         before, after = [], []
-        for operand, view in zip(operands, views, strict=True):
-            if not isinstance(view, RegisterView):
-                continue
-            kind = c_type(F32, view.width)
-            counts = "".join(f"[{n}]" for n in view.counts())
-            before.append(f"{kind} {view.name}{counts};")
-            if view.width > 1:
-                nan = f'({kind}){{0}} + __builtin_nanf("")'
-                before += [f"{register} = {nan};" for register in view.names()]
-            for place, lane in enumerate(lanes(view)):
-                before.append(f"{lane} = {operand.name}[{place}];")
-                if operand.written:
-                    after.append(f"{operand.name}[{place}] = {lane};")
+        for operand, view, dtype in zip(operands, views, self.spec.dtypes, strict=True):
+            if isinstance(view, RegisterView):
+                counts = "".join(f"[{n}]" for n in view.counts())
+                before.append(f"{c_type(dtype, view.width)} {view.name}{counts};")
+                before.append(f"__builtin_memcpy({view.name}, {operand.name}, sizeof {view.name});")
+                after.append(f"__builtin_memcpy({operand.name}, {view.name}, sizeof {view.name});")
         impl = Impl(self.spec, target, Select(self.kernel.name))
-        lines = before + Body(target).emit(impl, views) + after
-        parameters = ", ".join(f"float *restrict {operand.name}" for operand in operands)
-        return "\n  ".join([f"void {name}({parameters}) {{", *lines]) + "\n}\n"
+        lines = before + Body(target, {}).emit(impl, views) + after
+        return function(name, self.spec, lines)
 
 
-def lanes(view: RegisterView) -> Iterator[str]:
-    """Every element of a tile in registers, in row-major order, as a C lvalue."""
-    for index in product(*map(range, view.shape)):
-        register = [i // view.width if d == view.along else i for d, i in enumerate(index)]
-        lane = f"[{index[view.along] % view.width}]" if view.width > 1 else ""
-        yield view.name + "".join(f"[{i}]" for i in register) + lane
+def function(name: str, spec: Spec, lines: Sequence[str], more: str = "") -> str:
+    parameters = ", ".join(
+        f"{dtype.c} *restrict {operand.name}"
+        for operand, dtype in zip(spec.operation.operands, spec.dtypes, strict=True)
+    )
+    return "\n  ".join([f"void {name}({parameters}{more}) {{", *lines]) + "\n}\n"
 
 
-def homes(rank: int, target: Target) -> list[Home]:
-    """Homes in memory, with and without gaps, and in all kinds of registers."""
-    found = []
-    lead = (False,) * (rank - 2)
-    for gaps in product((False, True), repeat=2):
-        found.append(Home(row_major(rank), (*lead, *gaps)))
-        found.append(Home(column_major(rank), (*lead, *gaps)))
-    for dim, width in product((rank - 2, rank - 1), (target.widths[0], 2 * target.widths[0])):
-        gaps_in_panels = tuple(d >= rank - 2 for d in range(rank))
-        found.append(Home(panels(rank, dim, width), gaps_in_panels))
-    for width in target.widths:
-        found.append(Home(row_major(rank), vector=width))
-        if width > 1:
-            found.append(Home(column_major(rank), vector=width))
-    return found
+def part_case(kernel: Kernel) -> Case | None:
+    """For a kernel of parts of registers: a whole one, side by side, of one dimension."""
+    if "_part_" not in kernel.name:
+        return None
+    (operation, *_) = operations(kernel)
+    width = int(re.findall(r"x(\d+)", kernel.name)[-1])
+    vectors = [held.width if held else 0 for held in kernel.held]
+    homes = tuple(Home(row_major(1), (False,), vector) for vector in vectors)
+    forms = tuple(gapless(row_major(1)) for _ in kernel.held)
+    levels = (0,) * len(kernel.held)
+    return Case(kernel, Spec(operation, (width,), levels, forms, kernel.dtypes), homes)
 
 
-def random_batch(
-    operation: Operation, target: Target, random: np.random.Generator
+def part_function(case: Case, name: str) -> str:
+    """C of a kernel of parts, whose length is an argument."""
+    kernel, operation = case.kernel, case.spec.operation
+    names, before, after = {"length": "length"}, [], []
+    for operand, home, dtype in zip(operation.operands, case.homes, kernel.dtypes, strict=True):
+        names[operand.name] = f"{operand.name}[0]"
+        if home.vector:
+            register = names[operand.name] = f"{operand.name}_reg"
+            before.append(f"{c_type(dtype, home.vector)} {register};")
+            before.append(f"__builtin_memcpy(&{register}, {operand.name}, sizeof {register});")
+            after.append(f"__builtin_memcpy({operand.name}, &{register}, sizeof {register});")
+    lines = [*before, kernel.c.format(**names), *after]
+    return function(name, case.spec, lines, ", long length")
+
+
+# ---- random ones
+
+
+def _random_sizes(
+    operation: Operation, widths: Sequence[int], random: np.random.Generator
+) -> list[Ints]:
+    """Most sizes are 1; one or two are as long as registers or blocks, or of any length."""
+    dims = len(operation.dims)
+    long = random.random((dims, ROWS)).argsort(axis=0) < random.choice(
+        [0, 1, 2], ROWS, p=[0.1, 0.5, 0.4]
+    )
+    multiples = [w * n for w in widths for n in (1, 1, 2, 3)]
+    known = np.array([*multiples, *multiples, *POWERS])
+    lengths = random.choice(known, (dims, ROWS))
+    anything = np.where(
+        random.random((dims, ROWS)) < 0.3,
+        random.integers(1, 16, (dims, ROWS)) if widths else random.choice(LONG, (dims, ROWS)),
+        random.integers(1, 70, (dims, ROWS)),
+    )
+    lengths = np.where(random.random((dims, ROWS)) < 0.3, anything, lengths)
+    for index, dim in enumerate(operation.dims):
+        if dim in ("r", "z"):  # there is only one of these
+            lengths[index] = 1
+    return [column.astype(np.int32) for column in np.where(long, lengths, 1)]
+
+
+def _random_batch(
+    operation: Operation,
+    kernel: Kernel,
+    target: Target,
+    forms: Forms,
+    random: np.random.Generator,
 ) -> tuple[Batch, list[Ints]]:
-    """Specs of random sizes and homes, and the home of each operand in each of them."""
-    forms = Forms()
-    sizes = [random.choice(SIZES, ROWS) for _ in operation.dims]
+    """Specs of random sizes and homes, and the number of each operand's home."""
+    widths = sorted({held.width for held in kernel.held if held and held.width > 1})
+    sizes = _random_sizes(operation, widths, random)
+    if operation.name == "Pack":
+        sizes[-1] = np.full(ROWS, kernel.dtypes[1].lanes, np.int32)
     possible = np.ones(ROWS, np.bool_)
     levels, codes, chosen = [], [], []
-    for span in operation.spans:
-        shape = [sizes[d] for d in span]
-        known = homes(len(span), target)
+    for operand, (held, dtype) in enumerate(zip(kernel.held, kernel.dtypes, strict=True)):
+        shape = operation.extents(operand, sizes)
+        known = _homes(len(shape), held, dtype, target)
         choice = random.integers(len(known), size=ROWS)
-        level, code = np.empty(ROWS, np.int8), np.empty(ROWS, np.int16)
+        code = np.zeros(ROWS, np.int16)
         for index, home in enumerate(known):
             rows = np.flatnonzero(choice == index)
-            tile = [column[rows] for column in shape]
-            possible[rows] &= home.can_be(tile, target)
-            level[rows] = target.registers if home.vector else target.nearest
-            legal = np.flatnonzero(home.can_be(tile, target))
-            code[rows[legal]] = home.codes([column[legal] for column in tile], forms)
-        levels.append(level)
+            legal = home.can_be([column[rows] for column in shape], target, dtype)
+            possible[rows] &= legal
+            rows = rows[legal]
+            if len(rows):
+                code[rows] = home.codes([column[rows] for column in shape], forms, dtype.bytes)
+        levels.append(np.full(ROWS, target.registers if held else target.nearest, np.int8))
         codes.append(code)
         chosen.append(choice)
     batch = Batch(
-        operation,
-        (F32,) * len(operation.operands),
-        forms,
-        tuple(sizes),
-        tuple(levels),
-        tuple(codes),
-    )
+        operation, kernel.dtypes, forms, tuple(sizes), tuple(levels), tuple(codes)
+    )  # fmt: skip
+    for operand, held in enumerate(kernel.held):
+        if held is not None:
+            possible &= batch.registers(operand) <= MOST_REGISTERS
     kept = np.flatnonzero(possible)
     return batch[kept], [choice[kept] for choice in chosen]
 
 
-def operations(kernel: Kernel) -> list[Operation]:
-    return {
-        "MatmulAccum": [matmul(0, accumulates=True), matmul(1, accumulates=True)],
-        "Move": [move(2), move(3)],
-        "FillZero": [fill_zero(2), fill_zero(3)],
-    }[kernel.operation]
-
-
 def random_cases(target: Target) -> list[Case]:
-    """A few random cases of every kernel and every operation it is for."""
-    random = np.random.default_rng(0)
-    batches: dict[Operation, tuple[Batch, list[Ints]]] = {}
+    """A few random cases of every kernel, of each operation that it is for."""
+    random, forms = np.random.default_rng(0), Forms()
+    batches: dict[tuple[object, ...], tuple[Batch, list[Ints]]] = {}
     found = []
     for kernel in target.kernels:
+        own: list[Case] = []
         for operation in operations(kernel):
-            if operation not in batches:
-                batches[operation] = random_batch(operation, target, random)
-            batch, chosen = batches[operation]
+            spans = tuple(o.dims for o in operation.operands)
+            sizes = tuple((dtype.bytes, dtype.lanes) for dtype in kernel.dtypes)
+            key = operation.dims, spans, kernel.held, sizes
+            if key not in batches:
+                batches[key] = _random_batch(operation, kernel, target, forms, random)
+            like, chosen = batches[key]
+            batch = replace(like, operation=operation, dtypes=kernel.dtypes)
             holds = np.ones(len(batch), np.bool_)
             for condition in Select(kernel.name).conditions(batch, target):
                 holds &= condition.holds
-            rows = np.flatnonzero(holds)
-            for row in random.permutation(rows)[:PER_OPERATION].tolist():
-                own = tuple(
-                    homes(len(span), target)[choice[row]]
-                    for span, choice in zip(operation.spans, chosen, strict=True)
+            for row in random.permutation(np.flatnonzero(holds))[:PER_OPERATION].tolist():
+                homes = tuple(
+                    _homes(len(batch.shape(o)), held, kernel.dtypes[o], target)[chosen[o][row]]
+                    for o, held in enumerate(kernel.held)
                 )
-                found.append(Case(kernel, batch.spec(row), own))
+                own.append(Case(kernel, batch.spec(row), homes))
+        found += [own[i] for i in random.permutation(len(own))[:MOST].tolist()]
     return found

@@ -104,7 +104,8 @@ class PadFirst:
     level: str
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        padded = any(one.padding for one in batch.operation.axes[0])
+        conv = batch.operation.name in ("Conv", "ConvAccum")
+        padded = conv and any(one.padding for one in batch.operation.axes[0])
         yield Condition(everywhere(batch, padded), f"{batch.operation} has no padding")
         level = level_number(self, self.level, target)
         near = batch.levels[0] <= level

@@ -72,7 +72,7 @@ class Parallel:
         return self
 
     def data(self) -> dict[str, Any]:
-        return {"name": "parallel", "tiles": dict(self.tiles)}
+        return {"name": "parallel", "tiles": [list(tile) for tile in self.tiles]}
 
     def __str__(self) -> str:
         return f"parallel({', '.join(f'{d}={n}' for d, n in self.tiles)})"

@@ -239,8 +239,12 @@ def _bufferize(fields: Fields) -> Rewrite:
 
 
 def _parallel(fields: Fields) -> Rewrite:
-    tiles = Fields(fields.get("tiles", dict), f"the tiles of {fields.what}")
-    return Parallel(tuple((dim, whole(size, dim, least=1)) for dim, size in tiles))
+    tiles = []
+    for tile in fields.get("tiles", list):
+        if not (isinstance(tile, list) and len(tile) == 2 and isinstance(tile[0], str)):
+            raise RewriteError(f"{fields.what}: a tile is {tile!r:.40}, and should be [dim, size].")
+        tiles.append((tile[0], whole(tile[1], tile[0], least=1)))
+    return Parallel(tuple(tiles))
 
 
 _REWRITES: dict[str, Callable[[Fields], Rewrite]] = {

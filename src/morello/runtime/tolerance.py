@@ -128,7 +128,7 @@ def _apply(
     elif name == "Sum":
         made = _sum(one, terms, floats[0], dtype)
     elif name.startswith("Softmax"):
-        made = _softmax(one, name, floats)
+        made = _softmax(one, name, floats, dtype)
     elif one.function is not None and name not in ("Broadcast", "OnePrefix"):
         made = _map(one, one.function, floats, dtypes)
     else:
@@ -302,8 +302,11 @@ def _constants(function: Function, dtype: DType) -> set[float]:
     return rounded - {float(constant)}
 
 
-def _softmax(one: Operation, name: str, inputs: Sequence[Bounded]) -> Bounded:
-    """Parts of softmax: exp is off by what its argument is, and that is rounded, too."""
+def _softmax(one: Operation, name: str, inputs: Sequence[Bounded], dtype: DType) -> Bounded:
+    """Parts of softmax: exp is off by what its argument is, and that is rounded, too.
+
+    Where the output is what is yet to be divided, it is rounded once more.
+    """
     values = [x.value for x in inputs]
     value = evaluate(one, values)[0]
     x = inputs[0]
@@ -319,7 +322,10 @@ def _softmax(one: Operation, name: str, inputs: Sequence[Bounded]) -> Bounded:
         reach = np.abs(x.value).max(initial=0) + np.abs(values[1]).max(initial=0)
         terms = x.value.shape[one.operands[0].dims.index(scan)] if scan else 1
         error = _passed_on(one, inputs, value)
-    rounding = _EPSILON * (terms**0.5 + ROUNDINGS + reach) * np.abs(value) + FLUSHED
+    relative = _EPSILON * (terms**0.5 + ROUNDINGS + reach)
+    if _narrow(dtype):
+        relative = relative + _epsilon(dtype)
+    rounding = relative * np.abs(value) + FLUSHED
     return _rounded(value, error, rounding, exact=False)
 
 

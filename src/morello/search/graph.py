@@ -37,6 +37,7 @@ Progress = Callable[[int, int], None]
 _MOST_OPEN_DIMS = 5
 _MOST_REWRITES = 256  # a byte numbers them
 _OPERATION_RANK = 40  # an operation outranks those that it leaves to do
+_PACKED_RANK = 20  # a product outranks that of groups, and that the copies it leaves to do
 
 
 class Space:
@@ -84,6 +85,7 @@ class Space:
         operation = batch.operation
         start = _OPERATION_RANK * weight(operation)
         start += accumulates_later(operation) + batch.parallel
+        start -= _PACKED_RANK * any(dtype.lanes > 1 for dtype in batch.dtypes)
         rank = np.full(len(batch), start, np.int32)
         for size in batch.sizes:
             rank += self.sizes.open.depth(size)
@@ -123,7 +125,7 @@ _WEIGHTS = {
 def weight(operation: Operation) -> int:
     """Larger than that of every operation that it can become."""
     if operation.components:
-        return 1 + sum(weight(component.operation) for component in operation.components)
+        return 1 + sum(max(1, weight(one.operation)) for one in operation.components)
     if operation.copies:
         return 0
     padded = any(one.padding for axes in operation.axes for one in axes)
@@ -309,6 +311,7 @@ class _Expansion:
                 return
             parents, own, allocation = parents[rows], own[rows], allocation[rows]
             limits, spare = limits[rows], (budgets - whole)[rows]
+            budgets = budgets[rows]
             times, totals = [t[rows] for t in times], [t[rows] for t in totals]
             children = [c[rows] for c in children]
         else:
@@ -320,7 +323,9 @@ class _Expansion:
         for position, child in enumerate(children):
             budget = spare
             if self.pruning is not None:
-                budget = (spare + totals[position]) / times[position]
+                # what runs beside something else takes no time of its own, but within reason
+                shares = (spare + totals[position]) / np.maximum(times[position], 1)
+                budget = np.where(times[position] > 0, shares, budgets)
             self._wait(child, slots + np.int32(position), remaining, budget)
         if children:
             self.times.append(np.stack(times, axis=1).ravel())

@@ -136,7 +136,7 @@ def _steps(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
         yield ToAccumulate()
     if operation.name == "ConvAccum":
         yield from (SpatialSplit(), Pointwise())
-    if any(one.padding for one in operation.axes[0]):
+    if _is_conv(operation) and any(one.padding for one in operation.axes[0]):
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])
     if operation.name == "Matmul" and target.packs:
         yield Pack()

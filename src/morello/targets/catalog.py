@@ -6,11 +6,13 @@ from dataclasses import replace
 from functools import cache
 
 from morello.errors import TargetError
+from morello.targets.caches import sized
 from morello.targets.cpu import host_cpu
+from morello.targets.neon import NEON
 from morello.targets.target import Target
-from morello.targets.x86 import AVX2, AVX512, fitted
+from morello.targets.x86 import AVX2, AVX512, with_products
 
-TARGETS = {target.name: target for target in (AVX2, AVX512)}
+TARGETS = {target.name: target for target in (AVX2, AVX512, NEON)}
 
 
 def find_target(name: str) -> Target:
@@ -27,16 +29,14 @@ def find_target(name: str) -> Target:
 def native() -> Target:
     """The nearest target that this machine runs, with its cache sizes; raises `TargetError`."""
     cpu = host_cpu()
-    base = next((t for t in (AVX512, AVX2) if runs_here(t)), None)
+    base = next((t for t in (AVX512, AVX2, NEON) if runs_here(t)), None)
     if base is None:
         raise TargetError(
-            f"no target for this machine ({cpu.model or cpu.machine}); it needs AVX2 and FMA. "
-            f"Kernels can be generated, but not run, for: {', '.join(TARGETS)}."
+            f"no target for this machine ({cpu.model or cpu.machine}); it needs AVX2 and FMA, or "
+            f"Neon. Kernels can be generated, but not run, for: {', '.join(TARGETS)}."
         )
-    l1, l2 = cpu.cache(1), cpu.cache(2)
-    if l1 is None or l2 is None or not l1.ways:
-        return replace(base, name="native", arch="native")
-    return fitted(base, l1.size, l1.ways, l2.size, cpu.features)
+    machine = sized(with_products(base, cpu.features), cpu.cache(1), cpu.cache(2))
+    return replace(machine, name="native", arch="native")
 
 
 def runs_here(target: Target) -> bool:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I32, U8, U8X4
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
@@ -76,20 +73,7 @@ def _avx512(products: frozenset[str]) -> Target:
 AVX512 = _avx512(frozenset())
 
 
-def fitted(
-    target: Target, l1_bytes: int, l1_ways: int, l2_bytes: int, features: frozenset[str]
-) -> Target:
-    """The target as this machine is: its cache sizes, and what it has beyond the target.
-
-    An eighth of each cache is left to all else.
-    """
-    extra = features & frozenset(_PRODUCTS)
-    base = _avx512(extra) if target is AVX512 and extra else target
-    _, l2, l1, _ = base.levels
-    levels = (
-        base.levels[0],
-        replace(l2, capacity=l2_bytes // LINE_BYTES * 7 // 8),
-        replace(l1, capacity=l1_bytes // LINE_BYTES * 15 // 16, conflict_runs=l1_ways * 2 // 3),
-        base.levels[3],
-    )
-    return replace(base, name="native", arch="native", levels=levels)
+def with_products(target: Target, features: frozenset[str]) -> Target:
+    """The target with the sums of products that these features of a CPU are instructions for."""
+    products = features & frozenset(_PRODUCTS)
+    return _avx512(products) if target is AVX512 and products else target

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 
+from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.runs import run_helpers
@@ -29,6 +30,9 @@ def helpers_for(
     found: dict[str, str] = {}
     for bytes_ in (*vector_bytes, 4):
         found |= math_helpers(bytes_ // 4) | run_helpers(bytes_ // 4)
+    for dtype in INTEGERS:
+        for width in (*(bytes_ // size(dtype) for bytes_ in vector_bytes), 1):
+            found |= integer_helpers(dtype, width)
     for bytes_ in vector_bytes:
         for dtype in _DTYPES:
             found |= vector_helpers(isa, dtype, bytes_ // size(dtype))

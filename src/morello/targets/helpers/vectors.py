@@ -65,7 +65,7 @@ def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
     kind, element = f"{dtype}x{width}", scalar(dtype)
     copies = ", ".join(["x"] * width)
     result = {
-        **_vector_types(dtype, width),
+        **vector_types(dtype, width),
         f"load_{kind}": f"static inline {kind} load_{kind}(const {element} *p) "
         f"{{ return *(const {kind}_any *)p; }}",
         f"store_{kind}": f"static inline void store_{kind}({element} *p, {kind} v) "
@@ -92,7 +92,7 @@ def conversion_helpers(isa: str, source: str, target: str, width: int) -> dict[s
     if width * max(size(source), size(target)) not in _REGISTER_BYTES[isa]:
         raise ValueError(f"{isa} has no registers of {width} {source} and {target}")
     cast = f"cast_{target}_{source}"
-    types = _vector_types(source, width) | _vector_types(target, width)
+    types = vector_types(source, width) | vector_types(target, width)
     vectors = (
         _widening(isa, source, target, width)
         if size(source) <= size(target)
@@ -108,8 +108,8 @@ def rounding_helpers(width: int) -> dict[str, str]:
     """
     real, bits = f"f32x{width}", f"u32x{width}"
     return {
-        **_vector_types("f32", width),
-        **_vector_types("u32", width),
+        **vector_types("f32", width),
+        **vector_types("u32", width),
         f"round_bf16_{real}": f"""\
 static inline {bits} round_bf16_{real}({real} v) {{
   {bits} bits = ({bits})v, nan = ({bits})(v != v);
@@ -124,7 +124,8 @@ def _vector_name(dtype: str, width: int) -> str:
     return f"{dtype}_{width}" if width * size(dtype) == 4 else f"{dtype}x{width}"
 
 
-def _vector_types(dtype: str, width: int) -> dict[str, str]:
+def vector_types(dtype: str, width: int) -> dict[str, str]:
+    """The type of a register, and the same at any address."""
     kind, element = _vector_name(dtype, width), scalar(dtype)
     length = f"vector_size({width * size(dtype)})"
     return {
@@ -140,7 +141,7 @@ def _widening(isa: str, source: str, target: str, width: int) -> dict[str, str]:
     result: dict[str, str] = {}
     if source == "bf16":
         bits = f"u32x{width}"
-        result |= _vector_types("u32", width)
+        result |= vector_types("u32", width)
         widened = f"({wide})(__builtin_convertvector({{0}}, {bits}) << 16)"
     elif source == "f16" and isa != "neon":
         # GCC would convert the elements of a vector one by one.

@@ -102,8 +102,7 @@ def _one_size(size: int, partial: bool, masks: bool) -> list[Kernel]:
             made += moves(source, target, width(wider), part)
     for dtype in (F32, I32, U32, I16, U16, I8, U8):
         made += maps(dtype, width(dtype))
-        if size or dtype in (F32, I32):
-            made += lanes(dtype, width(dtype))
+        made += lanes(dtype, width(dtype))
     made += divide_by_scalar(F32, width(F32))
     made += runs(width(F32))
     made.append(complete_lanes(width(F32)))

@@ -11,7 +11,8 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.forms import prod_columns
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, OPERATORS, UNARY, Function
-from morello.targets.target import Column, Condition, Held, Kernel, c_type
+from morello.targets.kernels.names import kind_of
+from morello.targets.target import Column, Condition, Held, Kernel
 
 CYCLES = {
     "abs": 0.5, "add": 0.5, "cast": 0.3, "divide": 8.0, "erf": 14.0, "exp": 6.5, "gelu": 16.0,
@@ -27,8 +28,6 @@ SPLAT = 0.2
 def maps(dtype: DType, width: int) -> tuple[Kernel, ...]:
     """Every function of one register, or of two of which one may be a broadcast scalar."""
     known = [*UNARY, *BINARY] if dtype.is_float else sorted(INTEGER_FUNCTIONS)
-    if width > 1 and not dtype.is_float:
-        known = [f for f in known if f in OPERATORS or f in ("neg", "square")]
     made: list[Kernel] = []
     made += _broadcasts(dtype, width)
     for name in known:
@@ -43,7 +42,7 @@ def maps(dtype: DType, width: int) -> tuple[Kernel, ...]:
 
 def _broadcasts(dtype: DType, width: int) -> list[Kernel]:
     """A scalar into a register, and one register as another."""
-    kind, held = c_type(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), Held(width)
     splat = "{x}" if width == 1 else f"splat_{kind}({{x}})"
 
     def make(operation: str, name: str, source: Held | None, value: str) -> Kernel:
@@ -58,13 +57,13 @@ def _broadcasts(dtype: DType, width: int) -> list[Kernel]:
 
 
 def _unary(name: str, dtype: DType, width: int) -> list[Kernel]:
-    kind, held = c_type(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), Held(width)
     text = {"neg": "-{x}", "square": "{x} * {x}"}.get(name, f"{name}_{kind}({{x}})")
     return [_kernel(name, f"{name}_{kind}", dtype, (held, held), f"{{out}} = {text};")]
 
 
 def _binary(name: str, dtype: DType, width: int) -> list[Kernel]:
-    kind, held = c_type(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), Held(width)
     made = []
     for scalar in ("", "a", "b"):
         if scalar and width == 1:
@@ -82,7 +81,7 @@ def _binary(name: str, dtype: DType, width: int) -> list[Kernel]:
 
 def _constant(name: str, dtype: DType, width: int) -> Kernel:
     """A register and the function's constant."""
-    kind, held = c_type(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), Held(width)
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
     symbol = OPERATORS.get(name)
     text = f"{{x}} {symbol} {constant}" if symbol else f"{_helper(name)}_{kind}({{x}}, {constant})"
@@ -142,7 +141,7 @@ def _lie_alike(s: Batch, operand: int, out: int) -> Any:
 
 def divide_by_scalar(dtype: DType, width: int) -> tuple[Kernel, ...]:
     """Registers divided, in place, by a scalar: exactly, or times its reciprocal."""
-    kind, held = c_type(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), Held(width)
     splat = "{denominator}" if width == 1 else f"splat_{kind}({{denominator}})"
     inverse = "1.0f / {denominator}"
     if width > 1:

@@ -10,7 +10,8 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.targets.kernels.conditions import flat, one_register, one_run
-from morello.targets.target import Condition, Held, Kernel, Semantics, c_type
+from morello.targets.kernels.names import kind_of
+from morello.targets.target import Condition, Held, Kernel, Semantics
 
 LOAD = 0.3
 STORE = 1.0
@@ -23,7 +24,7 @@ def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Kern
     """Load, store, and copy from memory to memory, converting if the dtypes differ."""
     part = "part_" if partial else ""
     size = ", {length}" if partial else ""
-    from_kind, to_kind = c_type(source, width), c_type(target, width)
+    from_kind, to_kind = kind_of(source, width), kind_of(target, width)
     extra = MASK * partial + CONVERT * (source is not target)
     if source is target:
         load, store = f"load_{part}{to_kind}", f"store_{part}{to_kind}"
@@ -99,7 +100,7 @@ def _cast(target: DType) -> Semantics:
 
 def fills(dtype: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
     """A constant into one register, or into as much memory or a part of it."""
-    kind = c_type(dtype, width)
+    kind = kind_of(dtype, width)
     part = "part_" if partial else ""
     size = ", {length}" if partial else ""
     made = []

@@ -10,7 +10,8 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
 from morello.targets.kernels.conditions import flat, unit_sizes
-from morello.targets.target import Column, Condition, Held, Kernel, Semantics, c_type
+from morello.targets.kernels.names import kind_of
+from morello.targets.target import Column, Condition, Held, Kernel, Semantics
 
 # Cycles of one register's operation. Loads and broadcasts run beside the multiply-adds on
 # other ports, and so cost less than their throughput alone.
@@ -29,7 +30,7 @@ def multiply_add(
     Of a, the products make a row of c; of b, a column. The scalar may be of a narrower
     dtype, which is converted first.
     """
-    kind = c_type(vector, width)
+    kind = kind_of(vector, width)
     along = "n" if scalar_is_a else "m"
     held = Held(width, along if width > 1 else "")
     value = _converted(scalar, vector, "{a}" if scalar_is_a else "{b}")

@@ -11,7 +11,8 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.forms import prod_columns
 from morello.targets.kernels.conditions import flat, scan, unit_sizes
-from morello.targets.target import Column, Condition, Held, Kernel, Semantics, c_type
+from morello.targets.kernels.names import kind_of
+from morello.targets.target import Column, Condition, Held, Kernel, Semantics
 
 START = 10.0
 """Cycles of a run besides those for its elements: reducing registers to a number."""
@@ -19,7 +20,7 @@ START = 10.0
 
 def runs(width: int) -> tuple[Kernel, ...]:
     """Along a run of f32 neighbours in the nearest cache; what is kept per row is there too."""
-    kind = c_type(F32, width)
+    kind = kind_of(F32, width)
 
     def run(
         name: str, operation: str, operands: int, line: str, each: float, semantics: Semantics
@@ -101,7 +102,7 @@ def _merge(tops: Any, totals: Any, top: Any, total: Any) -> tuple[Any, Any]:
 
 def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
     """Across registers: each element of a register belongs to another row."""
-    kind, held = c_type(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), Held(width)
 
     def lane(
         operation: str, name: str, holds: int, lines: str, each: float, semantics: Semantics
@@ -122,15 +123,11 @@ def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
 
     made = [
         lane("SumAccum", "sum_lanes", 2, "{out} += {x};", 0.5, squeezed(lambda x, out: out + x)),
-    ]
-    if dtype is F32 or width == 1:
-        largest = "max_KIND({out}, {x})" if dtype is F32 else "{x} > {out} ? {x} : {out}"
-        made.append(
-            lane(
-                "MaxAccum", "max_lanes", 2, f"{{out}} = {largest};", 1.5,
-                squeezed(lambda x, out: np.maximum(out, x)),
-            )
-        )  # fmt: skip
+        lane(
+            "MaxAccum", "max_lanes", 2, "{out} = max_KIND({out}, {x});", 1.5,
+            squeezed(lambda x, out: np.maximum(out, x)),
+        ),
+    ]  # fmt: skip
     if dtype is F32:
         made += [
             lane(
@@ -152,7 +149,7 @@ def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
 
 def complete_lanes(width: int) -> Kernel:
     """exp(x - max) / denominator, register by register."""
-    kind, held = c_type(F32, width), Held(width)
+    kind, held = kind_of(F32, width), Held(width)
 
     def applies(s: Batch) -> Iterator[Condition]:
         for operand in range(4):

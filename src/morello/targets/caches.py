@@ -1,0 +1,25 @@
+"""Sizes of caches, as the levels of a target have them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from morello.ir.batch import LINE_BYTES
+from morello.targets.cpu import Cache
+from morello.targets.target import Target
+
+
+def sized(target: Target, l1: Cache | None, l2: Cache | None) -> Target:
+    """The target with caches of these sizes, as far as they are known.
+
+    A part of each is left to all else. Runs a power of two apart share a set of L1, and of
+    its ways a third is left.
+    """
+    memory, second, first, registers = target.levels
+    if l2 is not None and l2.size:
+        second = replace(second, capacity=l2.size // LINE_BYTES * 7 // 8)
+    if l1 is not None and l1.size:
+        first = replace(first, capacity=l1.size // LINE_BYTES * 15 // 16)
+        if l1.ways:
+            first = replace(first, conflict_runs=max(1, l1.ways * 2 // 3))
+    return replace(target, levels=(memory, second, first, registers))
