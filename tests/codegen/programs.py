@@ -7,10 +7,11 @@ from dataclasses import replace
 from random import Random
 
 from morello.errors import RewriteError
+from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
-from morello.rewrites.impl import Branch, Impl, grow
+from morello.rewrites.impl import Impl, grow
 from morello.targets.target import Held, Kernel, Target
 
 STEPS = 250
@@ -77,8 +78,8 @@ class _Builder:
             except RewriteError:
                 continue
             children = [
-                Branch(self.fill(c.impl.spec, left, whims - 1), c.times, c.role)
-                for c in impl.children
+                replace(child, impl=self.fill(child.impl.spec, left, whims - 1))
+                for child in impl.children
             ]
             return replace(impl, children=tuple(children))
         raise DeadEndError
@@ -105,8 +106,8 @@ class _Builder:
         return [*fitting]
 
     def _known(self, spec: Spec) -> list[Kernel]:
-        name = spec.operation.name.removeprefix("Batch")
-        return [k for k in self.target.kernels if k.operation == name]
+        known = self.target.kernels_of(spec.operation.name)
+        return [k for k in known if k.dtypes == spec.dtypes]
 
     def _is_held(self, spec: Spec, operand: int, held: Held | None) -> bool:
         if held is None:
@@ -146,7 +147,7 @@ class _Builder:
             if index != form.fastest:
                 yield from _small_loops(spec, dim)
         along = spec.operation.dims[form.fastest]
-        widths = [form.vector] if held else self.target.widths
+        widths = [form.vector] if held else self.target.widths(F32)
         yield from (Tile(along, tile) for tile in self.random.sample(widths, len(widths)))
         yield from _small_loops(spec, along)
 
@@ -177,7 +178,7 @@ class _Builder:
             yield from _small_loops(spec, dim)
         for operand in inputs:
             yield from self._into_registers(spec, operand)
-        for tile in (4 * self.target.widths[0], *self.target.widths):
+        for tile in (4 * self.target.widths(F32)[0], *self.target.widths(F32)):
             yield Tile(along, tile)
         yield from _small_loops(spec, along)
         near = self.target.levels[self.target.nearest].name
@@ -191,7 +192,7 @@ class _Builder:
         a, b, c = spec.forms
         flat = all(f.layout.panel is None and f.contiguous > 0 for f in (a, b))
         along = (a.fastest, b.fastest) == (a.layout.rank - 1, b.layout.rank - 2)
-        narrow = min(w for w in self.target.widths if w > 1)
+        narrow = min(w for w in self.target.widths(F32) if w > 1)
         held = any(f.vector for f in (a, b, c))
         return flat and along and not held and spec.size("k") >= narrow
 
@@ -204,7 +205,7 @@ class _Builder:
         taken = {
             wanted.width
             for k in self.target.kernels
-            if k.operation == "MatmulAccum"
+            if k.operation == "MatmulAccum" and k.dtypes == (F32, F32, F32)
             and (wanted := k.held[operand])
             and all(
                 not spec.forms[i].vector or self._is_held(spec, i, held)

@@ -132,5 +132,5 @@ def test_shapes_that_cannot_be_multiplied(
 def test_dtypes() -> None:
     assert parse_dtype("f32") is F32
     assert (F32.np.itemsize, F32.np.type) == (F32.bytes, F32.numpy)
-    with pytest.raises(SpecError, match="the dtypes are: u8, .* f32"):
+    with pytest.raises(SpecError, match=r"the dtypes are: u8, .* f32"):
         parse_dtype("f33")

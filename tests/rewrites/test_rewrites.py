@@ -235,7 +235,9 @@ def test_a_copy_of_what_is_read() -> None:
     step = apply(Move("b", "L1", layout), whole, TARGET)
     body = spec(4, 8, 64, (L2, L1, L2), (ROWS, gapless(layout), ROWS))
     copy = Spec(move(2), (8, 64), (L2, L1), (ROWS, gapless(layout)), (F32, F32))
-    assert step == Step(0.0, {L1: 32}, (Hole(copy, 1, "in", (1, 3)), Hole(body, 1, "body", (0, 3, 2))))
+    assert step == Step(
+        0.0, {L1: 32}, (Hole(copy, 1, "in", (1, 3)), Hole(body, 1, "body", (0, 3, 2)))
+    )
 
 
 def test_a_copy_of_what_is_read_and_written() -> None:

@@ -42,7 +42,7 @@ class Brute:
     """Remembers the steps from every Spec, and the least cost under every limit."""
 
     def __init__(self, goal: Spec, target: Target) -> None:
-        self.goal, self.target, self.sizes = goal, target, GoalSizes.of(goal).open
+        self.goal, self.target, self.sizes = goal, target, GoalSizes.of(goal, target).open
         self._steps: dict[Spec, list[Step]] = {}
         self._costs: dict[tuple[Spec, Amounts], float] = {}
 

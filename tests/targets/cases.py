@@ -9,13 +9,13 @@ from functools import cache
 from itertools import permutations
 
 import numpy as np
-from tests.support import Ints, places
+from tests.support import places
 
 from morello.codegen.body import Body
 from morello.codegen.views import RegisterView, View, buffer_view, register_view
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Forms
+from morello.ir.forms import Bools, Forms, Ints
 from morello.ir.functions import BINARY, UNARY, Function
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation, reordered

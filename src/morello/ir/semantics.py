@@ -25,11 +25,12 @@ def evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]
     if name in ("Matmul", "Conv"):
         return (_sum_of_products(operation, *inputs),)
     if name.startswith("Softmax"):
-        return _softmax(operation, name, inputs)
+        parts = zip(operation.outputs, _softmax(operation, name, inputs), strict=True)
+        return tuple(_in_order(operation, output, part) for output, part in parts)
     if name in ("Sum", "Max"):
         combine = np.sum if name == "Sum" else np.max
         kept = combine(inputs[0], axis=_scan(operation, 0))
-        return (kept.reshape(1) if kept.ndim == 0 else kept,)
+        return (_in_order(operation, operation.output, np.asarray(kept)),)
     if operation.function is not None:
         dims = operation.operands[-1].dims
         spread = [_spread(operation, i, x, dims) for i, x in enumerate(inputs)]
@@ -118,7 +119,7 @@ def _softmax(operation: Operation, name: str, inputs: Sequence[Array]) -> tuple[
         axis = _scan(operation, 0)
         top = highest.max(axis=axis, keepdims=True)
         merged = (total * np.exp(highest - top)).sum(axis=axis)
-        return _rows(top.squeeze(axis)), _rows(merged)
+        return top.squeeze(axis), merged
     x = inputs[0]
     if name == "SoftmaxComplete":
         top, total = (_spread(operation, i, inputs[i], dims) for i in (1, 2))
@@ -130,15 +131,20 @@ def _softmax(operation: Operation, name: str, inputs: Sequence[Array]) -> tuple[
         top = x.max(axis=axis, keepdims=True)
     unscaled = np.exp(x - top)
     total = unscaled.sum(axis=axis, keepdims=True)
-    rows = _rows(total.squeeze(axis))
+    rows = total.squeeze(axis)
     return {
         "Softmax": (unscaled / total,),
         "SoftmaxDenominator": (rows,),
-        "SoftmaxDenominatorAndMax": (_rows(top.squeeze(axis)), rows),
+        "SoftmaxDenominatorAndMax": (top.squeeze(axis), rows),
         "SoftmaxDenominatorAndUnscaled": (rows, unscaled),
         "SoftmaxDenominatorAndUnscaledFromMax": (rows, unscaled),
     }[name]
 
 
-def _rows(value: Array) -> Array:
-    return value.reshape(1) if value.ndim == 0 else value
+def _in_order(operation: Operation, output: int, value: Array) -> Array:
+    """An output whose dimensions come in the order of the first operand's, in its own order."""
+    own = operation.operands[output].dims
+    if value.ndim == 0:
+        return value.reshape(1)
+    here = [d for d in operation.operands[0].dims if d in own]
+    return value.transpose([here.index(d) for d in own])

@@ -27,7 +27,7 @@ from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.family import Family, Kind
 from morello.search.limits import Limits
-from morello.search.rules import Rules, rules
+from morello.search.rules import Rules, piece_counts, rules
 from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
@@ -109,9 +109,13 @@ class GoalSizes:
     open: Sizes
 
     @staticmethod
-    def of(goal: Spec) -> GoalSizes:
+    def of(goal: Spec, target: Target) -> GoalSizes:
         widths = {form.layout.panel[1] for form in goal.forms if form.layout.panel is not None}
-        return GoalSizes(Sizes(goal.sizes, widths, closed=True), Sizes(goal.sizes, widths))
+        sizes = set(goal.sizes)
+        if goal.parallel:
+            tiles = [(n, -(-n // pieces)) for n in goal.sizes for pieces in piece_counts(target)]
+            sizes |= {part for n, tile in tiles for part in (tile, n % tile) if part}
+        return GoalSizes(Sizes(sizes, widths, closed=True), Sizes(sizes, widths))
 
 
 _WEIGHTS = {

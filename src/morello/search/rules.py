@@ -45,6 +45,8 @@ Guard = Callable[[Batch], Bools]
 
 PIECES = (1, 2, 4)
 """A parallel loop has this many pieces for each core."""
+GRID = (2, 4)
+"""One over two dimensions has this many pieces along each."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ def _kernels(kind: Kind, target: Target) -> tuple[Rewrite, ...]:
 # ---- on all cores
 
 
+def piece_counts(target: Target) -> list[int]:
+    """In how many pieces a parallel loop may cut a dimension."""
+    return sorted({*(target.cores * n for n in PIECES), *GRID})
+
+
 def _parallel(kind: Kind, target: Target, sizes: Sizes) -> Iterator[Rewrite]:
     """Loops on all cores, and steps that leave several Specs to all cores."""
     operation = kind.operation
@@ -115,7 +122,7 @@ def _parallel(kind: Kind, target: Target, sizes: Sizes) -> Iterator[Rewrite]:
         yield from (Spread(((dim, count),)) for count in counts)
     for first in free:
         for second in free[free.index(first) + 1 :]:
-            yield from (Spread(((first, n), (second, m))) for n in (2, 4) for m in (2, 4))
+            yield from (Spread(((first, n), (second, m))) for n in GRID for m in GRID)
     memory = target.levels[0].name
     yield from _decompositions(kind, (memory,))
     for tensor in seams(operation):

@@ -131,7 +131,7 @@ def search(
     """
     _load_engine()
     began = time.perf_counter()
-    sizes = GoalSizes.of(goal)
+    sizes = GoalSizes.of(goal, target)
     bounded = 0
     if everything:
         answer = solve_graph(build(Space(goal, target, sizes), None, progress))
@@ -154,7 +154,7 @@ def _load_engine() -> None:
     """Have the compiled engine loaded (the first time ever, compiled) before time is taken."""
     one = matmul_spec((1, 1), (1, 1))
     target = find_target("avx2")
-    sizes = GoalSizes.of(one)
+    sizes = GoalSizes.of(one, target)
     bound = Bound(one, target, sizes)
     solve_graph(build(Space(one, target, sizes), Pruning(bound, np.inf)))
 

@@ -91,7 +91,7 @@ def packed_multiply_add(
         dtypes,
         (None, held, held) if scalar_is_a else (held, None, held),
         f"{{c}} = {function}({{c}}, {arguments});",
-        lambda x, y, z: z + _unpacked(a, x, 1) @ _unpacked(b, y, 0),
+        lambda x, y, z: z + _unpacked(a, x, x.ndim - 1) @ _unpacked(b, y, y.ndim - 2),
         lambda s: unit_sizes(s, but=(along,)),
         cost,
         registers=1,
