@@ -214,7 +214,7 @@ def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], o
             return lambda: np.matmul(a, b, out=out)
 
     def run() -> object:
-        value = evaluate(operation, [_as(dtype, one) for one in inputs])[0]
+        value = evaluate(operation, [_as(dtype, one) for one in inputs], spec.sizes)[0]
         if operation.copies or operation.name in ("Broadcast", "OnePrefix"):
             out[...] = value  # it is only a view
             return out

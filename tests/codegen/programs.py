@@ -205,7 +205,8 @@ class _Builder:
         taken = {
             wanted.width
             for k in self.target.kernels
-            if k.operation == "MatmulAccum" and k.dtypes == (F32, F32, F32)
+            if k.operation == "MatmulAccum"
+            and k.dtypes == (F32, F32, F32)
             and (wanted := k.held[operand])
             and all(
                 not spec.forms[i].vector or self._is_held(spec, i, held)

@@ -10,17 +10,20 @@ from morello.ir.layout import Layout
 
 Shape = tuple[int, ...]
 
-shapes = st.lists(st.integers(1, 9), min_size=2, max_size=4).map(tuple)
-"""Of matrices, alone or in batches."""
+shapes = st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple)
+"""Of any rank that operands have."""
 
 
 @st.composite
 def layouts(draw: st.DrawFn, rank: int | None = None) -> Layout:
-    """Any order of the dimensions, half of them with a panel along one."""
-    rank = rank or draw(st.integers(2, 4))
+    """Any order of the dimensions, most with a panel along one, or in odd-even blocks."""
+    rank = rank or draw(st.integers(1, 4))
     order = tuple(draw(st.permutations(range(rank))))
-    if draw(st.booleans()):
+    kind = draw(st.sampled_from(["plain", "panel", "panel", "odd-even"]))
+    if kind == "plain":
         return Layout(order)
+    if kind == "odd-even":
+        return Layout(order, (order[-1], draw(st.sampled_from([4, 6]))), odd_even=True)
     return Layout(order, (draw(st.integers(0, rank - 1)), draw(st.integers(2, 4))))
 
 
@@ -43,10 +46,13 @@ class Chain:
 
 @st.composite
 def chains(draw: st.DrawFn, whole_panels: bool = False) -> Chain:
-    """Legal chains: a tile of more than one panel holds whole ones, but for the tensor's end."""
+    """Legal chains: a tile of more than one panel holds whole ones, but for the tensor's end.
+
+    Odd-even blocks are always whole.
+    """
     shape = draw(shapes)
     layout = draw(layouts(len(shape)))
-    if whole_panels and layout.panel is not None:
+    if layout.panel is not None and (whole_panels or layout.odd_even):
         dim, width = layout.panel
         shape = (*shape[:dim], shape[dim] * width, *shape[dim + 1 :])
     cuts = []
@@ -66,6 +72,8 @@ def chains(draw: st.DrawFn, whole_panels: bool = False) -> Chain:
 
 def _tiles(shape: Shape, dim: int, layout: Layout) -> list[int]:
     sizes = range(1, shape[dim] + 1)
-    if layout.panel is None or layout.panel[0] != dim or shape[dim] <= layout.panel[1]:
+    if layout.panel is None or layout.panel[0] != dim:
+        return list(sizes)
+    if shape[dim] <= layout.panel[1] and not layout.odd_even:
         return list(sizes)
     return [t for t in sizes if t % layout.panel[1] == 0 or t == shape[dim]]

@@ -9,7 +9,15 @@ from tests.ir.strategies import layouts, shapes
 from tests.support import places
 
 from morello.errors import SpecError
-from morello.ir.layout import Layout, column_major, panels, parse_layout, row_major
+from morello.ir.layout import (
+    Layout,
+    column_major,
+    fastest,
+    odd_even,
+    panels,
+    parse_layout,
+    row_major,
+)
 
 
 @given(layouts())
@@ -26,6 +34,9 @@ def test_what_is_printed_is_read_back(layout: Layout) -> None:
         (panels(2, 1, 16), "{0,1:T(16,1)}"),
         (panels(2, 0, 8), "{1,0:T(8,1)}"),
         (panels(3, 2, 16), "{1,2,0:T(1,16,1)}"),
+        (row_major(1), "{0}"),
+        (odd_even(2, 32), "{1,0:E(32)}"),
+        (odd_even(1, 16), "{0:E(16)}"),
     ],
 )
 def test_it_is_written_as_xla_writes_it(layout: Layout, text: str) -> None:
@@ -52,6 +63,10 @@ def test_spaces_are_skipped() -> None:
         ("{0,1:T(1,1)}", "exactly one dimension"),
         ("{0,1:T(0,1)}", "exactly one dimension"),
         ("{0,1:T(,)}", "cannot be read"),
+        ("{1,0:E(3)}", "must give one even block"),
+        ("{1,0:E(2)}", "must give one even block"),
+        ("{1,0:E(32,1)}", "must give one even block"),
+        ("{1,0:F(32)}", "cannot be read"),
     ],
 )
 def test_what_is_no_layout_is_refused(text: str, reason: str) -> None:
@@ -67,7 +82,20 @@ def test_extents_and_strides_agree_with_counting(case: tuple[tuple[int, ...], La
     if layout.panel is not None:
         dim, width = layout.panel
         inside[layout.order.index(dim)] = grid[dim] // width
-        inside.append(grid[dim] % width)
+        within = grid[dim] % width
+        inside.append(within // 2 + width // 2 * (within % 2) if layout.odd_even else within)
     found = sum(i * s for i, s in zip(inside, layout.strides(shape), strict=True))
     np.testing.assert_array_equal(found, places(shape, layout))
     assert np.max(found) < np.prod(layout.extents(shape))
+
+
+def test_in_odd_even_blocks_the_even_elements_come_first() -> None:
+    where = places((2, 8), odd_even(2, 4))
+    assert where[0].tolist() == [0, 2, 1, 3, 4, 6, 5, 7]
+    assert where[1].tolist() == [8 + place for place in where[0]]
+
+
+def test_the_fastest_dimension_is_the_last_in_order() -> None:
+    assert fastest(3, 1) == Layout((0, 2, 1))
+    assert fastest(3, 2) == row_major(3)
+    assert (column_major(1), column_major(3)) == (row_major(1), Layout((0, 2, 1)))

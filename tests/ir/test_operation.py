@@ -51,7 +51,7 @@ def made_again(one: Operation) -> Operation:
     """An operation of equal parts that are other objects."""
     return operation(
         str(one.name), tuple(one.dims),
-        tuple(replace(o, dims=tuple([*o.dims])) for o in one.operands),
+        tuple(replace(o, dims=(*o.dims,)) for o in one.operands),
         tuple(one.reduced), tuple(one.whole), one.accumulates, copy.deepcopy(one.function),
         tuple(replace(c) for c in one.components),
     )  # fmt: skip

@@ -168,9 +168,9 @@ def _homes(rank: int, held: Held | None, dtype: DType, target: Target) -> tuple[
     layouts = [Layout(order) for order in permutations(range(rank))]
     if rank > 1:
         layouts += [panels(rank, d, n) for d in range(rank) for n in (widest, 2 * widest)]
-        layouts += [odd_even(rank, block) for block in (16, 32)]
+        layouts += [odd_even(rank, block) for block in (8, 16, 32)]
     else:
-        layouts += [odd_even(1, block) for block in (16, 32)]
+        layouts += [odd_even(1, block) for block in (8, 16, 32)]
     gaps = {(False,) * rank, (True,) * rank, (False,) * (rank - 1) + (True,)}
     return tuple(Home(layout, some) for layout in layouts for some in sorted(gaps))
 

@@ -20,8 +20,9 @@ from morello.ir.operation import Operation
 from morello.targets import TARGETS
 from morello.targets.cpu import host_cpu
 from morello.targets.helpers.collect import used_in
+from morello.targets.neon import NEON
 from morello.targets.target import Kernel, Target
-from morello.targets.x86 import AVX512, with_products
+from morello.targets.x86 import AVX2, AVX512, with_products
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -38,11 +39,16 @@ FLUSHED = 2.0**-118
 
 
 def known_targets() -> list[Target]:
-    """All that run here; AVX-512 with what this machine has beyond it."""
+    """All that run here; AVX-512 with what this machine has beyond it.
+
+    Neon's C has no intrinsics, and so runs wherever numbers of 16 bits are converted.
+    """
     best = with_products(AVX512, host_cpu().features)
     if best is not AVX512:
         best = replace(best, arch="native")
-    found = [best if target is AVX512 else target for target in TARGETS.values()]
+    elsewhere = replace(NEON, arch=AVX2.arch, features=AVX2.features)
+    here = {AVX512: best, NEON: NEON if runs_here(NEON) else elsewhere}
+    found = [here.get(target, target) for target in TARGETS.values()]
     return [target for target in found if runs_here(target)]
 
 

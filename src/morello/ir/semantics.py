@@ -13,12 +13,20 @@ from morello.ir.operation import Operation
 Array = npt.NDArray[Any]
 
 
-def evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    """The outputs of an operation that overwrites them, in the precision of its inputs."""
+def evaluate(
+    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None = None
+) -> tuple[Array, ...]:
+    """The outputs of an operation that overwrites them, in the precision of its inputs.
+
+    The `sizes` of its dimensions are needed where a broadcast is along one that no input
+    has, or else that is taken to be 1.
+    """
     if operation.components:
+        named = dict(zip(operation.dims, sizes or (), strict=False))
         tensors = list(inputs)
         for component in operation.components:
-            made = evaluate(component.operation, [tensors[t] for t in component.inputs])
+            own = [a.extent(named) for a in component.axes.values()] if named else None
+            made = evaluate(component.operation, [tensors[t] for t in component.inputs], own)
             tensors.append(made[0])
         return (tensors[-1],)
     name = operation.name.removesuffix("Accum")
@@ -35,7 +43,8 @@ def evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]
         dims = operation.operands[-1].dims
         spread = [_spread(operation, i, x, dims) for i, x in enumerate(inputs)]
         value = operation.function(*spread)
-        return (np.broadcast_to(value, _common(operation, inputs, dims)),)
+        whole = operation.extents(operation.output, sizes) if sizes else None
+        return (np.broadcast_to(value, whole or _common(operation, inputs, dims)),)
     if name == "DivideVecScalar":
         denominator, out = inputs
         return (out / _spread(operation, 0, denominator, operation.operands[1].dims),)
@@ -115,7 +124,7 @@ def _common(operation: Operation, inputs: Sequence[Array], dims: Sequence[str]) 
 def _softmax(operation: Operation, name: str, inputs: Sequence[Array]) -> tuple[Array, ...]:
     dims = operation.operands[0].dims
     if name == "SoftmaxDenominatorAndMaxFromParts":
-        highest, total = inputs
+        highest, total = inputs[0], _spread(operation, 1, inputs[1], dims)
         axis = _scan(operation, 0)
         top = highest.max(axis=axis, keepdims=True)
         merged = (total * np.exp(highest - top)).sum(axis=axis)
