@@ -13,21 +13,21 @@ from morello.rewrites.rewrite import Step
 from morello.search.family import Kind
 from morello.search.graph import GoalSizes
 from morello.search.rules import rules
-from morello.targets.kernels import standard_kernels
+from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target
 
 Amounts = tuple[int, ...]
 
 
-def small_target(masks: bool) -> Target:
+def small_target(masks: bool, cores: int = 1) -> Target:
     """One cache, and registers of 4 floats or of 1: a space small enough to try it all."""
     return Target(
-        name="small" + "-masks" * masks,
+        name="small" + "-masks" * masks + "-cores" * (cores > 1),
         description="for tests",
         arch="baseline",
         features=(),
         levels=(
-            Level("memory", 1 << 40, per_line=4.0, per_run=6.0, per_alias=3.0),
+            Level("memory", 1 << 40, per_line=4.0, per_run=6.0, per_alias=3.0, saturation=1.4),
             Level("L1", 64, conflict_runs=4),
             Level("registers", 8),
         ),
@@ -35,6 +35,9 @@ def small_target(masks: bool) -> Target:
         kernels=standard_kernels((16,), masks, {}, frozenset()),
         helpers={},
         masks=masks,
+        casts=frozenset(CASTS),
+        cores=cores,
+        fork=40.0,
     )
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello.search.sizes import FACTORS, MOST_CUTS, VECTOR, Sizes, cuts, is_smooth, steps
+from morello.search.sizes import FACTORS, MOST_CUTS, VECTOR, Ints, Sizes, cuts, is_smooth, steps
 
 smooth_sizes = st.builds(lambda a, b: 2**a * 3**b, st.integers(0, 8), st.integers(0, 3))
 sizes = st.integers(1, 5000) | smooth_sizes
@@ -52,6 +54,15 @@ def test_large_sizes_are_found_as_small_ones_are(largest: int) -> None:
     added = np.array([largest - 1, 77], np.int32)
     numbers = known.numbers(added)
     np.testing.assert_array_equal(known.values[numbers], added)
+
+
+@pytest.mark.parametrize(
+    "question", [Sizes.depth, Sizes.is_smooth, lambda known, column: known.cut(column, 0)]
+)
+def test_what_is_asked_about_is_added(question: Callable[[Sizes, Ints], Ints]) -> None:
+    column = np.array([7, 24, 5])
+    known = Sizes([7, 24, 5])
+    np.testing.assert_array_equal(question(Sizes([2]), column), question(known, column))
 
 
 def test_what_is_closed_takes_no_more() -> None:

@@ -8,7 +8,7 @@ place in memory until a rewrite gives it one, which cuts the composition in two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.errors import SpecError
@@ -100,7 +100,7 @@ def part(composition: Operation, wanted: int, given: Iterable[int] = ()) -> Part
         Component(
             one.operation,
             tuple(numbers[t] for t in one.inputs),
-            tuple(rename.get(d, d) for d in one.dims),
+            tuple(_folded(d, rename) for d in one.dims),
             one.dtype,
         )
         for one in (maker(composition, t) for t in order)
@@ -109,7 +109,7 @@ def part(composition: Operation, wanted: int, given: Iterable[int] = ()) -> Part
     inputs = [
         Operand(
             composition.operands[t].name if t < first else f"t{t - first}",
-            tuple(rename.get(d, d) for d in tensor_dims(composition, t)),
+            tuple(_folded(d, rename) for d in tensor_dims(composition, t)),
         )
         for t in sources
     ]
@@ -144,9 +144,26 @@ def _plain_names(components: Sequence[Component]) -> dict[str, str]:
     names: dict[str, str] = {}
     for one in components:
         for text in one.dims:
-            if not axis(text).plain and not plain & set(axis(text).names):
-                names[text] = axis(text).names[0]
+            if text not in names and not axis(text).plain and not plain & set(axis(text).names):
+                names[text] = next(n for n in axis(text).names if n not in names.values())
     return names
+
+
+def _folded(text: str, names: Mapping[str, str]) -> str:
+    """An axis in which windows, also as parts of longer ones, are what they are called."""
+    one = axis(text)
+    for window, name in names.items():
+        inner, steps = axis(window), dict(one.terms)
+        factors = {steps.get(n, 0) / step for n, step in inner.terms}
+        if len(factors) == 1 and (factor := factors.pop()) == int(factor) > 0:
+            first = inner.names[0]
+            terms = [
+                (name, int(factor)) if n == first else (n, step)
+                for n, step in one.terms
+                if n == first or n not in inner.names
+            ]
+            one = Axis(tuple(terms), one.padding - int(factor) * inner.padding)
+    return str(one)
 
 
 # ---- building

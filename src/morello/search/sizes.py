@@ -90,16 +90,19 @@ class Sizes:
 
     def depth(self, column: Ints) -> Ints:
         """The longest chain of steps from each size down to 1."""
-        result: Ints = self._depth[self.numbers(column)]
+        numbers = self.numbers(column)  # first, as it may add to what is known
+        result: Ints = self._depth[numbers]
         return result
 
     def is_smooth(self, column: Ints) -> npt.NDArray[np.bool_]:
-        result: npt.NDArray[np.bool_] = self._smooth[self.numbers(column)]
+        numbers = self.numbers(column)
+        result: npt.NDArray[np.bool_] = self._smooth[numbers]
         return result
 
     def cut(self, column: Ints, rank: int) -> Ints:
         """The `rank`-th tile that each size may be cut to, 0 if it has no so many."""
-        result: Ints = self._cuts[rank][self.numbers(column)]
+        numbers = self.numbers(column)
+        result: Ints = self._cuts[rank][numbers]
         return result
 
     def _find(self, column: Ints) -> Ints:

@@ -1,0 +1,100 @@
+"""Generated C under the address and undefined-behaviour sanitizers, on exactly sized buffers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.support import skip_unless_it_runs
+
+import morello
+from morello.codegen import generate
+from morello.ir.spec import Spec
+from morello.search.reconstruct import reconstruct
+from morello.search.solve import search
+from morello.targets import find_target
+
+GOALS = (
+    "f32[17,20] @ f32[20,33]",
+    "bf16[9,31] @ bf16[31,20]",
+    "u8[9,32] @ i8[32,20]",
+    "u8[9,32] @ i8[32,20] -> i16[9,20]",
+    "conv(f32[1,3,7,8], f32[5,3,3,3], padding=1)",
+    "softmax(f32[5,77])",
+    "gelu(f32[5,33] @ f32[33,20] + f32[20])",
+    "move(f32[21,35]) -> f32[21,35]{0,1}",
+    "layer_norm(f32[3,50], f32[50], f32[50])",
+)
+
+TARGET = find_target("avx2")
+FLAGS = ["-O1", "-g", "-w", "-std=gnu11", "-march=x86-64-v3", "-fwrapv", "-ffp-contract=fast"]
+LIBRARIES = ["-lm"]
+SANITIZERS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all"]
+
+
+def sanitized(directory: Path, *sources: str) -> subprocess.CompletedProcess[str]:
+    """Build the C files with gcc and its sanitizers, and run what they make."""
+    files = []
+    for number, text in enumerate(sources):
+        files.append(directory / f"source{number}.c")
+        files[-1].write_text(text)
+    program = directory / "program"
+    command = ["gcc", *FLAGS, *SANITIZERS, *map(str, files), "-o", str(program), *LIBRARIES]
+    built = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr[:3000]
+    return subprocess.run([program], capture_output=True, text=True, check=False)
+
+
+def call(spec: Spec, name: str) -> str:
+    """C that calls a kernel on buffers from malloc, of small numbers that are all set."""
+    lines, arguments = [], []
+    for index, (tensor, operand) in enumerate(
+        zip(spec.tensors, spec.operation.operands, strict=True)
+    ):
+        c, count = tensor.dtype.c, tensor.bytes // tensor.dtype.bytes
+        value = "0x3f80" if tensor.dtype.name == "bf16" else "i % 5"
+        lines.append(f"{c} *p{index} = malloc({tensor.bytes});")
+        if not operand.written:
+            lines.append(f"for (long i = 0; i < {count}; ++i) p{index}[i] = {value};")
+        arguments.append(f"p{index}")
+    frees = "".join(f" free(p{i});" for i in range(len(arguments)))
+    pointers = ", ".join(["void *"] * len(arguments))
+    declaration = f"void {name}({pointers});"
+    return f"{{ {declaration} {' '.join(lines)} {name}({', '.join(arguments)});{frees} }}"
+
+
+@pytest.fixture(autouse=True)
+def needs_gcc(tmp_path: Path) -> None:
+    skip_unless_it_runs(TARGET)
+    probe = "int main(void) { return 0; }"
+    if shutil.which("gcc") is None:
+        pytest.skip("there is no gcc")
+    try:
+        sanitized(tmp_path, probe)
+    except AssertionError:
+        pytest.skip("this gcc has no sanitizers")
+
+
+def test_generated_code_is_clean(tmp_path: Path) -> None:
+    specs = [morello.parse(text) for text in GOALS]
+    sources = [
+        generate(reconstruct(spec, TARGET, search(spec, TARGET).decisions), f"kernel{i}").text
+        for i, spec in enumerate(specs)
+    ]
+    calls = "\n".join(call(spec, f"kernel{i}") for i, spec in enumerate(specs))
+    main = f"#include <stdint.h>\n#include <stdlib.h>\nint main(void) {{\n{calls}\nreturn 0; }}\n"
+    done = sanitized(tmp_path, main, *sources)
+    assert done.returncode == 0, done.stderr[:3000]
+
+
+def test_the_sanitizers_see_what_they_should(tmp_path: Path) -> None:
+    spec = morello.parse(GOALS[0])
+    bad = "void kernel0(float *a, float *b, float *c) { c[17 * 33] = a[0] * b[0]; }"
+    main = (
+        "#include <stdint.h>\n#include <stdlib.h>\n"
+        f"int main(void) {{ {call(spec, 'kernel0')} return 0; }}"
+    )
+    done = sanitized(tmp_path, main, bad)
+    assert done.returncode != 0 and "heap-buffer-overflow" in done.stderr
