@@ -35,6 +35,7 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import Form, canonical, gapless
 from morello.rewrites import Select
 from morello.rewrites.impl import Impl
+from morello.targets.kernels.products import ROWS_AT_ONCE
 from morello.targets.target import Held, Kernel, Target, c_type
 
 ROWS = 1000
@@ -333,6 +334,8 @@ def _random_batch(
     sizes = _random_sizes(operation, widths, random)
     if operation.name == "Pack":
         sizes[-1] = np.full(ROWS, kernel.dtypes[1].lanes, np.int32)
+    if kernel.streams:
+        sizes[operation.dims.index("k")] = np.full(ROWS, ROWS_AT_ONCE, np.int32)
     possible = np.ones(ROWS, np.bool_)
     levels, codes, chosen = [], [], []
     for operand, (held, dtype) in enumerate(zip(kernel.held, kernel.dtypes, strict=True)):
@@ -347,7 +350,7 @@ def _random_batch(
             rows = rows[legal]
             if len(rows):
                 code[rows] = home.codes([column[rows] for column in shape], forms, dtype.bytes)
-        levels.append(np.full(ROWS, target.registers if held else target.nearest, np.int8))
+        levels.append(np.full(ROWS, target.home(kernel, operand), np.int8))
         codes.append(code)
         chosen.append(choice)
     batch = Batch(
@@ -370,7 +373,7 @@ def random_cases(target: Target) -> list[Case]:
         for operation in operations(kernel):
             spans = tuple(o.dims for o in operation.operands)
             sizes = tuple((dtype.bytes, dtype.lanes) for dtype in kernel.dtypes)
-            key = operation.dims, spans, kernel.held, sizes
+            key = operation.dims, spans, kernel.held, kernel.streams, sizes
             if key not in batches:
                 batches[key] = _random_batch(operation, kernel, target, forms, random)
             like, chosen = batches[key]

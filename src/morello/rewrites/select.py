@@ -32,7 +32,7 @@ class Select:
         yield Condition(everywhere(batch, batch.dtypes == kernel.dtypes), f"it computes {kinds}")
         yield Condition(everywhere(batch, not batch.parallel), "apply serial or parallel first")
         for operand, held in enumerate(kernel.held):
-            yield from _placement(batch, operand, held, target)
+            yield from _placement(batch, operand, held, target.home(kernel, operand), target)
         yield from kernel.applies(batch)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
@@ -51,17 +51,17 @@ class Select:
 
 
 def _placement(
-    batch: Batch, operand: int, held: Held | None, target: Target
+    batch: Batch, operand: int, held: Held | None, home: int, target: Target
 ) -> Iterator[Condition]:
     """The operand is where the kernel wants it."""
     name = batch.operation.operands[operand].name
     if held is None:
-        near = target.levels[target.nearest].name
-        yield Condition(batch.levels[operand] == target.nearest, f"{name} must be in {near}")
+        reason = f"{name} must be in {target.levels[home].name}"
+        yield Condition(batch.levels[operand] == home, reason)
         return
     codes = batch.codes[operand]
     reason = f"{name} must be in registers of {held.width} elements"
-    yield Condition(batch.levels[operand] == target.registers, reason)
+    yield Condition(batch.levels[operand] == home, reason)
     yield Condition(batch.forms.vector[codes] == held.width, reason)
     if held.along:
         dim = batch.operation.operands[operand].dims.index(held.along)

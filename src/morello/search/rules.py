@@ -62,7 +62,7 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False) ->
     operation = kind.operation
     if kind.parallel:
         return [Rules(_always, (Serial(), *_parallel(kind, target, sizes)))]
-    groups = [Rules(_all_near(target), _kernels(kind, target))]
+    groups = _kernels(kind, target)
     for dim in operation.dims:
         if operation.may_cut(dim) and not (_is_conv(operation) and dim == "x"):
             groups += _loops(dim, sizes, vectors=not _is_conv(operation))
@@ -99,9 +99,12 @@ def _is_conv(operation: Operation) -> bool:
     return operation.name.startswith("Conv")
 
 
-def _kernels(kind: Kind, target: Target) -> tuple[Rewrite, ...]:
-    known = target.kernels_of(kind.operation.name)
-    return tuple(Select(kernel.name) for kernel in known if kernel.dtypes == kind.dtypes)
+def _kernels(kind: Kind, target: Target) -> list[Rules]:
+    known = [k for k in target.kernels_of(kind.operation.name) if k.dtypes == kind.dtypes]
+    near = tuple(Select(kernel.name) for kernel in known if not kernel.streams)
+    further = tuple(Select(kernel.name) for kernel in known if kernel.streams)
+    nearest = target.nearest
+    return [Rules(_all_from(nearest), near), Rules(_all_from(nearest - 1), further)]
 
 
 # ---- on all cores
@@ -341,11 +344,11 @@ def _always(batch: Batch) -> Bools:
     return np.ones(len(batch), np.bool_)
 
 
-def _all_near(target: Target) -> Guard:
-    """Nothing lies beyond the nearest cache."""
+def _all_from(level: int) -> Guard:
+    """Nothing lies beyond a level."""
 
     def guard(batch: Batch) -> Bools:
-        result: Bools = np.minimum.reduce(batch.levels) >= target.nearest
+        result: Bools = np.minimum.reduce(batch.levels) >= level
         return result
 
     return guard

@@ -70,7 +70,8 @@ class Kernel:
     arrays: from the operands that it reads to the value of the output, or a tuple of the
     outputs'. `applies` gives the conditions on the Specs it closes beyond all this, `cost`
     the cycles, `registers` those it needs for itself. The first operand lies in odd-even
-    blocks of `odd_even` elements, if that is not 0.
+    blocks of `odd_even` elements, if that is not 0. The operands that it `streams` are in
+    the cache beyond the nearest, from where it fetches them ahead of their use.
     """
 
     name: str
@@ -83,6 +84,7 @@ class Kernel:
     cost: Callable[[Batch], Column]
     registers: int = 0
     odd_even: int = 0
+    streams: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -156,6 +158,12 @@ class Target:
     def nearest(self) -> int:
         """The index of the level that kernels read memory operands from."""
         return len(self.levels) - 2
+
+    def home(self, kernel: Kernel, operand: int) -> int:
+        """The index of the level that a kernel wants an operand in."""
+        if kernel.held[operand] is not None:
+            return self.registers
+        return self.nearest - (operand in kernel.streams)
 
     @property
     def limits(self) -> tuple[int, ...]:

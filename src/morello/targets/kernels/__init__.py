@@ -23,7 +23,12 @@ from morello.ir.dtype import (
 )  # fmt: skip
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
-from morello.targets.kernels.products import inner_product, multiply_add, packed_multiply_add
+from morello.targets.kernels.products import (
+    inner_product,
+    multiply_add,
+    packed_multiply_add,
+    row_sums,
+)
 from morello.targets.kernels.reductions import complete_lanes, lanes, runs
 from morello.targets.kernels.shuffles import odd_even, pack, transpose
 from morello.targets.target import Kernel
@@ -44,6 +49,10 @@ DOTS = (
 """The dtypes that inner products of runs take."""
 
 
+ROWS = ((F32, F32, F32), (F32, BF16, F32), (BF16, BF16, F32), (F16, F16, F32))
+"""The dtypes of scalars, the rows they multiply, and the row of sums."""
+
+
 def standard_kernels(
     vector_bytes: Sequence[int],
     masks: bool,
@@ -61,6 +70,9 @@ def standard_kernels(
     widest = vector_bytes[0]
     for a, b, c in DOTS:
         made.append(_dot(a, b, c, widest))
+    for scalar, row, total in ROWS:
+        made.append(row_sums((scalar, row, total), scalar_is_a=True))
+        made.append(row_sums((row, scalar, total), scalar_is_a=False))
     if "bf16_products" in features:
         dot = inner_product((BF16, BF16, F32), "dot_bf16_bf16_dp", "dot_bf16_dp", 32, 1.1)
         made.append(dot)

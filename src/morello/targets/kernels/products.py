@@ -21,6 +21,8 @@ BROADCAST = 0.1
 CONVERT = 0.3
 LOAD = 0.3
 
+ROWS_AT_ONCE = 4
+
 
 def multiply_add(
     scalar: DType, vector: DType, width: int, *, scalar_is_a: bool, cast: bool = False
@@ -153,6 +155,47 @@ def inner_product(
         cost,
         registers=6,
         odd_even=step if odd_even else 0,
+    )
+
+
+def row_sums(dtypes: tuple[DType, DType, DType], *, scalar_is_a: bool) -> Kernel:
+    """Four scalars times rows that stream by, summed into another such row.
+
+    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m. Rows are
+    fetched some way ahead, which keeps memory as busy as a plain sum over them would.
+    """
+    along, vector = ("n", 1) if scalar_is_a else ("m", 0)
+    scalars, rows, result = dtypes[1 - vector], dtypes[vector], dtypes[2]
+    name = "row_sums" if scalar_is_a else "column_sums"
+    x, y = ("a", "b") if scalar_is_a else ("b", "a")
+    call = f"sum_rows_{scalars}_{rows}(&{{{x}}}, &{{{y}}}, {{{y}_k}}, &{{c}}, {{{along}}});"
+
+    def applies(s: Batch) -> Iterable[Condition]:
+        yield from unit_sizes(s, but=("k", along))
+        yield Condition(s.size("k") == ROWS_AT_ONCE, f"k must be {ROWS_AT_ONCE}")
+        yield flat(s, 1 - vector)
+        place, _ = s.operation.places[vector, along]
+        codes = s.codes[vector]
+        gapless = s.forms.unit_stride(codes, s.shape(vector), place)
+        plain = (s.forms.panel_dim[codes] < 0) | s.forms.ideal[codes]
+        yield Condition(gapless & plain, f"rows of {y} along {along} must have no gaps")
+        yield flat(s, 2)
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = 14.0 + s.size(along) * (0.022 * rows.bytes * ROWS_AT_ONCE + 0.06)
+        return cycles
+
+    return Kernel(
+        f"{name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
+        "MatmulAccum",
+        dtypes,
+        (None, None, None),
+        call,
+        lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
+        applies,
+        cost,
+        registers=14,
+        streams=(vector, 2),
     )
 
 
