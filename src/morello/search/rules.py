@@ -43,7 +43,7 @@ from morello.targets.target import Kernel, Target
 
 Guard = Callable[[Batch], Bools]
 
-PIECES = (1, 2, 4)
+PIECES = (4, 2, 1)
 """A parallel loop has this many pieces for each core."""
 GRID = (2, 4)
 """One over two dimensions has this many pieces along each."""
