@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
 from math import inf
 
 from morello.errors import RewriteError
@@ -12,7 +15,7 @@ from morello.rewrites import apply
 from morello.rewrites.rewrite import Step
 from morello.search.family import Kind
 from morello.search.graph import GoalSizes
-from morello.search.rules import rules
+from morello.search.rules import Rules, rules
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target
 
@@ -41,43 +44,93 @@ def small_target(masks: bool, cores: int = 1) -> Target:
     )
 
 
+@dataclass(frozen=True)
+class _Way:
+    """A step from a Spec: its own cost, what it holds of each level, and the Specs it leaves."""
+
+    cost: float
+    held: Amounts
+    holes: tuple[tuple[int, int], ...]
+    """How often each runs, and its number."""
+
+
 class Brute:
     """Remembers the steps from every Spec, and the least cost under every limit."""
 
     def __init__(self, goal: Spec, target: Target) -> None:
         self.goal, self.target, self.sizes = goal, target, GoalSizes.of(goal, target).open
-        self._steps: dict[Spec, list[Step]] = {}
-        self._costs: dict[tuple[Spec, Amounts], float] = {}
+        self.specs: list[Spec] = []
+        self._numbers: dict[Spec, int] = {}  # by which all else is kept, as Specs hash slowly
+        self._rules: dict[Kind, list[Rules]] = {}
+        self._ways: dict[int, list[_Way]] = {}
+        self._costs: dict[tuple[int, Amounts], float] = {}
 
     def cheapest(self, capacities: Amounts) -> float:
         """The cost of the cheapest program that holds no more than this; inf if none does."""
-        return self._cost(self.goal, capacities)
+        return self._cost(self._number(self.goal), capacities)
 
-    def _cost(self, spec: Spec, limits: Amounts) -> float:
-        key = spec, limits
+    def optima(self, capacities: Amounts) -> dict[Spec, float]:
+        """What every Spec within reach costs at least, in what is left of the memory there."""
+        todo = [(self._number(self.goal), capacities)]
+        seen = set(todo)
+        least: dict[int, float] = {}
+        while todo:
+            number, limits = todo.pop()
+            least[number] = min(least.get(number, inf), self._cost(number, limits))
+            for way in self._ways_of(number):
+                left = _left(limits, way)
+                inner = {(hole, left) for _, hole in way.holes if min(left) >= 0} - seen
+                seen |= inner
+                todo += inner
+        return {self.specs[number]: cost for number, cost in least.items()}
+
+    def _cost(self, number: int, limits: Amounts) -> float:
+        key = number, limits
         if key not in self._costs:
-            self._costs[key] = min(
-                (self._through(s, limits) for s in self.steps(spec)), default=inf
-            )
+            ways = self._ways_of(number)
+            self._costs[key] = min((self._through(way, limits) for way in ways), default=inf)
         return self._costs[key]
 
-    def _through(self, step: Step, limits: Amounts) -> float:
-        left = tuple(n - step.allocation.get(i + 1, 0) for i, n in enumerate(limits))
+    def _through(self, way: _Way, limits: Amounts) -> float:
+        left = _left(limits, way)
         if min(left) < 0:
             return inf
-        return step.cost + sum(hole.times * self._cost(hole.spec, left) for hole in step.holes)
+        parts = [(times, self._cost(hole, left)) for times, hole in way.holes]
+        if any(cost == inf for _, cost in parts):  # even one that takes no time of its own
+            return inf
+        return way.cost + sum(times * cost for times, cost in parts)
 
-    def steps(self, spec: Spec) -> list[Step]:
-        if spec not in self._steps:
-            batch = Batch.of([spec], Forms())
-            self._steps[spec] = []
-            for group in rules(Kind.of(batch), self.target, self.sizes):
-                if not group.guard(batch)[0]:
+    def _number(self, spec: Spec) -> int:
+        number = self._numbers.setdefault(spec, len(self.specs))
+        if number == len(self.specs):
+            self.specs.append(spec)
+        return number
+
+    def _ways_of(self, number: int) -> list[_Way]:
+        if number not in self._ways:
+            self._ways[number] = [self._way(step) for step in self._steps(self.specs[number])]
+        return self._ways[number]
+
+    def _way(self, step: Step) -> _Way:
+        levels = range(1, len(self.target.levels))
+        held = tuple(step.allocation.get(level, 0) for level in levels)
+        holes = tuple((hole.times, self._number(hole.spec)) for hole in step.holes)
+        return _Way(step.cost, held, holes)
+
+    def _steps(self, spec: Spec) -> Iterator[Step]:
+        batch = Batch.of([spec], Forms())
+        kind = Kind.of(batch)
+        if kind not in self._rules:
+            self._rules[kind] = rules(kind, self.target, self.sizes)
+        for group in self._rules[kind]:
+            if not group.guard(batch)[0]:
+                continue
+            for rewrite in group.rewrites:
+                if not all(c.holds[0] for c in rewrite.conditions(batch, self.target)):
                     continue
-                for rewrite in group.rewrites:
-                    try:
-                        step = apply(rewrite.concrete(spec), spec, self.target)
-                    except RewriteError:
-                        continue
-                    self._steps[spec].append(step)
-        return self._steps[spec]
+                with suppress(RewriteError):
+                    yield apply(rewrite.concrete(spec), spec, self.target)
+
+
+def _left(limits: Amounts, way: _Way) -> Amounts:
+    return tuple(n - held for n, held in zip(limits, way.held, strict=True))

@@ -1,0 +1,176 @@
+"""Goals of every primitive, and of compositions, small enough to try all their programs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tests.goals import apply, conv_goal, goal_of, mapped, matmul_goal, product, reduced, tensor
+from tests.search.brute import small_target
+
+from morello.ir.compose import Tensor
+from morello.ir.dtype import BF16, F32, I8, I16, I32, U8, DType
+from morello.ir.functions import Function
+from morello.ir.layout import column_major, panels
+from morello.ir.operation import Operation
+from morello.ir.primitives import (
+    SOFTMAX_PARTS,
+    broadcast,
+    conv,
+    divide_vec,
+    divide_vec_scalar,
+    elementwise,
+    fill,
+    matmul,
+    move,
+    one_prefix,
+    reduce,
+    softmax,
+)
+from morello.ir.spec import Spec, goal
+from morello.targets.kernels import standard_kernels
+from morello.targets.target import Target
+from morello.targets.x86 import BF16_PACKING, BYTE_PACKING
+
+PLAIN, MASKS = small_target(masks=False), small_target(masks=True)
+SUMS_OF_PRODUCTS = frozenset({"bf16_products", "byte_products"})
+PRODUCTS = replace(
+    PLAIN,
+    name="small-products",
+    kernels=standard_kernels((16,), False, {}, SUMS_OF_PRODUCTS),
+    casts=frozenset(),
+    packs=(BF16_PACKING, BYTE_PACKING),
+)
+"""Converts nothing, so that few programs compete with those of packed numbers."""
+TRANSPOSES = replace(
+    PLAIN,
+    name="small-transposes",
+    kernels=standard_kernels((16,), False, {(4, 4): 8.0}, frozenset()),
+)
+CORES = replace(small_target(masks=False, cores=2), fork=4.0)
+"""Waking the other core is cheap, so that it pays for the smallest of goals."""
+
+
+def of(
+    operation: Operation, *sizes: int, dtypes: Sequence[DType] = (), parallel: bool = False
+) -> Spec:
+    """The goal of an operation, f32 unless said."""
+    known = tuple(dtypes) or (F32,) * len(operation.operands)
+    return goal(operation, sizes, known, parallel=parallel)
+
+
+def mapping(name: str, *spans: tuple[int, ...], constant: float | None = None) -> Operation:
+    """A function of every element; `spans` are the dimensions of each input."""
+    return elementwise(Function(name, constant), spans, 1 + max(max(span) for span in spans))
+
+
+def row_softmax(x: Tensor) -> Tensor:
+    return apply(softmax("Softmax", 2, 1), x, shape=x.shape)
+
+
+def _products() -> dict[str, tuple[Spec, Target]]:
+    return {
+        "matmul": (matmul_goal(2, 2, 2), PLAIN),
+        "matmul-ragged": (matmul_goal(1, 1, 5), MASKS),
+        "matmul-batch": (of(matmul(1), 2, 1, 2, 1), PLAIN),
+        "matmul-batches": (of(matmul(2), 2, 1, 1, 2, 1), MASKS),
+        "matmul-panels": (
+            goal(matmul(), (1, 2, 4), (F32,) * 3, layouts=(None, panels(2, 1, 4), None)), PLAIN
+        ),
+        "matmul-accumulating": (of(matmul(0, True), 1, 2, 2), PLAIN),
+        "matmul-i32": (matmul_goal(1, 1, 4, I32, I32, I32), PLAIN),
+        "matmul-bf16": (matmul_goal(1, 2, 1, BF16, BF16, F32), PLAIN),
+        "matmul-bf16-mixed": (matmul_goal(1, 2, 2, F32, BF16, F32), PLAIN),
+        "matmul-bf16-packed": (
+            goal(matmul(), (1, 2, 4), (BF16, BF16, F32), layouts=(None, column_major(2), None)),
+            PRODUCTS,
+        ),
+        "matmul-bytes": (matmul_goal(1, 2, 1, U8, I8, I32), PLAIN),
+        "matmul-bytes-packed": (matmul_goal(4, 4, 1, U8, I8, I32), PRODUCTS),
+        "conv": (conv_goal(1, 2, 2, 2), PLAIN),
+        "conv-strides": (of(conv((2, 1)), 1, 1, 2, 2, 1, 1, 2), MASKS),
+        "conv-padded": (of(conv((1, 1), (1, 0)), 1, 1, 1, 2, 1, 2, 1), PLAIN),
+        "conv-padded-strides": (of(conv((1, 2), (0, 1)), 1, 1, 1, 1, 2, 1, 2), PLAIN),
+        "conv-nhwc": (of(conv(channels_last=True), 1, 2, 2, 1, 1, 1, 2), PLAIN),
+        "conv-pointwise": (of(conv(), 1, 1, 2, 2, 2, 1, 1), PLAIN),
+    }  # fmt: skip
+
+
+def _copies() -> dict[str, tuple[Spec, Target]]:
+    return {
+        "move": (of(move(2), 3, 5), PLAIN),
+        "move-masked": (of(move(2), 3, 7), MASKS),
+        "transpose": (of(move(2, (1, 0)), 4, 6), PLAIN),
+        "transpose-kernels": (of(move(2, (1, 0)), 8, 4), TRANSPOSES),
+        "turn": (of(move(3, (1, 2, 0)), 2, 3, 4), PLAIN),
+        "widen": (of(move(2), 2, 10, dtypes=(BF16, F32)), PLAIN),
+        "narrow": (of(move(2), 2, 10, dtypes=(F32, BF16)), MASKS),
+        "fill": (of(fill(2), 3, 5), PLAIN),
+        "fill-lowest": (of(fill(2, "lowest"), 2, 7), MASKS),
+        "fill-lowest-bytes": (of(fill(1, "lowest"), 19, dtypes=(I8,)), PLAIN),
+        "broadcast-rows": (of(broadcast(2, 0), 2, 5), PLAIN),
+        "broadcast-columns": (of(broadcast(2, 1), 2, 5), MASKS),
+        "prefix": (of(one_prefix(2), 1, 2, 5), PLAIN),
+    }
+
+
+def _maps() -> dict[str, tuple[Spec, Target]]:
+    return {
+        "exp": (of(mapping("exp", (0, 1)), 2, 5), PLAIN),
+        "relu-turned": (of(mapping("relu", (1, 0)), 3, 4), PLAIN),
+        "multiply-constant": (of(mapping("multiply", (0,), constant=2.0), 10), MASKS),
+        "multiply-bf16": (of(mapping("multiply", (0,), (0,)), 10, dtypes=(BF16,) * 3), PLAIN),
+        "add-i16": (of(mapping("add", (0,), (0,)), 10, dtypes=(I16,) * 3), PLAIN),
+        "add-rows": (of(mapping("add", (0, 1), (1,)), 2, 5), PLAIN),
+        "add-columns": (of(mapping("add", (0,), (0, 1)), 2, 4), MASKS),
+        "divide": (of(divide_vec(2), 2, 5), PLAIN),
+        "divide-by-columns": (of(divide_vec_scalar(2, 1), 2, 5), PLAIN),
+        "divide-by-rows": (of(divide_vec_scalar(2, 0), 2, 5), PLAIN),
+    }
+
+
+def _reductions() -> dict[str, tuple[Spec, Target]]:
+    found = {
+        "sum": (of(reduce("Sum", 2, 1), 2, 5), PLAIN),
+        "sum-of-columns": (of(reduce("Sum", 2, 0), 2, 5), PLAIN),
+        "max": (of(reduce("Max", 1, 0), 1, 10), MASKS),
+        "max-of-columns": (of(reduce("Max", 2, 0), 3, 5), PLAIN),
+        "softmax-of-a-row": (of(softmax("Softmax", 1, 0), 1, 3), MASKS),
+    }
+    for part in SOFTMAX_PARTS:
+        found[part] = of(softmax(part, 2, 1), 1 if part == "Softmax" else 2, 2), PLAIN
+    return found
+
+
+def _compositions() -> dict[str, tuple[Spec, Target]]:
+    hidden = product(tensor(1, 2), tensor(2, 2))
+    narrow = mapped("relu", product(tensor(1, 1), tensor(1, 2)))
+    x = tensor(2, 5)
+    centred = mapped("subtract", tensor(2, 2), reduced("Sum", tensor(2, 2)))
+    return {
+        "relu-of-matmul": (goal_of(mapped("relu", product(tensor(1, 2), tensor(2, 4)))), PLAIN),
+        "matmul-chain": (goal_of(product(hidden, tensor(2, 1))), PLAIN),
+        "mlp": (goal_of(product(narrow, tensor(2, 1))), PLAIN),
+        "softmax-of-product": (goal_of(row_softmax(product(tensor(1, 1), tensor(1, 2)))), PLAIN),
+        "map-of-map": (goal_of(mapped("relu", mapped("exp", x))), PLAIN),
+        "sum-of-map": (goal_of(reduced("Sum", mapped("exp", x))), PLAIN),
+        "map-of-sum": (goal_of(centred), PLAIN),
+    }
+
+
+def _on_all_cores() -> dict[str, tuple[Spec, Target]]:
+    hidden = product(tensor(2, 1), tensor(1, 2))
+    maps = mapped("relu", mapped("exp", tensor(4, 8)))
+    return {
+        "parallel-matmul": (matmul_goal(4, 1, 2, parallel=True), CORES),
+        "parallel-ragged": (of(mapping("exp", (0, 1)), 5, 8, parallel=True), CORES),
+        "parallel-softmax": (of(softmax("Softmax", 2, 1), 2, 1, parallel=True), CORES),
+        "parallel-maps": (goal_of(maps, parallel=True), CORES),
+        "parallel-product": (goal_of(mapped("relu", hidden), parallel=True), CORES),
+        "parallel-pieces": (
+            of(softmax("SoftmaxDenominatorAndMax", 1, 0), 1, 2048, parallel=True), CORES
+        ),
+    }  # fmt: skip
+
+
+GOALS = _products() | _copies() | _maps() | _reductions() | _compositions() | _on_all_cores()

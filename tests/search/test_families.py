@@ -1,0 +1,204 @@
+"""The cheapest program of every primitive, and of compositions, is found: by brute force."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import cache
+from itertools import product
+from math import inf
+
+import numpy as np
+import pytest
+from tests.search.brute import Amounts, Brute
+from tests.search.small_goals import GOALS
+from tests.support import with_capacities
+
+from morello.errors import SearchError
+from morello.ir.batch import Batch
+from morello.ir.forms import Forms
+from morello.ir.primitives import SOFTMAX_PARTS
+from morello.ir.spec import Spec
+from morello.rewrites import (
+    Bufferize,
+    Cut,
+    Decompose,
+    Divide,
+    Move,
+    MoveAll,
+    Pack,
+    PadFirst,
+    ParallelSplitSoftmax,
+    Pointwise,
+    Select,
+    SpatialSplit,
+    Spread,
+    ToAccumulate,
+)
+from morello.rewrites.impl import replay
+from morello.search import graph as graphs
+from morello.search.bound import Bound
+from morello.search.family import Kind
+from morello.search.graph import Floats, GoalSizes, Graph, Space, build
+from morello.search.reconstruct import reconstruct
+from morello.search.rules import Rules, rules
+from morello.search.sizes import Sizes
+from morello.search.solve import search, solve_graph
+from morello.targets.target import Target
+
+every_goal = pytest.mark.parametrize("name", GOALS)
+
+PRIMITIVES = {
+    "OnePrefix", "FillZero", "FillLowest", "Move", "Matmul", "MatmulAccum", "Conv", "Broadcast",
+    "Divide", "DivideVecScalar", "Exp", "Relu", "Add", "Multiply", "MultiplyConstant", "Sum", "Max",
+    *SOFTMAX_PARTS, "Compose",
+}  # fmt: skip
+
+NEEDED: list[tuple[str, type]] = [
+    ("matmul", Divide), ("matmul-ragged", Cut), ("matmul", Move), ("matmul", ToAccumulate),
+    ("matmul-bf16-packed", Pack), ("matmul-bytes-packed", Pack), ("conv-strides", SpatialSplit),
+    ("conv-pointwise", Pointwise), ("conv-padded", PadFirst), ("Softmax", Decompose),
+    ("matmul-chain", Bufferize), ("map-of-map", MoveAll), ("parallel-matmul", Spread),
+    ("parallel-ragged", Spread), ("parallel-maps", Spread),
+    ("parallel-pieces", ParallelSplitSoftmax), ("exp", Select),
+]  # fmt: skip
+"""Goals whose cheapest programs need a rewrite."""
+
+
+@cache
+def brute(name: str) -> Brute:
+    return Brute(*GOALS[name])
+
+
+@cache
+def optima(name: str) -> dict[Amounts, float]:
+    """What the cheapest programs cost, each where it first fits, after too little for any.
+
+    The least memory for a program is where a search that counts wrongly goes wrong.
+    """
+    found: dict[float, Amounts] = {}
+    for capacities in product((0, 1, 2, 3, 4, 64), (0, 2, 3, 4, 5, 8)):
+        cost = round(brute(name).cheapest(capacities), 6)
+        if cost == inf or cost not in found:
+            found[cost] = capacities
+    return {capacities: brute(name).cheapest(capacities) for capacities in found.values()}
+
+
+@cache
+def whole_graph(name: str, capacities: Amounts) -> Graph:
+    """Everything that the search expands where nothing is left out."""
+    spec, target = GOALS[name]
+    tight = with_capacities(target, capacities)
+    return build(Space(spec, tight, GoalSizes.of(spec, tight)))
+
+
+def extremes(name: str) -> tuple[Amounts, Amounts]:
+    """The least memory that a program fits, and more than enough."""
+    fitting = [capacities for capacities, cost in optima(name).items() if cost < inf]
+    return min(fitting), GOALS[name][1].limits
+
+
+def cheapest(spec: Spec, target: Target, *, everything: bool) -> float:
+    """The cost of the program that the search finds, inf if nothing fits."""
+    try:
+        solution = search(spec, target, everything=everything)
+    except SearchError:
+        return inf
+    impl = reconstruct(spec, target, solution.decisions)
+    assert impl.cost == pytest.approx(solution.cost)
+    return impl.cost
+
+
+def test_every_primitive_is_among_the_goals() -> None:
+    assert {spec.operation.name for spec, _ in GOALS.values()} >= PRIMITIVES
+
+
+@every_goal
+def test_nothing_is_cheaper_than_what_is_found(name: str) -> None:
+    spec, target = GOALS[name]
+    wanted = optima(name)
+    assert len(wanted) > 1
+    for capacities, cost in wanted.items():
+        tight = with_capacities(target, capacities)
+        for everything in (True, False):
+            assert cheapest(spec, tight, everything=everything) == pytest.approx(cost), capacities
+
+
+@every_goal
+def test_the_bound_of_no_spec_exceeds_what_it_costs(name: str) -> None:
+    spec, target = GOALS[name]
+    for capacities in extremes(name):
+        tight = with_capacities(target, capacities)
+        bound = Bound(spec, tight, GoalSizes.of(spec, tight))
+        families: dict[object, list[tuple[Spec, float]]] = defaultdict(list)
+        for one, cost in brute(name).optima(capacities).items():
+            families[one.operation, one.dtypes, one.parallel].append((one, cost))
+        exact = 0
+        for known in families.values():
+            low = bound(Batch.of([one for one, _ in known], Forms()))
+            truth = np.array([cost for _, cost in known])
+            too_high = np.flatnonzero(low > truth * (1 + 1e-9))
+            assert len(too_high) == 0, known[too_high[0]]
+            exact += int((low * 1.01 > truth).sum())
+        assert exact > 0, "a bound that is a little higher would pass as well"
+
+
+@every_goal
+def test_the_graph_holds_every_spec_within_reach_and_no_other(name: str) -> None:
+    for capacities in extremes(name):
+        within = brute(name).optima(capacities)
+        graph = whole_graph(name, capacities)
+        found = {graph.spec(node) for node in range(len(graph.keys))}
+        assert len(found) == len(graph.keys)
+        assert set(within) <= found <= set(brute(name).specs)
+
+
+@every_goal
+def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
+    spec, target = GOALS[name]
+    for capacities in extremes(name):
+        tight = with_capacities(target, capacities)
+        answer = solve_graph(whole_graph(name, capacities))
+        limits = answer.graph.space.limits
+        peak = limits.unpack(int(answer.box_peak[answer.head[0]]))
+        for impl in (
+            replay(spec, tight, answer.decisions()),
+            reconstruct(spec, tight, answer.decisions()),
+        ):
+            assert impl.complete
+            assert impl.cost == pytest.approx(answer.cost)
+            assert impl.peak == peak
+        assert all(held <= capacity for held, capacity in zip(peak, capacities, strict=True))
+        assert brute(name).cheapest(peak) == pytest.approx(answer.cost)
+
+
+@pytest.mark.parametrize(("name", "kind"), NEEDED, ids=lambda one: getattr(one, "__name__", one))
+def test_a_search_without_a_rewrite_is_told_apart(
+    name: str, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else goals would not test what they are here for."""
+
+    def fewer(one: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False) -> list[Rules]:
+        return [
+            Rules(group.guard, tuple(r for r in group.rewrites if not isinstance(r, kind)))
+            for group in rules(one, target, sizes, relaxed=relaxed)
+        ]
+
+    monkeypatch.setattr(graphs, "rules", fewer)
+    spec, target = GOALS[name]
+    for everything in (True, False):
+        assert cheapest(spec, target, everything=everything) > 1.001 * min(optima(name).values())
+
+
+def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    admissible = Bound.__call__
+    spec, target = GOALS["relu-of-matmul"]
+
+    def higher(bound: Bound, batch: Batch) -> Floats:
+        held = np.maximum.reduce(batch.levels) == target.registers
+        return admissible(bound, batch) * np.where(held, 2.0, 1.0)
+
+    monkeypatch.setattr(Bound, "__call__", higher)
+    found = cheapest(spec, target, everything=False)
+    assert found > 1.001 * min(optima("relu-of-matmul").values())
