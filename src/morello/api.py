@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from dataclasses import replace
+from pathlib import Path
 
 from morello.codegen import Source, generate
 from morello.errors import SpecError, TargetError
@@ -20,8 +22,10 @@ from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
 from morello.search.graph import Progress
+from morello.search.programs import keep, recall
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Statistics, search
+from morello.table import Table
 from morello.targets.catalog import find_target, runs_here
 from morello.targets.target import Target
 
@@ -59,13 +63,15 @@ def compile(
     threads: int | str = 1,
     verify: bool = True,
     compiler: str | None = None,
+    table: Table | str | Path | None = None,
     progress: Progress | None = None,
 ) -> Kernel:
     """The fastest program of a Spec under the cost model, compiled, checked and callable.
 
     `what` is an expression such as "f32[64,64] @ f32[64,64]", a Spec, or a schedule made by
     hand, which runs on the threads that it is for. `threads` may be "all" that this process
-    may use. Unless `verify` is off, the kernel is compared with NumPy in float64 on random
+    may use. A `table`, or the path of one, has what earlier searches found, and is given what
+    this one finds. Unless `verify` is off, the kernel is compared with NumPy in float64 on random
     data before it is handed out. Raises `MorelloError` (see `morello.errors`).
     """
     goal, machine = _plan(what, target, threads)
@@ -73,7 +79,7 @@ def compile(
     check_runs_here(machine)
     check_memory(spec)
     taken = arguments(spec)
-    impl, statistics = _implement(goal, machine, progress)
+    impl, statistics = _implement(goal, machine, table, progress)
     source = generate(impl, schedule=tree(impl))
     found = find_compiler(compiler)
     kernel = Kernel.of_source(
@@ -107,10 +113,11 @@ def implement(
     *,
     target: str | Target = "native",
     threads: int | str = 1,
+    table: Table | str | Path | None = None,
     progress: Progress | None = None,
 ) -> tuple[Impl, Statistics | None]:
     """The Impl of a Spec, by search (or as it was scheduled), and what the search did."""
-    return _implement(*_plan(what, target, threads), progress)
+    return _implement(*_plan(what, target, threads), table, progress)
 
 
 def schedule(
@@ -145,14 +152,26 @@ def _plan(
 
 
 def _implement(
-    goal: Spec | Impl, machine: Target, progress: Progress | None
+    goal: Spec | Impl,
+    machine: Target,
+    table: Table | str | Path | None,
+    progress: Progress | None,
 ) -> tuple[Impl, Statistics | None]:
     if isinstance(goal, Impl):
         if not goal.complete:
             raise SpecError("the schedule has Specs left to do; solve() fills them by search.")
         return goal, None
-    solution = search(goal, machine, progress=progress)
-    return reconstruct(goal, machine, solution.decisions), solution.statistics
+    if isinstance(table, str | Path):
+        with Table(table) as opened:
+            return _implement(goal, machine, opened, progress)
+    began = time.perf_counter()
+    if table is not None and (impl := recall(goal, machine, table)) is not None:
+        return impl, Statistics.of_recall(time.perf_counter() - began)
+    solution = search(goal, machine, table=table, progress=progress)
+    impl = reconstruct(goal, machine, solution.decisions)
+    if table is not None:
+        keep(impl, table)
+    return impl, solution.statistics
 
 
 def check_runs_here(target: Target) -> None:

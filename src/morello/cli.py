@@ -20,13 +20,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         _unbridle_blas()
-        from morello import commands  # heavy: NumPy and Numba
+        from morello import commands, table_commands  # heavy: NumPy and Numba
 
         run = {
             "synth": commands.synth,
             "bench": commands.bench,
             "explain": commands.explain,
             "targets": commands.targets,
+            "precompute": table_commands.run_precompute,
+            "table": table_commands.run_table,
         }[arguments.command]
         run(arguments)
         sys.stdout.flush()
@@ -80,6 +82,41 @@ def _parser() -> argparse.ArgumentParser:
     _common(explain)
     explain.add_argument("--schedule", type=Path, help="explain a saved schedule")
 
+    precompute = commands.add_parser("precompute", help="solve a family of Specs into a table")
+    precompute.add_argument("expression", metavar="EXPR", help='such as "f32[m,k] @ f32[k,n]"')
+    precompute.add_argument(
+        "sizes", nargs="*", metavar="NAME=RANGE",
+        help="m=1..2048 (1, 2, 4, ...), m=64..512+64 (by 64) or m=1,3,7",
+    )  # fmt: skip
+    precompute.add_argument("--db", type=Path, required=True, metavar="PATH", help="the table")
+    precompute.add_argument("--target", default="native", help="one of `morello targets` (native)")
+    precompute.add_argument(
+        "--keep", type=int, default=0, metavar="K", help="decisions to keep of each Spec (1)"
+    )
+    precompute.add_argument("--workers", type=int, default=0, metavar="N", help="processes (all)")
+    precompute.add_argument("--dask", metavar="ADDRESS", help="work on this Dask cluster instead")
+    precompute.add_argument(
+        "--cache", type=int, default=256, metavar="MB", help="memory for the table's pages (256)"
+    )
+    precompute.add_argument("--json", action="store_true", help="print one JSON object")
+
+    table = commands.add_parser("table", help="look into a table, check it, merge tables")
+    actions = table.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, what in (
+        ("stats", "how much it has, and how well compressed"),
+        ("check", "whether it is whole"),
+        ("query", "what it knows of a Spec"),
+        ("merge", "add what other tables have"),
+    ):
+        action = actions.add_parser(name, help=what)
+        action.add_argument("path", type=Path, metavar="PATH", help="the table")
+        if name == "query":
+            action.add_argument("expression", metavar="EXPR", help="the Spec")
+            action.add_argument("--target", default="native", help="the machine (native)")
+        if name == "merge":
+            action.add_argument("others", type=Path, nargs="+", metavar="OTHER", help="tables")
+        action.add_argument("--json", action="store_true", help="print one JSON object")
+
     targets = commands.add_parser("targets", help="list the targets and what they hold")
     targets.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
@@ -90,6 +127,9 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--target", default="native", help="one of `morello targets` (native)")
     parser.add_argument(
         "--threads", type=_count, default=1, metavar="N|all", help="threads to use (1)"
+    )
+    parser.add_argument(
+        "--db", type=Path, metavar="PATH", help="a table of what searches found, to use and add to"
     )
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import tempfile
 import time
 from collections import Counter
@@ -18,7 +19,7 @@ import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
+from rich.table import Table as Grid
 
 from morello import api
 from morello.codegen import generate
@@ -36,6 +37,7 @@ from morello.runtime.bench import Timing, limit_threads, measure
 from morello.runtime.threads import thread_count
 from morello.runtime.tolerance import least
 from morello.search.solve import Statistics
+from morello.table import Table
 from morello.targets import TARGETS, find_target
 from morello.targets.catalog import runs_here
 from morello.targets.target import Target
@@ -85,13 +87,14 @@ def bench(arguments: argparse.Namespace) -> None:
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
     rivals = list(dict.fromkeys(arguments.vs or []))
-    with _progress() as report, limit_threads(threads):
+    with _progress() as report, limit_threads(threads), opened(arguments.db) as table:
         kernel = api.compile(
             loaded or arguments.expression,
             target=arguments.target,
             threads=arguments.threads,
             verify=not arguments.no_verify,
             compiler=arguments.compiler,
+            table=table,
             progress=report,
         )
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
@@ -151,8 +154,20 @@ def _dtypes(target: Target) -> list[str]:
 def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
     goal = _loaded(arguments) or arguments.expression
     target, threads = arguments.target, arguments.threads
-    with _progress() as report:
-        return api.implement(goal, target=target, threads=threads, progress=report)
+    with _progress() as report, opened(arguments.db) as table:
+        return api.implement(goal, target=target, threads=threads, table=table, progress=report)
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[Table | None]:
+    """The table at a path, if there is one; says so if some of it could not be used."""
+    if path is None:
+        yield None
+        return
+    with Table(path) as table:
+        yield table
+        for problem in table.damaged:
+            print(f"morello: {path}: {problem} It was left out.", file=sys.stderr)
 
 
 def _loaded(arguments: argparse.Namespace) -> Impl | None:
@@ -275,6 +290,8 @@ def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
 
 
 def _searched(statistics: Statistics) -> str:
+    if not statistics.specs:
+        return f"Known from the table, in {1e3 * statistics.seconds:.0f} ms."
     return (
         f"Proven cheapest under the cost model in {statistics.seconds:.2f} s: "
         f"{statistics.specs:,} Specs expanded by {statistics.rewrites:,} rewrites, "
@@ -293,20 +310,20 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) 
     columns = {"gflops": "GFLOP/s"} if _multiplies(spec.operation) else {}
     if not columns or spec.flops < INTENSE * spec.bytes:
         columns |= {"gbytes_s": "GB/s"}
-    table = Table(box=None, pad_edge=False)
+    grid = Grid(box=None, pad_edge=False)
     for heading in ("", "median", "min", *columns.values(), "ratio"):
-        table.add_column(heading, justify="left" if not heading else "right")
+        grid.add_column(heading, justify="left" if not heading else "right")
     for name, timing in timings.items():
         ratio = result["ratio"].get(name)
         rates = _rates(spec, timing)
-        table.add_row(
+        grid.add_row(
             name,
             _time(timing.median_s),
             _time(timing.min_s),
             *(_figure(rates[rate]) for rate in columns),
             "" if ratio is None else f"{ratio:.2f}x",
         )
-    console.print(table)
+    console.print(grid)
     for rival in result["vs"].values():
         console.print(f"[dim]{rival['version']}; a ratio above 1: we are faster[/dim]")
     if result["verified"]:
@@ -314,7 +331,7 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) 
         found = f"largest error {error:.1e}" if error else "exactly equal"
         console.print(f"verified against NumPy in float64, {found}")
     search = result["search"]
-    if search is not None:
+    if search is not None and search["specs"]:
         console.print(
             f"searched {search['specs']:,} Specs in {search['seconds']:.2f} s, "
             f"predicted {cycles(result['cost'])} cycles"

@@ -36,3 +36,7 @@ class CallError(MorelloError):
 
 class VerificationError(MorelloError):
     """A compiled kernel disagrees with its reference semantics."""
+
+
+class TableError(MorelloError):
+    """A table of solved Specs that cannot be opened or written, or that is damaged."""

@@ -44,7 +44,7 @@ def save(impl: Impl) -> dict[str, Any]:
         "target": target.name,
         "cores": target.cores,
         "limits": {level.name: level.capacity for level in target.levels[1:]},
-        "spec": _spec_data(impl.spec, target),
+        "spec": spec_data(impl.spec, target),
         "cost": impl.cost,
         "rewrites": [rewrite.data() for rewrite in impl.decisions()],
     }
@@ -95,7 +95,8 @@ def _elsewhere(name: str, limits: Mapping[str, int], target: Target) -> str:
 # ---- Specs
 
 
-def _spec_data(spec: Spec, target: Target) -> dict[str, Any]:
+def spec_data(spec: Spec, target: Target) -> dict[str, Any]:
+    """A Spec as JSON-able data."""
     operands = [
         {
             "dtype": dtype.name,

@@ -10,8 +10,9 @@ from morello.ir.batch import Batch
 from morello.ir.forms import Ints
 from morello.ir.spec import Spec
 from morello.search import engine
-from morello.search.family import Family
+from morello.search.family import Family, Kind
 from morello.search.graph import Floats, GoalSizes, Space, build
+from morello.search.memory import Memory
 from morello.targets.target import Target
 
 
@@ -23,30 +24,73 @@ class _Table:
     slots: Ints
     positions: Ints
     bounds: Floats
+    sizes: int
+
+    def __call__(self, batch: Batch) -> Floats:
+        wanted = self.family.positions(batch)
+        result: Floats = engine.look_up(wanted, self.slots, self.positions, self.bounds)
+        return result
 
 
 class Bound:
     """For every Spec, a cost that no program of it undercuts.
 
-    What the relaxed space cannot do at all has an infinite bound.
+    What the relaxed space cannot do at all has an infinite bound. All that is reached from a
+    Spec is known with it, so that what a memory has of the goal is enough; what it lacks is
+    worked out, and noted there. `specs` counts the relaxed Specs that this took.
     """
 
-    def __init__(self, goal: Spec, target: Target, sizes: GoalSizes) -> None:
-        self.graph = build(Space(goal, target, sizes, relaxed=True))
-        low = self.graph.bounds()[3]
-        self._tables: dict[tuple[object, ...], _Table] = {}
-        for index, family in enumerate(self.graph.space.families):
-            nodes = np.flatnonzero(self.graph.families == index)
-            batch = family.batch(self.graph.keys[nodes], self.graph.space.forms)
-            slots, positions, bounds = engine.least(family.positions(batch), low[nodes])
-            kind = family.kind
-            key = kind.operation, kind.dtypes, kind.parallel
-            self._tables[key] = _Table(family, slots, positions, bounds)
+    def __init__(
+        self, goal: Spec, target: Target, sizes: GoalSizes, memory: Memory | None = None
+    ) -> None:
+        self.space = Space(goal, target, sizes, relaxed=True)
+        self.specs = 0
+        self._memory = memory
+        self._tables: dict[Kind, _Table] = {}
+        start = self.space.goal_batch()
+        if memory is None or not self._recalled(memory, start) < engine.INFINITE:
+            self._memory = None
+            self._work_out(memory)
 
     def __call__(self, batch: Batch) -> Floats:
-        table = self._tables.get((batch.operation, batch.dtypes, batch.parallel))
-        if table is None:
-            return np.full(len(batch), engine.INFINITE)
-        wanted = table.family.positions(batch)
-        result: Floats = engine.look_up(wanted, table.slots, table.positions, table.bounds)
-        return result
+        kind = Kind.of(batch)
+        table = self._tables.get(kind)
+        if self._memory is not None:
+            family = self.space.families[self.space.family(batch)]
+            family.positions(batch)  # numbers sizes that are new
+            if table is None or table.sizes < family.size_count:
+                table = self._load(self._memory, batch)
+        return np.full(len(batch), engine.INFINITE) if table is None else table(batch)
+
+    def _work_out(self, memory: Memory | None) -> None:
+        graph = build(self.space)
+        low = graph.bounds[3]
+        self.specs = len(graph.keys)
+        for index, family in enumerate(self.space.families):
+            nodes = np.flatnonzero(graph.families == index)
+            batch = family.batch(graph.keys[nodes], self.space.forms)
+            positions = family.positions(batch)
+            slots, unique, bounds = engine.least(positions, low[nodes])
+            self._tables[family.kind] = _Table(family, slots, unique, bounds, family.size_count)
+            if memory is not None and not family.kind.parallel:
+                _, first = np.unique(positions, return_index=True)
+                least = self._tables[family.kind](batch[first]).astype(np.float64)
+                memory.add_relaxed(batch[first], least)
+
+    def _recalled(self, memory: Memory, batch: Batch) -> float:
+        """What a memory has of one relaxed Spec."""
+        table = self._load(memory, batch)
+        return engine.INFINITE if table is None else float(table(batch)[0])
+
+    def _load(self, memory: Memory, batch: Batch) -> _Table | None:
+        """All that a memory has of a kind of relaxed Specs."""
+        kind = Kind.of(batch)
+        family = self.space.families[self.space.family(batch)]
+        known = None if kind.parallel else memory.relaxed(kind, self.space.forms, family.most)
+        if known is None:
+            return None
+        specs, bounds = known
+        inside = family.has_sizes(specs)
+        slots, unique, least = engine.least(family.positions(specs[inside]), bounds[inside])
+        self._tables[kind] = _Table(family, slots, unique, least, family.size_count)
+        return self._tables[kind]

@@ -10,37 +10,26 @@ answer to every limit in [p, l].
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
+
+from morello.jit import compiled
 
 Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
 
 INFINITE = 1e30
 
-_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-
-def _compiled(function: _Function) -> _Function:
-    """Compile with Numba, and keep the result on disk if there is a place for it."""
-    try:
-        compiled: _Function = njit(cache=True)(function)
-    except RuntimeError:
-        compiled = njit(function)
-    return compiled
-
-
-@_compiled
+@compiled
 def fits(amount: int, limit: int, guard: int) -> bool:
     """amount <= limit in every field."""
     return (((limit | guard) - amount) & guard) == guard
 
 
-@_compiled
+@compiled
 def larger(a: int, b: int, guard: int, field: int) -> int:
     """The larger of both, field by field."""
     wins = ((a | guard) - b) & guard
@@ -48,7 +37,7 @@ def larger(a: int, b: int, guard: int, field: int) -> int:
     return (a & ones) | (b & ~ones & (guard - (guard >> (field - 1))))
 
 
-@_compiled
+@compiled
 def home(key: int, size: int) -> int:
     """Where in a hash table of `size` slots (a power of two) a key is looked for first."""
     mixed: Any = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
@@ -56,7 +45,7 @@ def home(key: int, size: int) -> int:
     return place
 
 
-@_compiled
+@compiled
 def merge(
     keys: Ints, limit: Ints, budget: Floats, guard: int, field: int
 ) -> tuple[Ints, Ints, Ints, Floats]:
@@ -91,7 +80,7 @@ def merge(
     return unique[:count].copy(), inverse, limits[:count].copy(), budgets[:count].copy()
 
 
-@_compiled
+@compiled
 def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
     """A hash table of the unique keys, each with its least value: slots, keys, values."""
     n = keys.shape[0]
@@ -116,7 +105,7 @@ def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
     return slots, unique[:count].copy(), lowest[:count].copy()
 
 
-@_compiled
+@compiled
 def look_up(wanted: Ints, slots: Ints, keys: Ints, values: Floats) -> Floats:
     """The values of these keys in a table that `least` made, infinite where there is none."""
     size = slots.shape[0]
@@ -129,7 +118,7 @@ def look_up(wanted: Ints, slots: Ints, keys: Ints, values: Floats) -> Floats:
     return result
 
 
-@_compiled
+@compiled
 def bounds(
     nodes: int,
     parent: Ints,
@@ -138,10 +127,14 @@ def bounds(
     first_child: Ints,
     child: Ints,
     times: Ints,
+    known_cost: Floats,
+    known_peak: Ints,
     guard: int,
     field: int,
 ) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
     """Sort every node's edges by their cost when nothing is limited: a lower bound.
+
+    Nodes without edges may have a known answer (others' known cost is INFINITE).
 
     Gives, by node: where its edges start; its bound, and the edge and peak that attain
     it; by position: the edge and its bound. A peak that exceeds its field is given as the
@@ -159,8 +152,7 @@ def bounds(
     for e in range(edges):
         order[fill[parent[e]]] = e
         fill[parent[e]] += 1
-    low = np.full(nodes, INFINITE)
-    low_peak = np.zeros(nodes, np.int64)
+    low, low_peak = known_cost.copy(), known_peak.copy()
     low_edge = np.full(nodes, -1, np.int32)
     bound = np.empty(edges, np.float64)
     for node in range(nodes - 1, -1, -1):
@@ -185,10 +177,11 @@ def bounds(
     return start, order, bound, low, low_peak, low_edge
 
 
-@_compiled
+@compiled
 def solve(
     root: int,
     limit: int,
+    given: int,
     depth: int,
     start: Ints,
     order: Ints,
@@ -208,28 +201,33 @@ def solve(
     box_edge: Ints,
     box_peak: Ints,
     box_limit: Ints,
+    missed: Ints,
 ) -> tuple[int, int]:
-    """The cheapest program of `root` within `limit`, by depth-first search with boxes.
+    """The cheapest programs of `root` within `limit`, by depth-first search with boxes.
 
-    Fills the boxes, linked from `head` by `following`. Returns how many (-1: no room
-    left) and how many edges were tried.
+    Fills the boxes after those that are `given`, linked from `head` by `following`: as many
+    decisions each as there are columns, best first, and the peak of all of them. Returns how
+    many boxes (-1: no room left) and how many edges were tried. `missed` is set for nodes that
+    have a known answer, but were asked for one under other limits: then the result counts for
+    nothing.
     """
+    keeps = box_cost.shape[1]
+    last = keeps - 1
     at_node = np.empty(depth, np.int32)
     at_edge = np.empty(depth, np.int32)
     at_child = np.empty(depth, np.int32)
     at_limit = np.empty(depth, np.int64)
-    at_best = np.empty(depth)
-    at_best_peak = np.empty(depth, np.int64)
-    at_best_edge = np.empty(depth, np.int32)
     at_cost = np.empty(depth)
     at_peak = np.empty(depth, np.int64)
+    best = np.full((depth, keeps), INFINITE)
+    best_peak = np.zeros((depth, keeps), np.int64)
+    best_edge = np.full((depth, keeps), -1, np.int32)
     full = guard - (guard >> (field - 1))
-    boxes = 0
+    boxes = given
     tried = 0
     sp = 0
     node = root
     i = start[node]
-    best, best_peak, best_edge = INFINITE, np.int64(0), np.int32(-1)
     j = np.int32(-1)  # the next child of the current edge; -1: the edge is not begun
     cost = 0.0
     peak = np.int64(0)
@@ -241,7 +239,7 @@ def solve(
         while i < end:
             e = order[i]
             if j < 0:
-                if bound[i] >= best:
+                if bound[i] >= best[sp, last]:
                     break
                 tried += 1
                 if not fits(allocation[e], limit, guard):
@@ -263,9 +261,12 @@ def solve(
                 while not known and box >= 0:
                     if fits(box_peak[box], inner, guard) and fits(inner, box_limit[box], guard):
                         known = True
-                        child_cost, child_peak = box_cost[box], box_peak[box]
+                        child_cost, child_peak = box_cost[box, 0], box_peak[box]
                         break
                     box = following[box]
+                if not known and start[wanted] == start[wanted + 1]:
+                    missed[wanted] = 1
+                    known, child_cost = True, INFINITE
                 if not known:
                     descend = True
                     break
@@ -273,7 +274,7 @@ def solve(
                     possible = False
                     break
                 cost += times[j] * child_cost
-                if cost >= best:
+                if cost >= best[sp, last]:
                     possible = False
                     break
                 peak = larger(peak, child_peak, guard, field)
@@ -281,28 +282,113 @@ def solve(
             if descend:
                 break
             if possible:
-                best, best_edge, best_peak = cost, e, peak + allocation[e]
+                place = last
+                while place > 0 and best[sp, place - 1] > cost:
+                    best[sp, place] = best[sp, place - 1]
+                    best_edge[sp, place] = best_edge[sp, place - 1]
+                    best_peak[sp, place] = best_peak[sp, place - 1]
+                    place -= 1
+                best[sp, place], best_edge[sp, place] = cost, e
+                best_peak[sp, place] = peak + allocation[e]
             i += 1
             j = np.int32(-1)
         if descend:
             at_node[sp], at_edge[sp], at_child[sp], at_limit[sp] = node, i, j, limit
-            at_best[sp], at_best_peak[sp], at_best_edge[sp] = best, best_peak, best_edge
             at_cost[sp], at_peak[sp] = cost, peak
             sp += 1
+            best[sp], best_edge[sp], best_peak[sp] = INFINITE, -1, 0
             node, limit = wanted, inner
             i = start[node]
-            best, best_peak, best_edge = INFINITE, np.int64(0), np.int32(-1)
             j = np.int32(-1)
             continue
         if boxes == following.shape[0]:
             return -1, tried
         following[boxes], head[node] = head[node], boxes
-        box_cost[boxes], box_edge[boxes] = best, best_edge
-        box_peak[boxes], box_limit[boxes] = best_peak, limit
+        box_limit[boxes], box_peak[boxes] = limit, 0
+        for place in range(keeps):
+            box_cost[boxes, place] = best[sp, place]
+            box_edge[boxes, place] = best_edge[sp, place]
+            box_peak[boxes] = larger(box_peak[boxes], best_peak[sp, place], guard, field)
         boxes += 1
         if sp == 0:
             return boxes, tried
         sp -= 1
         node, i, j, limit = at_node[sp], at_edge[sp], at_child[sp], at_limit[sp]
-        best, best_peak, best_edge = at_best[sp], at_best_peak[sp], at_best_edge[sp]
         cost, peak = at_cost[sp], at_peak[sp]
+
+
+@compiled
+def link(node: Ints, head: Ints, following: Ints) -> None:
+    """Link the first boxes to these nodes, one each."""
+    for box in range(node.shape[0]):
+        following[box], head[node[box]] = head[node[box]], box
+
+
+@compiled
+def unlimited(
+    start: Ints,
+    order: Ints,
+    bound: Floats,
+    low: Floats,
+    low_peak: Ints,
+    dropped: Floats,
+    answered: Ints,
+    own: Floats,
+    allocation: Ints,
+    first_child: Ints,
+    child: Ints,
+    times: Ints,
+    budget: Floats,
+    keeps: int,
+    guard: int,
+    field: int,
+) -> tuple[Floats, Ints, Ints, Ints]:
+    """Each node's cheapest decisions within its budget, where its children have all they want.
+
+    Gives their costs and edges, a column each, the peak of all of them, and whether more
+    memory than was allowed would change nothing (for nodes without any: would not bring them
+    within their budget): what was `dropped` for want of memory, by node, costs more, and so
+    does all that could be made of it. `answered` says of nodes whose answer was known (1 or 2)
+    that this holds for them (2).
+    """
+    nodes = low.shape[0]
+    cost = np.full((nodes, keeps), INFINITE)
+    edge = np.full((nodes, keeps), -1, np.int32)
+    peaks = np.zeros(nodes, np.int64)
+    free = np.zeros(nodes, np.uint8)
+    least = low.copy()  # with more memory than was allowed
+    full = guard - (guard >> (field - 1))
+    for node in range(nodes - 1, -1, -1):
+        begin, end = start[node], start[node + 1]
+        if answered[node] > 0:
+            free[node] = answered[node] == 2
+            if free[node] == 0:
+                least[node] = 0.0
+            continue
+        count = 0
+        while count < keeps and begin + count < end:
+            i = begin + count
+            e = order[i]
+            if bound[i] > budget[node] or bound[i] >= INFINITE:
+                break
+            peak = np.int64(0)
+            for j in range(first_child[e], first_child[e + 1]):
+                peak = larger(peak, low_peak[child[j]], guard, field)
+            if peak == full or not fits(allocation[e], full - peak, guard):
+                break
+            cost[node, count], edge[node, count] = bound[i], e
+            peaks[node] = larger(peaks[node], peak + allocation[e], guard, field)
+            count += 1
+        worst = cost[node, count - 1] if count > 0 else budget[node]
+        alone = True
+        least[node] = min(dropped[node], budget[node])
+        for i in range(begin, end):
+            e = order[i]
+            lowest = own[e]
+            for j in range(first_child[e], first_child[e + 1]):
+                lowest += times[j] * least[child[j]]
+                alone = alone and (i - begin >= count or free[child[j]] == 1)
+            least[node] = min(least[node], lowest)
+            alone = alone and (i - begin < count or lowest >= worst)
+        free[node] = alone and dropped[node] >= worst
+    return cost, edge, peaks, free

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Forms, Ints
+from morello.ir.forms import Bools, Forms, Ints
 from morello.ir.operation import Operation
 from morello.search.sizes import Sizes
 
@@ -50,6 +50,23 @@ class Family:
             raise SearchError(f"{kind.operation} has too many sizes and operands to search.")
         self._numbers = np.full((operands, 1 << (_LEVEL_BITS + _FORM_BITS)), -1, np.int16)
         self._places: list[list[int]] = [[] for _ in range(operands)]
+
+    @property
+    def size_count(self) -> int:
+        """How many sizes have numbers."""
+        return len(self._sizes)
+
+    @property
+    def most(self) -> int:
+        """The largest size that has a number."""
+        return int(self._sizes.values.max())
+
+    def has_sizes(self, batch: Batch) -> Bools:
+        """The Specs of a batch whose sizes have numbers."""
+        result = np.ones(len(batch), np.bool_)
+        for size in batch.sizes:
+            result &= self._sizes.has(size)
+        return result
 
     def keys(self, batch: Batch) -> Ints:
         """The Specs as integers."""

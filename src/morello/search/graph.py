@@ -8,9 +8,9 @@ within a wave, and the numbers of the nodes are a topological order.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from morello.ir.tensor import IDEAL, Form
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.family import Family, Kind
+from morello.search.known import Known, joined, round_up
 from morello.search.limits import Limits
 from morello.search.rules import Rules, piece_counts, rules
 from morello.search.sizes import Sizes
@@ -33,6 +34,7 @@ from morello.targets.target import Target
 
 Floats = npt.NDArray[np.floating[Any]]
 Progress = Callable[[int, int], None]
+Recall = Callable[[Batch], Known]
 
 _MOST_OPEN_DIMS = 5
 _MOST_REWRITES = 256  # a byte numbers them
@@ -80,6 +82,10 @@ class Space:
             self._rules[kind] = found
         return self._rules[kind]
 
+    def rewrites(self, kind: Kind) -> list[Rewrite]:
+        """All that is tried on Specs of a kind; edges number them."""
+        return [rewrite for group in self.rules(kind) for rewrite in group.rewrites]
+
     def ranks(self, batch: Batch) -> Ints:
         """A number that every rewrite lowers."""
         operation = batch.operation
@@ -101,6 +107,11 @@ class Space:
         return Batch.of([goal], self.forms)
 
 
+def panel_widths(goal: Spec) -> set[int]:
+    """The widths of a goal's panels, to which tiles are cut."""
+    return {form.layout.panel[1] for form in goal.forms if form.layout.panel is not None}
+
+
 @dataclass(frozen=True)
 class GoalSizes:
     """The sizes known ahead, and those numbered as they come."""
@@ -110,8 +121,7 @@ class GoalSizes:
 
     @staticmethod
     def of(goal: Spec, target: Target) -> GoalSizes:
-        widths = {form.layout.panel[1] for form in goal.forms if form.layout.panel is not None}
-        sizes = set(goal.sizes)
+        widths, sizes = panel_widths(goal), set(goal.sizes)
         if goal.parallel:
             tiles = [(n, -(-n // pieces)) for n in goal.sizes for pieces in piece_counts(target)]
             sizes |= {part for n, tile in tiles for part in (tile, n % tile) if part}
@@ -138,7 +148,12 @@ def weight(operation: Operation) -> int:
 
 @dataclass
 class Graph:
-    """Flat arrays: nodes (family, key), edges (parent, rule, ...) and their children."""
+    """Flat arrays: nodes (family, key), edges (parent, rule, ...) and their children.
+
+    Of nodes: the most memory that any program of the goal leaves them (`limit`), the most that
+    they may cost (`budget`), what the cheapest of their rewrites that want more memory costs
+    at least (`dropped`), and what a table `known`s of those that were not expanded.
+    """
 
     space: Space
     families: Ints
@@ -151,18 +166,29 @@ class Graph:
     child: Ints
     times: Ints
     waves: int
+    roots: Ints
+    limit: Ints
+    budget: Floats
+    dropped: Floats
+    known: Known
 
     def spec(self, node: int) -> Spec:
         keys = self.keys[node : node + 1]
         family = self.space.families[int(self.families[node])]
         return family.batch(keys, self.space.forms).spec()
 
+    @cached_property
     def bounds(self) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
         """Every node's edges in order of what they cost unlimited; see `engine.bounds`."""
-        limits = self.space.limits
+        limits, nodes = self.space.limits, len(self.keys)
+        cost, peak = np.full(nodes, engine.INFINITE), np.zeros(nodes, np.int64)
+        known, fits = self.known, limits.fits
+        label = self.limit[known.spec]
+        here = known.solved & fits(known.peak, label) & fits(label, known.limit)
+        cost[known.spec[here]], peak[known.spec[here]] = known.cost[here], known.peak[here]
         result: tuple[Ints, Ints, Floats, Floats, Ints, Ints] = engine.bounds(
-            len(self.keys), self.parent, self.own, self.allocation,
-            self.first_child, self.child, self.times, limits.guard, limits.field,
+            nodes, self.parent, self.own, self.allocation,
+            self.first_child, self.child, self.times, cost, peak, limits.guard, limits.field,
         )  # fmt: skip
         return result
 
@@ -171,8 +197,7 @@ class Graph:
         node = int(self.parent[edge])
         spec = self.spec(node)
         kind = self.space.families[int(self.families[node])].kind
-        tried = [r for group in self.space.rules(kind) for r in group.rewrites]
-        return tried[int(self.rule[edge])].concrete(spec)
+        return self.space.rewrites(kind)[int(self.rule[edge])].concrete(spec)
 
 
 @dataclass
@@ -184,6 +209,15 @@ class Pruning:
 
     estimate: Callable[[Batch], Floats]
     upper: float
+
+
+@dataclass(frozen=True)
+class Start:
+    """Specs to expand, the memory they have, and the most they may cost."""
+
+    batch: Batch
+    limit: Ints
+    budget: Floats
 
 
 @dataclass
@@ -219,8 +253,8 @@ class _Pending:
 class _Expansion:
     """The state of one expansion, wave by wave."""
 
-    def __init__(self, space: Space, pruning: Pruning | None) -> None:
-        self.space, self.pruning = space, pruning
+    def __init__(self, space: Space, pruning: Pruning | None, recall: Recall | None) -> None:
+        self.space, self.pruning, self.recall = space, pruning, recall
         self.waiting: dict[int, dict[int, _Pending]] = defaultdict(dict)
         self.made: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
         self.edges: list[tuple[Ints, Floats, Ints]] = []  # parents, own costs, allocations
@@ -228,15 +262,19 @@ class _Expansion:
         self.times: list[Ints] = []
         self.resolved: list[tuple[Ints, Ints]] = []
         self.nodes: list[tuple[int, Ints]] = []
+        self.labels: list[tuple[Ints, Floats]] = []  # limits and budgets
+        self.dropped: list[tuple[Ints, Floats]] = []
+        self.known: list[Known] = []
         self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
 
-    def run(self, progress: Progress | None) -> Graph:
-        budget = np.array([self.pruning.upper if self.pruning else np.inf])
-        limit = np.array([self.space.limits.pack(self.space.target.limits)])
-        root = np.zeros(1, np.int32)
-        self._wait(self.space.goal_batch(), root, limit, budget * (1 + 1e-9))
-        self.slot_count = self.root_slots = 1
-        self.times.append(np.ones(1, np.int32))
+    def run(self, starts: Sequence[Start], progress: Progress | None) -> Graph:
+        for start in starts:
+            count = len(start.batch)
+            slots = np.arange(self.slot_count, self.slot_count + count, dtype=np.int32)
+            self._wait(start.batch, slots, start.limit, start.budget)
+            self.times.append(np.ones(count, np.int32))
+            self.slot_count += count
+        self.root_slots = self.slot_count
         waves = 0
         self._queue(below=np.inf)
         while self.waiting:
@@ -273,13 +311,23 @@ class _Expansion:
 
     def _wave(self, family: int, pending: _Pending) -> None:
         keys, inverse, limits, budgets = pending.merge(self.space.limits)
+        if self.recall is not None:
+            budgets = round_up(budgets)
         first = self.node_count
         self.resolved.append((np.concatenate(pending.slots), inverse + np.int32(first)))
         self.nodes.append((family, keys))
+        self.labels.append((limits, budgets))
         self.node_count += len(keys)
         numbers = np.arange(first, first + len(keys), dtype=np.int32)
         packed = self.space.families[family]
         batch = packed.batch(keys, self.space.forms)
+        if self.recall is not None:
+            known = self._recalled(self.recall(batch), limits, budgets)
+            self.known.append(known)
+            open_ = np.setdiff1d(np.arange(len(keys)), known.spec)
+            batch, numbers, limits, budgets = (
+                batch[open_], numbers[open_], limits[open_], budgets[open_],
+            )  # fmt: skip
         index = 0
         for group in self.space.rules(packed.kind):
             rows = group.guard(batch).nonzero()[0]
@@ -291,6 +339,15 @@ class _Expansion:
                         at = edges.rows
                         self._add(index + offset, edges, parents[at], within[at], worth[at])
             index += len(group.rewrites)
+
+    def _recalled(self, known: Known, limits: Ints, budgets: Floats) -> Known:
+        """What is known of Specs for which there is an answer under these limits and budgets."""
+        fits = self.space.limits.fits
+        label = limits[known.spec]
+        enough = known.solved | (known.cost >= budgets[known.spec])
+        fine = np.zeros(known.count, np.bool_)
+        fine[known.spec[enough & fits(known.peak, label) & fits(label, known.limit)]] = True
+        return known.of(fine[known.spec])
 
     def _add(self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats) -> None:
         """Record edges that fit their limits and may belong to a good enough program."""
@@ -307,6 +364,9 @@ class _Expansion:
         if self.pruning is not None:
             totals = [t * self.pruning.estimate(b) for t, b in zip(times, children, strict=True)]
             whole = own + sum(totals)
+        if not every(keep):
+            self.dropped.append((parents[~keep], whole[~keep]))
+        if self.pruning is not None:
             keep &= (whole < engine.INFINITE) & (whole <= budgets)
         if not every(keep):
             rows = keep.nonzero()[0]
@@ -349,15 +409,74 @@ class _Expansion:
         first_child = np.zeros(len(parent) + 1, np.int32)
         np.cumsum(arity, out=first_child[1:], dtype=np.int32)
         first_child += np.int32(self.root_slots)
+        limit, budget = (np.concatenate(c) for c in zip(*self.labels, strict=True))
+        dropped = np.full(self.node_count, engine.INFINITE)
+        for parents, whole in self.dropped:
+            np.minimum.at(dropped, parents, whole)
         return Graph(
             self.space,
             np.concatenate([np.full(len(k), f, np.int16) for f, k in self.nodes]),
             np.concatenate([k for _, k in self.nodes]),
             parent, rule, own.astype(np.float64), allocation, first_child, child,
-            np.concatenate(self.times), waves,
+            np.concatenate(self.times), waves, child[: self.root_slots], limit, budget, dropped,
+            joined(self.known) if self.known else Known.nothing(self.node_count),
         )  # fmt: skip
 
 
-def build(space: Space, pruning: Pruning | None = None, progress: Progress | None = None) -> Graph:
-    """Expand the space's goal, leaving out what `pruning` rules out."""
-    return _Expansion(space, pruning).run(progress)
+def build(
+    space: Space,
+    pruning: Pruning | None = None,
+    progress: Progress | None = None,
+    recall: Recall | None = None,
+) -> Graph:
+    """Expand the space's goal, leaving out what `pruning` rules out and what is known."""
+    budget = np.array([pruning.upper if pruning else np.inf]) * (1 + 1e-9)
+    limit = np.array([space.limits.pack(space.target.limits)])
+    goal = Start(space.goal_batch(), limit, budget)
+    return _Expansion(space, pruning, recall).run([goal], progress)
+
+
+def grow(
+    graph: Graph, nodes: Ints, pruning: Pruning | None, progress: Progress | None = None
+) -> Graph:
+    """The graph with some of its nodes expanded that were left out because they were known."""
+    space = graph.space
+    nodes = nodes[np.argsort(graph.families[nodes], kind="stable")]
+    starts = []
+    for number in np.unique(graph.families[nodes]).tolist():
+        here = nodes[graph.families[nodes] == number]
+        batch = space.families[number].batch(graph.keys[here], space.forms)
+        starts.append(Start(batch, graph.limit[here], graph.budget[here]))
+    more = _Expansion(space, pruning, None).run(starts, progress)
+    count, arity = len(graph.keys), np.diff(more.first_child)
+    # The new roots stay, as others may lead to them; the old nodes get the same edges.
+    place = np.full(len(more.keys), -1, np.int64)
+    place[more.roots] = nodes
+    again = np.flatnonzero(place[more.parent] >= 0)
+    slots = np.repeat(
+        more.first_child[again] - np.cumsum(arity[again]) + arity[again], arity[again]
+    )
+    slots = slots + np.arange(len(slots))
+    edges = np.concatenate([np.arange(len(more.parent)), again])
+    parent = np.concatenate([more.parent + count, place[more.parent[again]]])
+    inner = more.first_child[0] if len(more.first_child) else 0
+    slots = np.concatenate([np.arange(inner, len(more.child)), slots])
+    ends = graph.first_child[-1] + np.cumsum(arity[edges])
+    return Graph(
+        space,
+        np.concatenate([graph.families, more.families]),
+        np.concatenate([graph.keys, more.keys]),
+        np.concatenate([graph.parent, parent]).astype(np.int32),
+        np.concatenate([graph.rule, more.rule[edges]]),
+        np.concatenate([graph.own, more.own[edges]]),
+        np.concatenate([graph.allocation, more.allocation[edges]]),
+        np.concatenate([graph.first_child, ends]).astype(np.int32),
+        np.concatenate([graph.child, more.child[slots] + count]).astype(np.int32),
+        np.concatenate([graph.times, more.times[slots]]),
+        graph.waves + more.waves,
+        graph.roots,
+        np.concatenate([graph.limit, more.limit]),
+        np.concatenate([graph.budget, more.budget]),
+        np.concatenate([graph.dropped, more.dropped]),
+        replace(graph.known, count=count + len(more.keys)),
+    )

@@ -105,6 +105,12 @@ class Sizes:
         result: Ints = self._cuts[rank][numbers]
         return result
 
+    def has(self, column: Ints) -> npt.NDArray[np.bool_]:
+        """Which sizes of a column are known."""
+        inside = column <= self._sorted[-1]
+        result: npt.NDArray[np.bool_] = inside & (self._find(np.where(inside, column, 1)) >= 0)
+        return result
+
     def _find(self, column: Ints) -> Ints:
         """The numbers of a column's sizes, -1 where there is none yet."""
         found: Ints

@@ -12,8 +12,20 @@ from morello.errors import SearchError
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Rewrite
 from morello.search import engine
+from morello.search.answer import Answer, recalled, solve_graph
 from morello.search.bound import Bound
-from morello.search.graph import GoalSizes, Graph, Progress, Pruning, Space, build
+from morello.search.graph import (
+    GoalSizes,
+    Progress,
+    Pruning,
+    Space,
+    build,
+    grow,
+    panel_widths,
+)
+from morello.search.memory import Memory
+from morello.search.record import record
+from morello.table import Table
 from morello.targets import find_target
 from morello.targets.target import Target
 
@@ -37,6 +49,11 @@ class Statistics:
     bounded: int
     exhaustive: bool
 
+    @staticmethod
+    def of_recall(seconds: float) -> Statistics:
+        """Those of an answer that a table had."""
+        return Statistics(seconds, 0, 0, 0, 0, 0, False)
+
 
 @dataclass(frozen=True)
 class Solution:
@@ -49,104 +66,66 @@ class Solution:
     statistics: Statistics
 
 
-@dataclass
-class Answer:
-    """The boxes that solving a graph left."""
-
-    graph: Graph
-    cost: float
-    low_peak: np.ndarray
-    low_edge: np.ndarray
-    head: np.ndarray
-    following: np.ndarray
-    box_edge: np.ndarray
-    box_peak: np.ndarray
-    box_limit: np.ndarray
-    boxes: int
-    tried: int
-
-    def decisions(self) -> list[Rewrite]:
-        """The rewrites of the cheapest program, in pre-order."""
-        limits = self.graph.space.limits
-        found = []
-        todo = [(0, limits.pack(self.graph.space.target.limits))]
-        while todo:
-            node, limit = todo.pop()
-            edge = self._edge(node, limit)
-            found.append(self.graph.rewrite(edge))
-            inner = limit - int(self.graph.allocation[edge])
-            first, last = self.graph.first_child[edge : edge + 2].tolist()
-            todo += [(int(self.graph.child[j]), inner) for j in range(last - 1, first - 1, -1)]
-        return found
-
-    def _edge(self, node: int, limit: int) -> int:
-        limits = self.graph.space.limits
-        peak = int(self.low_peak[node])
-        if self.low_edge[node] >= 0 and peak != limits.full and limits.fits(peak, limit):
-            return int(self.low_edge[node])
-        box = int(self.head[node])
-        while not (
-            limits.fits(int(self.box_peak[box]), limit)
-            and limits.fits(limit, int(self.box_limit[box]))
-        ):
-            box = int(self.following[box])
-        return int(self.box_edge[box])
-
-
-def solve_graph(graph: Graph) -> Answer:
-    """Solve a graph's first node under the target's limits."""
-    limits = graph.space.limits
-    nodes = len(graph.keys)
-    start, order, bound, low, low_peak, low_edge = graph.bounds()
-    limit = limits.pack(graph.space.target.limits)
-    room = 1 << 16
-    while True:
-        head = np.full(nodes, -1, np.int32)
-        following, box_edge = np.empty(room, np.int32), np.empty(room, np.int32)
-        cost = np.empty(room)
-        peak, upto = np.empty(room, np.int64), np.empty(room, np.int64)
-        boxes, tried = engine.solve(
-            0, limit, graph.waves + 2, start, order, bound, low, low_peak,
-            graph.own, graph.allocation, graph.first_child, graph.child, graph.times,
-            limits.guard, limits.field, head, following, cost, box_edge, peak, upto,
-        )  # fmt: skip
-        if boxes >= 0:
-            break
-        room *= 4
-    best = float(cost[head[0]])
-    return Answer(
-        graph, best, low_peak, low_edge, head, following, box_edge, peak, upto, boxes, tried
-    )
-
-
 def search(
-    goal: Spec, target: Target, *, everything: bool = False, progress: Progress | None = None
+    goal: Spec,
+    target: Target,
+    *,
+    everything: bool = False,
+    table: Table | None = None,
+    progress: Progress | None = None,
 ) -> Solution:
     """The cheapest program of `goal`, exactly, among all that the rules can reach.
 
     Goal-directed: expands only what may belong to a program within a few percent of a
     lower bound, and allows more until there is one; what was left out cannot beat it.
-    `everything` leaves nothing out. Raises `SearchError` when nothing fits the target's
-    memory limits.
+    `everything` leaves nothing out. What a `table` has of the Specs on the way is not worked
+    out again, and what was found of others is added to it. Raises `SearchError` when nothing
+    fits the target's memory limits.
     """
     _load_engine()
+    memory = None if table is None else Memory(table, target, panel_widths(goal))
+    solution = find(goal, target, memory, everything, progress)
+    if memory is not None:
+        memory.write()
+    return solution
+
+
+def find(
+    goal: Spec,
+    target: Target,
+    memory: Memory | None = None,
+    everything: bool = False,
+    progress: Progress | None = None,
+) -> Solution:
+    """As `search`; what was found is noted in the memory, and not written yet."""
     began = time.perf_counter()
     sizes = GoalSizes.of(goal, target)
     bounded = 0
+    space = Space(goal, target, sizes)
+    if memory is not None:
+        solution = _recall(space, memory, began)
+        if solution is not None:
+            return solution
     if everything:
-        answer = solve_graph(build(Space(goal, target, sizes), None, progress))
+        answer = _solved(space, None, memory, progress)
     else:
-        bound = Bound(goal, target, sizes)
-        bounded = len(bound.graph.keys)
-        answer = _deepen(goal, target, sizes, bound, progress)
+        bound = Bound(goal, target, sizes, memory)
+        bounded = bound.specs
+        answer = _deepen(space, bound, memory, progress)
     if answer.cost >= engine.INFINITE:
         raise SearchError(f"{goal.expression}: no program fits the memory of {target.name}.")
     graph = answer.graph
+    try:
+        decisions = tuple(answer.decisions(memory))
+    except LookupError:  # pages of a table may be damaged
+        return find(goal, target, None, everything, progress)
+    if memory is not None:
+        record(answer, memory)
     statistics = Statistics(
         time.perf_counter() - began, len(graph.keys), len(graph.parent), answer.boxes,
         answer.tried, bounded, everything,
     )  # fmt: skip
-    return Solution(goal, target, answer.cost, tuple(answer.decisions()), statistics)
+    return Solution(goal, target, answer.cost, decisions, statistics)
 
 
 @cache
@@ -159,18 +138,47 @@ def _load_engine() -> None:
     solve_graph(build(Space(one, target, sizes), Pruning(bound, np.inf)))
 
 
-def _deepen(
-    goal: Spec, target: Target, sizes: GoalSizes, bound: Bound, progress: Progress | None
-) -> Answer:
-    """Solve with ever more slack over the lower bound, until the answer is within it."""
-    space = Space(goal, target, sizes)
+def _recall(space: Space, memory: Memory, began: float) -> Solution | None:
+    """The solution, if a memory has all of it."""
+    goal, target = space.goal, space.target
+    limit = space.limits.pack(target.limits)
+    known, fits = memory.known(space.goal_batch()), space.limits.fits
+    here = np.flatnonzero(known.solved & fits(known.peak, limit) & fits(limit, known.limit))
+    if not len(here):
+        return None
+    try:
+        decisions = tuple(recalled(space, memory, goal, limit))
+    except LookupError:  # a page may be damaged
+        return None
+    statistics = Statistics.of_recall(time.perf_counter() - began)
+    return Solution(goal, target, float(known.cost[here[0]]), decisions, statistics)
+
+
+def _deepen(space: Space, bound: Bound, memory: Memory | None, progress: Progress | None) -> Answer:
+    """Solve with ever more slack over the lower bound, until the answers are within it."""
     least = float(bound(space.goal_batch())[0])
     found = np.inf
     for slack in SLACKS:
         upper = min(least * slack, found)
-        answer = solve_graph(build(space, Pruning(bound, upper), progress))
-        if answer.cost <= upper * (1 + 1e-9):
+        answer = _solved(space, Pruning(bound, upper), memory, progress)
+        last = float(answer.box_cost[answer.head[0], -1]) if answer.boxes else answer.cost
+        if last <= upper * (1 + 1e-9):
             break
-        if answer.cost < engine.INFINITE:
-            found = answer.cost
+        if last < engine.INFINITE:
+            found = last
     return answer
+
+
+def _solved(
+    space: Space, pruning: Pruning | None, memory: Memory | None, progress: Progress | None
+) -> Answer:
+    """Solve, using what is known; where that is of other limits than are met, expand after all."""
+    if memory is None:
+        return solve_graph(build(space, pruning, progress))
+    graph = build(space, pruning, progress, memory.known)
+    while True:
+        answer = solve_graph(graph, memory.table.keeps)
+        missed = np.flatnonzero(answer.missed)
+        if not len(missed):
+            return answer
+        graph = grow(graph, missed, pruning, progress)

@@ -1,0 +1,89 @@
+"""Families of Specs: an expression with names for sizes, and a range for each of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from morello.errors import SpecError
+
+_RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})(?:\+(\d{1,9}))?", re.ASCII)
+_LIST = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
+_BRACKETS = re.compile(r"\[[^\]]*\]")
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True)
+class Family:
+    """An expression such as `f32[m,k] @ f32[k,n]`, and the sizes that each name has."""
+
+    expression: str
+    sizes: Mapping[str, Sequence[int]]
+
+    def __len__(self) -> int:
+        return prod(map(len, self.sizes.values()))
+
+    def __str__(self) -> str:
+        named = " ".join(f"{name}={','.join(map(str, n))}" for name, n in self.sizes.items())
+        return f"{self.expression} {named}"
+
+    def expressions(self) -> Iterator[tuple[tuple[int, ...], str]]:
+        """The sizes and the expression of every member, the last name's sizes running first."""
+        for sizes in product(*self.sizes.values()):
+            yield sizes, self.member(dict(zip(self.sizes, sizes, strict=True)))
+
+    def member(self, sizes: Mapping[str, int]) -> str:
+        """The expression with these sizes."""
+
+        def filled(brackets: re.Match[str]) -> str:
+            return re.sub(r"[A-Za-z_]\w*", lambda m: str(sizes.get(m[0], m[0])), brackets[0])
+
+        return _BRACKETS.sub(filled, self.expression)
+
+
+def family(expression: str, ranges: Sequence[str]) -> Family:
+    """The family of an expression, whose sizes' ranges are given as text.
+
+    `m=1..2048` are 1, 2, 4, ... up to 2048; `m=64..512+64` are 64, 128, ..., 512; `m=1,3,7`
+    are these. Raises `SpecError` for other text, and for names that the expression has not.
+    """
+    names = {name for part in _BRACKETS.findall(expression) for name in _names(part)}
+    sizes: dict[str, Sequence[int]] = {}
+    for text in ranges:
+        name, equals, rest = text.partition("=")
+        if not equals or name not in names:
+            known = ", ".join(sorted(names)) or "none"
+            raise SpecError(
+                f"{text!r} gives no size of {expression!r}, whose names are: {known}; "
+                "write m=1..2048."
+            )
+        sizes[name] = _range(name, rest)
+    if missing := sorted(names - sizes.keys()):
+        raise SpecError(f"{expression!r} needs a range for {missing[0]}: {missing[0]}=1..2048.")
+    found = Family(expression, sizes)
+    if len(found) > _MOST:
+        raise SpecError(f"{found} has {len(found):,} members; {_MOST:,} are the most.")
+    return found
+
+
+def _names(brackets: str) -> list[str]:
+    return re.findall(r"[A-Za-z_]\w*", brackets)
+
+
+def _range(name: str, text: str) -> Sequence[int]:
+    """The sizes that a text means, in order."""
+    if match := _RANGE.fullmatch(text):
+        low, high, step = (int(part) if part else 0 for part in match.groups())
+        if 1 <= low <= high:
+            if step:
+                return range(low, high + 1, step)
+            return [low << i for i in range(32) if low << i <= high]
+    elif _LIST.fullmatch(text) and "0" not in text.split(","):
+        return sorted({int(part) for part in text.split(",")})
+    raise SpecError(
+        f"{name}={text} is no range; write {name}=1..2048 (doubling), {name}=64..512+64 or "
+        f"{name}=1,3,7."
+    )

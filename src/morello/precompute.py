@@ -1,0 +1,175 @@
+"""Solving a family of Specs into a table: on all cores, or on all machines of a Dask cluster.
+
+A task is some members of the family, solved with a table of its own, which does not depend on
+what other tasks found. Tasks' tables are added in their order, whoever finishes first, so that
+the same family gives the same table, byte for byte, wherever it is computed and however often
+that was interrupted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from math import log2
+from multiprocessing import get_context
+
+from morello.errors import MorelloError, TableError, TargetError
+from morello.frontends.ranges import Family
+from morello.frontends.text import parse
+from morello.search.memory import space_name
+from morello.search.programs import keep
+from morello.search.reconstruct import reconstruct
+from morello.search.solve import search
+from morello.table import Key, Table
+from morello.table.page import decode, encode
+from morello.targets.catalog import find_target
+
+AHEAD = 4
+"""Tasks given to each worker before the first is done."""
+WEIGHT = 1500.0
+"""About so much work (see `_weight`) makes a task: a second or two."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """Members of a family, to be solved one after the other; `weight` is how long that takes."""
+
+    name: str
+    expressions: tuple[str, ...]
+    weight: float
+
+
+@dataclass(frozen=True)
+class Found:
+    """What came of a task: pages and programs as they are kept."""
+
+    pages: tuple[tuple[Key, bytes], ...]
+    programs: tuple[tuple[str, str, str], ...]
+    failed: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How much is done: tasks, and the share of all the work there is."""
+
+    done: int
+    tasks: int
+    share: float
+    failed: int
+
+
+def tasks_of(family: Family, target: str, keeps: int) -> list[Task]:
+    """The tasks of a family, in order."""
+    tasks: list[Task] = []
+    members: list[str] = []
+    weight = 0.0
+    for sizes, expression in family.expressions():
+        members.append(expression)
+        weight += _weight(sizes)
+        if weight >= WEIGHT:
+            tasks.append(_task(members, weight, target, keeps))
+            members, weight = [], 0.0
+    return [*tasks, _task(members, weight, target, keeps)] if members else tasks
+
+
+def _weight(sizes: Sequence[int]) -> float:
+    """How much there is to search, roughly: it grows with the ways to tile."""
+    weight = 20.0
+    for size in sizes:
+        weight *= 1 + log2(size) / 4
+    return weight
+
+
+def _task(members: Sequence[str], weight: float, target: str, keeps: int) -> Task:
+    name = "\n".join([space_name(find_target(target)), str(keeps), *members])
+    return Task(hashlib.blake2b(name.encode(), digest_size=12).hexdigest(), tuple(members), weight)
+
+
+def solve_task(task: Task, target: str, space: str, keeps: int) -> Found:
+    """Solve the members of a task; called in the process of a worker."""
+    machine = find_target(target)
+    if space_name(machine) != space:
+        raise TargetError(
+            f"a worker's {target} is another machine, or has another version of Morello, than "
+            "the one that it works for; name a --target, and install the same version."
+        )
+    failed = []
+    with Table(":memory:", keeps) as table:
+        for expression in task.expressions:
+            try:
+                goal = parse(expression)
+                solution = search(goal, machine, table=table)
+                keep(reconstruct(goal, machine, solution.decisions), table)
+            except MorelloError as error:
+                failed.append(str(error))
+        pages = tuple((key, encode(page, str(key))) for key, page, _ in table.pages())
+        programs = tuple((s, g, table.program(s, g) or "") for s, g in table.goals())
+    return Found(pages, programs, tuple(failed))
+
+
+def precompute(
+    family: Family, table: Table, target: str, workers: Executor, count: int
+) -> Iterator[Progress]:
+    """Solve what is missing of a family, on `count` workers; tells of progress as it goes on."""
+    tasks = tasks_of(family, target, table.keeps)
+    known = table.done()
+    total = sum(task.weight for task in tasks)
+    share = sum(task.weight for task in tasks if task.name in known)
+    left = [task for task in tasks if task.name not in known]
+    done, failed = len(tasks) - len(left), 0
+    yield Progress(done, len(tasks), share / total, failed)
+    space = space_name(find_target(target))
+    waiting: list[tuple[Task, Future[Found]]] = []
+    coming = iter(left)
+    try:
+        while True:
+            for task in islice(coming, AHEAD * count - len(waiting)):
+                future = workers.submit(solve_task, task, target, space, table.keeps)
+                waiting.append((task, future))
+            if not waiting:
+                return
+            task, future = waiting.pop(0)
+            found = future.result()
+            table.add_task(
+                task.name,
+                {key: decode(body, str(key)) for key, body in found.pages},
+                {Key(s, goal, ""): text for s, goal, text in found.programs},
+            )
+            done, share = done + 1, share + task.weight
+            failed += len(found.failed)
+            yield Progress(done, len(tasks), share / total, failed)
+    finally:
+        for _, future in waiting:
+            future.cancel()
+
+
+@contextmanager
+def local_workers(count: int) -> Iterator[Executor]:
+    """Processes of this machine."""
+    workers = ProcessPoolExecutor(count, mp_context=get_context("spawn"))
+    try:
+        yield workers
+    finally:
+        workers.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def dask_workers(address: str) -> Iterator[tuple[Executor, int]]:
+    """The workers of the Dask cluster whose scheduler has this address, and how many."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise TableError("--dask needs Dask: pip install 'morello[dask]'.") from None
+    try:
+        client = Client(address, timeout="10s")
+    except (OSError, ValueError) as error:
+        raise TableError(f"no Dask scheduler answers at {address}: {error}.") from None
+    with client:
+        threads = client.nthreads()
+        if not threads:
+            raise TableError(f"the Dask scheduler at {address} has no workers; start some.")
+        yield client.get_executor(pure=False), sum(threads.values())

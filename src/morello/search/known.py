@@ -1,0 +1,72 @@
+"""Answers that are known before a search begins."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.ir.forms import Bools, Ints
+
+_ROUNDED_BITS = 40
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of `count` Specs: boxes, by the number of their Spec.
+
+    The cheapest program under every limit from `peak` to `limit` costs `cost`, and begins with
+    the rewrite of number `rule`; if that is -1, all that is known is that it costs more. Limits
+    are packed.
+    """
+
+    count: int
+    spec: Ints
+    cost: Floats
+    peak: Ints
+    limit: Ints
+    rule: Ints
+
+    @staticmethod
+    def nothing(count: int) -> Known:
+        """Nothing of so many Specs."""
+        none = np.zeros(0, np.int64)
+        return Known(count, none, np.zeros(0), none, none, none)
+
+    @property
+    def solved(self) -> Bools:
+        """The boxes that have a program."""
+        result: Bools = self.rule >= 0
+        return result
+
+    def of(self, boxes: Bools | Ints, spec: Ints | None = None) -> Known:
+        """Some of the boxes, with other numbers for their Specs if these are given."""
+        spec = self.spec if spec is None else spec
+        return Known(
+            self.count, spec[boxes], self.cost[boxes], self.peak[boxes], self.limit[boxes],
+            self.rule[boxes],
+        )  # fmt: skip
+
+
+def joined(parts: Sequence[Known]) -> Known:
+    """What is known of the Specs of all parts, one after the other."""
+    first = np.cumsum([0, *(part.count for part in parts)])
+    return Known(
+        int(first[-1]),
+        np.concatenate([part.spec + n for part, n in zip(parts, first[:-1], strict=True)]),
+        np.concatenate([part.cost for part in parts]),
+        np.concatenate([part.peak for part in parts]),
+        np.concatenate([part.limit for part in parts]),
+        np.concatenate([part.rule for part in parts]),
+    )
+
+
+def round_up(cost: npt.NDArray[np.floating[Any]]) -> Floats:
+    """Costs with 12 significant bits, so that those of alike Specs are alike."""
+    bits = np.ascontiguousarray(cost, np.float64).view(np.int64)
+    return ((bits + (1 << _ROUNDED_BITS) - 1) >> _ROUNDED_BITS << _ROUNDED_BITS).view(np.float64)

@@ -1,0 +1,269 @@
+"""What a search knows from earlier ones, by a table, and what it adds to that."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.forms import Forms, Ints
+from morello.search.engine import INFINITE
+from morello.search.family import Kind
+from morello.search.known import Known, joined
+from morello.search.limits import Limits
+from morello.search.points import (
+    Floats,
+    bits,
+    coordinates,
+    cost_of,
+    furthest,
+    kind_text,
+    levels_of,
+    names_of,
+    parts_of,
+    sizes_of,
+    volume,
+)
+from morello.table import Key, Page, Table
+from morello.table.boxes import find, merged, spread
+from morello.table.page import DECISION, union
+from morello.targets.target import Target
+
+ROOMS = ("ir", "targets", "rewrites", "search")
+"""The rooms that decide what programs there are, and what they cost."""
+
+
+@cache
+def code_version() -> str:
+    """Changes with any of the code that decides what programs there are."""
+    root = Path(__file__).parents[1]
+    digest = hashlib.blake2b(digest_size=8)
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("*.py")):
+            digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+def space_name(target: Target, widths: Iterable[int] = ()) -> str:
+    """What answers depend on beside the Spec: the machine, its costs, the code, the tiles.
+
+    `widths` are those of a goal's panels, to which tiles are cut.
+    """
+    costs = [*map(repr, target.levels), str(target.vector_bytes), str(target.fork)]
+    name = {
+        "target": target.name,
+        "cores": target.cores,
+        "limits": {level.name: level.capacity for level in target.levels[1:]},
+        "costs": hashlib.blake2b("\n".join(costs).encode(), digest_size=8).hexdigest(),
+        "features": list(target.features),
+        "code": code_version(),
+        "panels": sorted(widths),
+    }
+    return json.dumps(name)
+
+
+@dataclass
+class Answers:
+    """Answers of Specs of one kind, by row, each for all limits from `peak` to `limit`.
+
+    They are decisions, the best first, a column each: a rule by its number (-1 if there is
+    none) and the cost.
+    """
+
+    batch: Batch
+    peak: Ints
+    limit: Ints
+    rule: Ints
+    cost: Floats
+
+
+class Memory:
+    """The part of a table that is of one space."""
+
+    def __init__(self, table: Table, target: Target, widths: Iterable[int] = ()) -> None:
+        self.table = table
+        self.space = space_name(target, widths)
+        self.limits = Limits(target.limits)
+        self.capacity = self.limits.pack(target.limits)
+        self._added: dict[Key, list[Page]] = {}
+
+    # ---- reading
+
+    def known(self, batch: Batch) -> Known:
+        """What is known of these Specs."""
+        kind = Kind.of(batch)
+        if kind.parallel:  # what there is to do in parallel depends on the goal
+            return Known.nothing(len(batch))
+        found = []
+        parts, number = parts_of(batch)
+        for index, part in enumerate(parts):
+            rows = np.flatnonzero(number == index)
+            page = self.table.page(Key(self.space, kind_text(kind), part))
+            if page is not None:
+                known = self._look_up(page, batch[rows])
+                found.append(replace(known, count=0, spec=rows[known.spec]))
+        return replace(joined(found), count=len(batch)) if found else Known.nothing(len(batch))
+
+    def _look_up(self, page: Page, batch: Batch) -> Known:
+        names, texts = names_of(batch)
+        name = np.array([page.numbers.get(text, -1) for text in texts], np.int64)[names]
+        points = np.column_stack([name, coordinates(batch)])
+        spec, row = find(page.rows, page.axes, points)
+        found = page.rows[row]
+        value = found[:, 2 * page.axes :]
+        rules = np.array([number_of(text) for text in page.texts], np.int64)
+        low = found[:, page.axes - page.limits : page.axes]
+        high = found[:, 2 * page.axes - page.limits : 2 * page.axes]
+        cost = cost_of(value[:, 1], value[:, 2], volume(batch)[spec])
+        rule = np.append(rules, -1)[value[:, 0]]
+        return Known(len(batch), spec, cost, self._packed(low), self._packed(high), rule)
+
+    def decisions(self, batch: Batch) -> list[tuple[int, int, list[tuple[str, float]], float]]:
+        """Of one Spec: peaks, limits, decisions with their costs, and the least there can be."""
+        found = []
+        (part,), _ = parts_of(batch)
+        page = self.table.page(Key(self.space, kind_text(Kind.of(batch)), part))
+        if page is None:
+            return []
+        _, (text,) = names_of(batch)
+        point = np.array([[page.numbers.get(text, -1), *coordinates(batch)[0]]])
+        for row in page.rows[find(page.rows, page.axes, point)[1]]:
+            low, high = row[: page.axes], row[page.axes : 2 * page.axes]
+            listed = row[2 * page.axes :].reshape(-1, DECISION)
+            costs = cost_of(listed[:, 1], listed[:, 2], np.repeat(volume(batch), len(listed)))
+            named = [
+                (page.texts[number].partition(":")[2], cost)
+                for (number, *_), cost in zip(listed.tolist(), costs.tolist(), strict=True)
+                if number >= 0
+            ]
+            limits = [self._packed(one[None, -page.limits :])[0] for one in (low, high)]
+            found.append((int(limits[0]), int(limits[1]), named, float(costs[0])))
+        return found
+
+    def relaxed(self, kind: Kind, forms: Forms, most: int) -> tuple[Batch, Floats] | None:
+        """The relaxed Specs of a kind that are known, and their bounds, up to a size."""
+        sizes, levels, costs = [], [], []
+        for key in self.table.keys(self.space, kind_text(kind, True)):
+            page = self.table.page(key)
+            if page is None:
+                return None
+            rows = page.rows[(page.rows[:, 1 : page.axes] <= furthest(page.axes - 1, most)).all(1)]
+            rows[:, page.axes + 1 : 2 * page.axes] = np.minimum(
+                rows[:, page.axes + 1 : 2 * page.axes], furthest(page.axes - 1, most)
+            )
+            points, row = spread(rows, page.axes)
+            columns = sizes_of(points[:, 1:])
+            value = rows[row, 2 * page.axes :]
+            total = np.prod([column.astype(np.float64) for column in columns], axis=0)
+            sizes.append(columns)
+            levels.append([np.full(len(points), level, np.int8) for level in levels_of(key.part)])
+            costs.append(cost_of(value[:, 1], value[:, 2], total))
+        if not costs:
+            return None
+        batch = Batch(
+            kind.operation, kind.dtypes, forms,
+            tuple(np.concatenate(c).astype(np.int32) for c in zip(*sizes, strict=True)),
+            tuple(np.concatenate(c) for c in zip(*levels, strict=True)),
+            tuple(np.zeros(sum(map(len, costs)), np.int16) for _ in kind.operation.operands),
+        )  # fmt: skip
+        return batch, np.concatenate(costs)
+
+    # ---- writing
+
+    def add(self, answers: Answers, rules: Sequence[object]) -> None:
+        """Note answers, to be written by `write`. `rules` are all that there are for the kind."""
+        peak, limit = self._columns(answers.peak), self._columns(answers.limit)
+        names, texts = names_of(answers.batch)
+        self._note(
+            answers.batch, kind_text(Kind.of(answers.batch)), (names, texts), (peak, limit),
+            answers, tuple(f"{number}:{rule}" for number, rule in enumerate(rules)),
+        )  # fmt: skip
+
+    def add_relaxed(self, batch: Batch, bounds: Floats) -> None:
+        """Note bounds of relaxed Specs, each of which is there once."""
+        none = np.zeros((len(batch), 0), np.int64)
+        names = np.zeros(len(batch), np.int64)
+        decision = names.reshape(-1, 1) - 1
+        answers = Answers(batch, names, names, decision, bounds.reshape(-1, 1))
+        text = kind_text(Kind.of(batch), True)
+        self._note(batch, text, (names, ("",)), (none, none), answers, ())
+
+    def _note(
+        self,
+        batch: Batch,
+        kind: str,
+        named: tuple[Ints, tuple[str, ...]],
+        limits: tuple[Ints, Ints],
+        answers: Answers,
+        rules: tuple[str, ...],
+    ) -> None:
+        names, texts = named
+        sizes, size = coordinates(batch), volume(batch)
+        values = []
+        for rule, cost in zip(answers.rule.T, answers.cost.T, strict=True):
+            here = cost < INFINITE
+            number, scaled = bits(np.where(here, cost, 0.0), size)
+            values += [rule, number, scaled]
+        low, high = limits
+        axes = 1 + sizes.shape[1] + low.shape[1]
+        parts, part = parts_of(batch)
+        rows = np.column_stack([names, sizes, low, names, sizes, high, *values, part])
+        rows = merged(rows, axes, range(1, axes), range(axes - low.shape[1], axes))
+        rows = rows[np.argsort(rows[:, -1], kind="stable")]
+        bounds = np.searchsorted(rows[:, -1], np.arange(len(parts) + 1))
+        for index, text in enumerate(parts):
+            chosen = rows[bounds[index] : bounds[index + 1], :-1]
+            page = _compact(Page(axes, low.shape[1], texts, rules, chosen))
+            self._added.setdefault(Key(self.space, kind, text), []).append(page)
+
+    def write(self) -> None:
+        """Write what was noted."""
+        self.table.add(self.taken())
+
+    def taken(self) -> dict[Key, Page]:
+        """What was noted, which is then forgotten."""
+        added, self._added = self._added, {}
+        return {
+            key: union(pages) if len(pages) > 1 else pages[0]
+            for key, pages in sorted(added.items(), key=lambda item: str(item[0]))
+        }
+
+    # ---- limits as columns
+
+    def _columns(self, packed: Ints) -> Ints:
+        """Packed limits, a column each."""
+        field, count = self.limits.field, len(self.limits.capacities)
+        return np.stack([(packed >> (field * i)) & self.limits.largest for i in range(count)], 1)
+
+    def _packed(self, columns: Ints) -> Ints:
+        result = np.zeros(len(columns), np.int64)
+        for i, column in enumerate(columns.T):
+            result |= column << (self.limits.field * i)
+        return result
+
+
+def number_of(text: str) -> int:
+    """The number of a rule, from its text on a page."""
+    return int(text.partition(":")[0])
+
+
+def _compact(page: Page) -> Page:
+    """The page with no texts but those it uses."""
+    rows = page.rows.copy()
+    names, numbers = np.unique(rows[:, 0], return_inverse=True)
+    rows[:, 0] = rows[:, page.axes] = numbers.ravel()
+    columns = range(2 * page.axes, rows.shape[1], DECISION)
+    used = np.unique(np.concatenate([rows[:, column] for column in columns]))
+    used = used[used >= 0]
+    place = np.full(len(page.texts) + 1, -1, np.int64)  # the last stands for -1
+    place[used] = np.arange(len(used))
+    for column in columns:
+        rows[:, column] = place[rows[:, column]]
+    texts = tuple(page.texts[number] for number in used)
+    return Page(page.axes, page.limits, tuple(page.names[n] for n in names), texts, rows)

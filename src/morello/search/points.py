@@ -1,0 +1,132 @@
+"""Specs as points of a table: the key of their page, and coordinates in it.
+
+A page has the Specs of one kind whose operands are at the same levels. Its axes are the forms
+of the operands (all of them by one number), three for each size, which is 2^a * 3^b * r, and
+the memory limits, if there are any.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.ir.batch import Batch
+from morello.ir.forms import Ints
+from morello.ir.tensor import Form
+from morello.jit import compiled
+from morello.rewrites.operations import operation_data
+from morello.search.family import Kind
+
+Floats = npt.NDArray[np.float64]
+
+_LEVEL_BITS = 3
+_FORM_BITS = 9
+_MOST_PACKED = 7
+SIZE_AXES = 3
+
+
+@cache
+def kind_text(kind: Kind, relaxed: bool = False) -> str:
+    """What the pages of a kind are kept under."""
+    data = {
+        "operation": operation_data(kind.operation),
+        "dtypes": [dtype.name for dtype in kind.dtypes],
+        "relaxed": relaxed,
+    }
+    return json.dumps(data, separators=(",", ":"))
+
+
+def parts_of(batch: Batch) -> tuple[list[str], Ints]:
+    """The parts of keys of the pages that a batch is on, and the number of each Spec's."""
+    code = np.zeros(len(batch), np.int64)
+    for level in batch.levels:
+        code = (code << _LEVEL_BITS) | level
+    _, first, number = np.unique(code, return_index=True, return_inverse=True)
+    levels = zip(*(level[first].tolist() for level in batch.levels), strict=True)
+    return [" ".join(map(str, one)) for one in levels], number.ravel()
+
+
+def levels_of(part: str) -> list[int]:
+    """The levels of the operands of a page's Specs."""
+    return [int(level) for level in part.split()]
+
+
+def names_of(batch: Batch) -> tuple[Ints, tuple[str, ...]]:
+    """The forms of every Spec's operands, as a number, and the texts that these number."""
+    if len(batch.codes) <= _MOST_PACKED:
+        code = np.zeros(len(batch), np.int64)
+        for column in batch.codes:
+            code = (code << _FORM_BITS) | column
+        _, first, numbers = np.unique(code, return_index=True, return_inverse=True)
+    else:
+        codes = np.stack(batch.codes, axis=1)
+        _, first, numbers = np.unique(codes, axis=0, return_index=True, return_inverse=True)
+    columns = [column[first].tolist() for column in batch.codes]
+    texts = tuple(
+        " ".join(_text(batch.forms[c]) for c in row) for row in zip(*columns, strict=True)
+    )
+    return numbers.ravel().astype(np.int64), texts
+
+
+@cache
+def _text(form: Form) -> str:
+    return f"{form.layout}/{form.contiguous}/{int(form.aliased)}/{form.vector}"
+
+
+def coordinates(batch: Batch) -> Ints:
+    """Three columns a size: a, b and the number of r, of 2^a * 3^b * r."""
+    if not batch.sizes:
+        return np.zeros((len(batch), 0), np.int64)
+    return np.hstack([_factors(size.astype(np.int64)) for size in batch.sizes])
+
+
+@compiled
+def _factors(sizes: Ints) -> Ints:
+    result = np.zeros((sizes.shape[0], 3), np.int64)
+    for i in range(sizes.shape[0]):
+        rest = sizes[i]
+        while rest % 2 == 0:
+            rest //= 2
+            result[i, 0] += 1
+        while rest % 3 == 0:
+            rest //= 3
+            result[i, 1] += 1
+        result[i, 2] = rest // 3  # of 1, 5, 7, 11, ...: those that neither divides
+    return result
+
+
+def sizes_of(coordinates: Ints) -> list[Ints]:
+    """The sizes of these coordinates, a column each."""
+    columns = []
+    for start in range(0, coordinates.shape[1], SIZE_AXES):
+        twos, threes, rest = coordinates[:, start : start + SIZE_AXES].T
+        columns.append(2**twos * 3**threes * (3 * rest + 1 + rest % 2))
+    return columns
+
+
+def furthest(axes: int, size: int) -> Ints:
+    """The largest coordinates that sizes up to this one have."""
+    return np.tile([size.bit_length() - 1, int(math.log(size, 3) + 1e-9), size // 3], axes // 3)
+
+
+def volume(batch: Batch) -> Floats:
+    result = np.ones(len(batch))
+    for size in batch.sizes:
+        result = result * size
+    return result
+
+
+def bits(cost: Floats, volume: Floats) -> tuple[Ints, Ints]:
+    """Costs as integers: per unit of volume, where that gives exactly the cost back."""
+    each = cost / volume
+    scaled = each * volume == cost
+    return np.where(scaled, each, cost).view(np.int64), scaled.astype(np.int64)
+
+
+def cost_of(bits: Ints, scaled: Ints, volume: Floats) -> Floats:
+    each = np.ascontiguousarray(bits).view(np.float64)
+    return each * np.where(scaled == 1, volume, 1.0)

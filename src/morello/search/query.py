@@ -1,0 +1,58 @@
+"""What a table knows of one Spec."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from morello.ir.batch import Batch
+from morello.ir.spec import Spec
+from morello.search.graph import GoalSizes, Space, panel_widths
+from morello.search.memory import Memory
+from morello.table import Table
+from morello.targets.target import Target
+
+
+@dataclass(frozen=True)
+class SpecAnswer:
+    """The best decisions for a Spec, each with its cost, for limits from `peak` to `limit`.
+
+    Without decisions, all that is known is that it costs more than `least` cycles.
+    """
+
+    peak: tuple[int, ...]
+    limit: tuple[int, ...]
+    decisions: tuple[tuple[str, float], ...]
+    least: float
+
+    def data(self, target: Target) -> dict[str, Any]:
+        names = [level.name for level in target.levels[1:]]
+        return {
+            "peak": dict(zip(names, self.peak, strict=True)),
+            "limit": dict(zip(names, self.limit, strict=True)),
+            "decisions": [{"rewrite": text, "cost": cost} for text, cost in self.decisions],
+            "more_than": None if self.decisions else self.least,
+        }
+
+    def text(self, target: Target) -> str:
+        names = [level.name for level in target.levels[1:]]
+        limits = ", ".join(
+            f"{name} {low}..{high}"
+            for name, low, high in zip(names, self.peak, self.limit, strict=True)
+        )
+        if not self.decisions:
+            return f"{limits}: more than {self.least:,.0f} cycles"
+        return "\n".join([f"{limits}:", *(f"  {c:,.0f}  {text}" for text, c in self.decisions)])
+
+
+def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
+    """All that a table knows of a Spec, the answers for the highest limits first."""
+    memory = Memory(table, target, panel_widths(spec))
+    space = Space(spec, target, GoalSizes.of(spec, target))
+    known = memory.decisions(Batch.of([spec], space.forms))
+    unpack = space.limits.unpack
+    found = [
+        SpecAnswer(unpack(peak), unpack(limit), tuple(listed), least)
+        for peak, limit, listed, least in known
+    ]
+    return sorted(found, key=lambda one: one.limit, reverse=True)

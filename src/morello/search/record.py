@@ -1,0 +1,79 @@
+"""What a solved graph has to tell of each of its Specs, noted in a memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.ir.forms import Bools, Ints
+from morello.search import engine
+from morello.search.answer import Answer
+from morello.search.memory import Answers, Memory
+
+
+def record(answer: Answer, memory: Memory) -> None:
+    """Note every answer that is exact: of no more than the Spec's budget.
+
+    A program of a Spec that costs no more than its budget was not left out, nor was any part
+    of it. So the cheapest that was found within the budget is the cheapest there is.
+    """
+    graph = answer.graph
+    node, peak, limit, edge, cost = _free(answer)
+    boxed = _boxes(answer)
+    node, peak, limit, edge, cost = (
+        np.concatenate(columns)
+        for columns in zip((node, peak, limit, edge, cost), boxed, strict=True)
+    )
+    rule = np.where(edge >= 0, graph.rule[np.maximum(edge, 0)].astype(np.int64), -1)
+    for number, family in enumerate(graph.space.families):
+        if family.kind.parallel:
+            continue
+        rows = np.flatnonzero(graph.families[node] == number)
+        if len(rows):
+            batch = family.batch(graph.keys[node[rows]], graph.space.forms)
+            rules = graph.space.rewrites(family.kind)
+            answers = Answers(batch, peak[rows], limit[rows], rule[rows], cost[rows])
+            memory.add(answers, rules)
+
+
+def _free(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
+    """Answers of nodes whose programs have all the memory that they want.
+
+    They hold up to the most memory that the graph was made for, or, where more would change
+    nothing, up to all there is. Of nodes that have none within their budget, that is noted.
+    """
+    graph, limits = answer.graph, answer.graph.space.limits
+    nodes = len(graph.keys)
+    capacity = limits.pack(graph.space.target.limits)
+    answered = np.zeros(nodes, np.uint8)
+    answered[graph.known.spec] = 1
+    answered[graph.known.spec[limits.fits(capacity, graph.known.limit)]] = 2
+    start, order, bound, low, low_peak, _ = graph.bounds
+    cost, edge, peak, free = engine.unlimited(
+        start, order, bound, low, low_peak, graph.dropped, answered,
+        graph.own, graph.allocation, graph.first_child, graph.child, graph.times,
+        graph.budget, answer.box_cost.shape[1], limits.guard, limits.field,
+    )  # fmt: skip
+    limit = np.where(free == 1, capacity, graph.limit)
+    none = (cost[:, 0] >= engine.INFINITE) & (graph.bounds[3] > graph.budget)
+    cost[none, 0], peak[none] = graph.budget[none], 0  # all that is known: it costs more
+    node = np.flatnonzero((answered == 0) & (cost[:, 0] < engine.INFINITE))
+    node = node[limits.fits(peak[node], limit[node])]
+    return node, peak[node], limit[node], edge[node].astype(np.int64), cost[node]
+
+
+def _boxes(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
+    """Answers that the engine found under limits that mattered."""
+    count = answer.boxes
+    cost, edge = answer.box_cost[:count], answer.box_edge[:count]
+    node = answer.box_nodes()
+    budget = answer.graph.budget[node]
+    peak = answer.box_peak[:count].copy()
+    none = cost[:, 0] > budget
+    peak[none] = 0
+    exact: Bools = cost <= budget[:, None]
+    edge = np.where(exact, edge, -1).astype(np.int64)
+    cost = np.where(exact, cost, engine.INFINITE)
+    cost[none, 0] = budget[none]
+    kept = np.flatnonzero((answer.box_edge[:count, 0] >= 0) | none)
+    kept = kept[cost[kept, 0] < engine.INFINITE]
+    return node[kept], peak[kept], answer.box_limit[kept], edge[kept], cost[kept]

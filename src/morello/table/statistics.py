@@ -1,0 +1,78 @@
+"""How much a table has, and how well it is compressed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from morello.table.boxes import Ints, count_points
+from morello.table.page import Page
+from morello.table.table import Table
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Of the pages of a kind of Specs.
+
+    `specs` are those with a program, `points` these Specs times the limits that they are
+    answered for, where limits are powers of two up to a level's capacity, and 0; `exact`
+    counts all integers. `boxes` and `bytes` are of everything, also of what is known of Specs
+    that have no program yet.
+    """
+
+    space: str
+    name: str
+    pages: int
+    boxes: int
+    bytes: int
+    specs: float
+    points: float
+    exact: float
+
+    def __add__(self, other: Statistics) -> Statistics:
+        return Statistics(
+            self.space, "all", self.pages + other.pages, self.boxes + other.boxes,
+            self.bytes + other.bytes, self.specs + other.specs, self.points + other.points,
+            self.exact + other.exact,
+        )  # fmt: skip
+
+    def data(self) -> dict[str, Any]:
+        data = asdict(self)
+        del data["space"]
+        return data
+
+
+def statistics(table: Table) -> Iterator[Statistics]:
+    """Of every space and kind."""
+    found: dict[tuple[str, str], Statistics] = {}
+    for key, page, size in table.pages():
+        kind = json.loads(key.kind)
+        dtypes = " x ".join(kind["dtypes"])
+        bound = " (bounds)" if kind["relaxed"] else ""
+        name = f"{kind['operation']['name']} {dtypes}{bound}"
+        limits = list(json.loads(key.space)["limits"].values())
+        specs, points, exact = _counts(page, np.array(limits, np.int64))
+        one = Statistics(key.space, name, 1, len(page.rows), size, specs, points, exact)
+        place = key.space, key.kind
+        before = found.get(place)
+        total = one if before is None else before + one
+        found[place] = Statistics(**{**vars(total), "name": name})
+    yield from found.values()
+
+
+def _counts(page: Page, capacity: Ints) -> tuple[float, float, float]:
+    """Specs with an answer, these and the powers of two of limits, these and all limits."""
+    solved = page.rows[page.rows[:, 2 * page.axes] >= 0] if page.limits else page.rows
+    inner = page.axes - page.limits
+    sides = (solved[:, page.axes : page.axes + inner] - solved[:, :inner] + 1).astype(float)
+    if not page.limits:
+        total = float(sides.prod(axis=1).sum())
+        return total, total, total
+    low, high = solved[:, inner : page.axes], solved[:, page.axes + inner : 2 * page.axes]
+    exact = float((sides.prod(axis=1) * (high - low + 1.0).prod(axis=1)).sum())
+    specs, points = count_points(solved, page.axes, page.limits, capacity)
+    return float(specs), float(points), exact

@@ -1,0 +1,224 @@
+"""The pages of a table in one SQLite file: written in whole batches, read by anyone meanwhile.
+
+A key has three parts: the space (which programs there are and what they cost: machine,
+calibration, version), the kind (an operation and its dtypes) and the part of it (levels).
+Programs of whole goals are kept beside the pages.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from morello.errors import TableError
+
+VERSION = 1
+APPLICATION = 0x4D54424C  # "MTBL"
+PATIENCE_S = 60.0
+"""How long a writer waits for another one."""
+
+_SCHEMA = """
+CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE kinds (id INTEGER PRIMARY KEY, space TEXT NOT NULL, kind TEXT NOT NULL,
+                    UNIQUE (space, kind));
+CREATE TABLE pages (kind INTEGER NOT NULL, part TEXT NOT NULL, body BLOB NOT NULL,
+                    PRIMARY KEY (kind, part));
+CREATE TABLE goals (space TEXT NOT NULL, goal TEXT NOT NULL, body BLOB NOT NULL,
+                    PRIMARY KEY (space, goal));
+CREATE TABLE tasks (name TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+@dataclass(frozen=True)
+class Key:
+    """Where a page is."""
+
+    space: str
+    kind: str
+    part: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.part} {self.space}"
+
+
+class Store:
+    """A table's file. Every method raises `TableError` for what the file does not allow."""
+
+    def __init__(self, path: Path, keeps: int, *, create: bool = True) -> None:
+        self.path = path
+        self._kinds: dict[tuple[str, str], int] = {}
+        if not create and not path.is_file():
+            raise TableError(f"there is no table at {path}; precompute one, or use --db.")
+        with self._explained():
+            self._file = sqlite3.connect(
+                path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False
+            )
+            self._open(keeps)
+
+    def _open(self, keeps: int) -> None:
+        file = self._file
+        if not file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+            file.execute("PRAGMA page_size = 2048")
+            file.execute("PRAGMA journal_mode = WAL")
+            with self.writing():
+                if not file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
+                    for statement in _SCHEMA.split(";"):
+                        file.execute(statement)
+                    file.execute(f"PRAGMA application_id = {APPLICATION}")
+                    rows = [("version", str(VERSION)), ("keeps", str(keeps))]
+                    file.executemany("INSERT INTO about VALUES (?, ?)", rows)
+        (application,) = file.execute("PRAGMA application_id").fetchone()
+        if application != APPLICATION:
+            raise TableError(f"{self.path} is no table of Morello's; give another file.")
+        about = dict(file.execute("SELECT name, value FROM about").fetchall())
+        if about.get("version") != str(VERSION):
+            raise TableError(
+                f"{self.path} has format {about.get('version')}, and this Morello reads "
+                f"{VERSION}; precompute it again."
+            )
+        self.keeps = int(about["keeps"])
+        file.execute("PRAGMA synchronous = NORMAL")
+
+    def close(self) -> None:
+        self._file.close()
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """What is written within is written whole, or not at all."""
+        with self._explained():
+            self._file.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+            except BaseException:
+                self._file.execute("ROLLBACK")
+                raise
+            self._file.execute("COMMIT")
+
+    # ---- pages
+
+    def read(self, key: Key) -> bytes | None:
+        """The page of a key, if there is one."""
+        kind = self._kind(key.space, key.kind)
+        if kind is None:
+            return None
+        found = self._query("SELECT body FROM pages WHERE kind = ? AND part = ?", kind, key.part)
+        return bytes(found[0][0]) if found else None
+
+    def write(self, key: Key, body: bytes) -> None:
+        kind = self._kind(key.space, key.kind)
+        with self._explained():
+            if kind is None:
+                row = "INSERT INTO kinds (space, kind) VALUES (?, ?)"
+                self._file.execute(row, (key.space, key.kind))
+                kind = self._kind(key.space, key.kind)
+            row = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)"
+            self._file.execute(row, (kind, key.part, body))
+
+    def keys(self, space: str = "", kind: str = "") -> list[Key]:
+        """All keys, or those of a space or a kind, in order."""
+        found = self._query(
+            "SELECT space, kinds.kind, part FROM pages JOIN kinds ON kinds.id = pages.kind "
+            "WHERE (? = '' OR space = ?) AND (? = '' OR kinds.kind = ?) "
+            "ORDER BY space, kinds.kind, part",
+            space, space, kind, kind,
+        )  # fmt: skip
+        return [Key(*row) for row in found]
+
+    def _kind(self, space: str, kind: str) -> int | None:
+        name = space, kind
+        if name not in self._kinds:
+            found = self._query("SELECT id FROM kinds WHERE space = ? AND kind = ?", *name)
+            if not found:
+                return None
+            self._kinds[name] = found[0][0]
+        return self._kinds[name]
+
+    def spaces(self) -> list[str]:
+        """The spaces that there are pages of."""
+        return [space for (space,) in self._query("SELECT DISTINCT space FROM kinds ORDER BY 1")]
+
+    # ---- whole goals, and tasks that are done
+
+    def read_goal(self, space: str, goal: str) -> str | None:
+        """What was written for a goal; raises `TableError` if it is damaged."""
+        found = self._query("SELECT body FROM goals WHERE space = ? AND goal = ?", space, goal)
+        if not found:
+            return None
+        body = bytes(found[0][0])
+        if body[:16] != _digest(space, goal, body[16:]):
+            raise TableError(f"what {self.path} has of {goal:.80} is damaged.")
+        return zlib.decompress(body[16:]).decode()
+
+    def write_goal(self, space: str, goal: str, text: str) -> None:
+        body = zlib.compress(text.encode(), 9)
+        with self._explained():
+            row = "INSERT OR REPLACE INTO goals VALUES (?, ?, ?)"
+            self._file.execute(row, (space, goal, _digest(space, goal, body) + body))
+
+    def goals(self) -> list[tuple[str, str]]:
+        """The spaces and names of all goals."""
+        return self._query("SELECT space, goal FROM goals ORDER BY 1, 2")
+
+    def done(self) -> set[str]:
+        """The names of the tasks that are done."""
+        return {name for (name,) in self._query("SELECT name FROM tasks")}
+
+    def mark_done(self, name: str) -> None:
+        with self._explained():
+            self._file.execute("INSERT OR REPLACE INTO tasks VALUES (?)", (name,))
+
+    # ---- the file itself
+
+    def check(self) -> list[str]:
+        """What SQLite finds wrong with the file."""
+        try:
+            found = self._file.execute("PRAGMA integrity_check").fetchall()
+        except sqlite3.DatabaseError as error:
+            return [str(error)]
+        return [text for (text,) in found if text != "ok"]
+
+    def bytes(self) -> int:
+        """The size of the file, with what is not yet merged into it."""
+        self._query("PRAGMA wal_checkpoint(PASSIVE)")
+        pages, size, free = (
+            self._query(f"PRAGMA {name}")[0][0]
+            for name in ("page_count", "page_size", "freelist_count")
+        )
+        return int((pages - free) * size)
+
+    def _query(self, text: str, *values: object) -> list[Any]:
+        with self._explained():
+            return self._file.execute(text, values).fetchall()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.OperationalError as error:
+            raise TableError(f"{self.path}: {error}; {_remedy(error)}.") from None
+        except sqlite3.DatabaseError as error:
+            raise TableError(
+                f"{self.path} is damaged, or no table ({error}); see `morello table check`."
+            ) from None
+
+
+def _remedy(error: Exception) -> str:
+    text = str(error)
+    remedies = {
+        "locked": "another process writes to it; try again",
+        "full": "free some space",
+        "unable to open": "give a file in a folder that can be written",
+        "readonly": "give a file that can be written",
+    }
+    return next((remedy for part, remedy in remedies.items() if part in text), "give another file")
+
+
+def _digest(space: str, goal: str, body: bytes) -> bytes:
+    name = f"{space}\n{goal}\n".encode()
+    return hashlib.blake2b(name + body, digest_size=16).digest()

@@ -1,0 +1,198 @@
+"""A table of solved Specs: pages of boxes, in memory as far as they fit, and in a file."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+
+from morello.errors import TableError
+from morello.table.page import Page, decode, encode, union
+from morello.table.store import Key, Store
+
+CACHE_BYTES = 256 << 20
+MOST_KEPT = 64
+_ABSENT = 200  # bytes that it takes to remember that there is no page
+
+
+class Table:
+    """What searches found, for those to come. Any number of processes may share a file.
+
+    `keeps` is how many different decisions it keeps of each Spec (what an existing table
+    keeps, if it is 0); `cache_bytes` is the most that its pages may take in memory. Raises
+    `TableError` if the file is no table, or cannot be written. Pages that are damaged are
+    left alone and named in `damaged`; Specs on them count as unsolved.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        keeps: int = 0,
+        *,
+        cache_bytes: int = CACHE_BYTES,
+        create: bool = True,
+    ) -> None:
+        if not 0 <= keeps <= MOST_KEPT:
+            raise TableError(f"a table keeps 1 to {MOST_KEPT} decisions of a Spec, not {keeps}.")
+        self.path = Path(path)
+        self._store = Store(self.path, keeps or 1, create=create)
+        self.keeps = self._store.keeps
+        if keeps not in (0, self.keeps):
+            self._store.close()
+            raise TableError(
+                f"{self.path} was made to keep {self.keeps} decisions of a Spec, not {keeps}; "
+                "use another file."
+            )
+        self.damaged: list[str] = []
+        self._cache: OrderedDict[Key, Page | None] = OrderedDict()
+        self._cache_bytes = cache_bytes
+        self.cached_bytes = 0
+
+    def __enter__(self) -> Table:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        at: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the file. Everything that was added is in it already."""
+        self._store.close()
+        self._cache.clear()
+        self.cached_bytes = 0
+
+    # ---- boxes
+
+    def page(self, key: Key) -> Page | None:
+        """The page of a key, None if there is none (or a damaged one)."""
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
+        page = self._read(key)
+        self._remember(key, page)
+        return page
+
+    def add(self, pages: Mapping[Key, Page]) -> None:
+        """Add the boxes of these pages, all or none; once it returns, they are not lost."""
+        with self._store.writing():
+            self._add(pages)
+
+    def add_task(self, name: str, pages: Mapping[Key, Page], goals: Mapping[Key, str]) -> None:
+        """Add all that came of a task, and that it is done."""
+        with self._store.writing():
+            self._add(pages)
+            for key, text in goals.items():
+                self._store.write_goal(key.space, key.kind, text)
+            self._store.mark_done(name)
+
+    def done(self) -> set[str]:
+        """The tasks that are done."""
+        return self._store.done()
+
+    def _add(self, pages: Mapping[Key, Page]) -> None:
+        for key, page in pages.items():
+            known = self._read(key)
+            joined = page if known is None else union([known, page])
+            self._store.write(key, encode(joined, str(key)))
+            self._remember(key, joined)
+
+    def keys(self, space: str = "", kind: str = "") -> list[Key]:
+        """The keys of all pages, or of those of a space or kind."""
+        return self._store.keys(space, kind)
+
+    def pages(self) -> Iterator[tuple[Key, Page, int]]:
+        """Every page that is whole, with its size in bytes."""
+        for key in self.keys():
+            body = self._store.read(key)
+            page = self._decoded(key, body)
+            if page is not None:
+                assert body is not None
+                yield key, page, len(body)
+
+    def spaces(self) -> list[str]:
+        return self._store.spaces()
+
+    def _read(self, key: Key) -> Page | None:
+        return self._decoded(key, self._store.read(key))
+
+    def _decoded(self, key: Key, body: bytes | None) -> Page | None:
+        if body is None:
+            return None
+        try:
+            return decode(body, str(key))
+        except TableError as error:
+            if str(error) not in self.damaged:
+                self.damaged.append(str(error))
+            return None
+
+    def _remember(self, key: Key, page: Page | None) -> None:
+        self._forget(key)
+        self._cache[key] = page
+        self.cached_bytes += _ABSENT if page is None else page.bytes
+        while self.cached_bytes > self._cache_bytes:
+            self._forget(next(iter(self._cache)))
+
+    def _forget(self, key: Key) -> None:
+        if key in self._cache:
+            page = self._cache.pop(key)
+            self.cached_bytes -= _ABSENT if page is None else page.bytes
+
+    # ---- programs of whole goals
+
+    def program(self, space: str, goal: str) -> str | None:
+        """What was kept for a goal, None if there is nothing (or it is damaged)."""
+        try:
+            return self._store.read_goal(space, goal)
+        except TableError as error:
+            self.damaged.append(str(error))
+            return None
+
+    def keep_program(self, space: str, goal: str, text: str) -> None:
+        with self._store.writing():
+            self._store.write_goal(space, goal, text)
+
+    def goals(self) -> list[tuple[str, str]]:
+        """The spaces and names of the goals that there are programs of."""
+        return self._store.goals()
+
+    # ---- the whole
+
+    def bytes(self) -> int:
+        """The size of the file."""
+        return self._store.bytes()
+
+    def check(self) -> list[str]:
+        """What is wrong with the file: its structure, its pages, its programs."""
+        found = self._store.check()
+        self.damaged.clear()
+        try:
+            for _ in self.pages():
+                pass
+            for space, goal in self.goals():
+                self.program(space, goal)
+        except TableError as error:
+            found.append(str(error))
+        return [*found, *self.damaged]
+
+    def take(self, others: Iterable[Table]) -> None:
+        """Add all that other tables have."""
+        for other in others:
+            if other.keeps != self.keeps:
+                raise TableError(
+                    f"{other.path} keeps {other.keeps} decisions of a Spec, and {self.path} "
+                    f"{self.keeps}; only tables that keep as many can be merged."
+                )
+            with self._store.writing():
+                for key, page, _ in other.pages():
+                    self._add({key: page})
+                for space, goal in other.goals():
+                    text = other.program(space, goal)
+                    if text is not None and self.program(space, goal) is None:
+                        self._store.write_goal(space, goal, text)
+                for name in other.done():
+                    self._store.mark_done(name)
