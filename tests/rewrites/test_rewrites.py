@@ -12,10 +12,20 @@ from hypothesis import strategies as st
 from morello.errors import RewriteError
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
-from morello.ir.primitives import fill, matmul, move
-from morello.ir.spec import Spec, matmul_spec
+from morello.ir.primitives import conv, fill, matmul, move
+from morello.ir.spec import Spec, goal, matmul_spec
 from morello.ir.tensor import Form, gapless
-from morello.rewrites import Divide, Move, Rewrite, Select, Split, Tile, ToAccumulate
+from morello.rewrites import (
+    Divide,
+    Move,
+    Pointwise,
+    Rewrite,
+    Select,
+    SpatialSplit,
+    Split,
+    Tile,
+    ToAccumulate,
+)
 from morello.rewrites.impl import cycles, grow, replay
 from morello.rewrites.rewrite import Hole, Step, apply
 from morello.targets import find_target
@@ -409,3 +419,23 @@ def test_what_exceeds_the_memory_is_refused() -> None:
 )
 def test_costs_are_readable(cost: float, text: str) -> None:
     assert cycles(cost) == text
+
+
+def test_windows_do_not_slide_across_panels() -> None:
+    """The image's panels of 3 columns would be cut by a window of 2."""
+    layouts = (Layout((0, 1, 3, 2), (3, 3)), None, None)
+    image = goal(conv(), (1, 4, 1, 1, 5, 2, 2), (F32,) * 3, layouts=layouts)
+    summed = apply(ToAccumulate(), image, TARGET).holes[1].spec
+    with pytest.raises(RewriteError, match="the window would cut panels of the image along x"):
+        apply(SpatialSplit(), summed, TARGET)
+
+
+def test_registers_of_a_filter_run_along_its_features_or_channels() -> None:
+    """Along another dimension, the matmul would take them for what they are not."""
+    pixel = apply(
+        ToAccumulate(), goal(conv(), (1, 4, 2, 1, 5, 1, 1), (F32,) * 3), TARGET
+    ).holes[1].spec  # fmt: skip
+    held = Form(Layout((0, 1, 2, 3)), 4, vector=16)  # along the pixels of the filter
+    levels, forms = (L1, REGISTERS, L1), (pixel.forms[0], held, pixel.forms[2])
+    with pytest.raises(RewriteError, match="must run along what the matmul has"):
+        apply(Pointwise(), replace(pixel, levels=levels, forms=forms), TARGET)

@@ -59,8 +59,8 @@ def brute(case: Case, node: int, limits: Amounts) -> float:
     return best
 
 
-def solve(case: Case, room: int = 1 << 12) -> tuple[float, float]:
-    """The engine's optimum of node 0, and what it would be without limits."""
+def solve(case: Case, keeps: int = 1, room: int = 1 << 12) -> tuple[list[float], float]:
+    """The engine's best costs of node 0, and what the best would be without limits."""
     limits = Limits(case.limits)
     edges = case.edges
     slots = [slot for edge in edges for slot in edge.children]
@@ -72,19 +72,21 @@ def solve(case: Case, room: int = 1 << 12) -> tuple[float, float]:
     times = np.array([t for _, t in slots], np.int32)
     guard, field = limits.guard, limits.field
     start, order, bound, low, low_peak, _ = engine.bounds(
-        case.nodes, parent, own, allocation, first_child, child, times, guard, field
-    )
+        case.nodes, parent, own, allocation, first_child, child, times,
+        np.full(case.nodes, engine.INFINITE), np.zeros(case.nodes, np.int64), guard, field,
+    )  # fmt: skip
     head = np.full(case.nodes, -1, np.int32)
-    following, box_edge = np.empty(room, np.int32), np.empty(room, np.int32)
-    box_cost = np.empty(room)
+    following, box_edge = np.empty(room, np.int32), np.empty((room, keeps), np.int32)
+    box_cost, missed = np.empty((room, keeps)), np.zeros(case.nodes, np.uint8)
     box_peak, box_limit = np.empty(room, np.int64), np.empty(room, np.int64)
     boxes, _ = engine.solve(
-        0, limits.pack(case.limits), case.nodes + 1, start, order, bound, low, low_peak,
+        0, limits.pack(case.limits), 0, case.nodes + 1, start, order, bound, low, low_peak,
         own, allocation, first_child, child, times, guard, field,
-        head, following, box_cost, box_edge, box_peak, box_limit,
+        head, following, box_cost, box_edge, box_peak, box_limit, missed,
     )  # fmt: skip
     assert 0 < boxes <= room
-    return float(box_cost[head[0]]), float(low[0])
+    assert not missed.any()
+    return box_cost[head[0]].tolist(), float(low[0])
 
 
 def finite(cost: float) -> float:
@@ -94,7 +96,7 @@ def finite(cost: float) -> float:
 @given(cases())
 @settings(max_examples=400)
 def test_the_engine_finds_what_recursion_finds(case: Case) -> None:
-    cost, low = solve(case)
+    (cost,), low = solve(case)
     wanted = brute(case, 0, case.limits)
     assert finite(cost) == wanted
     assert finite(low) <= wanted
@@ -108,7 +110,7 @@ def test_the_bound_is_the_truth_where_nothing_is_limited(case: Case) -> None:
         tuple(Edge(e.parent, e.own, (0,) * len(e.allocation), e.children) for e in case.edges),
         case.limits,
     )
-    cost, low = solve(free)
+    (cost,), low = solve(free)
     assert cost == low
     assert finite(low) == brute(free, 0, free.limits)
 
@@ -123,5 +125,17 @@ def test_peaks_beyond_a_field_fit_nowhere() -> None:
         Edge(2, 0.0, held, ((3, 1),)),
         Edge(3, 1.0, held, ()),
     )
-    cost, _ = solve(Case(4, edges, (most, 5, 5)))
+    (cost,), _ = solve(Case(4, edges, (most, 5, 5)))
     assert finite(cost) == inf
+
+
+@given(cases(), st.integers(2, 4))
+def test_the_best_decisions_are_those_of_recursion(case: Case, keeps: int) -> None:
+    costs, _ = solve(case, keeps)
+    wanted = []
+    for edge in case.edges:
+        left = tuple(n - a for n, a in zip(case.limits, edge.allocation, strict=True))
+        if edge.parent == 0 and min(left) >= 0:
+            wanted.append(edge.own + sum(t * brute(case, c, left) for c, t in edge.children))
+    wanted = sorted(cost for cost in wanted if cost < inf)[:keeps]
+    assert [cost for cost in costs if finite(cost) < inf] == wanted

@@ -36,13 +36,14 @@ from morello.rewrites import (
 )
 from morello.rewrites.impl import replay
 from morello.search import graph as graphs
+from morello.search.answer import solve_graph
 from morello.search.bound import Bound
 from morello.search.family import Kind
 from morello.search.graph import Floats, GoalSizes, Graph, Space, build
 from morello.search.reconstruct import reconstruct
 from morello.search.rules import Rules, rules
 from morello.search.sizes import Sizes
-from morello.search.solve import search, solve_graph
+from morello.search.solve import search
 from morello.targets.target import Target
 
 every_goal = pytest.mark.parametrize("name", GOALS)

@@ -48,7 +48,7 @@ class Body:
         self.regions: list[Region] = []
         self.workspace_bytes = 0
         self._pointers = pointers
-        self._in_use = 0
+        self._in_use = self._begun = 0
         self._names: Counter[str] = Counter()
 
     def emit(self, impl: Impl, views: Sequence[View]) -> list[str]:
@@ -173,7 +173,8 @@ class Body:
             assert isinstance(view, MemoryView)
             pointers[view.pointer] = self._pointers[view.pointer]
             variables |= dict.fromkeys(view.address.terms)
-        region = Region(self._fresh("region"), pointers, tuple(variables))
+        region = Region(f"region{self._begun}", pointers, tuple(variables))
+        self._begun += 1
         saved = self._in_use, self.workspace_bytes
         self._in_use = self.workspace_bytes = 0
         return region, saved

@@ -35,16 +35,16 @@ class Region:
         fields = [f"  {c} *{name};" for name, c in self.pointers.items()]
         fields += [f"  long {name};" for name in self.variables]
         unpacked = [
-            f"  {c} *const restrict {name} = e->{name};" for name, c in self.pointers.items()
+            f"  {c} *const restrict {name} = taken->{name};" for name, c in self.pointers.items()
         ]
-        unpacked += [f"  const long {name} = e->{name};" for name in self.variables]
+        unpacked += [f"  const long {name} = taken->{name};" for name in self.variables]
         return [
             f"struct {self.name} {{",
             *fields,
             "};",
             "",
             f"static void {self.name}_items(void *environment, long begin, long end) {{",
-            f"  const struct {self.name} *const e = environment;",
+            f"  const struct {self.name} *const taken = environment;",
             *unpacked,
             *workspace,
             "  for (long item = begin; item < end; ++item) {",

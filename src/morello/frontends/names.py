@@ -12,7 +12,7 @@ _C = """
     inline int long register restrict return short signed sizeof static struct switch typedef
     union unsigned void volatile while
 """
-_OWN = "begin end environment item items kernel main out piece pool run workspace"
+_OWN = "begin end environment item items kernel main out piece pool run taken workspace"
 _TAKEN = frozenset(f"{_C} {_OWN}".split())
 """Words of C, and names that generated code has for itself."""
 

@@ -38,8 +38,14 @@ class SpatialSplit:
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         yield from _is_accumulating_conv(batch)
         yield from _in_memory(batch, (0, 1), target)
+        yield from _along_kept(batch, target)
         yield Condition(batch.size("b") == 1, "b must be 1")
         yield Condition(batch.size("y") == 1, "y must be 1")
+        panel = batch.forms.panel_dim[batch.codes[0]]
+        for dim, pixels in (("y", "p"), ("x", "q")):
+            position, _ = batch.operation.places[0, dim]
+            whole = (panel != position) | (batch.size(pixels) == 1)
+            yield Condition(whole, f"the window would cut panels of the image along {dim}")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         times = batch.size("p") * batch.size("q")
@@ -70,6 +76,7 @@ class Pointwise:
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         yield from _is_accumulating_conv(batch)
         yield from _in_memory(batch, (0, 2), target)
+        yield from _along_kept(batch, target)
         for dim in ("b", "p", "q"):
             yield Condition(batch.size(dim) == 1, f"{dim} must be 1")
         strides = {stride for one in batch.operation.axes[0] for _, stride in one.terms}
@@ -236,6 +243,15 @@ def _in_memory(batch: Batch, operands: Sequence[int], target: Target) -> Iterato
         name = batch.operation.operands[operand].name
         here = batch.levels[operand] < target.registers
         yield Condition(here, f"{name} must be in memory")
+
+
+def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
+    """Registers run along dimensions that the matmul has as well."""
+    for operand, one in enumerate(batch.operation.operands):
+        fastest = batch.forms.fastest[batch.codes[operand]]
+        kept = np.isin(fastest, kept_dims(batch.operation, operand))
+        here = (batch.levels[operand] < target.registers) | kept
+        yield Condition(here, f"registers of {one.name} must run along what the matmul has")
 
 
 def _is_accumulating_conv(batch: Batch) -> Iterator[Condition]:

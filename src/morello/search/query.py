@@ -46,7 +46,7 @@ class SpecAnswer:
 
 
 def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
-    """All that a table knows of a Spec, the answers for the highest limits first."""
+    """All that a table knows of a Spec, the answers for the highest limits first, then the most."""
     memory = Memory(table, target, panel_widths(spec))
     space = Space(spec, target, GoalSizes.of(spec, target))
     known = memory.decisions(Batch.of([spec], space.forms))
@@ -55,4 +55,4 @@ def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
         SpecAnswer(unpack(peak), unpack(limit), tuple(listed), least)
         for peak, limit, listed, least in known
     ]
-    return sorted(found, key=lambda one: one.limit, reverse=True)
+    return sorted(found, key=lambda one: (one.limit, len(one.decisions)), reverse=True)

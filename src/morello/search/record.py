@@ -56,9 +56,15 @@ def _free(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
     limit = np.where(free == 1, capacity, graph.limit)
     none = (cost[:, 0] >= engine.INFINITE) & (graph.bounds[3] > graph.budget)
     cost[none, 0], peak[none] = graph.budget[none], 0  # all that is known: it costs more
-    node = np.flatnonzero((answered == 0) & (cost[:, 0] < engine.INFINITE))
-    node = node[limits.fits(peak[node], limit[node])]
-    return node, peak[node], limit[node], edge[node].astype(np.int64), cost[node]
+    here = (answered == 0) & (cost[:, 0] < engine.INFINITE)
+    # The best decision alone may want less memory than all of them, and that is what is built on.
+    alone = np.flatnonzero(here & ~none & (peak != low_peak))
+    node = np.concatenate([np.flatnonzero(here), alone])
+    peak, edge, cost = np.append(peak[here], low_peak[alone]), edge[node], cost[node]
+    first = len(node) - len(alone)
+    edge[first:, 1:], cost[first:, 1:] = -1, engine.INFINITE
+    kept = limits.fits(peak, limit[node])
+    return node[kept], peak[kept], limit[node[kept]], edge[kept].astype(np.int64), cost[kept]
 
 
 def _boxes(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:

@@ -83,7 +83,10 @@ def search(
     fits the target's memory limits.
     """
     _load_engine()
-    memory = None if table is None else Memory(table, target, panel_widths(goal))
+    memory = None
+    if table is not None:
+        _load_table()
+        memory = Memory(table, target, panel_widths(goal))
     solution = find(goal, target, memory, everything, progress)
     if memory is not None:
         memory.write()
@@ -136,6 +139,17 @@ def _load_engine() -> None:
     sizes = GoalSizes.of(one, target)
     bound = Bound(one, target, sizes)
     solve_graph(build(Space(one, target, sizes), Pruning(bound, np.inf)))
+
+
+@cache
+def _load_table() -> None:
+    """As `_load_engine`, for what a table needs."""
+    target = find_target("avx2")
+    with Table(":memory:") as table:
+        for size in (1, 2):
+            memory = Memory(table, target)
+            find(matmul_spec((size, size), (size, 2)), target, memory)
+            memory.write()
 
 
 def _recall(space: Space, memory: Memory, began: float) -> Solution | None:

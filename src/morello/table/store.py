@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,21 +19,21 @@ from typing import Any
 
 from morello.errors import TableError
 
-VERSION = 1
+VERSION = 2
 APPLICATION = 0x4D54424C  # "MTBL"
 PATIENCE_S = 60.0
 """How long a writer waits for another one."""
 
-_SCHEMA = """
-CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE kinds (id INTEGER PRIMARY KEY, space TEXT NOT NULL, kind TEXT NOT NULL,
-                    UNIQUE (space, kind));
-CREATE TABLE pages (kind INTEGER NOT NULL, part TEXT NOT NULL, body BLOB NOT NULL,
-                    PRIMARY KEY (kind, part));
-CREATE TABLE goals (space TEXT NOT NULL, goal TEXT NOT NULL, body BLOB NOT NULL,
-                    PRIMARY KEY (space, goal));
-CREATE TABLE tasks (name TEXT PRIMARY KEY) WITHOUT ROWID;
-"""
+_SCHEMA = (
+    "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
+    "CREATE TABLE kinds (id INTEGER PRIMARY KEY, space TEXT NOT NULL, kind TEXT NOT NULL, "
+    "UNIQUE (space, kind))",
+    "CREATE TABLE pages (kind INTEGER NOT NULL, part TEXT NOT NULL, body BLOB NOT NULL, "
+    "PRIMARY KEY (kind, part))",
+    "CREATE TABLE goals (space TEXT NOT NULL, goal TEXT NOT NULL, body BLOB NOT NULL, "
+    "PRIMARY KEY (space, goal))",
+    "CREATE TABLE tasks (name TEXT PRIMARY KEY) WITHOUT ROWID",
+)
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Store:
     def __init__(self, path: Path, keeps: int, *, create: bool = True) -> None:
         self.path = path
         self._kinds: dict[tuple[str, str], int] = {}
-        if not create and not path.is_file():
+        if not create and not (path.is_file() and path.stat().st_size):
             raise TableError(f"there is no table at {path}; precompute one, or use --db.")
         with self._explained():
             self._file = sqlite3.connect(
@@ -65,12 +66,13 @@ class Store:
         file = self._file
         if not file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
             file.execute("PRAGMA page_size = 2048")
-            file.execute("PRAGMA journal_mode = WAL")
+            self._write_ahead()
             with self.writing():
                 if not file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-                    for statement in _SCHEMA.split(";"):
+                    for statement in _SCHEMA:
                         file.execute(statement)
                     file.execute(f"PRAGMA application_id = {APPLICATION}")
+                    file.execute(f"PRAGMA user_version = {keeps}")
                     rows = [("version", str(VERSION)), ("keeps", str(keeps))]
                     file.executemany("INSERT INTO about VALUES (?, ?)", rows)
         (application,) = file.execute("PRAGMA application_id").fetchone()
@@ -82,8 +84,25 @@ class Store:
                 f"{self.path} has format {about.get('version')}, and this Morello reads "
                 f"{VERSION}; precompute it again."
             )
-        self.keeps = int(about["keeps"])
+        # What has no checksum is there twice: `keeps`, and what the tables are.
+        (self.keeps,) = file.execute("PRAGMA user_version").fetchone()
+        found = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        if about.get("keeps") != str(self.keeps) or {sql for (sql,) in found} != set(_SCHEMA):
+            raise TableError(f"{self.path} is damaged; precompute it again.")
         file.execute("PRAGMA synchronous = NORMAL")
+
+    def _write_ahead(self) -> None:
+        """Have changes written to a log first; SQLite itself does not wait for others here."""
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                self._file.execute("PRAGMA journal_mode = WAL")
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+            else:
+                return
 
     def close(self) -> None:
         self._file.close()
@@ -95,10 +114,12 @@ class Store:
             self._file.execute("BEGIN IMMEDIATE")
             try:
                 yield
+                self._file.execute("COMMIT")
             except BaseException:
-                self._file.execute("ROLLBACK")
+                self._kinds.clear()  # it may have some that are gone
+                if self._file.in_transaction:  # SQLite may have given it up itself
+                    self._file.execute("ROLLBACK")
                 raise
-            self._file.execute("COMMIT")
 
     # ---- pages
 
@@ -108,7 +129,7 @@ class Store:
         if kind is None:
             return None
         found = self._query("SELECT body FROM pages WHERE kind = ? AND part = ?", kind, key.part)
-        return bytes(found[0][0]) if found else None
+        return _bytes(found[0][0]) if found else None
 
     def write(self, key: Key, body: bytes) -> None:
         kind = self._kind(key.space, key.kind)
@@ -150,9 +171,9 @@ class Store:
         found = self._query("SELECT body FROM goals WHERE space = ? AND goal = ?", space, goal)
         if not found:
             return None
-        body = bytes(found[0][0])
+        body = _bytes(found[0][0])
         if body[:16] != _digest(space, goal, body[16:]):
-            raise TableError(f"what {self.path} has of {goal:.80} is damaged.")
+            raise TableError(f"what {self.path} has of {goal!s:.80} is damaged.")
         return zlib.decompress(body[16:]).decode()
 
     def write_goal(self, space: str, goal: str, text: str) -> None:
@@ -202,7 +223,7 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             raise TableError(f"{self.path}: {error}; {_remedy(error)}.") from None
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of SQLite's own messages
             raise TableError(
                 f"{self.path} is damaged, or no table ({error}); see `morello table check`."
             ) from None
@@ -217,6 +238,11 @@ def _remedy(error: Exception) -> str:
         "readonly": "give a file that can be written",
     }
     return next((remedy for part, remedy in remedies.items() if part in text), "give another file")
+
+
+def _bytes(body: object) -> bytes:
+    """What was written as bytes; none if damage made something else of it."""
+    return body if isinstance(body, bytes) else b""
 
 
 def _digest(space: str, goal: str, body: bytes) -> bytes:

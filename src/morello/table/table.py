@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
@@ -63,8 +64,7 @@ class Table:
     def close(self) -> None:
         """Close the file. Everything that was added is in it already."""
         self._store.close()
-        self._cache.clear()
-        self.cached_bytes = 0
+        self._forget_all()
 
     # ---- boxes
 
@@ -79,12 +79,12 @@ class Table:
 
     def add(self, pages: Mapping[Key, Page]) -> None:
         """Add the boxes of these pages, all or none; once it returns, they are not lost."""
-        with self._store.writing():
+        with self._writing():
             self._add(pages)
 
     def add_task(self, name: str, pages: Mapping[Key, Page], goals: Mapping[Key, str]) -> None:
         """Add all that came of a task, and that it is done."""
-        with self._store.writing():
+        with self._writing():
             self._add(pages)
             for key, text in goals.items():
                 self._store.write_goal(key.space, key.kind, text)
@@ -93,6 +93,16 @@ class Table:
     def done(self) -> set[str]:
         """The tasks that are done."""
         return self._store.done()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What is written within is written whole, or not at all."""
+        try:
+            with self._store.writing():
+                yield
+        except BaseException:
+            self._forget_all()  # there may be pages that were not written
+            raise
 
     def _add(self, pages: Mapping[Key, Page]) -> None:
         for key, page in pages.items():
@@ -142,6 +152,10 @@ class Table:
             page = self._cache.pop(key)
             self.cached_bytes -= _ABSENT if page is None else page.bytes
 
+    def _forget_all(self) -> None:
+        self._cache.clear()
+        self.cached_bytes = 0
+
     # ---- programs of whole goals
 
     def program(self, space: str, goal: str) -> str | None:
@@ -153,7 +167,7 @@ class Table:
             return None
 
     def keep_program(self, space: str, goal: str, text: str) -> None:
-        with self._store.writing():
+        with self._writing():
             self._store.write_goal(space, goal, text)
 
     def goals(self) -> list[tuple[str, str]]:
@@ -187,7 +201,7 @@ class Table:
                     f"{other.path} keeps {other.keeps} decisions of a Spec, and {self.path} "
                     f"{self.keeps}; only tables that keep as many can be merged."
                 )
-            with self._store.writing():
+            with self._writing():
                 for key, page, _ in other.pages():
                     self._add({key: page})
                 for space, goal in other.goals():
