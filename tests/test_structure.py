@@ -15,7 +15,18 @@ from morello import rewrites
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "morello").rglob("*.py"))
 
-LAYERS = ["errors", "jit", "table", "ir", "targets", "rewrites", "search", "codegen", "runtime", "frontends"]
+LAYERS = [
+    "errors",
+    "jit",
+    "table",
+    "ir",
+    "targets",
+    "rewrites",
+    "search",
+    "codegen",
+    "runtime",
+    "frontends",
+]
 """From the lowest up; modules that are not named stand above them all."""
 
 MOST_LINES = 600

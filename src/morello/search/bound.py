@@ -16,6 +16,10 @@ from morello.search.memory import Memory
 from morello.targets.target import Target
 
 
+_NEVER = 2 * engine.INFINITE
+"""What a memory has as the cost of what cannot be done."""
+
+
 @dataclass(frozen=True)
 class _Table:
     """The bounds of a family's Specs, by their positions (see `Family.positions`)."""
@@ -36,8 +40,9 @@ class Bound:
     """For every Spec, a cost that no program of it undercuts.
 
     What the relaxed space cannot do at all has an infinite bound. All that is reached from a
-    Spec is known with it, so that what a memory has of the goal is enough; what it lacks is
-    worked out, and noted there. `specs` counts the relaxed Specs that this took.
+    Spec is noted with it, so that what a memory has of the goal is enough; what it lacks is
+    worked out, and noted there. `specs` counts the relaxed Specs that this took. As pages of a
+    memory may be damaged, what it says nothing of may cost nothing.
     """
 
     def __init__(
@@ -60,7 +65,8 @@ class Bound:
             family.positions(batch)  # numbers sizes that are new
             if table is None or table.sizes < family.size_count:
                 table = self._load(self._memory, batch)
-        return np.full(len(batch), engine.INFINITE) if table is None else table(batch)
+        result = np.full(len(batch), engine.INFINITE) if table is None else table(batch)
+        return result if self._memory is None else np.where(result == engine.INFINITE, 0.0, result)
 
     def _work_out(self, memory: Memory | None) -> None:
         graph = build(self.space)
@@ -75,7 +81,7 @@ class Bound:
             if memory is not None and not family.kind.parallel:
                 _, first = np.unique(positions, return_index=True)
                 least = self._tables[family.kind](batch[first]).astype(np.float64)
-                memory.add_relaxed(batch[first], least)
+                memory.add_relaxed(batch[first], np.where(least < engine.INFINITE, least, _NEVER))
 
     def _recalled(self, memory: Memory, batch: Batch) -> float:
         """What a memory has of one relaxed Spec."""

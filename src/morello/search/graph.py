@@ -322,7 +322,9 @@ class _Expansion:
         packed = self.space.families[family]
         batch = packed.batch(keys, self.space.forms)
         if self.recall is not None:
-            known = self._recalled(self.recall(batch), limits, budgets)
+            # Were all known that the goal's answer leads to, there would be no search.
+            found = self.recall(batch) if first else Known.nothing(len(batch))
+            known = self._recalled(found, limits, budgets)
             self.known.append(known)
             open_ = np.setdiff1d(np.arange(len(keys)), known.spec)
             batch, numbers, limits, budgets = (
@@ -449,6 +451,7 @@ def grow(
         starts.append(Start(batch, graph.limit[here], graph.budget[here]))
     more = _Expansion(space, pruning, None).run(starts, progress)
     count, arity = len(graph.keys), np.diff(more.first_child)
+    known = graph.known.of(~np.isin(graph.known.spec, nodes))
     # The new roots stay, as others may lead to them; the old nodes get the same edges.
     place = np.full(len(more.keys), -1, np.int64)
     place[more.roots] = nodes
@@ -478,5 +481,5 @@ def grow(
         np.concatenate([graph.limit, more.limit]),
         np.concatenate([graph.budget, more.budget]),
         np.concatenate([graph.dropped, more.dropped]),
-        replace(graph.known, count=count + len(more.keys)),
+        replace(known, count=count + len(more.keys)),
     )

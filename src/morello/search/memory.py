@@ -207,8 +207,7 @@ class Memory:
         sizes, size = coordinates(batch), volume(batch)
         values = []
         for rule, cost in zip(answers.rule.T, answers.cost.T, strict=True):
-            here = cost < INFINITE
-            number, scaled = bits(np.where(here, cost, 0.0), size)
+            number, scaled = bits(np.where(cost == INFINITE, 0.0, cost), size)
             values += [rule, number, scaled]
         low, high = limits
         axes = 1 + sizes.shape[1] + low.shape[1]

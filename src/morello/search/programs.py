@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 from morello.errors import RewriteError
@@ -37,5 +38,6 @@ def program_text(impl: Impl) -> str:
 
 
 def _place(goal: Spec, target: Target) -> tuple[str, str]:
-    name = json.dumps(saved.spec_data(goal, target), separators=(",", ":"))
+    text = json.dumps(saved.spec_data(goal, target), separators=(",", ":"))
+    name = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return space_name(target, panel_widths(goal)), name

@@ -19,18 +19,19 @@ from typing import Any
 
 from morello.errors import TableError
 
-VERSION = 2
+VERSION = 1
 APPLICATION = 0x4D54424C  # "MTBL"
 PATIENCE_S = 60.0
 """How long a writer waits for another one."""
 
 _SCHEMA = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
-    "CREATE TABLE kinds (id INTEGER PRIMARY KEY, space TEXT NOT NULL, kind TEXT NOT NULL, "
+    "CREATE TABLE spaces (id INTEGER PRIMARY KEY, space TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE kinds (id INTEGER PRIMARY KEY, space INTEGER NOT NULL, kind TEXT NOT NULL, "
     "UNIQUE (space, kind))",
     "CREATE TABLE pages (kind INTEGER NOT NULL, part TEXT NOT NULL, body BLOB NOT NULL, "
     "PRIMARY KEY (kind, part))",
-    "CREATE TABLE goals (space TEXT NOT NULL, goal TEXT NOT NULL, body BLOB NOT NULL, "
+    "CREATE TABLE goals (space INTEGER NOT NULL, goal TEXT NOT NULL, body BLOB NOT NULL, "
     "PRIMARY KEY (space, goal))",
     "CREATE TABLE tasks (name TEXT PRIMARY KEY) WITHOUT ROWID",
 )
@@ -53,6 +54,7 @@ class Store:
 
     def __init__(self, path: Path, keeps: int, *, create: bool = True) -> None:
         self.path = path
+        self._spaces: dict[str, int] = {}
         self._kinds: dict[tuple[str, str], int] = {}
         if not create and not (path.is_file() and path.stat().st_size):
             raise TableError(f"there is no table at {path}; precompute one, or use --db.")
@@ -65,7 +67,7 @@ class Store:
     def _open(self, keeps: int) -> None:
         file = self._file
         if not file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
-            file.execute("PRAGMA page_size = 2048")
+            file.execute("PRAGMA page_size = 1024")
             self._write_ahead()
             with self.writing():
                 if not file.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone():
@@ -116,7 +118,8 @@ class Store:
                 yield
                 self._file.execute("COMMIT")
             except BaseException:
-                self._kinds.clear()  # it may have some that are gone
+                self._kinds.clear()  # they may have some that are gone
+                self._spaces.clear()
                 if self._file.in_transaction:  # SQLite may have given it up itself
                     self._file.execute("ROLLBACK")
                 raise
@@ -136,7 +139,7 @@ class Store:
         with self._explained():
             if kind is None:
                 row = "INSERT INTO kinds (space, kind) VALUES (?, ?)"
-                self._file.execute(row, (key.space, key.kind))
+                self._file.execute(row, (self._new_space(key.space), key.kind))
                 kind = self._kind(key.space, key.kind)
             row = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)"
             self._file.execute(row, (kind, key.part, body))
@@ -144,9 +147,10 @@ class Store:
     def keys(self, space: str = "", kind: str = "") -> list[Key]:
         """All keys, or those of a space or a kind, in order."""
         found = self._query(
-            "SELECT space, kinds.kind, part FROM pages JOIN kinds ON kinds.id = pages.kind "
-            "WHERE (? = '' OR space = ?) AND (? = '' OR kinds.kind = ?) "
-            "ORDER BY space, kinds.kind, part",
+            "SELECT spaces.space, kinds.kind, part FROM pages "
+            "JOIN kinds ON kinds.id = pages.kind JOIN spaces ON spaces.id = kinds.space "
+            "WHERE (? = '' OR spaces.space = ?) AND (? = '' OR kinds.kind = ?) "
+            "ORDER BY spaces.space, kinds.kind, part",
             space, space, kind, kind,
         )  # fmt: skip
         return [Key(*row) for row in found]
@@ -154,21 +158,36 @@ class Store:
     def _kind(self, space: str, kind: str) -> int | None:
         name = space, kind
         if name not in self._kinds:
-            found = self._query("SELECT id FROM kinds WHERE space = ? AND kind = ?", *name)
+            query = "SELECT id FROM kinds WHERE space = ? AND kind = ?"
+            found = self._query(query, self._space(space), kind)
             if not found:
                 return None
             self._kinds[name] = found[0][0]
         return self._kinds[name]
 
+    def _space(self, space: str) -> int | None:
+        if space not in self._spaces:
+            found = self._query("SELECT id FROM spaces WHERE space = ?", space)
+            if not found:
+                return None
+            self._spaces[space] = found[0][0]
+        return self._spaces[space]
+
+    def _new_space(self, space: str) -> int | None:
+        if self._space(space) is None:
+            self._file.execute("INSERT INTO spaces (space) VALUES (?)", (space,))
+        return self._space(space)
+
     def spaces(self) -> list[str]:
-        """The spaces that there are pages of."""
-        return [space for (space,) in self._query("SELECT DISTINCT space FROM kinds ORDER BY 1")]
+        """The spaces that there are answers of."""
+        return [space for (space,) in self._query("SELECT space FROM spaces ORDER BY 1")]
 
     # ---- whole goals, and tasks that are done
 
     def read_goal(self, space: str, goal: str) -> str | None:
         """What was written for a goal; raises `TableError` if it is damaged."""
-        found = self._query("SELECT body FROM goals WHERE space = ? AND goal = ?", space, goal)
+        query = "SELECT body FROM goals WHERE space = ? AND goal = ?"
+        found = self._query(query, self._space(space), goal)
         if not found:
             return None
         body = _bytes(found[0][0])
@@ -180,11 +199,15 @@ class Store:
         body = zlib.compress(text.encode(), 9)
         with self._explained():
             row = "INSERT OR REPLACE INTO goals VALUES (?, ?, ?)"
-            self._file.execute(row, (space, goal, _digest(space, goal, body) + body))
+            body = _digest(space, goal, body) + body
+            self._file.execute(row, (self._new_space(space), goal, body))
 
     def goals(self) -> list[tuple[str, str]]:
         """The spaces and names of all goals."""
-        return self._query("SELECT space, goal FROM goals ORDER BY 1, 2")
+        return self._query(
+            "SELECT spaces.space, goal FROM goals JOIN spaces ON spaces.id = goals.space "
+            "ORDER BY 1, 2"
+        )
 
     def done(self) -> set[str]:
         """The names of the tasks that are done."""
