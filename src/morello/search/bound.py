@@ -15,7 +15,6 @@ from morello.search.graph import Floats, GoalSizes, Space, build
 from morello.search.memory import Memory
 from morello.targets.target import Target
 
-
 _NEVER = 2 * engine.INFINITE
 """What a memory has as the cost of what cannot be done."""
 

@@ -1,0 +1,410 @@
+"""A search that knows of earlier ones finds what one finds that knows nothing."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from itertools import pairwise
+from math import inf
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.goals import conv_goal, goal_of, mapped, matmul_goal, product, softmax_goal, tensor
+from tests.search.brute import Amounts, Brute
+from tests.search.small_goals import CORES, GOALS, MASKS, PLAIN
+from tests.support import with_capacities
+
+from morello.errors import SearchError
+from morello.ir.batch import Batch
+from morello.ir.dtype import BF16, F32, I8, I32, U8
+from morello.ir.forms import Forms
+from morello.ir.layout import panels
+from morello.ir.primitives import matmul, move, reduce
+from morello.ir.spec import Spec, goal
+from morello.search import memory as memories
+from morello.search import points, solve
+from morello.search.graph import panel_widths
+from morello.search.memory import Memory, space_name
+from morello.search.programs import keep, recall
+from morello.search.query import answers
+from morello.search.reconstruct import reconstruct
+from morello.search.solve import Solution, search
+from morello.table import Key, Table
+from morello.targets import TARGETS
+from morello.targets.target import Target
+
+AVX2 = TARGETS["avx2"]
+ENOUGH = PLAIN.limits
+SERIAL = [name for name, (spec, target) in GOALS.items() if target is PLAIN and not spec.parallel]
+NESTED = ["sum-of-map", "sum", "relu-of-matmul", "matmul", "matmul-chain", "mlp", "map-of-sum"]
+"""Goals that have Specs in common."""
+
+
+def solved(spec: Spec, target: Target, table: Table | None = None) -> Solution | None:
+    """What the search finds, None if nothing fits."""
+    try:
+        solution = search(spec, target, table=table)
+    except SearchError:
+        return None
+    impl = reconstruct(spec, target, solution.decisions)
+    assert impl.complete
+    assert impl.cost == pytest.approx(solution.cost, rel=1e-12)
+    assert all(held <= limit for held, limit in zip(impl.peak, target.limits, strict=True))
+    return solution
+
+
+def cost_of(solution: Solution | None) -> float:
+    return inf if solution is None else solution.cost
+
+
+@cache
+def cost_alone(name: str, capacities: Amounts) -> float:
+    """What a search finds that knows nothing."""
+    spec, target = GOALS[name]
+    return cost_of(solved(spec, with_capacities(target, capacities)))
+
+
+def small(name: str, capacities: Amounts = ENOUGH) -> tuple[Spec, Target]:
+    spec, target = GOALS[name]
+    return spec, with_capacities(target, capacities)
+
+
+# ---- the same cost, whatever is known
+
+
+@pytest.mark.parametrize(
+    ("keeps", "capacities"), [(1, ENOUGH), (1, (3, 4)), (2, (5, 3)), (2, (3, 4)), (3, ENOUGH)]
+)
+def test_goals_in_any_order_share_a_table(keeps: int, capacities: Amounts) -> None:
+    order = random.Random(sum(capacities) + keeps)
+    names = [*NESTED, *order.sample([name for name in SERIAL if name not in NESTED], 9)]
+    order.shuffle(names)
+    with Table(":memory:", keeps) as table:
+        for warm in (False, True):
+            for name in names:
+                solution = solved(*small(name, capacities), table)
+                assert cost_of(solution) == pytest.approx(cost_alone(name, capacities)), name
+                if warm and solution is not None:
+                    assert solution.statistics.specs == 0, name
+        assert table.check() == []
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [name for name, (_, target) in GOALS.items() if target is MASKS][:6],
+        [name for name, (_, target) in GOALS.items() if target is CORES],
+    ],
+    ids=["masks", "cores"],
+)
+def test_goals_of_other_targets(names: list[str]) -> None:
+    """What runs on all cores is searched again, with what is known of what it starts."""
+    with Table(":memory:") as table:
+        for _ in range(2):
+            for name in names:
+                spec, target = GOALS[name]
+                solution = solved(spec, target, table)
+                assert cost_of(solution) == pytest.approx(cost_alone(name, target.limits)), name
+
+
+@st.composite
+def goals(draw: st.DrawFn) -> Spec:
+    """Goals of odd and even sizes, of several dtypes, that have some Specs in common."""
+    size = st.sampled_from([1, 2, 3, 4, 5, 6, 8])
+    m, k, n = draw(size), draw(size), draw(size)
+    hidden = mapped("relu", product(tensor(m, k), tensor(k, n)))
+    known = [
+        matmul_goal(m, k, n),
+        matmul_goal(m, k, n, BF16, BF16, F32),
+        matmul_goal(m, k, n, F32, BF16, F32),
+        matmul_goal(m, k, n, U8, I8, I32),
+        goal(matmul(), (m, k, 2 * n), (F32,) * 3, layouts=(None, panels(2, 1, 4), None)),
+        softmax_goal(m, n),
+        goal(reduce("Sum", 2, 1), (m, n), (F32, F32)),
+        goal(reduce("Max", 2, 0), (m, n), (F32, F32)),
+        goal(move(2, (1, 0)), (m, n), (F32, F32)),
+        conv_goal(1, 2, 2 + m % 3, 2),
+        goal_of(hidden),
+    ]
+    return draw(st.sampled_from(known))
+
+
+@given(
+    st.lists(goals(), min_size=2, max_size=4),
+    st.sampled_from([AVX2.limits, (12, 8, 16), (6, 4, 5)]),
+    st.integers(1, 2),
+)
+@settings(max_examples=6)
+def test_random_goals_share_a_table(
+    specs: list[Spec], capacities: tuple[int, ...], keeps: int
+) -> None:
+    target = with_capacities(AVX2, capacities[-len(AVX2.limits) :])
+    with Table(":memory:", keeps) as table:
+        for spec in [*specs, *reversed(specs)]:
+            wanted = cost_of(solved(spec, target))
+            assert cost_of(solved(spec, target, table)) == pytest.approx(wanted, rel=1e-12)
+
+
+def test_what_is_known_of_others_is_not_worked_out_again() -> None:
+    spec, larger = matmul_goal(8, 8, 16), matmul_goal(16, 8, 16)
+    with Table(":memory:") as table:
+        cold = solved(spec, AVX2, table)
+        warm, alone = solved(larger, AVX2, table), solved(larger, AVX2)
+        again = solved(spec, AVX2, table)
+    assert cold and warm and alone and again
+    assert warm.statistics.specs < alone.statistics.specs
+    assert (again.statistics.specs, again.statistics.bounded) == (0, 0)
+    assert cold.cost == again.cost
+    assert again.decisions == cold.decisions
+    assert warm.cost == pytest.approx(alone.cost, rel=1e-12)
+
+
+def test_a_table_on_disk_serves_other_processes(tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    for specs in (False, True, True):
+        with Table(path) as table:
+            solution = search(*small("matmul"), table=table)
+            assert (solution.statistics.specs == 0) == specs
+    with Table(path, cache_bytes=0) as table:
+        assert search(*small("matmul"), table=table).statistics.specs == 0
+
+
+def test_answers_of_other_limits_than_are_met_are_worked_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    grown = 0
+
+    def counted(*args: object, **options: object) -> object:
+        nonlocal grown
+        grown += 1
+        return grow(*args, **options)  # type: ignore[arg-type]
+
+    grow = solve.grow
+    monkeypatch.setattr(solve, "grow", counted)
+    capacities = (5, 4)
+    with Table(":memory:") as table:
+        for name in SERIAL:
+            if not name.startswith(("matmul", "Softmax")):
+                continue
+            solution = solved(*small(name, capacities), table)
+            assert cost_of(solution) == pytest.approx(cost_alone(name, capacities)), name
+    assert grown > 0
+
+
+# ---- what a table claims is true
+
+
+@cache
+def brute(name: str) -> Brute:
+    found = Brute(*GOALS[name])
+    found.cheapest(ENOUGH)
+    return found
+
+
+def costs(name: str, spec: Spec, limits: Amounts) -> list[float]:
+    """What the programs cost that begin with each of a Spec's rewrites, by trying them all."""
+    one = brute(name)
+    ways = one._ways_of(one._number(spec))
+    return sorted(cost for way in ways if (cost := one._through(way, limits)) < inf)
+
+
+def corners(peak: Amounts, limit: Amounts) -> Iterator[Amounts]:
+    middle = tuple((low + high) // 2 for low, high in zip(peak, limit, strict=True))
+    yield from {peak, limit, middle, (peak[0], limit[1]), (limit[0], peak[1])}
+
+
+@pytest.mark.parametrize(
+    ("keeps", "capacities"), [(1, ENOUGH), (1, (3, 4)), (2, (4, 4)), (4, ENOUGH)]
+)
+def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) -> None:
+    """Of each box: the cheapest rewrites under all its limits, in order; or that all cost more."""
+    names = ["matmul", "sum", "relu-of-matmul", "matmul-chain"]
+    exact = claims = several = 0
+    with Table(":memory:", keeps) as table:
+        for name in names:
+            solved(*small(name, capacities), table)
+        memory = Memory(table, with_capacities(PLAIN, capacities))
+        for name in names:
+            for spec in brute(name).specs:
+                for peak, limit, listed, least in memory.decisions(Batch.of([spec], Forms())):
+                    low, high = memory.limits.unpack(peak), memory.limits.unpack(limit)
+                    assert all(a <= b <= c for a, b, c in zip(low, high, capacities, strict=True))
+                    for limits in corners(low, high):
+                        truth = costs(name, spec, limits)
+                        if not listed:
+                            assert all(cost >= least * (1 - 1e-9) for cost in truth)
+                            continue
+                        found = [cost for _, cost in listed]
+                        assert found == pytest.approx(truth[: len(found)], rel=1e-9), spec
+                    exact += bool(listed)
+                    claims += not listed
+                    several += len(listed) > 1
+                    assert len({text for text, _ in listed}) == len(listed) <= keeps
+    assert exact > 50
+    assert claims > 0
+    assert (several > 0) == (keeps > 1)
+
+
+@pytest.mark.parametrize("name", ["matmul", "sum", "add-rows", "map-of-map"])
+def test_as_many_decisions_as_a_table_keeps(name: str) -> None:
+    spec, target = small(name)
+    truth = costs(name, spec, ENOUGH)
+    for keeps in (1, 3, 64):
+        with Table(":memory:", keeps) as table:
+            solution = solved(spec, target, table)
+            first, *_ = answers(spec, target, table)
+        assert first.limit == ENOUGH
+        found = [cost for _, cost in first.decisions]
+        assert found == pytest.approx(truth[:keeps])
+        assert all(one <= other for one, other in pairwise(found))
+        assert len(found) == min(keeps, len(truth))
+        assert cost_of(solution) == found[0] == first.least
+
+
+# ---- damage
+
+
+@contextmanager
+def filled(names: list[str]) -> Iterator[Table]:
+    with Table(":memory:") as table:
+        for name in names:
+            solved(*small(name), table)
+        yield table
+
+
+def lose(table: Table, keys: list[Key], *, altogether: bool) -> None:
+    """Damage these pages, or remove them."""
+    store = table._store
+    with store.writing():
+        for key in keys:
+            if altogether:
+                where = store._kind(key.space, key.kind), key.part
+                store._file.execute("DELETE FROM pages WHERE kind = ? AND part = ?", where)
+            else:
+                store.write(key, b"damaged")
+    table._forget_all()
+
+
+@pytest.mark.parametrize("altogether", [False, True])
+@pytest.mark.parametrize("which", ["some", "bounds", "answers", "inner"])
+def test_pages_that_are_lost_change_no_answer(which: str, altogether: bool) -> None:
+    choose = random.Random(len(which))
+    names = [*NESTED, "Softmax", "conv-padded"]
+    for _ in range(2 if which == "some" else 1):
+        with filled(names[2:]) as table:
+            keys = table.keys()
+            lost = {
+                "some": choose.sample(keys, len(keys) // 2),
+                "bounds": [
+                    k for k in keys if '"relaxed":true' in k.kind and set(k.part) != {*"0 "}
+                ],
+                "answers": [k for k in keys if '"relaxed":false' in k.kind],
+                "inner": [
+                    k for k in keys if '"relaxed":false' in k.kind and set(k.part) != {*"0 "}
+                ],
+            }[which]
+            lose(table, lost, altogether=altogether)
+            for name in names:
+                solution = solved(*small(name), table)
+                assert cost_of(solution) == pytest.approx(cost_alone(name, ENOUGH)), name
+            if not altogether:
+                assert table.damaged
+
+
+# ---- what must not be mixed
+
+
+def other_machines(target: Target) -> list[Target]:
+    memory, *nearer = target.levels
+    slower = (replace(memory, per_line=memory.per_line + 1e-9), *nearer)
+    return [
+        replace(target, name="other"),
+        replace(target, cores=target.cores + 1),
+        replace(target, levels=slower),
+        replace(target, fork=target.fork + 1),
+        replace(target, features=("more",)),
+        with_capacities(target, (63, 8)),
+        with_capacities(target, (64, 7)),
+    ]
+
+
+def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec, target = small("matmul")
+    with Table(":memory:") as table:
+        solution = search(spec, target, table=table)
+        keep(reconstruct(spec, target, solution.decisions), table)
+        assert answers(spec, target, table)
+        assert recall(spec, target, table) is not None
+        known = {space_name(target)}
+        for other in other_machines(target):
+            assert answers(spec, other, table) == []
+            assert recall(spec, other, table) is None
+            known.add(space_name(other))
+            assert search(spec, other, table=table).statistics.specs > 0
+        assert len(known) == 1 + len(other_machines(target))
+        assert set(table.spaces()) == known
+        monkeypatch.setattr(memories, "code_version", lambda: "another")
+        assert answers(spec, target, table) == []
+        assert recall(spec, target, table) is None
+        assert search(spec, target, table=table).statistics.specs > 0
+        assert search(spec, target, table=table).statistics.specs == 0
+
+
+def test_goals_in_panels_are_apart() -> None:
+    """Their tiles are cut to the panels."""
+    spec, target = small("matmul-panels")
+    with Table(":memory:") as table:
+        solved(spec, target, table)
+        solved(*small("matmul"), table)
+        panelled = [set(json.loads(space)["panels"]) for space in table.spaces()]
+    assert panel_widths(spec) in panelled and set() in panelled
+
+
+# ---- programs of whole goals
+
+
+def test_a_goal_is_answered_with_its_program() -> None:
+    spec, target = small("relu-of-matmul")
+    with Table(":memory:") as table:
+        assert recall(spec, target, table) is None
+        impl = reconstruct(spec, target, search(spec, target).decisions)
+        keep(impl, table)
+        assert recall(spec, target, table) == impl
+        assert recall(replace(spec, parallel=True), target, table) is None
+        (space, name) = table.goals()[0]
+        for text in ('{"format": 1}', '{"format": 1, "rewrites": []}'):
+            table.keep_program(space, name, text)
+            assert recall(spec, target, table) is None
+
+
+# ---- Specs as points
+
+
+@given(st.lists(st.tuples(*[st.integers(1, 5000)] * 2), min_size=1, max_size=20))
+def test_coordinates_are_those_of_one_size(sizes: list[tuple[int, int]]) -> None:
+    batch = Batch.of([goal(move(2), one, (F32, F32)) for one in sizes], Forms())
+    coordinates = points.coordinates(batch)
+    back = points.sizes_of(coordinates)
+    assert [tuple(row) for row in np.stack(back, 1).tolist()] == sizes
+    assert (points.volume(batch) == [m * n for m, n in sizes]).all()
+    for row, one in zip(coordinates, sizes, strict=True):
+        assert (row <= points.furthest(6, max(one))).all()
+        assert (row >= 0).all()
+
+
+@given(st.lists(st.tuples(st.floats(0, 1e29), st.integers(1, 1 << 40)), min_size=1, max_size=20))
+def test_costs_are_kept_exactly(listed: list[tuple[float, int]]) -> None:
+    cost, volume = (np.array(column, np.float64) for column in zip(*listed, strict=True))
+    assert (points.cost_of(*points.bits(cost, volume), volume) == cost).all()
+    each = np.full(5, 0.1)
+    volumes = np.array([1.0, 2.0, 4.0, 1024.0, 3.0])
+    bits, scaled = points.bits(each * volumes, volumes)
+    assert len(set(bits[scaled == 1].tolist())) == 1
+    assert scaled[:4].all()
