@@ -29,8 +29,8 @@ from morello.ir.layout import panels
 from morello.ir.primitives import matmul, move, reduce
 from morello.ir.spec import Spec, goal
 from morello.search import memory as memories
-from morello.search import points, solve
-from morello.search.graph import panel_widths
+from morello.search import points
+from morello.search.graph import grow, panel_widths
 from morello.search.memory import Memory, space_name
 from morello.search.programs import keep, recall
 from morello.search.query import answers
@@ -117,7 +117,7 @@ def test_goals_of_other_targets(names: list[str]) -> None:
 @st.composite
 def goals(draw: st.DrawFn) -> Spec:
     """Goals of odd and even sizes, of several dtypes, that have some Specs in common."""
-    size = st.sampled_from([1, 2, 3, 4, 5, 6, 8])
+    size = st.sampled_from([1, 2, 3, 4, 5, 6])
     m, k, n = draw(size), draw(size), draw(size)
     hidden = mapped("relu", product(tensor(m, k), tensor(k, n)))
     known = [
@@ -137,15 +137,15 @@ def goals(draw: st.DrawFn) -> Spec:
 
 
 @given(
-    st.lists(goals(), min_size=2, max_size=4),
+    st.lists(goals(), min_size=2, max_size=3),
     st.sampled_from([AVX2.limits, (12, 8, 16), (6, 4, 5)]),
     st.integers(1, 2),
 )
-@settings(max_examples=6)
+@settings(max_examples=4)
 def test_random_goals_share_a_table(
     specs: list[Spec], capacities: tuple[int, ...], keeps: int
 ) -> None:
-    target = with_capacities(AVX2, capacities[-len(AVX2.limits) :])
+    target = with_capacities(AVX2, capacities)
     with Table(":memory:", keeps) as table:
         for spec in [*specs, *reversed(specs)]:
             wanted = cost_of(solved(spec, target))
@@ -186,8 +186,7 @@ def test_answers_of_other_limits_than_are_met_are_worked_out(
         grown += 1
         return grow(*args, **options)  # type: ignore[arg-type]
 
-    grow = solve.grow
-    monkeypatch.setattr(solve, "grow", counted)
+    monkeypatch.setattr("morello.search.solve.grow", counted)
     capacities = (5, 4)
     with Table(":memory:") as table:
         for name in SERIAL:
@@ -297,25 +296,20 @@ def lose(table: Table, keys: list[Key], *, altogether: bool) -> None:
 def test_pages_that_are_lost_change_no_answer(which: str, altogether: bool) -> None:
     choose = random.Random(len(which))
     names = [*NESTED, "Softmax", "conv-padded"]
-    for _ in range(2 if which == "some" else 1):
-        with filled(names[2:]) as table:
-            keys = table.keys()
-            lost = {
-                "some": choose.sample(keys, len(keys) // 2),
-                "bounds": [
-                    k for k in keys if '"relaxed":true' in k.kind and set(k.part) != {*"0 "}
-                ],
-                "answers": [k for k in keys if '"relaxed":false' in k.kind],
-                "inner": [
-                    k for k in keys if '"relaxed":false' in k.kind and set(k.part) != {*"0 "}
-                ],
-            }[which]
-            lose(table, lost, altogether=altogether)
-            for name in names:
-                solution = solved(*small(name), table)
-                assert cost_of(solution) == pytest.approx(cost_alone(name, ENOUGH)), name
-            if not altogether:
-                assert table.damaged
+    with filled(names[2:]) as table:
+        keys = table.keys()
+        lost = {
+            "some": choose.sample(keys, len(keys) // 2),
+            "bounds": [k for k in keys if '"relaxed":true' in k.kind and set(k.part) != {*"0 "}],
+            "answers": [k for k in keys if '"relaxed":false' in k.kind],
+            "inner": [k for k in keys if '"relaxed":false' in k.kind and set(k.part) != {*"0 "}],
+        }[which]
+        lose(table, lost, altogether=altogether)
+        for name in names:
+            solution = solved(*small(name), table)
+            assert cost_of(solution) == pytest.approx(cost_alone(name, ENOUGH)), name
+        if not altogether:
+            assert table.damaged
 
 
 # ---- what must not be mixed
@@ -403,8 +397,10 @@ def test_coordinates_are_those_of_one_size(sizes: list[tuple[int, int]]) -> None
 def test_costs_are_kept_exactly(listed: list[tuple[float, int]]) -> None:
     cost, volume = (np.array(column, np.float64) for column in zip(*listed, strict=True))
     assert (points.cost_of(*points.bits(cost, volume), volume) == cost).all()
-    each = np.full(5, 0.1)
-    volumes = np.array([1.0, 2.0, 4.0, 1024.0, 3.0])
-    bits, scaled = points.bits(each * volumes, volumes)
-    assert len(set(bits[scaled == 1].tolist())) == 1
-    assert scaled[:4].all()
+
+
+def test_costs_that_grow_with_the_volume_are_one_number() -> None:
+    volume = np.array([1.0, 2.0, 4.0, 1024.0])
+    number, scaled = points.bits(0.1 * volume, volume)
+    assert scaled.all()
+    assert len(set(number.tolist())) == 1

@@ -10,8 +10,8 @@ from math import prod
 
 from morello.errors import SpecError
 
-_RANGE = re.compile(r"(\d{1,9})\.\.(\d{1,9})(?:\+(\d{1,9}))?", re.ASCII)
-_LIST = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
+_RANGE = re.compile(r"([1-9]\d{,8})\.\.([1-9]\d{,8})(?:\+([1-9]\d{,8}))?", re.ASCII)
+_LIST = re.compile(r"[1-9]\d{,8}(,[1-9]\d{,8})*", re.ASCII)
 _BRACKETS = re.compile(r"\[[^\]]*\]")
 _MOST = 1_000_000
 
@@ -77,11 +77,11 @@ def _range(name: str, text: str) -> Sequence[int]:
     """The sizes that a text means, in order."""
     if match := _RANGE.fullmatch(text):
         low, high, step = (int(part) if part else 0 for part in match.groups())
-        if 1 <= low <= high:
+        if low <= high:
             if step:
                 return range(low, high + 1, step)
             return [low << i for i in range(32) if low << i <= high]
-    elif _LIST.fullmatch(text) and "0" not in text.split(","):
+    elif _LIST.fullmatch(text):
         return sorted({int(part) for part in text.split(",")})
     raise SpecError(
         f"{name}={text} is no range; write {name}=1..2048 (doubling), {name}=64..512+64 or "
