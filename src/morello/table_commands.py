@@ -149,13 +149,12 @@ def _check(arguments: argparse.Namespace) -> None:
     with Table(arguments.path, create=False) as table:
         problems = table.check()
         pages = len(table.keys()) if not problems else 0
-    if arguments.json:
-        print(json.dumps({"path": str(arguments.path), "problems": problems}, indent=2))
-    elif not problems:
-        print(f"{arguments.path}: {pages:,} pages, all whole.")
     if problems:
-        sys.stdout.flush()
         raise TableError(f"{arguments.path}: " + " ".join(problems))
+    if arguments.json:
+        print(json.dumps({"path": str(arguments.path), "pages": pages}, indent=2))
+    else:
+        print(f"{arguments.path}: {pages:,} pages, all whole.")
 
 
 def _query(arguments: argparse.Namespace) -> None:

@@ -80,7 +80,7 @@ def small(name: str, capacities: Amounts = ENOUGH) -> tuple[Spec, Target]:
 
 
 @pytest.mark.parametrize(
-    ("keeps", "capacities"), [(1, ENOUGH), (1, (3, 4)), (2, (5, 3)), (2, (3, 4)), (3, ENOUGH)]
+    ("keeps", "capacities"), [(1, ENOUGH), (1, (3, 4)), (2, (5, 3)), (3, ENOUGH)]
 )
 def test_goals_in_any_order_share_a_table(keeps: int, capacities: Amounts) -> None:
     order = random.Random(sum(capacities) + keeps)
@@ -141,7 +141,7 @@ def goals(draw: st.DrawFn) -> Spec:
     st.sampled_from([AVX2.limits, (12, 8, 16), (6, 4, 5)]),
     st.integers(1, 2),
 )
-@settings(max_examples=4)
+@settings(max_examples=3)
 def test_random_goals_share_a_table(
     specs: list[Spec], capacities: tuple[int, ...], keeps: int
 ) -> None:

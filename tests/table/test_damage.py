@@ -118,7 +118,7 @@ def test_a_bit_anywhere(whole: tuple[bytes, State], tmp_path: Path) -> None:
     choose = random.Random(0)
     bits = [
         8 * PAGE * page + choose.randrange(8 * PAGE)
-        for _ in range(16)
+        for _ in range(8)
         for page in range(len(data) // PAGE)
     ]
     found = outcomes(tmp_path / "t.db", (flipped(data, bit) for bit in bits), wanted)
@@ -168,7 +168,7 @@ def test_a_bit_of_what_is_not_yet_merged_into_the_file(tmp_path: Path) -> None:
         main, log = path.read_bytes(), path.with_name("t.db-wal").read_bytes()
     choose = random.Random(2)
     seen = set()
-    for bit in [*range(0, 8 * 32, 9), *(choose.randrange(8 * len(log)) for _ in range(120))]:
+    for bit in [*range(0, 8 * 32, 19), *(choose.randrange(8 * len(log)) for _ in range(50))]:
         copy.write_bytes(main)
         copy.with_name("copy.db-wal").write_bytes(flipped(log, bit))
         try:

@@ -1,0 +1,209 @@
+"""Precomputing gives the same table wherever it runs, and however often it was interrupted."""
+
+from __future__ import annotations
+
+import sqlite3
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from morello import precompute as module
+from morello.errors import TableError, TargetError
+from morello.frontends.ranges import family
+from morello.frontends.text import parse
+from morello.precompute import (
+    Progress,
+    Task,
+    dask_workers,
+    local_workers,
+    precompute,
+    solve_task,
+    tasks_of,
+)
+from morello.search.memory import space_name
+from morello.search.programs import recall
+from morello.search.solve import search
+from morello.table import Table
+from morello.targets import find_target
+
+TARGET = "avx2"
+MATMULS = family("f32[m,k] @ f32[k,n]", ["m=1..4", "k=2", "n=1,3,4"])
+MOVES = family("move(f32[m,n])", ["m=1..2", "n=1..8"])
+
+
+@pytest.fixture(autouse=True)
+def several_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "WEIGHT", 30.0)
+
+
+def rows(path: Path) -> list[list[Any]]:
+    """All that a table's file has, as it is kept."""
+    with closing(sqlite3.connect(path)) as file:
+        return [
+            file.execute(f"SELECT * FROM {what} ORDER BY 1, 2, 3").fetchall()
+            for what in (
+                "(SELECT space, kinds.kind, part, body FROM pages JOIN kinds ON pages.kind = id)",
+                "goals",
+                "(SELECT name, 0, 0 FROM tasks)",
+            )
+        ]
+
+
+def run(path: Path, workers: Executor, count: int, steps: int | None = None) -> list[Progress]:
+    """Precompute, or some steps of it."""
+    with Table(path, 1) as table:
+        return list(islice(precompute(MATMULS, table, TARGET, workers, count), steps))
+
+
+@pytest.fixture(scope="module")
+def wanted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What comes of it by one worker, without a pause."""
+    path = tmp_path_factory.mktemp("wanted") / "t.db"
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as workers:
+        patch.setattr(module, "WEIGHT", 30.0)
+        run(path, workers, 1)
+    return path
+
+
+def test_all_members_are_in_the_table(wanted: Path) -> None:
+    target = find_target(TARGET)
+    with Table(wanted) as table:
+        assert table.check() == []
+        assert len(table.goals()) == len(MATMULS)
+        for _, expression in MATMULS.expressions():
+            goal = parse(expression)
+            impl = recall(goal, target, table)
+            assert impl is not None
+            found = search(goal, target, table=table)
+            assert found.statistics.specs == 0
+            assert impl.cost == pytest.approx(found.cost)
+        _, expression = next(MATMULS.expressions())
+        assert search(parse(expression), target).cost == pytest.approx(
+            search(parse(expression), target, table=table).cost
+        )
+
+
+def test_an_interrupted_run_goes_on(wanted: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    tasks = len(tasks_of(MATMULS, TARGET, 1))
+    assert tasks > 4
+    with ThreadPoolExecutor(1) as workers:
+        assert [p.done for p in run(path, workers, 1, 1)] == [0]
+        first = run(path, workers, 1, 3)
+        assert [p.done for p in first] == [0, 1, 2]
+        rest = run(path, workers, 1)
+        assert [p.done for p in rest] == list(range(2, tasks + 1))
+        assert rest[0].share == pytest.approx(first[-1].share)
+        assert (rest[-1].tasks, rest[-1].failed) == (tasks, 0)
+        assert rest[-1].share == pytest.approx(1.0)
+        assert [p.done for p in run(path, workers, 1)] == [tasks]
+    assert rows(path) == rows(wanted)
+
+
+def test_processes_give_the_same(wanted: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.db"
+    with local_workers(2) as workers:
+        run(path, workers, 2, 2)
+    with local_workers(1) as workers:
+        run(path, workers, 1)
+    assert rows(path) == rows(wanted)
+
+
+def test_a_dask_cluster_gives_the_same(wanted: Path, tmp_path: Path) -> None:
+    distributed = pytest.importorskip("distributed")
+    path = tmp_path / "t.db"
+    made = distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+    )
+    with made as cluster, dask_workers(cluster.scheduler_address) as (workers, count):
+        assert count == 2
+        run(path, workers, count)
+    assert rows(path) == rows(wanted)
+
+
+def test_a_cluster_that_is_none_gets_a_sentence() -> None:
+    distributed = pytest.importorskip("distributed")
+    made = distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None)
+    with made as empty:
+        for address, words in (
+            (empty.scheduler_address, "has no workers; start some"),
+            ("nowhere://1", "no Dask scheduler answers at nowhere"),
+        ):
+            with pytest.raises(TableError, match=words), dask_workers(address):
+                pass
+
+
+def test_tasks_are_the_family_in_order() -> None:
+    for weight in (1.0, 30.0, 1e9):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(module, "WEIGHT", weight)
+            tasks = tasks_of(MATMULS, TARGET, 1)
+        listed = [member for task in tasks for member in task.expressions]
+        assert listed == [member for _, member in MATMULS.expressions()]
+        assert len({task.name for task in tasks}) == len(tasks)
+    assert len(tasks) == 1
+
+
+def test_tasks_differ_by_all_that_answers_depend_on() -> None:
+    name = partial(lambda *given: tasks_of(*given)[0].name, MATMULS)
+    assert len({name("avx2", 1), name("avx512", 1), name("avx2", 2), name("neon", 1)}) == 4
+    assert name("avx2", 1) == name("avx2", 1)
+
+
+def test_members_without_a_program_are_counted() -> None:
+    task = Task("name", ("f32[2,2] @ f32[2,2]", "f32[2,2] @ f32[3,2]"), 1.0)
+    found = solve_task(task, TARGET, space_name(find_target(TARGET)), 1)
+    assert len(found.programs) == 1 and found.pages
+    (said,) = found.failed
+    assert said.endswith(".")
+
+
+def test_workers_must_be_alike() -> None:
+    with pytest.raises(TargetError, match="another machine, or has another version"):
+        solve_task(Task("name", (), 1.0), TARGET, "another space", 1)
+
+
+def test_a_worker_that_fails_ends_it_with_what_was_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.db"
+    tasks = tasks_of(MOVES, TARGET, 1)
+
+    def fails(task: Task, *others: Any) -> Any:
+        if task == tasks[2]:
+            raise OSError("lost")
+        return solve_task(task, *others)
+
+    with Table(path, 1) as table, ThreadPoolExecutor(2) as workers:
+        monkeypatch.setattr(module, "solve_task", fails)
+        with pytest.raises(OSError, match="lost"):
+            list(precompute(MOVES, table, TARGET, workers, 2))
+        assert table.done() == {task.name for task in tasks[:2]}
+        monkeypatch.setattr(module, "solve_task", solve_task)
+        last = list(precompute(MOVES, table, TARGET, workers, 2))[-1]
+        assert last.done == last.tasks == len(tasks) == len(table.done())
+        assert table.check() == []
+
+
+def test_families_that_overlap_share_what_they_have_in_common(tmp_path: Path) -> None:
+    """Whatever comes first, the same is known of every Spec; only pages may be put otherwise."""
+    more = family("move(f32[m,n])", ["m=2..4", "n=2..16"])
+    target = find_target(TARGET)
+    found = []
+    for number, order in enumerate([(MOVES, more), (more, MOVES)]):
+        with Table(tmp_path / f"{number}.db") as table, ThreadPoolExecutor(1) as workers:
+            for one in order:
+                list(precompute(one, table, TARGET, workers, 1))
+            costs = {}
+            for one in order:
+                for _, expression in one.expressions():
+                    solution = search(parse(expression), target, table=table)
+                    assert solution.statistics.specs == 0
+                    costs[expression] = solution.cost
+            found.append((costs, sorted(table.goals())))
+    assert found[0] == found[1]
