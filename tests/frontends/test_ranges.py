@@ -107,3 +107,8 @@ def test_any_text_gives_a_family_or_a_sentence(text: str) -> None:
         assert str(error).endswith(".")
     else:
         assert len(list(found.expressions())) == len(found) > 0
+
+
+def test_a_name_has_one_range() -> None:
+    with pytest.raises(SpecError, match="m has a range already"):
+        family("f32[m,m] @ f32[m,m]", ["m=1..4", "m=8"])

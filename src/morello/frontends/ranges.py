@@ -60,6 +60,8 @@ def family(expression: str, ranges: Sequence[str]) -> Family:
                 f"{text!r} gives no size of {expression!r}, whose names are: {known}; "
                 "write m=1..2048."
             )
+        if name in sizes:
+            raise SpecError(f"{text!r}: {name} has a range already; give it one.")
         sizes[name] = _range(name, rest)
     if missing := sorted(names - sizes.keys()):
         raise SpecError(f"{expression!r} needs a range for {missing[0]}: {missing[0]}=1..2048.")
