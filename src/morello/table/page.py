@@ -32,7 +32,7 @@ from functools import cached_property
 import numpy as np
 
 from morello.errors import TableError
-from morello.table.boxes import Ints, merged
+from morello.table.boxes import Ints, merged, strongest
 
 VERSION = 1
 DECISION = 3
@@ -86,8 +86,16 @@ def union(pages: Sequence[Page]) -> Page:
             rows[:, column] = text[rows[:, column]]
         parts.append(rows)
     inner = range(axes - limits, axes)
-    rows = merged(np.concatenate(parts), axes, range(1, axes), inner)
+    rows = _without_weaker(np.concatenate(parts), axes, limits)
+    rows = merged(rows, axes, range(1, axes), inner)
     return Page(axes, limits, tuple(names), tuple(texts), rows)
+
+
+def _without_weaker(rows: Ints, axes: int, limits: int) -> Ints:
+    """Of all that is known of costs from below, only what says most."""
+    bare = rows[:, 2 * axes] < 0 if limits else np.zeros(len(rows), np.bool_)
+    says = [*range(2 * axes - limits, 2 * axes), 2 * axes + 1]  # upper limits, and the cost
+    return np.concatenate([rows[~bare], strongest(rows[bare], says)])
 
 
 def encode(page: Page, key: str) -> bytes:
