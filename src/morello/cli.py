@@ -6,7 +6,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from morello import __version__
@@ -20,17 +20,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     try:
         _unbridle_blas()
-        from morello import commands, table_commands  # heavy: NumPy and Numba
-
-        run = {
-            "synth": commands.synth,
-            "bench": commands.bench,
-            "explain": commands.explain,
-            "targets": commands.targets,
-            "precompute": table_commands.run_precompute,
-            "table": table_commands.run_table,
-        }[arguments.command]
-        run(arguments)
+        _command(arguments.command)(arguments)
         sys.stdout.flush()
     except MorelloError as error:
         return _failed(str(error), as_json=arguments.json)
@@ -44,6 +34,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("\nmorello: interrupted.", file=sys.stderr)
         return INTERRUPTED
     return 0
+
+
+def _command(name: str) -> Callable[[argparse.Namespace], None]:
+    """What runs a command. Only what it needs is loaded: NumPy and Numba are heavy."""
+    if name in ("precompute", "table"):
+        from morello import table_commands
+
+        return table_commands.run_table if name == "table" else table_commands.run_precompute
+    from morello import commands
+
+    return {
+        "synth": commands.synth,
+        "bench": commands.bench,
+        "explain": commands.explain,
+        "targets": commands.targets,
+    }[name]
 
 
 def _failed(message: str, *, as_json: bool) -> int:

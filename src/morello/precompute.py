@@ -64,6 +64,7 @@ class Progress:
 
 def tasks_of(family: Family, target: str, keeps: int) -> list[Task]:
     """The tasks of a family, in order."""
+    space = space_name(find_target(target))
     tasks: list[Task] = []
     members: list[str] = []
     weight = 0.0
@@ -71,9 +72,9 @@ def tasks_of(family: Family, target: str, keeps: int) -> list[Task]:
         members.append(expression)
         weight += _weight(sizes)
         if weight >= WEIGHT:
-            tasks.append(_task(members, weight, target, keeps))
+            tasks.append(_task(members, weight, space, keeps))
             members, weight = [], 0.0
-    return [*tasks, _task(members, weight, target, keeps)] if members else tasks
+    return [*tasks, _task(members, weight, space, keeps)] if members else tasks
 
 
 def _weight(sizes: Sequence[int]) -> float:
@@ -84,8 +85,8 @@ def _weight(sizes: Sequence[int]) -> float:
     return weight
 
 
-def _task(members: Sequence[str], weight: float, target: str, keeps: int) -> Task:
-    name = "\n".join([space_name(find_target(target)), str(keeps), *members])
+def _task(members: Sequence[str], weight: float, space: str, keeps: int) -> Task:
+    name = "\n".join([space, str(keeps), *members])
     return Task(hashlib.blake2b(name.encode(), digest_size=12).hexdigest(), tuple(members), weight)
 
 

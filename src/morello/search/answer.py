@@ -84,8 +84,8 @@ def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewri
     Raises `LookupError` if it has not all of it.
     """
     batch = Batch.of([spec], space.forms)
-    known, fits = memory.known(batch), space.limits.fits
-    here = np.flatnonzero(known.solved & fits(known.peak, limit) & fits(limit, known.limit))
+    known = memory.known(batch)
+    here = np.flatnonzero(known.solved & known.within(limit, space.limits))
     if not len(here):
         raise LookupError(f"{spec} is not known.")
     rewrite = space.rewrites(Kind.of(batch))[int(known.rule[here[0]])].concrete(spec)

@@ -182,9 +182,8 @@ class Graph:
         """Every node's edges in order of what they cost unlimited; see `engine.bounds`."""
         limits, nodes = self.space.limits, len(self.keys)
         cost, peak = np.full(nodes, engine.INFINITE), np.zeros(nodes, np.int64)
-        known, fits = self.known, limits.fits
-        label = self.limit[known.spec]
-        here = known.solved & fits(known.peak, label) & fits(label, known.limit)
+        known = self.known
+        here = known.solved & known.within(self.limit[known.spec], limits)
         cost[known.spec[here]], peak[known.spec[here]] = known.cost[here], known.peak[here]
         result: tuple[Ints, Ints, Floats, Floats, Ints, Ints] = engine.bounds(
             nodes, self.parent, self.own, self.allocation,
@@ -344,11 +343,10 @@ class _Expansion:
 
     def _recalled(self, known: Known, limits: Ints, budgets: Floats) -> Known:
         """What is known of Specs for which there is an answer under these limits and budgets."""
-        fits = self.space.limits.fits
-        label = limits[known.spec]
         enough = known.solved | (known.cost >= budgets[known.spec])
+        within = known.within(limits[known.spec], self.space.limits)
         fine = np.zeros(known.count, np.bool_)
-        fine[known.spec[enough & fits(known.peak, label) & fits(label, known.limit)]] = True
+        fine[known.spec[enough & within]] = True
         return known.of(fine[known.spec])
 
     def _add(self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats) -> None:

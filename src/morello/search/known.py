@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.ir.forms import Bools, Ints
+from morello.search.limits import Limits
 
 _ROUNDED_BITS = 40
 
@@ -43,6 +44,10 @@ class Known:
         """The boxes that have a program."""
         result: Bools = self.rule >= 0
         return result
+
+    def within(self, limit: Ints | int, limits: Limits) -> Bools:
+        """The boxes that have an answer under this limit, or these, one a box."""
+        return np.asarray(limits.fits(self.peak, limit) & limits.fits(limit, self.limit))
 
     def of(self, boxes: Bools | Ints, spec: Ints | None = None) -> Known:
         """Some of the boxes, with other numbers for their Specs if these are given."""

@@ -179,10 +179,9 @@ class Memory:
     def add(self, answers: Answers, rules: Sequence[object]) -> None:
         """Note answers, to be written by `write`. `rules` are all that there are for the kind."""
         peak, limit = self._columns(answers.peak), self._columns(answers.limit)
-        names, texts = names_of(answers.batch)
         self._note(
-            answers.batch, kind_text(Kind.of(answers.batch)), (names, texts), (peak, limit),
-            answers, tuple(f"{number}:{rule}" for number, rule in enumerate(rules)),
+            answers, kind_text(Kind.of(answers.batch)), names_of(answers.batch), (peak, limit),
+            tuple(f"{number}:{rule}" for number, rule in enumerate(rules)),
         )  # fmt: skip
 
     def add_relaxed(self, batch: Batch, bounds: Floats) -> None:
@@ -192,18 +191,17 @@ class Memory:
         decision = names.reshape(-1, 1) - 1
         answers = Answers(batch, names, names, decision, bounds.reshape(-1, 1))
         text = kind_text(Kind.of(batch), True)
-        self._note(batch, text, (names, ("",)), (none, none), answers, ())
+        self._note(answers, text, (names, ("",)), (none, none), ())
 
     def _note(
         self,
-        batch: Batch,
+        answers: Answers,
         kind: str,
         named: tuple[Ints, tuple[str, ...]],
         limits: tuple[Ints, Ints],
-        answers: Answers,
         rules: tuple[str, ...],
     ) -> None:
-        names, texts = named
+        batch, (names, texts) = answers.batch, named
         sizes, size = coordinates(batch), volume(batch)
         values = []
         for rule, cost in zip(answers.rule.T, answers.cost.T, strict=True):

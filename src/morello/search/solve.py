@@ -156,8 +156,8 @@ def _recall(space: Space, memory: Memory, began: float) -> Solution | None:
     """The solution, if a memory has all of it."""
     goal, target = space.goal, space.target
     limit = space.limits.pack(target.limits)
-    known, fits = memory.known(space.goal_batch()), space.limits.fits
-    here = np.flatnonzero(known.solved & fits(known.peak, limit) & fits(limit, known.limit))
+    known = memory.known(space.goal_batch())
+    here = np.flatnonzero(known.solved & known.within(limit, space.limits))
     if not len(here):
         return None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -59,8 +59,7 @@ def statistics(table: Table) -> Iterator[Statistics]:
         one = Statistics(key.space, name, 1, len(page.rows), size, specs, points, exact)
         place = key.space, key.kind
         before = found.get(place)
-        total = one if before is None else before + one
-        found[place] = Statistics(**{**vars(total), "name": name})
+        found[place] = one if before is None else replace(before + one, name=name)
     yield from found.values()
 
 
