@@ -32,7 +32,7 @@ from morello.search.points import (
 )
 from morello.table import Key, Page, Table
 from morello.table.boxes import find, merged, spread
-from morello.table.page import DECISION, union
+from morello.table.page import DECISION, compact, union
 from morello.targets.target import Target
 
 ROOMS = ("ir", "targets", "rewrites", "search")
@@ -216,7 +216,7 @@ class Memory:
         bounds = np.searchsorted(rows[:, -1], np.arange(len(parts) + 1))
         for index, text in enumerate(parts):
             chosen = rows[bounds[index] : bounds[index + 1], :-1]
-            page = _compact(Page(axes, low.shape[1], texts, rules, chosen))
+            page = compact(Page(axes, low.shape[1], texts, rules, chosen))
             self._added.setdefault(Key(self.space, kind, text), []).append(page)
 
     def write(self) -> None:
@@ -248,19 +248,3 @@ class Memory:
 def number_of(text: str) -> int:
     """The number of a rule, from its text on a page."""
     return int(text.partition(":")[0])
-
-
-def _compact(page: Page) -> Page:
-    """The page with no texts but those it uses."""
-    rows = page.rows.copy()
-    names, numbers = np.unique(rows[:, 0], return_inverse=True)
-    rows[:, 0] = rows[:, page.axes] = numbers.ravel()
-    columns = range(2 * page.axes, rows.shape[1], DECISION)
-    used = np.unique(np.concatenate([rows[:, column] for column in columns]))
-    used = used[used >= 0]
-    place = np.full(len(page.texts) + 1, -1, np.int64)  # the last stands for -1
-    place[used] = np.arange(len(used))
-    for column in columns:
-        rows[:, column] = place[rows[:, column]]
-    texts = tuple(page.texts[number] for number in used)
-    return Page(page.axes, page.limits, tuple(page.names[n] for n in names), texts, rows)

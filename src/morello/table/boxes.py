@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from morello.jit import compiled
 
+Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]
 
 
@@ -41,7 +42,7 @@ def merged(rows: Ints, axes: int, along: Sequence[int], nested: Sequence[int] = 
 
 
 @compiled
-def _varying(rows: Ints) -> npt.NDArray[np.bool_]:
+def _varying(rows: Ints) -> Bools:
     """The columns that are not the same in all rows."""
     result = np.zeros(rows.shape[1], np.bool_)
     for i in range(1, rows.shape[0]):
@@ -156,7 +157,7 @@ def strongest(rows: Ints, columns: Sequence[int]) -> Ints:
 @compiled
 def _above_none(
     rows: Ints, rest: Ints, order: Ints, keys: Ints, columns: Ints
-) -> npt.NDArray[np.bool_]:
+) -> Bools:
     """Rows that no other of the same key is equal to or above, of equal ones the first."""
     keep = np.ones(rows.shape[0], np.bool_)
     begin = 0

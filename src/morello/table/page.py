@@ -26,13 +26,13 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from morello.errors import TableError
-from morello.table.boxes import Ints, merged, strongest
+from morello.table.boxes import Bools, Ints, merged, strongest
 
 VERSION = 1
 DECISION = 3
@@ -64,6 +64,12 @@ class Page:
         return {name: number for number, name in enumerate(self.names)}
 
     @property
+    def refuted(self) -> Bools:
+        """The rows that have no decision under any limits, but only say what it costs at least."""
+        result: Bools = (self.rows[:, 2 * self.axes] < 0) & (self.limits > 0)
+        return result
+
+    @property
     def bytes(self) -> int:
         """About what it takes in memory."""
         return self.rows.nbytes + sum(map(len, self.names)) + sum(map(len, self.texts)) + 200
@@ -93,9 +99,30 @@ def union(pages: Sequence[Page]) -> Page:
 
 def _without_weaker(rows: Ints, axes: int, limits: int) -> Ints:
     """Of all that is known of costs from below, only what says most."""
-    bare = rows[:, 2 * axes] < 0 if limits else np.zeros(len(rows), np.bool_)
+    bare = Page(axes, limits, (), (), rows).refuted
     says = [*range(2 * axes - limits, 2 * axes), 2 * axes + 1]  # upper limits, and the cost
     return np.concatenate([rows[~bare], strongest(rows[bare], says)])
+
+
+def solved(page: Page) -> Page:
+    """The page without the Specs that were refuted."""
+    return compact(replace(page, rows=page.rows[~page.refuted]))
+
+
+def compact(page: Page) -> Page:
+    """The page with no names and texts but those that it uses."""
+    rows = page.rows.copy()
+    names, numbers = np.unique(rows[:, 0], return_inverse=True)
+    rows[:, 0] = rows[:, page.axes] = numbers.ravel()
+    columns = range(2 * page.axes, rows.shape[1], DECISION)
+    used = np.unique(np.concatenate([rows[:, column] for column in columns]))
+    used = used[used >= 0]
+    place = np.full(len(page.texts) + 1, -1, np.int64)  # the last stands for -1
+    place[used] = np.arange(len(used))
+    for column in columns:
+        rows[:, column] = place[rows[:, column]]
+    texts = tuple(page.texts[number] for number in used)
+    return Page(page.axes, page.limits, tuple(page.names[n] for n in names), texts, rows)
 
 
 def encode(page: Page, key: str) -> bytes:
