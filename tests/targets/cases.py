@@ -35,7 +35,7 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import Form, canonical, gapless
 from morello.rewrites import Select
 from morello.rewrites.impl import Impl
-from morello.targets.kernels.products import ROWS_AT_ONCE
+from morello.targets.kernels.products import MOST_ROWS, ROWS_AT_ONCE, ROWS_OF_BLOCK
 from morello.targets.target import Held, Kernel, Target, c_type
 
 ROWS = 1000
@@ -322,6 +322,13 @@ def _random_sizes(
     return [column.astype(np.int32) for column in np.where(long, lengths, 1)]
 
 
+def _wanted(kernel: Kernel) -> dict[str, tuple[int, int]]:
+    """The least and the most of sizes that random ones hardly ever have, by dimension."""
+    if kernel.name.startswith("block_sums"):
+        return {"k": (ROWS_OF_BLOCK, ROWS_OF_BLOCK), "m": (2, MOST_ROWS)}
+    return {"k": (ROWS_AT_ONCE, ROWS_AT_ONCE)} if kernel.streams else {}
+
+
 def _random_batch(
     operation: Operation,
     kernel: Kernel,
@@ -334,8 +341,9 @@ def _random_batch(
     sizes = _random_sizes(operation, widths, random)
     if operation.name == "Pack":
         sizes[-1] = np.full(ROWS, kernel.dtypes[1].lanes, np.int32)
-    if kernel.streams:
-        sizes[operation.dims.index("k")] = np.full(ROWS, ROWS_AT_ONCE, np.int32)
+    for dim, (least, most) in _wanted(kernel).items():
+        drawn = random.integers(least, most + 1, ROWS)
+        sizes[operation.dims.index(dim)] = drawn.astype(np.int32)
     possible = np.ones(ROWS, np.bool_)
     levels, codes, chosen = [], [], []
     for operand, (held, dtype) in enumerate(zip(kernel.held, kernel.dtypes, strict=True)):
@@ -373,7 +381,14 @@ def random_cases(target: Target) -> list[Case]:
         for operation in operations(kernel):
             spans = tuple(o.dims for o in operation.operands)
             sizes = tuple((dtype.bytes, dtype.lanes) for dtype in kernel.dtypes)
-            key = operation.dims, spans, kernel.held, kernel.streams, sizes
+            key = (
+                operation.dims,
+                spans,
+                kernel.held,
+                sizes,
+                kernel.streams,
+                *_wanted(kernel).values(),
+            )
             if key not in batches:
                 batches[key] = _random_batch(operation, kernel, target, forms, random)
             like, chosen = batches[key]

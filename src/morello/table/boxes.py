@@ -155,9 +155,7 @@ def strongest(rows: Ints, columns: Sequence[int]) -> Ints:
 
 
 @compiled
-def _above_none(
-    rows: Ints, rest: Ints, order: Ints, keys: Ints, columns: Ints
-) -> Bools:
+def _above_none(rows: Ints, rest: Ints, order: Ints, keys: Ints, columns: Ints) -> Bools:
     """Rows that no other of the same key is equal to or above, of equal ones the first."""
     keep = np.ones(rows.shape[0], np.bool_)
     begin = 0

@@ -25,6 +25,8 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     result |= _odd_even_product(isa)
     for scalars, rows in (("f32", "f32"), ("f32", "bf16"), ("bf16", "bf16"), ("f16", "f16")):
         result |= _row_sums(isa, scalars, rows)
+    for rows in ("f32", "bf16"):
+        result |= _block_sums(isa, rows)
     if "avx512_vnni" in features:
         result["dot_i8_i8_i32"] = _DOT_I8_I8_I32_BY_DPBUSD
     result["dot_u8_i8_i16"] = _DOT_U8_I8_I16
@@ -312,6 +314,46 @@ static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, l
     {body}
   }}
   for (; i < n; ++i) c[i] += {ones};
+}}"""
+    return helpers
+
+
+def _block_sums(isa: str, rows: str) -> dict[str, str]:
+    """Eight rows stream, and are added to m others, times a scalar for each of these."""
+    w = full_width(isa, "f32")
+    kind, name = f"f32x{w}", f"sum_block_f32_{rows}"
+    load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
+    helpers = vector_helpers(isa, "f32", w)
+    one = "b[{} * step + i]"
+    if rows != "f32":
+        helpers |= conversion_helpers(isa, rows, "f32", w)
+        one = f"cast_f32_{rows}({one})"
+    loads = []
+    for j in range(8):
+        loads.append(f"row = b + {j} * step + i;")
+        loads.append(f"__builtin_prefetch(row + {_ROW_AHEAD // size(rows)});")
+        loads.append(f"{kind} b{j} = {load}(row);")
+    even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, 8, 2)) for i in (0, 1))
+    ones = " + ".join(f"x[{j}] * {one.format(j)}" for j in range(8))
+    body = "\n    ".join(loads)
+    helpers[name] = f"""\
+static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
+    float *c, long c_step, long m, long n) {{
+  const {scalar(rows)} *row;
+  long i = 0;
+  for (; i + {w} <= n; i += {w}) {{
+    {body}
+    for (long r = 0; r < m; ++r) {{
+      const float *x = a + r * a_step;
+      float *to = c + r * c_step + i;
+      store_{kind}(to, (load_{kind}(to) + {even}) + ({odd}));
+    }}
+  }}
+  for (; i < n; ++i)
+    for (long r = 0; r < m; ++r) {{
+      const float *x = a + r * a_step;
+      c[r * c_step + i] += {ones};
+    }}
 }}"""
     return helpers
 

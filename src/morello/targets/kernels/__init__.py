@@ -24,6 +24,7 @@ from morello.ir.dtype import (
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
+    block_sums,
     inner_product,
     multiply_add,
     packed_multiply_add,
@@ -73,6 +74,8 @@ def standard_kernels(
     for scalar, row, total in ROWS:
         made.append(row_sums((scalar, row, total), scalar_is_a=True))
         made.append(row_sums((row, scalar, total), scalar_is_a=False))
+        if scalar is F32:
+            made.append(block_sums((scalar, row, total), widest // F32.bytes))
     if "bf16_products" in features:
         dot = inner_product((BF16, BF16, F32), "dot_bf16_bf16_dp", "dot_bf16_dp", 32, 1.1)
         made.append(dot)

@@ -22,6 +22,11 @@ CONVERT = 0.3
 LOAD = 0.3
 
 ROWS_AT_ONCE = 4
+"""The rows that are added to one."""
+ROWS_OF_BLOCK = 8
+"""The rows that are added to several."""
+MOST_ROWS = 8
+"""How many rows those may be at most: more a power of two apart would not stay near."""
 
 
 def multiply_add(
@@ -174,11 +179,7 @@ def row_sums(dtypes: tuple[DType, DType, DType], *, scalar_is_a: bool) -> Kernel
         yield from unit_sizes(s, but=("k", along))
         yield Condition(s.size("k") == ROWS_AT_ONCE, f"k must be {ROWS_AT_ONCE}")
         yield flat(s, 1 - vector)
-        place, _ = s.operation.places[vector, along]
-        codes = s.codes[vector]
-        gapless = s.forms.unit_stride(codes, s.shape(vector), place)
-        plain = (s.forms.panel_dim[codes] < 0) | s.forms.ideal[codes]
-        yield Condition(gapless & plain, f"rows of {y} along {along} must have no gaps")
+        yield _rows_without_gaps(s, vector, y, along)
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
@@ -197,6 +198,50 @@ def row_sums(dtypes: tuple[DType, DType, DType], *, scalar_is_a: bool) -> Kernel
         registers=14,
         streams=(vector, 2),
     )
+
+
+def block_sums(dtypes: tuple[DType, DType, DType], width: int) -> Kernel:
+    """A few rows of a, times eight rows of b that stream by, are added to rows of c.
+
+    As in `row_sums`, b is fetched some way ahead; c stays in the cache beyond the nearest.
+    """
+    scalars, rows, result = dtypes
+
+    def applies(s: Batch) -> Iterable[Condition]:
+        yield from unit_sizes(s, but=("m", "k", "n"))
+        yield Condition(s.size("k") == ROWS_OF_BLOCK, f"k must be {ROWS_OF_BLOCK}")
+        few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
+        yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
+        for operand, (name, dim) in enumerate((("a", "k"), ("b", "n"), ("c", "n"))):
+            yield _rows_without_gaps(s, operand, name, dim)
+
+    def cost(s: Batch) -> Column:
+        each = ROWS_OF_BLOCK * LOAD + s.size("m") * (ROWS_OF_BLOCK * MULTIPLY_ADD + 1.0)
+        cycles: Column = 14.0 + s.size("n") / width * each
+        return cycles
+
+    places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {m}, {n}"
+    return Kernel(
+        f"block_sums_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
+        "MatmulAccum",
+        dtypes,
+        (None, None, None),
+        f"sum_block_{scalars}_{rows}({places});",
+        lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
+        applies,
+        cost,
+        registers=14,
+        streams=(1, 2),
+    )
+
+
+def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str) -> Condition:
+    """The operand's elements along a dimension are neighbours; it has no panels."""
+    place, _ = s.operation.places[operand, dim]
+    codes = s.codes[operand]
+    gapless = s.forms.unit_stride(codes, s.shape(operand), place)
+    plain = (s.forms.panel_dim[codes] < 0) | s.forms.ideal[codes]
+    return Condition(gapless & plain, f"rows of {name} along {dim} must have no gaps")
 
 
 def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
