@@ -38,7 +38,7 @@ class Select:
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         kernel = find_kernel(target, self.kernel)
         held = {target.registers: kernel.registers} if kernel.registers else {}
-        return [Edges(np.arange(len(batch)), kernel.cost(batch), held)]
+        return [Edges(np.arange(len(batch)), kernel.cycles(batch), held)]
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self

@@ -53,7 +53,7 @@ def measure(
     had about `seconds`, and `repeats` samples at least. With `pin`, all runs on one CPU,
     where the platform can do that; threads the callables started before are not moved.
     """
-    with _quiet(pin):
+    with quiet(pin):
         calls = {name: _calibrate(function) for name, function in callables.items()}
         samples: dict[str, list[float]] = {name: [] for name in callables}
         end = time.perf_counter() + seconds * len(callables)
@@ -96,7 +96,7 @@ def _sample(function: Callable[[], object], calls: int) -> float:
 
 
 @contextmanager
-def _quiet(pin: bool) -> Iterator[None]:
+def quiet(pin: bool) -> Iterator[None]:
     """No garbage collection, and with `pin` no migration to another CPU."""
     collecting = gc.isenabled()
     gc.collect()

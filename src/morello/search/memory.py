@@ -56,6 +56,7 @@ def space_name(target: Target, widths: Iterable[int] = ()) -> str:
     `widths` are those of a goal's panels, to which tiles are cut.
     """
     costs = [*map(repr, target.levels), str(target.vector_bytes), str(target.fork)]
+    costs += [f"{kernel.name} {kernel.factor}" for kernel in target.kernels]
     name = {
         "target": target.name,
         "cores": target.cores,

@@ -7,7 +7,9 @@ from functools import cache
 
 from morello.errors import TargetError
 from morello.targets.caches import sized
+from morello.targets.calibration import calibrated
 from morello.targets.cpu import host_cpu
+from morello.targets.defaults import with_defaults
 from morello.targets.neon import NEON
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2, AVX512, with_products
@@ -27,7 +29,15 @@ def find_target(name: str) -> Target:
 
 @cache
 def native() -> Target:
-    """The nearest target that this machine runs, with its cache sizes; raises `TargetError`."""
+    """This machine, with the costs measured on it, if they were; raises `TargetError`."""
+    return calibrated(uncalibrated(), host_cpu())
+
+
+def uncalibrated() -> Target:
+    """The nearest target that this machine runs, with its cache sizes and published costs.
+
+    Raises `TargetError` if there is none.
+    """
     cpu = host_cpu()
     base = next((t for t in (AVX512, AVX2, NEON) if runs_here(t)), None)
     if base is None:
@@ -36,7 +46,7 @@ def native() -> Target:
             f"Neon. Kernels can be generated, but not run, for: {', '.join(TARGETS)}."
         )
     machine = sized(with_products(base, cpu.features), cpu.cache(1), cpu.cache(2))
-    return replace(machine, name="native", arch="native")
+    return with_defaults(replace(machine, name="native", arch="native"), cpu)
 
 
 def runs_here(target: Target) -> bool:

@@ -61,6 +61,15 @@ class HostCPU:
     caches: tuple[Cache, ...]
     cores: int
     """The logical CPUs this process may run on."""
+    family: int = 0
+    number: int = 0
+    """Of the model within its family, as x86 counts both; 0 means unknown."""
+
+    @property
+    def name(self) -> str:
+        """What tells this model of CPU from others, for people and for files."""
+        numbers = f"family {self.family} model {self.number}" if self.family else ""
+        return ", ".join(filter(None, (self.vendor, numbers, self.model))) or self.machine
 
     def has(self, *features: str) -> bool:
         """Whether the CPU has all of `features`."""
@@ -103,6 +112,8 @@ def _linux(machine: str, cpuinfo: str, cpu: int, cores: int) -> HostCPU:
         features=_canonical(names),
         caches=_sysfs_caches(_SYSFS_CPUS / f"cpu{cpu}" / "cache"),
         cores=cores,
+        family=_number(fields.get("cpu family", "")),
+        number=_number(fields.get("model", "")),
     )
 
 

@@ -71,7 +71,8 @@ class Kernel:
     outputs'. `applies` gives the conditions on the Specs it closes beyond all this, `cost`
     the cycles, `registers` those it needs for itself. The first operand lies in odd-even
     blocks of `odd_even` elements, if that is not 0. The operands that it `streams` are in
-    the cache beyond the nearest, from where it fetches them ahead of their use.
+    the cache beyond the nearest, from where it fetches them ahead of their use. A machine
+    may take `factor` times those cycles (see `costs`).
     """
 
     name: str
@@ -85,6 +86,11 @@ class Kernel:
     registers: int = 0
     odd_even: int = 0
     streams: tuple[int, ...] = ()
+    factor: float = 1.0
+
+    def cycles(self, batch: Batch) -> Column:
+        """What it costs on this machine, by row."""
+        return self.factor * self.cost(batch)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Measuring this machine: programs whose predicted costs are fitted to how long they take."""

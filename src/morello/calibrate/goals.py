@@ -1,0 +1,93 @@
+"""What is measured: Specs that between them pay every coefficient, and others to test the fit on.
+
+Sizes suit any machine: what lies in L1 takes at most 16 KiB, what lies in L2 some 200 KB, what
+lies in memory (or the L3 in front of it) several MB.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from morello.frontends.text import parse
+from morello.ir.spec import Spec
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What to compute, on operands that lie at a level, the farthest of which is 0."""
+
+    expression: str
+    level: int
+
+    def spec(self) -> Spec:
+        spec = parse(self.expression)
+        return replace(spec, levels=(self.level,) * len(spec.levels))
+
+
+MEMORY, L2, L1 = range(3)
+
+FITTED = (
+    # kernels
+    Goal("f32[32,32] @ f32[32,32]", L1),
+    Goal("f32[16,128] @ f32[128,16]", L1),
+    Goal("f32[48,8] @ f32[8,48]", L1),
+    Goal("f32[1,64] @ f32[64,48]", L1),
+    Goal("f32[48,64] @ f32[64,1]", L1),
+    Goal("bf16[16,32] @ bf16[32,64]", L1),
+    Goal("relu(f32[32,48])", L1),
+    Goal("f32[16,64] + f32[16,64]", L1),
+    Goal("f32[16,64] * f32[16,64] - f32[16,64]", L1),
+    Goal("f32[16,64] / f32[16,64]", L1),
+    Goal("sqrt(f32[16,64])", L1),
+    Goal("exp(f32[16,64])", L1),
+    Goal("tanh(f32[16,64])", L1),
+    Goal("gelu(f32[16,64])", L1),
+    Goal("softmax(f32[16,64])", L1),
+    Goal("sum(f32[16,128], axis=1)", L1),
+    Goal("sum(f32[16,128], axis=0)", L1),
+    Goal("max(f32[16,128], axis=1)", L1),
+    Goal("transpose(f32[32,48])", L1),
+    Goal("cast(f32[16,64], bf16)", L1),
+    Goal("cast(bf16[16,64], f32)", L1),
+    # the way from L2 to L1
+    Goal("relu(f32[128,192])", L2),
+    Goal("f32[128,128] + f32[128,128]", L2),
+    Goal("sum(f32[192,256], axis=1)", L2),
+    Goal("relu(f32[512,32]S(48,1))", L2),
+    Goal("sum(f32[1024,16]S(48,1), axis=1)", L2),
+    Goal("transpose(f32[128,128])", L2),
+    Goal("f32[96,128] @ f32[128,96]", L2),
+    Goal("f32[1,192] @ f32[192,192]", L2),
+    Goal("f32[192,192] @ f32[192,1]", L2),
+    # the way from memory to L2
+    Goal("relu(f32[2048,512])", MEMORY),
+    Goal("f32[1024,512] + f32[1024,512]", MEMORY),
+    Goal("sum(f32[2048,1024], axis=1)", MEMORY),
+    Goal("sum(f32[65536,16]S(48,1), axis=1)", MEMORY),
+    Goal("relu(f32[32768,32]S(80,1))", MEMORY),
+    Goal("sum(f32[16384,64]S(512,1), axis=1)", MEMORY),
+    Goal("transpose(f32[1024,1000])", MEMORY),
+    Goal("transpose(f32[1024,1024])", MEMORY),
+    Goal("f32[1,1024] @ f32[1024,2048]", MEMORY),
+    Goal("f32[2048,1024] @ f32[1024,1]", MEMORY),
+    Goal("f32[256,256] @ f32[256,256]", MEMORY),
+    Goal("f32[32,1024] @ f32[1024,512]", MEMORY),
+)
+
+HELD_OUT = (
+    Goal("f32[24,48] @ f32[48,32]", L1),
+    Goal("f32[8,16] @ f32[16,64]", L1),
+    Goal("maximum(f32[16,64], f32[16,64])", L1),
+    Goal("sigmoid(f32[16,80])", L1),
+    Goal("sum(f32[24,96], axis=1)", L1),
+    Goal("softmax(f32[64,256])", L2),
+    Goal("f32[64,160] @ f32[160,64]", L2),
+    Goal("transpose(f32[96,160])", L2),
+    Goal("f32[256,96]S(144,1) * f32[256,96]S(144,1)", L2),
+    Goal("relu(f32[192,320] @ f32[320,128] + f32[128])", MEMORY),
+    Goal("softmax(f32[512,1024])", MEMORY),
+    Goal("transpose(f32[768,1100])", MEMORY),
+    Goal("conv(f32[1,16,28,28], f32[16,16,3,3], padding=1)", MEMORY),
+    Goal("f32[16384,48]S(112,1) + f32[16384,48]S(112,1)", MEMORY),
+    Goal("f32[4,1024] @ f32[1024,1024]", MEMORY),
+)

@@ -1,0 +1,54 @@
+"""How often a program pays each coefficient of its target's costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from morello.rewrites.impl import Impl
+from morello.rewrites.rewrite import apply
+from morello.rewrites.select import Select, find_kernel
+from morello.targets.costs import FORK, TRANSFERS, coefficients, group_of, with_coefficients
+from morello.targets.target import Target
+
+
+class Multiplicities:
+    """Of programs for one target: their cost is the sum of coefficients times these.
+
+    Costs are linear in the coefficients. So the multiplicity of one is what is paid where it
+    is 1 and all others are 0.
+    """
+
+    def __init__(self, target: Target) -> None:
+        known = coefficients(target)
+        nothing = dict.fromkeys(known, 0.0)
+        self._units = {
+            name: with_coefficients(target, nothing | {name: 1.0})
+            for name in known
+            if name == FORK or name.endswith(TRANSFERS)
+        }
+
+    def of(self, impl: Impl) -> dict[str, float]:
+        """By coefficient, those that there are in a complete program."""
+        found: dict[str, float] = {}
+        for node, times in _runs(impl, 1):
+            for name, paid in self._paid(node).items():
+                if paid:
+                    found[name] = found.get(name, 0.0) + times * paid
+        return found
+
+    def _paid(self, node: Impl) -> Mapping[str, float]:
+        """What a node pays itself."""
+        assert node.rewrite is not None, "a hole has no cost"
+        if isinstance(node.rewrite, Select):
+            kernel = find_kernel(node.target, node.rewrite.kernel)
+            return {f"kernels.{group_of(kernel)}": node.own_cost / kernel.factor}
+        return {
+            name: apply(node.rewrite, node.spec, unit).cost for name, unit in self._units.items()
+        }
+
+
+def _runs(impl: Impl, times: int) -> Iterator[tuple[Impl, int]]:
+    """Every node, and how often the program runs it."""
+    yield impl, times
+    for child in impl.children:
+        yield from _runs(child.impl, times * child.times)

@@ -1,0 +1,111 @@
+"""Timing this machine: programs, its clock, and what a parallel loop takes to begin and end."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from morello.errors import BuildError
+from morello.runtime.argument import Array
+from morello.runtime.bench import quiet
+from morello.runtime.build import build
+from morello.runtime.load import Library
+from morello.runtime.threads import pool
+from morello.runtime.toolchain import Compiler, arch_flags
+
+SAMPLE_NS = 400_000
+"""How long a sample takes at least: much longer than reading the clock."""
+
+ADDITIONS = 1_600_000
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A compiled program and the arrays it runs on."""
+
+    library: Library
+    symbol: str
+    arrays: tuple[Array, ...]
+
+
+class Stopwatch:
+    """Times things in C, with a compiler's help. Raises `BuildError` if that fails."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+        self._functions = _functions(compiler)
+
+    def hertz(self, rounds: int = 20) -> float:
+        """Cycles a second, at the best of times."""
+        best = min(self._functions.time_additions(ADDITIONS) for _ in range(rounds))
+        return float(ADDITIONS / (best * 1e-9))
+
+    def fork(self, threads: int, rounds: int = 20) -> float:
+        """Seconds that an empty parallel loop takes on so many threads, one after another."""
+        chosen = pool(threads, compiler=self.compiler)
+        run = functools.partial(
+            self._functions.time_regions, chosen.address, chosen.handle, threads
+        )
+        return _best(run, rounds)
+
+    def times(
+        self,
+        candidates: Sequence[Candidate],
+        rounds: int = 15,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> list[float]:
+        """Seconds that a call of each takes: the least of several samples.
+
+        They take turns, so that no one of them has all of a bad moment.
+        """
+        with quiet(pin=True):
+            runs = [self._run(candidate) for candidate in candidates]
+            calls = [_enough(run) for run in runs]
+            best = [float("inf")] * len(runs)
+            for done in range(rounds):
+                for index, run in enumerate(runs):
+                    best[index] = min(best[index], run(calls[index]) / calls[index])
+                progress(done + 1)
+        return [nanoseconds * 1e-9 for nanoseconds in best]
+
+    def _run(self, one: Candidate) -> Callable[[int], int]:
+        addresses = [array.ctypes.data for array in one.arrays]
+        arguments = (ctypes.c_void_p * len(addresses))(*addresses)
+        address = one.library.address(one.symbol)
+        run = self._functions.time_calls
+        return lambda calls: int(run(address, len(addresses), arguments, calls))
+
+
+def _enough(run: Callable[[int], int]) -> int:
+    """How many calls a sample needs; on the way, warms up what is called."""
+    calls = 1
+    while (elapsed := min(run(calls) for _ in range(2))) < SAMPLE_NS:
+        calls = max(calls + 1, int(calls * min(10.0, 1.2 * SAMPLE_NS / max(elapsed, 1))))
+    return calls
+
+
+def _best(run: Callable[[int], int], rounds: int) -> float:
+    calls = _enough(run)
+    return min(run(calls) for _ in range(rounds)) / calls * 1e-9
+
+
+@functools.cache
+def _functions(compiler: Compiler) -> ctypes.CDLL:
+    """timer.c."""
+    source = Path(__file__).with_name("timer.c").read_text(encoding="utf-8")
+    path = build(source, compiler=compiler, flags=arch_flags(compiler, "baseline"))
+    try:
+        functions = ctypes.CDLL(str(path))
+    except OSError as error:
+        raise BuildError(f"the timer {path} cannot be loaded: {error}.") from None
+    for name, kinds in {
+        "time_calls": [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_long],
+        "time_regions": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long],
+        "time_additions": [ctypes.c_long],
+    }.items():
+        function = getattr(functions, name)
+        function.argtypes, function.restype = kinds, ctypes.c_int64
+    return functions

@@ -1,0 +1,144 @@
+"""What was measured of a machine's costs, and the file where that is kept."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from morello.errors import TargetError
+from morello.targets.costs import with_coefficients
+from morello.targets.cpu import HostCPU
+from morello.targets.target import Target
+
+VERSION = 1
+VARIABLE = "MORELLO_CALIBRATION"
+NONE = "none"
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """The costs of one model of CPU: coefficients by name (see `costs`), in cycles of `hertz`."""
+
+    cpu: str
+    hertz: float
+    coefficients: Mapping[str, float]
+
+
+def applied(target: Target, calibration: Calibration) -> Target:
+    """The target with these costs; raises `TargetError` if they are none of its own."""
+    return with_coefficients(target, calibration.coefficients)
+
+
+def default_path(cpu: HostCPU) -> Path:
+    """Where the calibration of a CPU is kept: a file for each model.
+
+    In `$XDG_CONFIG_HOME/morello`, else `~/.config/morello`. Raises `TargetError` if that takes
+    a home directory and there is none.
+    """
+    shared = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    name = re.sub(r"[^a-z0-9]+", "-", cpu.name.lower()).strip("-")
+    try:
+        return Path(shared).expanduser() / "morello" / f"{name}.json"
+    except RuntimeError:
+        raise TargetError(
+            f"{shared} is in no known home directory; set XDG_CONFIG_HOME, "
+            f"or {VARIABLE} to a file or to {NONE!r}."
+        ) from None
+
+
+def chosen_path(cpu: HostCPU) -> Path | None:
+    """The file that `$MORELLO_CALIBRATION` names, else that of this CPU, if there is one.
+
+    None as well where the variable is "none". Raises `TargetError` as `default_path` does.
+    """
+    named = os.environ.get(VARIABLE, "")
+    if named:
+        return None if named == NONE else Path(named)
+    path = default_path(cpu)
+    return path if path.exists() else None
+
+
+def calibrated(target: Target, cpu: HostCPU) -> Target:
+    """The target with what was measured of this CPU, or as it is if nothing was.
+
+    Raises `TargetError` for a file that is damaged, or of another CPU.
+    """
+    path = chosen_path(cpu)
+    if path is None:
+        return target
+    found = load(path)
+    if found.cpu != cpu.name:
+        raise _unusable(path, f"is of another machine ({found.cpu}, and this is {cpu.name})")
+    try:
+        return applied(target, found)
+    except TargetError as error:
+        raise _unusable(path, f"does not fit this version of Morello: {error}") from None
+
+
+def load(path: Path) -> Calibration:
+    """The calibration in a file; raises `TargetError`."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unusable(path, f"cannot be read ({error})") from None
+    return parse(text, path)
+
+
+def save(calibration: Calibration, path: Path) -> None:
+    """Write a calibration, whole or not at all; raises `TargetError` if it cannot be."""
+    text = json.dumps({"morello": VERSION} | asdict(calibration), indent=2) + "\n"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                file.write(text)
+            os.replace(temporary, path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise TargetError(
+            f"cannot write {path}: {error.strerror}; give --output a file that can be written."
+        ) from None
+
+
+def parse(text: str, path: Path) -> Calibration:
+    """The calibration that a file's text is; raises `TargetError`, which names the file."""
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError):
+        raise _unusable(path, "is no JSON") from None
+    if not isinstance(data, dict) or data.get("morello") != VERSION:
+        raise _unusable(path, f"is no calibration of version {VERSION}")
+    cpu, hertz, values = (data.get(key) for key in ("cpu", "hertz", "coefficients"))
+    if not isinstance(cpu, str):
+        raise _unusable(path, "names no cpu")
+    if not _positive(hertz):
+        raise _unusable(path, f"has {hertz!r} for hertz")
+    if not isinstance(values, dict):
+        raise _unusable(path, "has no coefficients")
+    wrong = [name for name, value in values.items() if not _positive(value)]
+    if wrong:
+        raise _unusable(path, f"has {values[wrong[0]]!r} for {wrong[0]}")
+    return Calibration(cpu, float(hertz), {name: float(v) for name, v in values.items()})
+
+
+def _positive(value: Any) -> bool:
+    """Costs are above zero: what is free would be used without end."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and 0 < value < math.inf
+
+
+def _unusable(path: Path, why: str) -> TargetError:
+    return TargetError(
+        f"the calibration {path} {why}. Make it anew with `morello calibrate`, delete it, "
+        f"or set {VARIABLE}={NONE}."
+    )

@@ -1,0 +1,80 @@
+"""The coefficients of a target's costs, by name: what a calibration changes, and all it does.
+
+"memory.per_line", "L2.per_run" and the like are those of levels, in cycles; "kernels.loads"
+and the like multiply the costs of a group of kernels; "fork" are a parallel loop's cycles.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+
+from morello.errors import TargetError
+from morello.targets.target import Kernel, Target
+
+TRANSFERS = ("per_line", "per_run", "per_alias")
+FORK = "fork"
+
+GROUPS = {
+    "products": r"fma_|dpbf16_|dpbusd_",
+    "dots": r"dot_",
+    "row_sums": r"(row|column)_sums_",
+    "loads": r"load_",
+    "stores": r"store_",
+    "copies": r"copy_",
+    "fills": r"(zero|lowest)_",
+    "shuffles": r"transpose_|(de)?interleave_|pack_",
+    "exponentials": r"exp_|erf_|gelu_|sigmoid_|silu_|tanh_|softmax_complete_|online_|merge_",
+    "divisions": r"divide_|reciprocal_|r?sqrt_|scale_reciprocal_",
+    "reductions": r"(sum|max|scale)_(run|lanes)_",
+    "arithmetic": r"",
+}
+"""Kernels whose costs a machine scales alike, by how their names begin; the first that fits."""
+
+
+def group_of(kernel: Kernel) -> str:
+    """The group that a kernel belongs to."""
+    return next(group for group, start in GROUPS.items() if re.match(start, kernel.name))
+
+
+def coefficients(target: Target) -> dict[str, float]:
+    """What a target's costs are made of, by name.
+
+    The two nearest levels have none: from the nearest cache on, a kernel's cost says it all.
+    """
+    found = {
+        f"{level.name}.{kind}": float(getattr(level, kind))
+        for level in target.levels[: target.nearest]
+        for kind in TRANSFERS
+    }
+    factors = {group_of(kernel): kernel.factor for kernel in target.kernels}
+    found |= {f"kernels.{group}": factors[group] for group in GROUPS if group in factors}
+    return found | {FORK: target.fork}
+
+
+def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
+    """The target with these coefficients, and its own for the rest.
+
+    Raises `TargetError` for a name that is none of its own.
+    """
+    known = coefficients(target)
+    strange = [name for name in values if name not in known]
+    if strange:
+        raise TargetError(
+            f"{target.name} has no cost {strange[0]!r}; it has: {', '.join(known)}."
+        )
+    chosen = known | values
+    levels = tuple(
+        replace(level, **{kind: chosen[f"{level.name}.{kind}"] for kind in TRANSFERS})
+        for level in target.levels[: target.nearest]
+    )
+    kernels = tuple(
+        replace(kernel, factor=chosen[f"kernels.{group_of(kernel)}"]) for kernel in target.kernels
+    )
+    return replace(
+        target,
+        levels=(*levels, *target.levels[target.nearest :]),
+        kernels=kernels,
+        fork=chosen[FORK],
+    )
