@@ -42,6 +42,10 @@ def _command(name: str) -> Callable[[argparse.Namespace], None]:
         from morello import table_commands
 
         return table_commands.run_table if name == "table" else table_commands.run_precompute
+    if name == "calibrate":
+        from morello import calibration_command
+
+        return calibration_command.run
     from morello import commands
 
     return {
@@ -125,6 +129,11 @@ def _parser() -> argparse.ArgumentParser:
 
     targets = commands.add_parser("targets", help="list the targets and what they hold")
     targets.add_argument("--json", action="store_true", help="print one JSON object")
+
+    calibrate = commands.add_parser("calibrate", help="measure this machine's costs (< 2 minutes)")
+    calibrate.add_argument("--dry-run", action="store_true", help="measure, and keep nothing")
+    calibrate.add_argument("--output", type=Path, metavar="PATH", help="keep the costs here")
+    calibrate.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
 
 

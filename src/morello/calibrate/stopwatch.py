@@ -7,6 +7,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import quantiles
 
 from morello.errors import BuildError
 from morello.runtime.argument import Array
@@ -19,7 +20,8 @@ from morello.runtime.toolchain import Compiler, arch_flags
 SAMPLE_NS = 400_000
 """How long a sample takes at least: much longer than reading the clock."""
 
-ADDITIONS = 1_600_000
+ADDITIONS = 80_000
+"""Work for some 20 us: long enough for other threads to come and help."""
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,18 @@ class Stopwatch:
 
     def hertz(self, rounds: int = 20) -> float:
         """Cycles a second, at the best of times."""
-        best = min(self._functions.time_additions(ADDITIONS) for _ in range(rounds))
-        return float(ADDITIONS / (best * 1e-9))
+        return ADDITIONS / min(_samples(rounds, self._functions.time_additions, ADDITIONS))
 
-    def fork(self, threads: int, rounds: int = 20) -> float:
-        """Seconds that an empty parallel loop takes on so many threads, one after another."""
+    def fork(self, threads: int, rounds: int = 60) -> float:
+        """Seconds that a parallel loop on so many threads takes beside the work of each.
+
+        Not at the best of times, when all happen to be there at once, but at most good ones.
+        """
         chosen = pool(threads, compiler=self.compiler)
-        run = functools.partial(
-            self._functions.time_regions, chosen.address, chosen.handle, threads
-        )
-        return _best(run, rounds)
+        timed = self._functions.time_regions
+        regions = _samples(rounds, timed, chosen.address, chosen.handle, threads, ADDITIONS)
+        alone = _samples(rounds, self._functions.time_additions, ADDITIONS)
+        return max(0.0, quantiles(regions)[0] - min(alone))
 
     def times(
         self,
@@ -87,9 +91,11 @@ def _enough(run: Callable[[int], int]) -> int:
     return calls
 
 
-def _best(run: Callable[[int], int], rounds: int) -> float:
+def _samples(rounds: int, timed: Callable[..., int], *arguments: int) -> list[float]:
+    """Seconds that a call takes, in every round."""
+    run = functools.partial(timed, *arguments)
     calls = _enough(run)
-    return min(run(calls) for _ in range(rounds)) / calls * 1e-9
+    return [run(calls) / calls * 1e-9 for _ in range(rounds)]
 
 
 @functools.cache
@@ -103,8 +109,8 @@ def _functions(compiler: Compiler) -> ctypes.CDLL:
         raise BuildError(f"the timer {path} cannot be loaded: {error}.") from None
     for name, kinds in {
         "time_calls": [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_long],
-        "time_regions": [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_long, ctypes.c_long],
-        "time_additions": [ctypes.c_long],
+        "time_additions": [ctypes.c_long, ctypes.c_long],
+        "time_regions": [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_long] * 3],
     }.items():
         function = getattr(functions, name)
         function.argtypes, function.restype = kinds, ctypes.c_int64

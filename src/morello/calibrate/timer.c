@@ -31,31 +31,38 @@ int64_t time_calls(void *function, int count, void **arguments, long calls)
     return now_ns() - start;
 }
 
-static void nothing(void *environment, long begin, long end)
-{
-    (void)environment, (void)begin, (void)end;
-}
-
-/* Some parallel regions, of as many items, in which there is nothing to do. */
-int64_t time_regions(Run *run, void *pool, long items, long calls)
-{
-    int64_t start = now_ns();
-    for (long i = 0; i < calls; i++)
-        run(pool, nothing, 0, items);
-    return now_ns() - start;
-}
-
 /* Additions each of which waits for the one before it, a cycle each. Of a register, since
  * adding a constant costs some CPUs nothing. */
-int64_t time_additions(long count)
+static void add(long count)
 {
-    int64_t start = now_ns();
-    uint64_t sum = (uint64_t)start, one = (uint64_t)(start >> 63) + 1;
-    for (long i = 0; i < count; i += 16) {
+    uint64_t sum = 0, one = 1;
 #define ADD __asm__ volatile("" : "+r"(sum), "+r"(one)); sum += one;
 #define FOUR ADD ADD ADD ADD
+    for (long i = 0; i < count; i += 16) {
         FOUR FOUR FOUR FOUR
     }
     __asm__ volatile("" : : "r"(sum));
+}
+
+int64_t time_additions(long count, long calls)
+{
+    int64_t start = now_ns();
+    for (long i = 0; i < calls; i++)
+        add(count);
+    return now_ns() - start;
+}
+
+static void add_items(void *environment, long begin, long end)
+{
+    for (long i = begin; i < end; i++)
+        add(*(long *)environment);
+}
+
+/* Some parallel regions of as many items, each of as many additions. */
+int64_t time_regions(Run *run, void *pool, long items, long count, long calls)
+{
+    int64_t start = now_ns();
+    for (long i = 0; i < calls; i++)
+        run(pool, add_items, &count, items);
     return now_ns() - start;
 }

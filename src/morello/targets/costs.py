@@ -61,10 +61,8 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
     known = coefficients(target)
     strange = [name for name in values if name not in known]
     if strange:
-        raise TargetError(
-            f"{target.name} has no cost {strange[0]!r}; it has: {', '.join(known)}."
-        )
-    chosen = known | values
+        raise TargetError(f"{target.name} has no cost {strange[0]!r}; it has: {', '.join(known)}.")
+    chosen = {**known, **values}
     levels = tuple(
         replace(level, **{kind: chosen[f"{level.name}.{kind}"] for kind in TRANSFERS})
         for level in target.levels[: target.nearest]

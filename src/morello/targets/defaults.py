@@ -17,13 +17,13 @@ from morello.targets.target import Target
 
 Ratios = Mapping[str, float]
 
-_HALF_AS_WIDE = {f"kernels.{group}": 2.0 for group in GROUPS}
+_HALF_AS_WIDE: dict[str, float] = {f"kernels.{group}": 2.0 for group in GROUPS}
 """Registers that take two passes through every unit."""
 
-_HALF_A_LINE = {"L2.per_line": 2.0}
+_HALF_A_LINE: dict[str, float] = {"L2.per_line": 2.0}
 """L2 gives 32 bytes a cycle; that of Zen 5 gives 64."""
 
-_MESH = {
+_MESH: dict[str, float] = {
     "L2.per_line": 1.3,
     "memory.per_line": 2.5,
     "memory.per_run": 1.5,
