@@ -39,7 +39,11 @@ from morello.runtime.tolerance import least
 from morello.search.solve import Statistics
 from morello.table import Table
 from morello.targets import TARGETS, find_target
+from morello.targets.calibration import chosen_path
 from morello.targets.catalog import runs_here
+from morello.targets.costs import coefficients
+from morello.targets.cpu import host_cpu
+from morello.targets.defaults import microarchitecture
 from morello.targets.target import Target
 
 PATIENCE_S = 1.0
@@ -124,6 +128,7 @@ def targets(arguments: argparse.Namespace) -> None:
                     "description": t.description,
                     "runs_here": runs_here(t),
                     "levels": {level.name: level.capacity for level in t.levels[1:]},
+                    "costs": coefficients(t),
                     "dtypes": _dtypes(t),
                     "kernels": dict(Counter(kernel.operation for kernel in t.kernels)),
                 }
@@ -140,6 +145,17 @@ def targets(arguments: argparse.Namespace) -> None:
         console.print(f"  levels (lines, registers): {levels}")
         console.print(f"  {len(t.kernels)} kernels for {operations} operations")
         console.print(f"  dtypes: {', '.join(_dtypes(t))}")
+    console.print(f"  costs: {_origin()}", soft_wrap=True)
+
+
+def _origin() -> str:
+    """Where the costs of the native target are from."""
+    path = chosen_path(host_cpu())
+    if path is not None:
+        return f"as measured here, in {path}"
+    published = microarchitecture(host_cpu())
+    known = f"as published for {published}" if published else "those of Zen 5, for want of better"
+    return f"{known}; `morello calibrate` measures them"
 
 
 def _dtypes(target: Target) -> list[str]:

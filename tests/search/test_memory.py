@@ -38,6 +38,7 @@ from morello.search.reconstruct import reconstruct
 from morello.search.solve import Solution, search
 from morello.table import Key, Table
 from morello.targets import TARGETS
+from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target
 
 AVX2 = TARGETS["avx2"]
@@ -327,6 +328,15 @@ def other_machines(target: Target) -> list[Target]:
         with_capacities(target, (63, 8)),
         with_capacities(target, (64, 7)),
     ]
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_every_cost_that_a_calibration_changes_makes_another_space(name: str) -> None:
+    target = TARGETS[name]
+    costs = coefficients(target)
+    changed = [with_coefficients(target, {n: v * (1 + 1e-12)}) for n, v in costs.items()]
+    assert len({space_name(one) for one in (target, *changed)}) == 1 + len(costs)
+    assert space_name(with_coefficients(target, costs)) == space_name(target)
 
 
 def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.MonkeyPatch) -> None:

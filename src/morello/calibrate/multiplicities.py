@@ -32,7 +32,7 @@ class Multiplicities:
         found: dict[str, float] = {}
         for node, times in _runs(impl, 1):
             for name, paid in self._paid(node).items():
-                if paid:
+                if times * paid:
                     found[name] = found.get(name, 0.0) + times * paid
         return found
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from morello.errors import TargetError
 from morello.targets.costs import with_coefficients
@@ -20,6 +19,7 @@ from morello.targets.target import Target
 VERSION = 1
 VARIABLE = "MORELLO_CALIBRATION"
 NONE = "none"
+MOST = 1e15
 
 
 @dataclass(frozen=True)
@@ -121,20 +121,20 @@ def parse(text: str, path: Path) -> Calibration:
     cpu, hertz, values = (data.get(key) for key in ("cpu", "hertz", "coefficients"))
     if not isinstance(cpu, str):
         raise _unusable(path, "names no cpu")
-    if not _positive(hertz):
+    if not _is_positive(hertz):
         raise _unusable(path, f"has {hertz!r} for hertz")
     if not isinstance(values, dict):
         raise _unusable(path, "has no coefficients")
-    wrong = [name for name, value in values.items() if not _positive(value)]
+    wrong = [name for name, value in values.items() if not _is_positive(value)]
     if wrong:
         raise _unusable(path, f"has {values[wrong[0]]!r} for {wrong[0]}")
     return Calibration(cpu, float(hertz), {name: float(v) for name, v in values.items()})
 
 
-def _positive(value: Any) -> bool:
+def _is_positive(value: Any) -> TypeGuard[float]:
     """Costs are above zero: what is free would be used without end."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and 0 < value < math.inf
+    return number and 0 < value < MOST
 
 
 def _unusable(path: Path, why: str) -> TargetError:

@@ -64,7 +64,12 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
         raise TargetError(f"{target.name} has no cost {strange[0]!r}; it has: {', '.join(known)}.")
     chosen = {**known, **values}
     levels = tuple(
-        replace(level, **{kind: chosen[f"{level.name}.{kind}"] for kind in TRANSFERS})
+        replace(
+            level,
+            per_line=chosen[f"{level.name}.per_line"],
+            per_run=chosen[f"{level.name}.per_run"],
+            per_alias=chosen[f"{level.name}.per_alias"],
+        )
         for level in target.levels[: target.nearest]
     )
     kernels = tuple(

@@ -1,0 +1,136 @@
+"""What is timed: programs, found and compiled; and the command, from one end to the other."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from morello.calibrate import run as runs
+from morello.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, Goal
+from morello.calibrate.programs import compiled, found
+from morello.calibrate.stopwatch import Candidate, Stopwatch
+from morello.cli import main
+from morello.runtime.build import build
+from morello.runtime.load import Library
+from morello.runtime.toolchain import find_compiler
+from morello.targets.calibration import applied, load
+from morello.targets.catalog import uncalibrated
+from morello.targets.costs import coefficients
+
+SUMS = """\
+void few(const float *x, float *out) { for (int i = 0; i < 1000; ++i) *out = *out * 0.5f + *x; }
+void many(const float *x, float *out) { for (int i = 0; i < 9000; ++i) *out = *out * 0.5f + *x; }
+"""
+
+
+@pytest.mark.parametrize("goal", [*FITTED, *HELD_OUT], ids=lambda goal: goal.expression)
+def test_goals_lie_where_they_say(goal: Goal) -> None:
+    spec = goal.spec()
+    assert spec.levels == (goal.level,) * len(spec.levels)
+    least, most = {L1: (0, 20), L2: (64, 224), MEMORY: (80, 65536)}[goal.level]
+    assert least <= spec.bytes / 1024 <= most
+
+
+def test_no_goal_is_fitted_and_held_out() -> None:
+    assert not set(FITTED) & set(HELD_OUT)
+
+
+def test_several_programs_of_a_goal() -> None:
+    goal, target = Goal("f32[16,64] + f32[16,64]", L2), uncalibrated()
+    told: list[int] = []
+    programs = found([goal], target, 2.0, told.append)
+    assert told == sorted(told) and told[-1] == len(programs)
+    assert len({repr(p.impl.decisions()) for p in programs}) == len(programs) > 1
+    own = coefficients(target)
+    for program in programs:
+        assert program.impl.target is target
+        cost = sum(own[name] * times for name, times in program.paid.items())
+        assert cost == pytest.approx(program.impl.cost)
+    assert programs[0].impl.cost == min(program.impl.cost for program in programs)
+    candidates = compiled(programs, find_compiler(), lambda done: None)
+    a, b, out = candidates[0].arrays
+    for candidate in candidates:
+        out[...] = 0
+        (time,) = Stopwatch(find_compiler()).times([candidate], rounds=1)
+        assert time > 0
+        np.testing.assert_array_equal(out, a + b)
+
+
+def test_what_takes_longer_is_timed_as_longer(tmp_path: Path) -> None:
+    compiler = find_compiler()
+    library = Library(build(SUMS, compiler=compiler, cache=tmp_path))
+    arrays = (np.ones(1, np.float32), np.ones(1, np.float32))
+    few, many = Stopwatch(compiler).times(
+        [Candidate(library, name, arrays) for name in ("few", "many")], rounds=5
+    )
+    assert 4 < many / few < 20
+
+
+def test_the_clock_and_the_threads() -> None:
+    stopwatch = Stopwatch(find_compiler())
+    assert 0.3e9 < stopwatch.hertz() < 10e9
+    assert 0 <= stopwatch.fork(2, rounds=5) < 1e-2
+
+
+FEW = (
+    (Goal("f32[16,32] + f32[16,32]", L1), Goal("relu(f32[128,128])", L2)),
+    (Goal("f32[16,48] * f32[16,48]", L1),),
+)
+
+
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "FITTED", FEW[0])
+    monkeypatch.setattr(runs, "HELD_OUT", FEW[1])
+    monkeypatch.setattr(runs, "SEARCH_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("few")
+def test_a_calibration_from_end_to_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runs.Outcome, "better", True)
+    path = tmp_path / "new" / "costs.json"
+    assert main(["calibrate", "--json", "--output", str(path)]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["file"] == str(path) and told["programs"] == 3
+    assert told["before"] == coefficients(uncalibrated())
+    assert {"kernels.loads", "kernels.stores", "L2.per_line"} <= set(told["measured"])
+    assert told["after"].keys() == told["before"].keys()
+    unmeasured = told["before"].keys() - set(told["measured"])
+    assert all(told["after"][name] == told["before"][name] for name in unmeasured)
+    assert told["fitted"]["after"]["error"] <= told["fitted"]["before"]["error"] * 1.01
+    target = applied(uncalibrated(), load(path))
+    assert coefficients(target) == told["after"]
+    assert replace(target, kernels=(), levels=(), fork=0.0) == replace(
+        uncalibrated(), kernels=(), levels=(), fork=0.0
+    )
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize(
+    ("better", "options", "says"),
+    [
+        (True, ["--dry-run"], "They would be kept in"),
+        (False, [], "are not kept: they do no better"),
+        (True, [], "Kept in"),
+    ],
+)
+def test_what_people_are_told(
+    better: bool,
+    options: list[str],
+    says: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runs.Outcome, "better", better)
+    path = tmp_path / "costs.json"
+    assert main(["calibrate", "--output", str(path), *options]) == 0
+    text = capsys.readouterr().out
+    assert says in text and "held out: predictions off by" in text and "memory.per_line" in text
+    assert path.exists() == (better and not options)

@@ -1,0 +1,120 @@
+"""Costs by name: what a calibration changes, and what is published of other machines."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from morello.errors import TargetError
+from morello.targets import TARGETS
+from morello.targets.costs import GROUPS, coefficients, group_of, with_coefficients
+from morello.targets.cpu import HostCPU
+from morello.targets.defaults import RATIOS, microarchitecture, with_defaults
+from morello.targets.target import Target
+from morello.targets.x86 import AVX2, AVX512
+
+by_name = pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
+
+
+def cpu(vendor: str, family: int, number: int, *features: str) -> HostCPU:
+    return HostCPU("x86_64", vendor, "", frozenset(features), (), 4, family, number)
+
+
+@by_name
+def test_a_target_with_its_own_costs_is_the_same(target: Target) -> None:
+    assert with_coefficients(target, coefficients(target)) == target
+    assert with_coefficients(target, {}) == target
+
+
+@by_name
+def test_costs_are_what_they_are_set_to(target: Target) -> None:
+    values = {name: 3.0 + n for n, name in enumerate(coefficients(target))}
+    changed = with_coefficients(target, values)
+    assert coefficients(changed) == values
+    assert changed.levels[0].per_run == values["memory.per_run"]
+    assert changed.fork == values["fork"]
+    assert all(k.factor == values[f"kernels.{group_of(k)}"] for k in changed.kernels)
+    assert changed.levels[target.nearest :] == target.levels[target.nearest :]
+
+
+@by_name
+def test_every_group_has_kernels(target: Target) -> None:
+    assert {f"kernels.{group}" for group in GROUPS} <= coefficients(target).keys()
+
+
+@pytest.mark.parametrize(
+    ("name", "group"),
+    [
+        ("fma_row_f32x8_bf16", "products"),
+        ("dot_f32x8", "dots"),
+        ("row_sums_f32", "row_sums"),
+        ("load_part_f32x16", "loads"),
+        ("exp_store_run_f32x8", "exponentials"),
+        ("sum_run_f32x8", "reductions"),
+        ("max_lanes_i8x32", "reductions"),
+        ("maximum_f32x8", "arithmetic"),
+        ("scale_reciprocal_f32x8", "divisions"),
+        ("deinterleave_f32_16", "shuffles"),
+        ("zero_memory_f32x8", "fills"),
+    ],
+)
+def test_groups_of_kernels(name: str, group: str) -> None:
+    found = [k for target in TARGETS.values() for k in target.kernels if k.name == name]
+    assert found and {group_of(kernel) for kernel in found} == {group}
+
+
+def test_a_cost_that_there_is_not() -> None:
+    with pytest.raises(TargetError, match=r"avx2 has no cost 'L3.per_line'; it has: memory.per_li"):
+        with_coefficients(AVX2, {"L3.per_line": 1.0})
+
+
+def test_the_costs_of_zen_5_are_those_of_x86() -> None:
+    turin = cpu("AuthenticAMD", 26, 2, *AVX512.features)
+    assert with_defaults(AVX512, turin) == AVX512
+
+
+@pytest.mark.parametrize(
+    ("one", "name"),
+    [
+        (cpu("AuthenticAMD", 23, 1), "Zen 1"),
+        (cpu("HygonGenuine", 24, 0), "Zen 1"),
+        (cpu("AuthenticAMD", 23, 0x31), "Zen 2"),
+        (cpu("AuthenticAMD", 25, 0x01), "Zen 3"),
+        (cpu("AuthenticAMD", 25, 0x50), "Zen 3"),
+        (cpu("AuthenticAMD", 25, 0x11), "Zen 4"),
+        (cpu("AuthenticAMD", 25, 0x61), "Zen 4"),
+        (cpu("AuthenticAMD", 25, 0xA0), "Zen 4"),
+        (cpu("AuthenticAMD", 26, 0x44), "Zen 5"),
+        (cpu("AuthenticAMD", 26, 0x24), "Zen 5 with 256-bit units"),
+        (cpu("AuthenticAMD", 21, 2), ""),
+        (cpu("GenuineIntel", 6, 0x55, "avx512f"), "Skylake-X"),
+        (cpu("GenuineIntel", 6, 0x6A, "avx512f", "avx512_vbmi2"), "Ice Lake-SP"),
+        (cpu("GenuineIntel", 6, 0x8C, "avx512f", "avx512_vbmi2"), "Ice Lake"),
+        (cpu("GenuineIntel", 6, 0x8F, "avx512f", "avx512_vbmi2", "amx_tile"), "Sapphire Rapids"),
+        (cpu("GenuineIntel", 6, 0x5E, "avx2"), ""),
+        (cpu("", 0, 0), ""),
+    ],
+    ids=lambda x: x.name if isinstance(x, HostCPU) else x,
+)
+def test_microarchitectures(one: HostCPU, name: str) -> None:
+    assert microarchitecture(one) == name
+    assert not name or name in RATIOS
+
+
+@pytest.mark.parametrize("name", RATIOS)
+def test_ratios_are_of_costs_that_there_are(name: str) -> None:
+    for target in (AVX2, AVX512):
+        assert RATIOS[name].keys() <= coefficients(target).keys()
+    assert all(0.5 <= ratio <= 4 for ratio in RATIOS[name].values())
+
+
+def test_ratios_multiply() -> None:
+    genoa = cpu("AuthenticAMD", 25, 0x11, *AVX512.features)
+    before, after = coefficients(AVX512), coefficients(with_defaults(AVX512, genoa))
+    assert after["L2.per_line"] == 2 * before["L2.per_line"]
+    assert after["kernels.products"] == 2 * before["kernels.products"]
+    assert after["memory.per_line"] == before["memory.per_line"]
+    assert replace(with_defaults(AVX512, genoa), kernels=(), levels=()) == replace(
+        AVX512, kernels=(), levels=()
+    )
