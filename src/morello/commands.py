@@ -154,8 +154,8 @@ def _origin() -> str:
     if path is not None:
         return f"as measured here, in {path}"
     published = microarchitecture(host_cpu())
-    known = f"as published for {published}" if published else "those of Zen 5, for want of better"
-    return f"{known}; `morello calibrate` measures them"
+    known = published or "Zen 5, for want of better"
+    return f"those that come with Morello for {known}; `morello calibrate` measures them"
 
 
 def _dtypes(target: Target) -> list[str]:

@@ -68,18 +68,18 @@ TRUTH = {"memory.per_line": 3.0, "L2.per_run": 0.5, "kernels.loads": 2.5, "kerne
 
 @pytest.mark.parametrize("noise", [0.0, 0.1])
 def test_a_fit_finds_what_made_the_measurements(noise: float) -> None:
-    found = fit(samples(TRUTH, 200, (0,), noise), BEFORE)
+    found = fit(samples(TRUTH, 800, (0,), noise), BEFORE)
     assert found == pytest.approx(TRUTH, rel=0.05 + noise)
 
 
 def test_a_few_measurements_that_are_far_off_do_little() -> None:
-    measured = samples(TRUTH, 200, (0,))
-    wild = [Sample(s.goal, s.paid, 10 * s.cycles) for s in measured[:10]]
-    assert fit([*wild, *measured[10:]], BEFORE) == pytest.approx(TRUTH, rel=0.1)
+    measured = samples(TRUTH, 800, (0,))
+    wild = [Sample(s.goal, s.paid, 10 * s.cycles) for s in measured[:40]]
+    assert fit([*wild, *measured[40:]], BEFORE) == pytest.approx(TRUTH, rel=0.1)
 
 
 def test_what_was_not_measured_stays() -> None:
-    measured = [Sample(0, {"kernels.loads": 10.0}, 25.0)] * 30
+    measured = [Sample(0, {"kernels.loads": 10.0}, 25.0)] * 300
     assert fit(measured, BEFORE) == pytest.approx(BEFORE | {"kernels.loads": 2.5}, rel=0.02)
 
 
@@ -105,7 +105,7 @@ def test_quality() -> None:
 
 
 def test_a_better_fit_is_kept_and_a_worse_one_is_not() -> None:
-    fitted = samples(TRUTH, 100, FITTED)
+    fitted = samples(TRUTH, 800, FITTED)
     good = judged([*fitted, *samples(TRUTH, 40, HELD_OUT, seed=1)], BEFORE, {}, host_cpu(), 4e9, 1)
     assert good.better
     assert good.held_out[1].error < 1.05 < good.held_out[0].error

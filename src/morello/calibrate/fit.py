@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-TRUST = 0.3
+TRUST = 0.6
 """How much a coefficient's own value before counts, against one program that it dominates."""
 
 LEAST = 0.1
