@@ -12,11 +12,14 @@ from morello.errors import SpecError, TargetError
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
+from morello.ir.layout import row_major
 from morello.ir.spec import Spec
+from morello.ir.tensor import gapless
 from morello.rewrites.impl import Impl
 from morello.rewrites.render import tree
-from morello.runtime.argument import arguments
+from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
+from morello.runtime.packing import laid_out
 from morello.runtime.threads import attach, thread_count
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
@@ -28,7 +31,10 @@ from morello.search.solve import Statistics, search
 from morello.table import Table
 from morello.targets.catalog import find_target, runs_here
 from morello.targets.target import Target
+from morello.weights import with_layouts
 
+WEIGHTS = ("plain", "constant")
+"""What there is to say of weights: they lie as the Spec says, or as the kernel likes best."""
 GIL_CYCLES = 50_000
 """Kernels longer than this let other Python threads run meanwhile."""
 
@@ -52,6 +58,14 @@ class Kernel(CompiledKernel):
     statistics: Statistics | None
     max_error: float | None
 
+    def pack(self, name: str, values: Array) -> Array:
+        """The values of the input of this name, an array of its shape, as the kernel wants them.
+
+        A flat array if it lies in panels; else one with its strides. Raises `SpecError` for
+        values of another shape or dtype, and for a name that no input has.
+        """
+        return laid_out(self.spec, self.arguments, name, values)
+
     def __repr__(self) -> str:
         return f"<morello.Kernel {self.spec.expression} for {self.impl.target.name}>"
 
@@ -64,6 +78,7 @@ def compile(
     verify: bool = True,
     compiler: str | None = None,
     table: Table | str | Path | None = None,
+    weights: str = "plain",
     progress: Progress | None = None,
 ) -> Kernel:
     """The fastest program of a Spec under the cost model, compiled, checked and callable.
@@ -71,15 +86,18 @@ def compile(
     `what` is an expression such as "f32[64,64] @ f32[64,64]", a Spec, or a schedule made by
     hand, which runs on the threads that it is for. `threads` may be "all" that this process
     may use. A `table`, or the path of one, has what earlier searches found, and is given what
-    this one finds. Unless `verify` is off, the kernel is compared with NumPy in float64 on random
-    data before it is handed out. Raises `MorelloError` (see `morello.errors`).
+    this one finds. With `weights="constant"`, second factors of products and filters may lie as
+    the kernel likes best: give it what `Kernel.pack` makes of them, once. Unless `verify` is
+    off, the kernel is compared with NumPy in float64 on random data before it is handed out.
+    Raises `MorelloError` (see `morello.errors`).
     """
     goal, machine = _plan(what, target, threads)
     spec = goal.spec if isinstance(goal, Impl) else goal
     check_runs_here(machine)
     check_memory(spec)
-    taken = arguments(spec)
-    impl, statistics = _implement(goal, machine, table, progress)
+    arguments(spec)  # says at once what Python cannot call
+    impl, statistics = _implement(goal, machine, table, progress, weights)
+    taken = arguments(impl.spec)
     source = generate(impl, schedule=tree(impl))
     found = find_compiler(compiler)
     kernel = Kernel.of_source(
@@ -96,8 +114,32 @@ def compile(
     kernel.threads = machine.cores if source.parallel else 1
     if source.parallel:
         attach(kernel.library, source.name, machine.cores, compiler=found)
-    kernel.max_error = verify_kernel(kernel, spec) if verify else None
+    kernel.max_error = _verified(kernel) if verify else None
     return kernel
+
+
+def _verified(kernel: Kernel) -> float:
+    """The greatest error of a kernel that is given its inputs as NumPy has them."""
+    spec = kernel.spec
+    names = {
+        one.name: gapless(row_major(form.layout.rank))
+        for one, form in zip(spec.operation.operands, spec.forms, strict=True)
+        if form.layout.panel is not None
+    }
+    if not names:
+        return verify_kernel(kernel, spec)
+    taken = [argument.name for argument in kernel.arguments[:-1]]
+
+    def packing(*inputs: Array, out: Array) -> object:
+        laid_out = (
+            kernel.pack(name, one) if name in names else one
+            for name, one in zip(taken, inputs, strict=True)
+        )
+        return kernel(*laid_out, out=out)
+
+    operands = zip(spec.operation.operands, spec.forms, strict=True)
+    forms = tuple(names.get(one.name, form) for one, form in operands)
+    return verify_kernel(packing, replace(spec, forms=forms))
 
 
 def matmul(a: TensorLike, b: TensorLike, **options: object) -> Kernel:
@@ -114,10 +156,11 @@ def implement(
     target: str | Target = "native",
     threads: int | str = 1,
     table: Table | str | Path | None = None,
+    weights: str = "plain",
     progress: Progress | None = None,
 ) -> tuple[Impl, Statistics | None]:
     """The Impl of a Spec, by search (or as it was scheduled), and what the search did."""
-    return _implement(*_plan(what, target, threads), table, progress)
+    return _implement(*_plan(what, target, threads), table, progress, weights)
 
 
 def schedule(
@@ -156,14 +199,26 @@ def _implement(
     machine: Target,
     table: Table | str | Path | None,
     progress: Progress | None,
+    weights: str,
 ) -> tuple[Impl, Statistics | None]:
+    if weights not in WEIGHTS:
+        raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {weights!r}.")
     if isinstance(goal, Impl):
         if not goal.complete:
             raise SpecError("the schedule has Specs left to do; solve() fills them by search.")
         return goal, None
     if isinstance(table, str | Path):
         with Table(table) as opened:
-            return _implement(goal, machine, opened, progress)
+            return _implement(goal, machine, opened, progress, weights)
+    if weights == "plain":
+        return _searched(goal, machine, table, progress)
+    found = [_searched(one, machine, table, progress) for one in with_layouts(goal, machine)]
+    return min(found, key=lambda one: one[0].cost)
+
+
+def _searched(
+    goal: Spec, machine: Target, table: Table | None, progress: Progress | None
+) -> tuple[Impl, Statistics]:
     began = time.perf_counter()
     if table is not None and (impl := recall(goal, machine, table)) is not None:
         return impl, Statistics.of_recall(time.perf_counter() - began)

@@ -146,6 +146,10 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--db", type=Path, metavar="PATH", help="a table of what searches found, to use and add to"
     )
+    parser.add_argument(
+        "--weights", choices=["plain", "constant"], default="plain",
+        help="constant: second factors and filters may lie as the kernel likes best (plain)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

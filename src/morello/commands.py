@@ -99,6 +99,7 @@ def bench(arguments: argparse.Namespace) -> None:
             verify=not arguments.no_verify,
             compiler=arguments.compiler,
             table=table,
+            weights=arguments.weights,
             progress=report,
         )
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
@@ -171,7 +172,10 @@ def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
     goal = _loaded(arguments) or arguments.expression
     target, threads = arguments.target, arguments.threads
     with _progress() as report, opened(arguments.db) as table:
-        return api.implement(goal, target=target, threads=threads, table=table, progress=report)
+        return api.implement(
+            goal, target=target, threads=threads, table=table, weights=arguments.weights,
+            progress=report,
+        )  # fmt: skip
 
 
 @contextmanager

@@ -70,7 +70,10 @@ class Argument:
 
 
 def arguments(spec: Spec) -> tuple[Argument, ...]:
-    """The arrays that a kernel of the Spec takes, the output last; raises `SpecError`."""
+    """The arrays that a kernel of the Spec takes, the output last; raises `SpecError`.
+
+    An input in panels is a flat array, such as `runtime.packing` makes.
+    """
     operation = spec.operation
     if operation.outputs != (operation.output,):
         names = " and ".join(operation.operands[i].name for i in operation.outputs)
@@ -90,10 +93,12 @@ def _argument(spec: Spec, operand: int) -> Argument:
     one, tensor = spec.operation.operands[operand], spec.tensor(operand)
     layout, given = tensor.form.layout, spec.strides[operand] if spec.strides else None
     if layout.panel is not None:
-        raise SpecError(
-            f"{one.name} is {tensor.type}: a NumPy array cannot lie in panels; "
-            "generate the C with `morello synth`, or give a plain layout such as {1,0}."
-        )
+        if one.written:
+            raise SpecError(
+                f"{one.name} is {tensor.type}: a NumPy array cannot lie in panels; "
+                "generate the C with `morello synth`, or give a plain layout such as {1,0}."
+            )
+        return argument(one.name, tensor.dtype, (math.prod(layout.extents(tensor.shape)),))
     if tensor.dtype.lanes > 1:
         raise SpecError(f"{one.name} is {tensor.type}: no NumPy array has groups for elements.")
     gapless = dict(zip(layout.order, layout.strides(tensor.shape), strict=True))

@@ -19,7 +19,7 @@ FORK = "fork"
 GROUPS = {
     "products": r"fma_|dpbf16_|dpbusd_",
     "dots": r"dot_",
-    "row_sums": r"(row|column)_sums_",
+    "row_sums": r"(row|column|block)_sums_",
     "loads": r"load_",
     "stores": r"store_",
     "copies": r"copy_",

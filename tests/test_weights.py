@@ -1,0 +1,90 @@
+"""Weights that are laid out ahead."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import morello
+from morello.errors import SpecError
+from morello.ir.dtype import BF16, F32, DType
+from morello.ir.layout import Layout
+from morello.runtime.packing import packed
+
+
+@st.composite
+def layouts(draw: st.DrawFn) -> tuple[tuple[int, ...], Layout]:
+    rank = draw(st.integers(1, 4))
+    shape = tuple(draw(st.lists(st.integers(1, 9), min_size=rank, max_size=rank)))
+    order = tuple(draw(st.permutations(range(rank))))
+    if draw(st.booleans()):
+        return shape, Layout(order)
+    odd_even = draw(st.booleans())
+    dim = order[-1] if odd_even else draw(st.integers(0, rank - 1))
+    return shape, Layout(order, (dim, 2 * draw(st.integers(1, 4))), odd_even)
+
+
+@given(layouts(), st.sampled_from([F32, BF16]))
+def test_every_element_is_where_the_layout_says(
+    drawn: tuple[tuple[int, ...], Layout], dtype: DType
+) -> None:
+    shape, layout = drawn
+    values = (1 + np.arange(np.prod(shape))).reshape(shape).astype(dtype.np)
+    flat = packed(values, dtype, layout)
+    strides = layout.strides(shape)
+    seen = np.zeros(len(flat), np.bool_)
+    for index in product(*map(range, shape)):
+        place = [index[d] for d in layout.order]
+        if layout.panel is not None:
+            dim, width = layout.panel
+            place[layout.order.index(dim)], inner = divmod(index[dim], width)
+            place.append(inner // 2 + inner % 2 * (width // 2) if layout.odd_even else inner)
+        offset = sum(p * s for p, s in zip(place, strides, strict=True))
+        assert flat[offset] == values[index]
+        seen[offset] = True
+    assert not flat[~seen].any()
+    assert flat.ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize(
+    "expression, weights",
+    [
+        ("f32[8,96] @ f32[96,256]", "b"),
+        ("f32[2,8,16] @ f32[2,16,32]", "b"),
+        ("conv(f32[1,4,9,9], f32[32,4,3,3])", "filter"),
+        ("relu(f32[8,32] @ f32[32,64] + f32[64])", ""),
+    ],
+)
+def test_a_kernel_for_constant_weights_computes_the_same(expression: str, weights: str) -> None:
+    plain = morello.compile(expression)
+    constant = morello.compile(expression, weights="constant")
+    assert constant.impl.cost <= plain.impl.cost
+    assert constant.max_error is not None and constant.max_error < 1e-5
+    random = np.random.default_rng(1)
+    inputs = {a.name: random.random(a.shape, np.float32) for a in plain.arguments[:-1]}
+    laid_out = [constant.pack(name, value) for name, value in inputs.items()]
+    assert not weights or weights in inputs
+    np.testing.assert_allclose(constant(*laid_out), plain(*inputs.values()), rtol=1e-5)
+
+
+def test_panels_are_chosen_where_rows_of_weights_are_far_apart() -> None:
+    kernel = morello.compile("f32[8,512] @ f32[512,4096]", weights="constant", verify=False)
+    layout = kernel.spec.forms[1].layout
+    assert layout.panel is not None and layout.panel[0] == 1
+    assert kernel.arguments[1].shape == (512 * 4096,)
+
+
+def test_what_cannot_be_laid_out_says_so() -> None:
+    with pytest.raises(SpecError, match="no weights"):
+        morello.compile("softmax(f32[4,8])", weights="constant")
+    with pytest.raises(SpecError, match="plain or constant"):
+        morello.compile("f32[4,4] @ f32[4,4]", weights="fixed")
+    kernel = morello.compile("f32[4,16] @ f32[16,16]", weights="constant")
+    with pytest.raises(SpecError, match="no input 'w'"):
+        kernel.pack("w", np.zeros((16, 16), np.float32))
+    with pytest.raises(SpecError, match=r"b is f32\[16,16\]"):
+        kernel.pack("b", np.zeros((16, 8), np.float32))
