@@ -1,0 +1,1 @@
+"""Races of Morello against the libraries and compilers that people use; see README.md."""

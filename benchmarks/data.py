@@ -1,0 +1,118 @@
+"""Random inputs and what they should give: made once, kept in files that all peers read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.work import NUMPY, Array, Floats, Operand, Work
+from morello.ir.dtype import DTYPES
+from morello.runtime.argument import Argument, row_major_strides
+
+
+class Wrong(Exception):
+    """A result that is not what it should be."""
+
+
+@dataclass(frozen=True)
+class Data:
+    """The inputs of some work, its output in float64, and how far off that may be."""
+
+    inputs: tuple[Array, ...]
+    wanted: Floats
+    bound: Floats
+
+
+def make(work: Work, seed: int = 0) -> Data:
+    """Random data for it."""
+    random = np.random.default_rng(seed)
+    inputs = tuple(_random(random, one) for one in work.inputs)
+    wanted, bound = work.reference(*inputs)
+    return Data(inputs, wanted, bound)
+
+
+def save(data: Data, folder: Path) -> None:
+    """Write it where `load` finds it."""
+    for i, array in enumerate(data.inputs):
+        np.save(folder / f"{i}.npy", array.view(_bits(array)))
+    np.save(folder / "wanted.npy", data.wanted)
+    np.save(folder / "bound.npy", data.bound)
+
+
+def load(work: Work, folder: Path) -> Data:
+    """What was saved: the inputs in memory of their own, on cache lines."""
+    inputs = []
+    for i, one in enumerate(work.inputs):
+        array = empty(one)
+        array[...] = np.load(folder / f"{i}.npy", mmap_mode="r").view(array.dtype)
+        inputs.append(array)
+    wanted, bound = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("wanted", "bound"))
+    return Data(tuple(inputs), wanted, bound)
+
+
+def empty(one: Operand) -> Array:
+    """An array on a cache line, set to what no result is, so that it must be written."""
+    array = argument(one).empty()
+    spoil(array)
+    return array
+
+
+def spoil(array: Any) -> None:
+    """Set a NumPy array that can be written to what no result is."""
+    if isinstance(array, np.ndarray) and array.flags.writeable:
+        array[...] = np.iinfo(array.dtype).max - 1 if array.dtype.kind in "iu" else np.nan
+
+
+def argument(one: Operand) -> Argument:
+    """How it lies in memory."""
+    strides = row_major_strides(
+        one.shape[::-1] if one.by_columns else one.shape, NUMPY[one.dtype].itemsize
+    )
+    strides = strides[::-1] if one.by_columns else strides
+    return Argument("", DTYPES[one.dtype], one.shape, strides)
+
+
+def check(work: Work, data: Data, got: Any) -> float:
+    """The greatest error, as a part of the greatest output; raises `Wrong`.
+
+    A result may be wider than asked for, or rounded to bf16 where f32 was asked for.
+    """
+    array = np.asarray(got)
+    if array.shape != data.wanted.shape:
+        raise Wrong(f"gave an array of shape {array.shape}, not {data.wanted.shape}")
+    bound = data.bound
+    if array.dtype == NUMPY["bf16"]:
+        bound = bound + 2.0**-8 * np.abs(data.wanted)
+    if array.dtype.kind in "iu":
+        array = array.astype(NUMPY[work.output.dtype])
+    error = np.abs(array.astype(np.float64) - data.wanted)
+    bad = ~(error <= bound)  # so that NaN is bad
+    if bad.any():
+        where = tuple(int(i) for i in np.argwhere(bad)[0])
+        raise Wrong(
+            f"wrong: {int(bad.sum())} of {bad.size} elements, the first at {where}: "
+            f"{float(array[where]):.7g}, expected {data.wanted[where]:.7g}"
+        )
+    return float(error.max() / max(float(np.abs(data.wanted).max()), 1e-300))
+
+
+def _random(random: np.random.Generator, one: Operand) -> Array:
+    array = empty(one)
+    if array.dtype.kind in "iu":
+        limits = np.iinfo(array.dtype)
+        values: Sequence[int] | Array = random.integers(
+            limits.min, limits.max, one.shape, endpoint=True
+        )
+    else:
+        values = random.uniform(-1, 1, one.shape)
+    array[...] = values
+    return array
+
+
+def _bits(array: Array) -> Any:
+    """A dtype that a file can hold: NumPy's files know no bfloat16."""
+    return np.uint16 if array.dtype == NUMPY["bf16"] else array.dtype

@@ -1,0 +1,153 @@
+"""What this machine can do at most, measured: products, reading memory, calling functions."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import repeat
+
+import numpy as np
+
+from benchmarks.native import compiled, on_pointers
+from morello.targets.cpu import host_cpu
+
+DTYPES = ("f32", "bf16", "u8")
+READ_KIB = (16, 32, 64, 256, 512, 1024, 4096, 16384, 32768, 65536, 262144)
+TRIES, TRY_S = 60, 0.001
+"""Many short tries: on a machine that others use, some of them are undisturbed."""
+
+
+@dataclass(frozen=True)
+class Peak:
+    """The most on some threads: billions of operations a second by dtype, GB/s by bytes read."""
+
+    gops: Mapping[str, float]
+    reads: Mapping[int, float]
+
+    def bandwidth(self, size: int) -> float:
+        """GB/s of reading about as many bytes again and again."""
+        nearest = min(self.reads, key=lambda known: abs(math.log(known / size)))
+        return self.reads[nearest]
+
+    def least_seconds(self, flops: int, size: int, dtype: str) -> float:
+        """What work takes at least: its products, or reading and writing its operands."""
+        peak = self.gops.get(dtype, 0.0)
+        products = flops / peak / 1e9 if peak else 0.0
+        return max(products, self.memory_seconds(size))
+
+    def memory_seconds(self, size: int) -> float:
+        """What reading as many bytes takes."""
+        return size / self.bandwidth(size) / 1e9
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The CPU, its clock in GHz, its peaks by threads, and what an empty call takes, in ns."""
+
+    cpu: str
+    cores: int
+    ghz: float
+    peaks: Mapping[int, Peak]
+    call_ns: Mapping[str, float]
+
+
+def measure_machine(threads: tuple[int, ...]) -> Machine:
+    """Measure it; takes a few seconds."""
+    library = compiled("machine.c")
+    for name in (*DTYPES, "clock_cycles", "read_all", "chains", "clock_width"):
+        getattr(library, name).restype = ctypes.c_int64
+    cycles = library.clock_width() * 12
+    took = _fastest(lambda n: library.clock_cycles(ctypes.c_int64(n)))
+    return Machine(
+        cpu=host_cpu().model or host_cpu().machine,
+        cores=len(os.sched_getaffinity(0)),
+        ghz=cycles / took,
+        peaks={n: _peak(library, n) for n in threads},
+        call_ns=_calls(library),
+    )
+
+
+def _peak(library: ctypes.CDLL, threads: int) -> Peak:
+    gops = {}
+    for dtype in DTYPES:
+        width = getattr(library, f"{dtype}_width")() * library.chains()
+        run = getattr(library, dtype)
+        gops[dtype] = width * _together(threads, lambda _, run=run: _round_rate(run))
+    reads = {}
+    for size in (kib << 10 for kib in READ_KIB):
+        memory = [np.ones(size // threads, np.uint8) for _ in range(threads)]
+
+        def rate(thread: int, memory: list[np.ndarray] = memory) -> float:  # type: ignore[type-arg]
+            own = memory[thread]
+            address, count = ctypes.c_void_p(own.ctypes.data), ctypes.c_int64(own.size)
+            return own.size * _round_rate(lambda n: library.read_all(n, address, count))
+
+        reads[size] = _together(threads, rate)
+    return Peak(gops, reads)
+
+
+def _round_rate(run: Callable[[ctypes.c_int64], int]) -> float:
+    """Rounds a nanosecond."""
+    return 1 / _fastest(lambda n: run(ctypes.c_int64(n)))
+
+
+def _fastest(run: Callable[[int], int]) -> float:
+    """Nanoseconds a round, at best."""
+    rounds, best = 1, math.inf
+    while (took := run(rounds)) < TRY_S * 1e9:
+        rounds = max(rounds * 2, min(rounds * 100, int(1.2 * rounds * TRY_S * 1e9 / max(took, 1))))
+    for _ in range(TRIES):
+        best = min(best, run(rounds) / rounds)
+    return best
+
+
+def _together(threads: int, rate: Callable[[int], float]) -> float:
+    """The sum of what threads reach at the same time, each on a CPU of its own."""
+    cpus = sorted(os.sched_getaffinity(0))[-threads:]
+    found = [0.0] * threads
+    ready = threading.Barrier(threads)
+
+    def run(thread: int) -> None:
+        os.sched_setaffinity(0, {cpus[thread % len(cpus)]})
+        ready.wait()
+        found[thread] = rate(thread)
+
+    workers = [threading.Thread(target=run, args=(i,)) for i in range(threads)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    return sum(found)
+
+
+def _calls(library: ctypes.CDLL) -> dict[str, float]:
+    """What calling a function that does nothing takes."""
+    nothing = library.nothing
+    address = ctypes.cast(nothing, ctypes.c_void_p).value or 0
+    argument = np.zeros(1)
+    calls = 10_000
+    looped = on_pointers(address, [argument, argument], keep=library)
+
+    def python(function: Callable[[], object]) -> float:
+        rounds = repeat(None, calls)
+        began = time.perf_counter_ns()
+        for _ in rounds:
+            function()
+        return (time.perf_counter_ns() - began) / calls
+
+    def empty() -> None:
+        pass
+
+    pointer = ctypes.c_void_p(argument.ctypes.data)
+    return {
+        "a C function from C": min(looped(calls) for _ in range(TRIES)) / calls * 1e9,
+        "a Python function from Python": min(python(empty) for _ in range(TRIES)),
+        "a C function through ctypes": min(
+            python(lambda: nothing(pointer, pointer)) for _ in range(TRIES)
+        ),
+    }

@@ -1,0 +1,22 @@
+"""The peers, one file each; what each needs is loaded in its own process alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+OURS = "morello"
+
+PEERS: Mapping[str, str] = {
+    "numpy": "benchmarks.peers.numpy:NumPy",
+    "openblas": "benchmarks.peers.blas:OpenBlas",
+    "mkl": "benchmarks.peers.blas:Mkl",
+    "onednn": "benchmarks.peers.onednn:OneDnn",
+    "libxsmm": "benchmarks.peers.xsmm:Xsmm",
+    "torch": "benchmarks.peers.torch:Torch",
+    "jax": "benchmarks.peers.jax:Jax",
+}
+"""Those that always race: where the class of each is."""
+
+MORELLO = "benchmarks.peers.ours:Morello"
+TVM = "benchmarks.peers.tvm:Tvm"
+LIBRARY = "benchmarks.peers.library:open_library"

@@ -1,0 +1,22 @@
+"""A library that the command line names: a BLAS or a oneDNN, by what it has."""
+
+from __future__ import annotations
+
+import ctypes
+
+from benchmarks.peers.blas import AnyBlas
+from benchmarks.peers.onednn import AnyOneDnn
+from benchmarks.peers.peer import Options, Peer, Unavailable
+
+
+def open_library(options: Options) -> Peer:
+    """The peer that a library is; raises `Unavailable` if it is neither kind."""
+    try:
+        library = ctypes.CDLL(str(options.library), mode=ctypes.RTLD_GLOBAL)
+    except OSError as error:
+        raise Unavailable(str(error)) from None
+    if hasattr(library, "dnnl_sgemm"):
+        return AnyOneDnn(options)
+    if hasattr(library, "cblas_sgemm"):
+        return AnyBlas(options)
+    raise Unavailable(f"{options.library} has neither cblas_sgemm nor dnnl_sgemm")

@@ -1,0 +1,97 @@
+"""NumPy, with the OpenBLAS in its wheel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.data import empty
+from benchmarks.peers.peer import Candidate, Options, from_python, unable
+from benchmarks.work import NUMPY, Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
+
+EXACT = 2**24
+"""Integers below this f32 holds exactly."""
+
+
+class NumPy:
+    """As its users would write it: into arrays that are there, integers through f32's products."""
+
+    def __init__(self, options: Options) -> None:
+        del options
+
+    def version(self) -> str:
+        from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+
+        blas = next((one for one in threadpool_info() if one["user_api"] == "blas"), {})
+        parts = (blas.get(key) for key in ("internal_api", "version", "architecture"))
+        return f"numpy {np.__version__}, {' '.join(str(part) for part in parts if part)}"
+
+    def prepare(self, work: Work, inputs: Sequence[Array]) -> Sequence[Candidate]:
+        out = empty(work.output)
+        match work:
+            case Matmul():
+                return _products(work, *inputs, out=out)
+            case Chain():
+                a, b, c = inputs
+                between = np.empty_like(a)
+
+                def chain() -> Array:
+                    np.matmul(a, b, out=between)
+                    return np.matmul(between, c, out=out)
+
+                return [from_python("matmul twice", chain)]
+            case Epilogue(function="relu"):
+                a, b, bias = inputs
+
+                def relu() -> Array:
+                    np.matmul(a, b, out=out)
+                    np.add(out, bias, out=out)
+                    return np.maximum(out, 0, out=out)
+
+                return [from_python("matmul, add, maximum", relu)]
+            case Scores():
+                q, k = inputs
+                return [from_python("matmul, exp", lambda: _softmax(np.matmul(q, k, out=out), out))]
+            case Softmax():
+                return [from_python("exp", lambda: _softmax(inputs[0], out))]
+            case Conv():
+                x, w = inputs
+                return [from_python("windows, matmul", lambda: _convolve(x, w))]
+        raise unable("NumPy", work)
+
+
+def _products(work: Matmul, a: Array, b: Array, out: Array) -> Sequence[Candidate]:
+    if work.a == "f32":
+        return [from_python("matmul, out=", lambda: np.matmul(a, b, out=out))]
+    if work.a == "bf16":
+        return [from_python("matmul of f32", lambda: np.matmul(_widened(a), _widened(b), out=out))]
+    inexact = work.k * 255 * 128 > EXACT
+    f: Any = np.float64 if inexact else np.float32
+    c = NUMPY[work.c]
+
+    def through() -> Array:
+        # by int64, as what does not fit an integer is undefined
+        return (a.astype(f) @ b.astype(f)).astype(np.int32).astype(c)
+
+    return [
+        from_python(f"matmul of {np.dtype(f)}", through),
+        from_python("matmul of integers", lambda: np.matmul(a, b, out=out, dtype=c)),
+    ]
+
+
+def _widened(x: Array) -> Array:
+    """bf16 as f32, faster than by ml_dtypes."""
+    return (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
+
+
+def _softmax(x: Array, out: Array) -> Array:
+    np.subtract(x, x.max(axis=-1, keepdims=True), out=out)
+    np.exp(out, out=out)
+    return np.divide(out, out.sum(axis=-1, keepdims=True), out=out)
+
+
+def _convolve(x: Array, w: Array) -> Array:
+    windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
+    return np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)

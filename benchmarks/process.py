@@ -1,0 +1,137 @@
+"""A peer's process, seen from the race: started, told what to do, stopped while others run."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from benchmarks.peers.peer import Options, Unavailable
+
+TUNING = (
+    "OPENBLAS_", "GOTO_", "BLIS_", "MKL_", "NVPL_", "OMP_", "GOMP_", "KMP_", "DNNL_", "ONEDNN_",
+    "XLA_", "JAX_", "TVM_", "TORCH", "ATEN_", "LIBXSMM_", "NUMEXPR_", "NPY_", "MALLOC_", "NPROC",
+)  # fmt: skip
+"""Settings of the caller's that could hold a peer below its best: none is passed on."""
+
+START_S = 180.0
+CALL_S = 600.0
+
+
+class Process:
+    """One peer; raises `Unavailable` at whatever it cannot do, and says why."""
+
+    def __init__(self, name: str, where: str, options: Options, logs: Path) -> None:
+        """Starts it on as many CPUs as it may use threads."""
+        self.name = name
+        self.log = logs / f"{name}-{options.threads}.log"
+        with self.log.open("wb") as log:
+            self.child = subprocess.Popen(
+                [sys.executable, "-m", "benchmarks.worker", where, json.dumps(asdict(options))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=environment(os.environ, options.threads),
+                preexec_fn=lambda: _pin(options.threads),
+            )
+        self._unread = b""
+        try:
+            self.version = str(self._read(START_S)["version"])
+        except Unavailable:
+            self.end()
+            raise
+        self._stop()
+
+    def ask(self, limit: float = CALL_S, **order: Any) -> dict[str, Any]:
+        """What it answers; it runs meanwhile, and at no other time."""
+        assert self.child.stdin is not None
+        self.child.send_signal(signal.SIGCONT)
+        try:
+            self.child.stdin.write(json.dumps(order).encode() + b"\n")
+            self.child.stdin.flush()
+        except OSError:
+            raise Unavailable(self._epitaph()) from None
+        answer = self._read(limit)
+        self._stop()
+        return answer
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can be asked more."""
+        return self.child.poll() is None
+
+    def end(self) -> None:
+        """Whatever it does, it ends."""
+        with contextlib.suppress(OSError):
+            self.child.kill()
+        self.child.wait()
+        for pipe in (self.child.stdin, self.child.stdout):
+            with contextlib.suppress(OSError):
+                if pipe is not None:
+                    pipe.close()
+
+    def _read(self, limit: float) -> dict[str, Any]:
+        assert self.child.stdout is not None
+        stream = self.child.stdout.fileno()
+        end = time.monotonic() + limit
+        while b"\n" not in self._unread:
+            if not select.select([stream], [], [], max(0.0, end - time.monotonic()))[0]:
+                self.end()
+                raise Unavailable(f"still busy after {limit:.0f} s, and ended")
+            chunk = os.read(stream, 1 << 16)
+            if not chunk:
+                raise Unavailable(self._epitaph())
+            self._unread += chunk
+        line, _, self._unread = self._unread.partition(b"\n")
+        answer: dict[str, Any] = json.loads(line)
+        if "unavailable" in answer:
+            if self.alive:
+                self._stop()
+            raise Unavailable(str(answer["unavailable"]))
+        return answer
+
+    def _stop(self) -> None:
+        """Threads that wait by spinning, as OpenMP's do, would slow whoever comes next."""
+        with contextlib.suppress(OSError):
+            self.child.send_signal(signal.SIGSTOP)
+
+    def _epitaph(self) -> str:
+        """How it ended, and the last that it wrote."""
+        self.end()
+        code = self.child.returncode
+        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
+        written = self.log.read_text(errors="replace").strip().splitlines()
+        return f"its process {how}" + (f": {written[-1][:300]}" if written else "")
+
+
+def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
+    """The caller's, without what tunes libraries, and with how many threads they may use."""
+    kept = {name: value for name, value in given.items() if not name.startswith(TUNING)}
+    count = str(threads)
+    return kept | {
+        "OMP_NUM_THREADS": count,
+        "OMP_WAIT_POLICY": "ACTIVE",  # a process alone on its CPUs loses nothing by it
+        "OPENBLAS_NUM_THREADS": count,
+        "BLIS_NUM_THREADS": count,
+        "MKL_NUM_THREADS": count,
+        "MKL_DYNAMIC": "FALSE",
+        "MKL_THREADING_LAYER": "SEQUENTIAL" if threads == 1 else "INTEL",
+        "TVM_NUM_THREADS": count,
+        "JAX_PLATFORMS": "cpu",
+        "XLA_FLAGS": f"--xla_cpu_multi_thread_eigen={str(threads > 1).lower()}",
+    }
+
+
+def _pin(threads: int) -> None:
+    """To the last CPUs, because interrupts tend to go to the first."""
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[-threads:]))

@@ -1,0 +1,103 @@
+"""One race: every peer computes the same case, in turns."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+from benchmarks.data import make, save
+from benchmarks.peers import OURS
+from benchmarks.peers.peer import Unavailable
+from benchmarks.process import Process
+from benchmarks.results import Entry, Failure, Outcome
+from benchmarks.work import Work, memory, to_json
+
+SAMPLE_S = 0.01
+"""How long a sample lasts, if a call is no longer."""
+
+LEAST_SAMPLES = 5
+
+
+@dataclass
+class Runner:
+    """Who takes turns: a peer called from a language, and the times it took."""
+
+    process: Process
+    ready: Mapping[str, Any]
+    samples: list[float]
+
+    def takes_part(self, turn: int, turns: int) -> bool:
+        """Whether it is sampled in this turn: one with long calls is in every few turns only."""
+        every = ceil(self.ready["seconds"] / SAMPLE_S)
+        return turn % max(1, min(every, turns // LEAST_SAMPLES)) == 0
+
+    def sample(self) -> None:
+        """Take one."""
+        calls = max(1, round(SAMPLE_S / self.ready["seconds"]))
+        language = self.ready["language"]
+        answer = self.process.ask(do="sample", language=language, calls=calls)
+        self.samples.append(answer["seconds"])
+
+    def entry(self) -> Entry:
+        """What came of it."""
+        return Entry(
+            peer=self.process.name,
+            language=self.ready["language"],
+            setting=self.ready["setting"],
+            median_s=statistics.median(self.samples),
+            min_s=min(self.samples),
+            samples=len(self.samples),
+            error=self.ready["error"],
+        )
+
+
+def race(
+    group: str, work: Work, processes: Sequence[Process], threads: int, seconds: float
+) -> Outcome:
+    """Have all do some work: first rightly, then in turns for `seconds` each."""
+    failures: dict[str, str] = {}
+    runners: list[Runner] = []
+    rejected: list[Failure] = []
+    with tempfile.TemporaryDirectory(prefix="morello-bench-") as folder:
+        save(make(work), Path(folder))
+        for process in processes:
+            try:
+                answer = process.ask(do="prepare", work=to_json(work), folder=folder)
+            except Unavailable as problem:
+                failures[process.name] = str(problem)
+                continue
+            rejected += [Failure(process.name, why) for why in answer["rejected"]]
+            runners += [Runner(process, ready, []) for ready in answer["ready"]]
+    turns = max(LEAST_SAMPLES, round(seconds / SAMPLE_S))
+    for turn in range(turns):
+        for runner in runners:
+            if runner.process.name in failures or not runner.takes_part(turn, turns):
+                continue
+            try:
+                runner.sample()
+            except Unavailable as problem:
+                failures[runner.process.name] = str(problem)
+    for process in processes:
+        if process.alive:
+            with suppress(Unavailable):
+                process.ask(do="forget")
+    finished = [runner for runner in runners if runner.process.name not in failures]
+    facts = {k: v for r in finished if r.process.name == OURS for k, v in r.ready["facts"].items()}
+    return Outcome(
+        group=group,
+        size=work.size,
+        expression=work.expression,
+        threads=threads,
+        flops=work.flops,
+        bytes=memory(work),
+        multiplies=work.multiplies,
+        entries=tuple(runner.entry() for runner in finished),
+        failures=(*(Failure(name, why) for name, why in failures.items()), *rejected),
+        facts=facts,
+    )

@@ -1,0 +1,379 @@
+"""What there is to compute: kinds of work, each with what it takes, costs and should give."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Protocol
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+NUMPY = {
+    "f32": np.dtype(np.float32),
+    "bf16": np.dtype(ml_dtypes.bfloat16),
+    "u8": np.dtype(np.uint8),
+    "i8": np.dtype(np.int8),
+    "i16": np.dtype(np.int16),
+    "i32": np.dtype(np.int32),
+}
+
+EPSILON = 2.0**-23
+"""Of f32, which sums of products of floating-point numbers are made in."""
+
+SOFTMAX_ERROR = 1e-5
+"""Relative: an exponential good to a few units in the last place, of rounded arguments."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """An array: its dtype, its shape, and whether its first dimension is the fastest."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    by_columns: bool = False
+
+    @property
+    def bytes(self) -> int:
+        """How many it has."""
+        return math.prod(self.shape) * NUMPY[self.dtype].itemsize
+
+    def __str__(self) -> str:
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]" + "{0,1}" * self.by_columns
+
+
+class Work(Protocol):
+    """Something to compute."""
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        """What it takes."""
+
+    @property
+    def output(self) -> Operand:
+        """What it gives."""
+
+    @property
+    def expression(self) -> str:
+        """It, in Morello's language."""
+
+    @property
+    def size(self) -> str:
+        """What tells it from others of its kind."""
+
+    @property
+    def flops(self) -> int:
+        """The multiplications and additions of its products, none for others."""
+
+    @property
+    def multiplies(self) -> str:
+        """The dtype whose peak its products are measured by."""
+
+    def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
+        """The output in float64, and how far off each element may be."""
+
+
+@dataclass(frozen=True)
+class Matmul:
+    """A product of matrices, M x K by K x N."""
+
+    m: int
+    k: int
+    n: int
+    a: str = "f32"
+    b: str = "f32"
+    c: str = "f32"
+    b_by_columns: bool = False
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        a = Operand(self.a, (self.m, self.k))
+        return a, Operand(self.b, (self.k, self.n), self.b_by_columns)
+
+    @property
+    def output(self) -> Operand:
+        return Operand(self.c, (self.m, self.n))
+
+    @property
+    def expression(self) -> str:
+        a, b = self.inputs
+        return f"{a} @ {b} -> {self.output}"
+
+    @property
+    def size(self) -> str:
+        return f"{self.m}x{self.k}x{self.n}" + " by columns" * self.b_by_columns
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.m * self.k * self.n
+
+    @property
+    def multiplies(self) -> str:
+        return self.a
+
+    def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
+        a, b = (x.astype(np.float64) for x in inputs)
+        if not self.c.startswith(("f", "bf")):
+            return _wrapped(a @ b, self.c), np.zeros((self.m, self.n))
+        return a @ b, _rounding(self.k) * (np.abs(a) @ np.abs(b))
+
+
+@dataclass(frozen=True)
+class Epilogue:
+    """A product, a bias added to each row, and a function of that."""
+
+    m: int
+    k: int
+    n: int
+    function: str
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        product = Matmul(self.m, self.k, self.n)
+        return *product.inputs, Operand("f32", (self.n,))
+
+    @property
+    def output(self) -> Operand:
+        return Operand("f32", (self.m, self.n))
+
+    @property
+    def expression(self) -> str:
+        a, b, bias = self.inputs
+        return f"{self.function}({a} @ {b} + {bias})"
+
+    @property
+    def size(self) -> str:
+        return f"{self.function} {self.m}x{self.k}x{self.n}"
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.m * self.k * self.n
+
+    @property
+    def multiplies(self) -> str:
+        return "f32"
+
+    def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
+        a, b, bias = (x.astype(np.float64) for x in inputs)
+        value = a @ b + bias
+        # neither function is steeper than 1.13
+        bound = 1.2 * _rounding(self.k) * (np.abs(a) @ np.abs(b) + np.abs(bias)) + 4 * EPSILON
+        return ACTIVATIONS[self.function](value), bound
+
+
+@dataclass(frozen=True)
+class Chain:
+    """`(A @ B) @ C` of square matrices."""
+
+    n: int
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        return (Operand("f32", (self.n, self.n)),) * 3
+
+    @property
+    def output(self) -> Operand:
+        return Operand("f32", (self.n, self.n))
+
+    @property
+    def expression(self) -> str:
+        a, b, c = self.inputs
+        return f"({a} @ {b}) @ {c}"
+
+    @property
+    def size(self) -> str:
+        return f"{self.n}"
+
+    @property
+    def flops(self) -> int:
+        return 4 * self.n**3
+
+    @property
+    def multiplies(self) -> str:
+        return "f32"
+
+    def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
+        a, b, c = (x.astype(np.float64) for x in inputs)
+        magnitude = np.abs(a) @ np.abs(b) @ np.abs(c)
+        return a @ b @ c, 2 * _rounding(self.n) * magnitude
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Attention's scores: `softmax(q @ k)`, `k` being given transposed."""
+
+    n: int
+    depth: int
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        return Operand("f32", (self.n, self.depth)), Operand("f32", (self.depth, self.n))
+
+    @property
+    def output(self) -> Operand:
+        return Operand("f32", (self.n, self.n))
+
+    @property
+    def expression(self) -> str:
+        q, k = self.inputs
+        return f"softmax({q} @ {k})"
+
+    @property
+    def size(self) -> str:
+        return f"{self.n}x{self.depth}"
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.n**2 * self.depth
+
+    @property
+    def multiplies(self) -> str:
+        return "f32"
+
+    def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
+        q, k = (x.astype(np.float64) for x in inputs)
+        value = _softmax(q @ k)
+        # what a logit is off by, all of its row's may be
+        off = _rounding(self.depth) * (np.abs(q) @ np.abs(k)).max(axis=-1, keepdims=True)
+        return value, (SOFTMAX_ERROR + 2 * off) * value + np.finfo(np.float32).tiny
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """The softmax of each row."""
+
+    rows: int
+    columns: int
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        return (self.output,)
+
+    @property
+    def output(self) -> Operand:
+        return Operand("f32", (self.rows, self.columns))
+
+    @property
+    def expression(self) -> str:
+        return f"softmax({self.output})"
+
+    @property
+    def size(self) -> str:
+        return f"{self.rows}x{self.columns}"
+
+    @property
+    def flops(self) -> int:
+        return 0
+
+    @property
+    def multiplies(self) -> str:
+        return "f32"
+
+    def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
+        value = _softmax(inputs[0].astype(np.float64))
+        return value, SOFTMAX_ERROR * value + np.finfo(np.float32).tiny
+
+
+@dataclass(frozen=True)
+class Conv:
+    """A convolution without padding, NCHW by OIHW, of square images."""
+
+    channels: int
+    size_in: int
+    filters: int
+    kernel: int
+
+    @property
+    def inputs(self) -> tuple[Operand, ...]:
+        image = Operand("f32", (1, self.channels, self.size_in, self.size_in))
+        return image, Operand("f32", (self.filters, self.channels, self.kernel, self.kernel))
+
+    @property
+    def output(self) -> Operand:
+        side = self.size_in - self.kernel + 1
+        return Operand("f32", (1, self.filters, side, side))
+
+    @property
+    def expression(self) -> str:
+        image, filters = self.inputs
+        return f"conv({image}, {filters})"
+
+    @property
+    def size(self) -> str:
+        return f"1x{self.channels}x{self.size_in}x{self.size_in}"
+
+    @property
+    def terms(self) -> int:
+        """How many products are summed."""
+        return self.channels * self.kernel**2
+
+    @property
+    def flops(self) -> int:
+        return 2 * self.terms * math.prod(self.output.shape)
+
+    @property
+    def multiplies(self) -> str:
+        return "f32"
+
+    def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
+        x, w = (one.astype(np.float64) for one in inputs)
+        return _convolve(x, w), _rounding(self.terms) * _convolve(np.abs(x), np.abs(w))
+
+
+KINDS: Mapping[str, type] = {
+    kind.__name__: kind for kind in (Matmul, Epilogue, Chain, Scores, Softmax, Conv)
+}
+
+
+def to_json(work: Any) -> dict[str, Any]:
+    """Work as JSON can hold it."""
+    return {"kind": type(work).__name__} | asdict(work)
+
+
+def from_json(data: Mapping[str, Any]) -> Work:
+    """The work that `to_json` was given."""
+    fields = dict(data)
+    work: Work = KINDS[fields.pop("kind")](**fields)
+    return work
+
+
+def memory(work: Work) -> int:
+    """The bytes of everything it takes and gives."""
+    return sum(one.bytes for one in (*work.inputs, work.output))
+
+
+def erf(x: Floats) -> Floats:
+    """The error function, which NumPy lacks."""
+    return np.vectorize(math.erf, otypes=[np.float64])(x)
+
+
+ACTIVATIONS: Mapping[str, Any] = {
+    "relu": lambda x: np.maximum(x, 0),
+    "gelu": lambda x: x * (1 + erf(x / math.sqrt(2))) / 2,
+}
+
+
+def _rounding(terms: int) -> float:
+    """How far off a sum of products may be, as a part of the sum of their magnitudes."""
+    return EPSILON * (4 + math.sqrt(terms))
+
+
+def _wrapped(exact: Floats, dtype: str) -> Floats:
+    """Integers as they wrap around in a dtype; float64 holds them exactly."""
+    return exact.astype(np.int64).astype(NUMPY[dtype]).astype(np.float64)
+
+
+def _softmax(x: Floats) -> Floats:
+    powers = np.exp(x - x.max(axis=-1, keepdims=True))
+    value: Floats = powers / powers.sum(axis=-1, keepdims=True)
+    return value
+
+
+def _convolve(x: Floats, w: Floats) -> Floats:
+    windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
+    return np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
