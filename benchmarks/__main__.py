@@ -1,6 +1,6 @@
 """The command: race the peers on groups of cases, write a report.
 
-    python -m benchmarks [GROUP...] [--threads 1,2] [--seconds 0.5] [--out DIR]
+python -m benchmarks [GROUP...] [--threads 1,2] [--seconds 0.5] [--out DIR]
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rich.console import Console
 from benchmarks import peers
 from benchmarks.collection import GROUPS
 from benchmarks.machine import measure_machine
-from benchmarks.peers.peer import Options, Unavailable
+from benchmarks.peers.peer import Options, UnavailableError
 from benchmarks.plots import draw
 from benchmarks.process import Process
 from benchmarks.race import race
@@ -40,7 +40,7 @@ class Team:
         for name in where:
             try:
                 self.processes.append(self._start(name))
-            except Unavailable as problem:
+            except UnavailableError as problem:
                 self.absent.append(Failure(name, str(problem)))
 
     def ready(self) -> Sequence[Process]:
@@ -103,9 +103,7 @@ def measure(arguments: argparse.Namespace, console: Console) -> Run:
             for group, work in _cases(groups, arguments.only):
                 outcomes.append(race(group, work, team.ready(), threads, arguments.seconds))
                 _tell(outcomes[-1], console)
-                partial = Run(
-                    machine, arguments.seconds, versions, tuple(absent), tuple(outcomes)
-                )
+                partial = Run(machine, arguments.seconds, versions, tuple(absent), tuple(outcomes))
                 _save(partial, arguments.out)
         finally:
             team.end()
@@ -148,7 +146,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks", description="Race Morello against its peers, in turns."
     )
-    parser.add_argument("groups", nargs="*", metavar="GROUP", help=f"of {', '.join(GROUPS)} (all)")
+    parser.add_argument(
+        "groups", nargs="*", type=_group, metavar="GROUP", help=f"of {', '.join(GROUPS)} (all)"
+    )
     parser.add_argument("--only", metavar="SIZE", help="only cases of this size")
     parser.add_argument("--threads", type=_counts, default=[1, 2], help="such as 1,2 (the default)")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each peer and case (0.5)")
@@ -168,6 +168,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     return parser
+
+
+def _group(name: str) -> str:
+    if name not in GROUPS:
+        raise argparse.ArgumentTypeError(f"no group {name!r}; there are {', '.join(GROUPS)}")
+    return name
 
 
 def _counts(text: str) -> list[int]:

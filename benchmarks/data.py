@@ -14,7 +14,7 @@ from morello.ir.dtype import DTYPES
 from morello.runtime.argument import Argument, row_major_strides
 
 
-class Wrong(Exception):
+class WrongError(Exception):
     """A result that is not what it should be."""
 
 
@@ -77,13 +77,13 @@ def argument(one: Operand) -> Argument:
 
 
 def check(work: Work, data: Data, got: Any) -> float:
-    """The greatest error, as a part of the greatest output; raises `Wrong`.
+    """The greatest error, as a part of the greatest output; raises `WrongError`.
 
     A result may be wider than asked for, or rounded to bf16 where f32 was asked for.
     """
     array = np.asarray(got)
     if array.shape != data.wanted.shape:
-        raise Wrong(f"gave an array of shape {array.shape}, not {data.wanted.shape}")
+        raise WrongError(f"gave an array of shape {array.shape}, not {data.wanted.shape}")
     bound = data.bound
     if array.dtype == NUMPY["bf16"]:
         bound = bound + 2.0**-8 * np.abs(data.wanted)
@@ -93,7 +93,7 @@ def check(work: Work, data: Data, got: Any) -> float:
     bad = ~(error <= bound)  # so that NaN is bad
     if bad.any():
         where = tuple(int(i) for i in np.argwhere(bad)[0])
-        raise Wrong(
+        raise WrongError(
             f"wrong: {int(bad.sum())} of {bad.size} elements, the first at {where}: "
             f"{float(array[where]):.7g}, expected {data.wanted[where]:.7g}"
         )

@@ -7,13 +7,16 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import repeat
 
 import numpy as np
 
-from benchmarks.native import compiled, on_pointers
+from benchmarks.native import compiled, on_pointers, pointer
+from benchmarks.work import Array
+from morello.runtime.argument import aligned_bytes
 from morello.targets.cpu import host_cpu
 
 DTYPES = ("f32", "bf16", "u8")
@@ -76,24 +79,27 @@ def _peak(library: ctypes.CDLL, threads: int) -> Peak:
     gops = {}
     for dtype in DTYPES:
         width = getattr(library, f"{dtype}_width")() * library.chains()
-        run = getattr(library, dtype)
-        gops[dtype] = width * _together(threads, lambda _, run=run: _round_rate(run))
+        rate = partial(_round_rate, getattr(library, dtype))
+        gops[dtype] = width * _together([rate] * threads)
     reads = {}
     for size in (kib << 10 for kib in READ_KIB):
-        memory = [np.ones(size // threads, np.uint8) for _ in range(threads)]
-
-        def rate(thread: int, memory: list[np.ndarray] = memory) -> float:  # type: ignore[type-arg]
-            own = memory[thread]
-            address, count = ctypes.c_void_p(own.ctypes.data), ctypes.c_int64(own.size)
-            return own.size * _round_rate(lambda n: library.read_all(n, address, count))
-
-        reads[size] = _together(threads, rate)
+        memory = [_memory(size // threads) for _ in range(threads)]
+        rounds = _together([partial(_round_rate, library.read_all, part) for part in memory])
+        reads[size] = rounds * (size // threads)
     return Peak(gops, reads)
 
 
-def _round_rate(run: Callable[[ctypes.c_int64], int]) -> float:
-    """Rounds a nanosecond."""
-    return 1 / _fastest(lambda n: run(ctypes.c_int64(n)))
+def _memory(size: int) -> Array:
+    """Bytes that are there, on a cache line."""
+    memory, offset = aligned_bytes(0, size)
+    memory[...] = 1
+    return memory[offset : offset + size]
+
+
+def _round_rate(run: Callable[..., int], memory: Array | None = None) -> float:
+    """Rounds a nanosecond, of a function that may be given memory."""
+    more = () if memory is None else (pointer(memory), ctypes.c_int64(memory.size))
+    return 1 / _fastest(lambda n: run(ctypes.c_int64(n), *more))
 
 
 def _fastest(run: Callable[[int], int]) -> float:
@@ -106,8 +112,9 @@ def _fastest(run: Callable[[int], int]) -> float:
     return best
 
 
-def _together(threads: int, rate: Callable[[int], float]) -> float:
+def _together(rates: Sequence[Callable[[], float]]) -> float:
     """The sum of what threads reach at the same time, each on a CPU of its own."""
+    threads = len(rates)
     cpus = sorted(os.sched_getaffinity(0))[-threads:]
     found = [0.0] * threads
     ready = threading.Barrier(threads)
@@ -115,7 +122,7 @@ def _together(threads: int, rate: Callable[[int], float]) -> float:
     def run(thread: int) -> None:
         os.sched_setaffinity(0, {cpus[thread % len(cpus)]})
         ready.wait()
-        found[thread] = rate(thread)
+        found[thread] = rates[thread]()
 
     workers = [threading.Thread(target=run, args=(i,)) for i in range(threads)]
     for worker in workers:
@@ -143,11 +150,11 @@ def _calls(library: ctypes.CDLL) -> dict[str, float]:
     def empty() -> None:
         pass
 
-    pointer = ctypes.c_void_p(argument.ctypes.data)
+    where = pointer(argument)
     return {
         "a C function from C": min(looped(calls) for _ in range(TRIES)) / calls * 1e9,
         "a Python function from Python": min(python(empty) for _ in range(TRIES)),
         "a C function through ctypes": min(
-            python(lambda: nothing(pointer, pointer)) for _ in range(TRIES)
+            python(lambda: nothing(where, where)) for _ in range(TRIES)
         ),
     }

@@ -15,7 +15,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks.peers.peer import Options, Unavailable
+from benchmarks.peers.peer import Options, UnavailableError
 
 TUNING = (
     "OPENBLAS_", "GOTO_", "BLIS_", "MKL_", "NVPL_", "OMP_", "GOMP_", "KMP_", "DNNL_", "ONEDNN_",
@@ -23,12 +23,14 @@ TUNING = (
 )  # fmt: skip
 """Settings of the caller's that could hold a peer below its best: none is passed on."""
 
+ROOT = Path(__file__).resolve().parents[1]
+
 START_S = 180.0
 CALL_S = 600.0
 
 
 class Process:
-    """One peer; raises `Unavailable` at whatever it cannot do, and says why."""
+    """One peer; raises `UnavailableError` at whatever it cannot do, and says why."""
 
     def __init__(self, name: str, where: str, options: Options, logs: Path) -> None:
         """Starts it on as many CPUs as it may use threads."""
@@ -46,7 +48,7 @@ class Process:
         self._unread = b""
         try:
             self.version = str(self._read(START_S)["version"])
-        except Unavailable:
+        except UnavailableError:
             self.end()
             raise
         self._stop()
@@ -59,7 +61,7 @@ class Process:
             self.child.stdin.write(json.dumps(order).encode() + b"\n")
             self.child.stdin.flush()
         except OSError:
-            raise Unavailable(self._epitaph()) from None
+            raise UnavailableError(self._epitaph()) from None
         answer = self._read(limit)
         self._stop()
         return answer
@@ -86,17 +88,17 @@ class Process:
         while b"\n" not in self._unread:
             if not select.select([stream], [], [], max(0.0, end - time.monotonic()))[0]:
                 self.end()
-                raise Unavailable(f"still busy after {limit:.0f} s, and ended")
+                raise UnavailableError(f"still busy after {limit:.0f} s, and ended")
             chunk = os.read(stream, 1 << 16)
             if not chunk:
-                raise Unavailable(self._epitaph())
+                raise UnavailableError(self._epitaph())
             self._unread += chunk
         line, _, self._unread = self._unread.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         if "unavailable" in answer:
             if self.alive:
                 self._stop()
-            raise Unavailable(str(answer["unavailable"]))
+            raise UnavailableError(str(answer["unavailable"]))
         return answer
 
     def _stop(self) -> None:
@@ -117,7 +119,9 @@ def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
     """The caller's, without what tunes libraries, and with how many threads they may use."""
     kept = {name: value for name, value in given.items() if not name.startswith(TUNING)}
     count = str(threads)
+    paths = [str(ROOT), *filter(None, [given.get("PYTHONPATH")])]
     return kept | {
+        "PYTHONPATH": os.pathsep.join(paths),
         "OMP_NUM_THREADS": count,
         "OMP_WAIT_POLICY": "ACTIVE",  # a process alone on its CPUs loses nothing by it
         "OPENBLAS_NUM_THREADS": count,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
@@ -13,7 +13,7 @@ from typing import Any
 
 from benchmarks.data import make, save
 from benchmarks.peers import OURS
-from benchmarks.peers.peer import Unavailable
+from benchmarks.peers.peer import UnavailableError
 from benchmarks.process import Process
 from benchmarks.results import Entry, Failure, Outcome
 from benchmarks.work import Work, memory, to_json
@@ -29,13 +29,13 @@ class Runner:
     """Who takes turns: a peer called from a language, and the times it took."""
 
     process: Process
-    ready: Mapping[str, Any]
+    ready: dict[str, Any]
     samples: list[float]
 
     def takes_part(self, turn: int, turns: int) -> bool:
         """Whether it is sampled in this turn: one with long calls is in every few turns only."""
-        every = ceil(self.ready["seconds"] / SAMPLE_S)
-        return turn % max(1, min(every, turns // LEAST_SAMPLES)) == 0
+        every: int = min(ceil(self.ready["seconds"] / SAMPLE_S), turns // LEAST_SAMPLES)
+        return turn % max(1, every) == 0
 
     def sample(self) -> None:
         """Take one."""
@@ -69,7 +69,7 @@ def race(
         for process in processes:
             try:
                 answer = process.ask(do="prepare", work=to_json(work), folder=folder)
-            except Unavailable as problem:
+            except UnavailableError as problem:
                 failures[process.name] = str(problem)
                 continue
             rejected += [Failure(process.name, why) for why in answer["rejected"]]
@@ -81,11 +81,11 @@ def race(
                 continue
             try:
                 runner.sample()
-            except Unavailable as problem:
+            except UnavailableError as problem:
                 failures[runner.process.name] = str(problem)
     for process in processes:
         if process.alive:
-            with suppress(Unavailable):
+            with suppress(UnavailableError):
                 process.ask(do="forget")
     finished = [runner for runner in runners if runner.process.name not in failures]
     facts = {k: v for r in finished if r.process.name == OURS for k, v in r.ready["facts"].items()}

@@ -35,9 +35,7 @@ def scores(outcomes: Sequence[Outcome]) -> list[Score]:
             if ratios:
                 lowest = min(ratios, key=lambda size: ratios[size])
                 mean = statistics.geometric_mean(ratios.values())
-                found.append(
-                    Score(group, threads, peer, len(ratios), mean, ratios[lowest], lowest)
-                )
+                found.append(Score(group, threads, peer, len(ratios), mean, ratios[lowest], lowest))
     return found
 
 
@@ -80,4 +78,10 @@ def rank_correlation(pairs: Iterable[tuple[float, float]]) -> float | None:
     xs, ys = zip(*pairs, strict=True) if (pairs := list(pairs)) else ((), ())
     if len(xs) < 3 or len(set(xs)) == 1 or len(set(ys)) == 1:
         return None
-    return statistics.correlation(xs, ys, method="ranked")
+    return statistics.correlation(_ranks(xs), _ranks(ys))
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Each value's place; those that are the same share the middle of theirs."""
+    ordered = sorted(values)
+    return [ordered.index(x) + (ordered.count(x) - 1) / 2 for x in values]

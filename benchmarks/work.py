@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import ml_dtypes
 import numpy as np
@@ -41,7 +41,7 @@ class Operand:
     @property
     def bytes(self) -> int:
         """How many it has."""
-        return math.prod(self.shape) * NUMPY[self.dtype].itemsize
+        return math.prod(self.shape) * int(NUMPY[self.dtype].itemsize)
 
     def __str__(self) -> str:
         return f"{self.dtype}[{','.join(map(str, self.shape))}]" + "{0,1}" * self.by_columns
@@ -349,7 +349,8 @@ def memory(work: Work) -> int:
 
 def erf(x: Floats) -> Floats:
     """The error function, which NumPy lacks."""
-    return np.vectorize(math.erf, otypes=[np.float64])(x)
+    made: Floats = np.vectorize(math.erf, otypes=[np.float64])(x)
+    return made
 
 
 ACTIVATIONS: Mapping[str, Any] = {
@@ -369,11 +370,12 @@ def _wrapped(exact: Floats, dtype: str) -> Floats:
 
 
 def _softmax(x: Floats) -> Floats:
-    powers = np.exp(x - x.max(axis=-1, keepdims=True))
-    value: Floats = powers / powers.sum(axis=-1, keepdims=True)
-    return value
+    powers: Floats = np.exp(x - x.max(axis=-1, keepdims=True))
+    powers /= powers.sum(axis=-1, keepdims=True)
+    return powers
 
 
 def _convolve(x: Floats, w: Floats) -> Floats:
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
-    return np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
+    made: Floats = np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
+    return made

@@ -20,9 +20,9 @@ from typing import Any, TextIO
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
-from benchmarks.data import Data, Wrong, check, load, spoil
+from benchmarks.data import Data, WrongError, check, load, spoil
 from benchmarks.native import Loop
-from benchmarks.peers.peer import Candidate, Options, Peer, Unavailable
+from benchmarks.peers.peer import Candidate, Options, Peer, UnavailableError
 from benchmarks.work import Work, from_json
 
 TRIALS, TRIAL_S = 15, 0.06
@@ -66,14 +66,14 @@ class Server:
             for threads in {self.threads, 1} if candidate.narrows else {self.threads}:
                 try:
                     tried = self.tried(candidate, threads, work, data)
-                except (Wrong, Unavailable) as problem:
+                except (WrongError, UnavailableError) as problem:
                     rejected.append(f"{candidate.setting}: {problem}")
                     break
                 best = self.best.get(candidate.language)
                 if best is None or tried.seconds < best.seconds:
                     self.best[candidate.language] = tried
         if not self.best:
-            raise Unavailable("; ".join(rejected) or "offered nothing")
+            raise UnavailableError("; ".join(rejected) or "offered nothing")
         return {
             "rejected": rejected,
             "ready": [
@@ -89,7 +89,7 @@ class Server:
         }
 
     def tried(self, candidate: Candidate, threads: int, work: Work, data: Data) -> Tried:
-        """A candidate, its result checked; raises `Wrong`."""
+        """A candidate, its result checked; raises `WrongError`."""
         with self.pools.limit(limits=threads):
             spoil(candidate.result())  # another candidate may have written it
             seconds = _typical(candidate.loop)
@@ -143,7 +143,7 @@ def serve(name: str, options: Options, orders: Iterable[str], answers: TextIO) -
 
 def _why(problem: Exception) -> str:
     first = str(problem).strip().split("\n", 1)[0]
-    return first if isinstance(problem, Unavailable) else f"{type(problem).__name__}: {first}"
+    return first if isinstance(problem, UnavailableError) else f"{type(problem).__name__}: {first}"
 
 
 def main() -> None:

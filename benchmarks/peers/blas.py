@@ -6,6 +6,7 @@ import ctypes
 import importlib.util
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import numpy as np
 
 from benchmarks.data import empty
 from benchmarks.native import COLUMN_MAJOR, PLAIN, ROW_MAJOR, TRANSPOSED, Gemm, gemm, loop, pointer
-from benchmarks.peers.peer import Candidate, Options, Unavailable, unable
+from benchmarks.peers.peer import Candidate, Options, UnavailableError, unable
 from benchmarks.work import Array, Chain, Matmul, Work
 
 SMALL = 128
@@ -30,7 +31,7 @@ class Blas:
         self.library = self.open()
 
     def open(self) -> ctypes.CDLL:
-        """Load it; raises `Unavailable`."""
+        """Load it; raises `UnavailableError`."""
         raise NotImplementedError
 
     def version(self) -> str:
@@ -43,12 +44,13 @@ class Blas:
     def prepare(self, work: Work, inputs: Sequence[Array]) -> Sequence[Candidate]:
         out = empty(work.output)
         match work:
-            case Matmul(a="f32"):
-                return self.f32(*inputs, out)
-            case Matmul(a="bf16"):
-                return self.bf16(*inputs, out)
             case Matmul():
-                return self.integers(*inputs, empty(Matmul(work.m, work.k, work.n, c="i32").output))
+                a, b = inputs
+                if work.a == "f32":
+                    return self.f32(a, b, out)
+                if work.a == "bf16":
+                    return self.bf16(a, b, out)
+                return self.integers(a, b, empty(replace(work.output, dtype="i32")))
             case Chain():
                 a, b, c = inputs
                 between = np.empty_like(a)
@@ -74,13 +76,15 @@ class Blas:
         for name in ("cblas_sbgemm", "cblas_gemm_bf16bf16f32"):
             if self.function(name) is not None:
                 return [self.gemms(name, name, [gemm(a, b, out)], out, [a, b])]
-        raise Unavailable(f"this {self.name} has neither cblas_sbgemm nor cblas_gemm_bf16bf16f32")
+        raise UnavailableError(
+            f"this {self.name} has neither cblas_sbgemm nor cblas_gemm_bf16bf16f32"
+        )
 
     def integers(self, a: Array, b: Array, out: Array) -> Sequence[Candidate]:
         """Ways to multiply u8 by i8."""
         multiply = self.function("cblas_gemm_s8u8s32")
         if multiply is None:
-            raise Unavailable(f"this {self.name} has no cblas_gemm_s8u8s32")
+            raise UnavailableError(f"this {self.name} has no cblas_gemm_s8u8s32")
         (m, k), n = a.shape, b.shape[1]
         # the signed one comes first: the product, transposed
         call = Gemm(
@@ -96,7 +100,7 @@ class Blas:
         """Some products, one after the other."""
         function = self.function(name)
         if function is None:
-            raise Unavailable(f"this {self.name} has no {name}")
+            raise UnavailableError(f"this {self.name} has no {name}")
         array = (Gemm * len(calls))(*calls)
         made = loop("gemms", function, array, len(calls), keep=(*keep, out))
         return Candidate("C", setting, made, lambda: out)
@@ -110,7 +114,7 @@ class OpenBlas(Blas):
     def open(self) -> ctypes.CDLL:
         found = importlib.util.find_spec("scipy_openblas32")
         if found is None or found.origin is None:
-            raise Unavailable("pip install scipy-openblas32")
+            raise UnavailableError("pip install scipy-openblas32")
         return ctypes.CDLL(str(Path(found.origin).parent / "lib" / "libscipy_openblas.so"))
 
     def version(self) -> str:
@@ -130,7 +134,7 @@ class Mkl(Blas):
     def open(self) -> ctypes.CDLL:
         found = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*"))
         if not found:
-            raise Unavailable("pip install mkl")
+            raise UnavailableError("pip install mkl")
         return ctypes.CDLL(str(found[-1]), mode=ctypes.RTLD_GLOBAL)
 
     def version(self) -> str:
@@ -168,7 +172,7 @@ class AnyBlas(Blas):
     def open(self) -> ctypes.CDLL:
         library = ctypes.CDLL(str(self.options.library), mode=ctypes.RTLD_GLOBAL)
         if not hasattr(library, "cblas_sgemm"):
-            raise Unavailable(f"{self.options.library} has no cblas_sgemm")
+            raise UnavailableError(f"{self.options.library} has no cblas_sgemm")
         return library
 
     def version(self) -> str:

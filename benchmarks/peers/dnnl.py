@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.peer import Unavailable
+from benchmarks.peers.peer import UnavailableError
 from benchmarks.work import Array
 
 CPU, IN_ORDER, INFERENCE = 1, 1, 96
@@ -63,7 +63,7 @@ class Dnnl:
         made = Handle()
         status = getattr(self.library, name)(ctypes.byref(made), *arguments)
         if status:
-            raise Unavailable(f"{name} gives status {status}")
+            raise UnavailableError(f"{name} gives status {status}")
         return made
 
     def layout(self, array: Array) -> Handle:
@@ -114,8 +114,9 @@ class Dnnl:
 
     def eltwise_after(self, function: str) -> Handle:
         """The attribute that says to apply a function to what comes out."""
-        attributes, after = self.make("dnnl_primitive_attr_create"), self.make(
-            "dnnl_post_ops_create"
+        attributes, after = (
+            self.make("dnnl_primitive_attr_create"),
+            self.make("dnnl_post_ops_create"),
         )
         zero = ctypes.c_float(0)
         self.library.dnnl_post_ops_append_eltwise(after, ELTWISE[function], zero, zero)

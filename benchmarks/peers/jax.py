@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.peer import Candidate, Options, Unavailable, from_python
+from benchmarks.peers.peer import Candidate, Options, UnavailableError, from_python
 from benchmarks.work import Array, Chain, Conv, Epilogue, Matmul, Scores, Work
 
 
@@ -19,11 +19,11 @@ class Jax:
         try:
             import jax
         except ImportError:
-            raise Unavailable("pip install jax") from None
+            raise UnavailableError("pip install jax") from None
         self.jax: Any = jax
 
     def version(self) -> str:
-        import jaxlib  # type: ignore[import-not-found, import-untyped, unused-ignore]
+        import jaxlib
 
         return f"jax {self.jax.__version__}, jaxlib {jaxlib.__version__}"
 

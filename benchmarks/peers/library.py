@@ -6,17 +6,17 @@ import ctypes
 
 from benchmarks.peers.blas import AnyBlas
 from benchmarks.peers.onednn import AnyOneDnn
-from benchmarks.peers.peer import Options, Peer, Unavailable
+from benchmarks.peers.peer import Options, Peer, UnavailableError
 
 
 def open_library(options: Options) -> Peer:
-    """The peer that a library is; raises `Unavailable` if it is neither kind."""
+    """The peer that a library is; raises `UnavailableError` if it is neither kind."""
     try:
         library = ctypes.CDLL(str(options.library), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:
-        raise Unavailable(str(error)) from None
+        raise UnavailableError(str(error)) from None
     if hasattr(library, "dnnl_sgemm"):
         return AnyOneDnn(options)
     if hasattr(library, "cblas_sgemm"):
         return AnyBlas(options)
-    raise Unavailable(f"{options.library} has neither cblas_sgemm nor dnnl_sgemm")
+    raise UnavailableError(f"{options.library} has neither cblas_sgemm nor dnnl_sgemm")

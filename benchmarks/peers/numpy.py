@@ -24,7 +24,7 @@ class NumPy:
     def version(self) -> str:
         from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-        blas = next((one for one in threadpool_info() if one["user_api"] == "blas"), {})
+        blas: dict[str, Any] = next((b for b in threadpool_info() if b["user_api"] == "blas"), {})
         parts = (blas.get(key) for key in ("internal_api", "version", "architecture"))
         return f"numpy {np.__version__}, {' '.join(str(part) for part in parts if part)}"
 
@@ -32,7 +32,8 @@ class NumPy:
         out = empty(work.output)
         match work:
             case Matmul():
-                return _products(work, *inputs, out=out)
+                a, b = inputs
+                return _products(work, a, b, out)
             case Chain():
                 a, b, c = inputs
                 between = np.empty_like(a)
@@ -73,7 +74,8 @@ def _products(work: Matmul, a: Array, b: Array, out: Array) -> Sequence[Candidat
 
     def through() -> Array:
         # by int64, as what does not fit an integer is undefined
-        return (a.astype(f) @ b.astype(f)).astype(np.int32).astype(c)
+        made: Array = (a.astype(f) @ b.astype(f)).astype(np.int32).astype(c)
+        return made
 
     return [
         from_python(f"matmul of {np.dtype(f)}", through),
@@ -89,9 +91,11 @@ def _widened(x: Array) -> Array:
 def _softmax(x: Array, out: Array) -> Array:
     np.subtract(x, x.max(axis=-1, keepdims=True), out=out)
     np.exp(out, out=out)
-    return np.divide(out, out.sum(axis=-1, keepdims=True), out=out)
+    np.divide(out, out.sum(axis=-1, keepdims=True), out=out)
+    return out
 
 
 def _convolve(x: Array, w: Array) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
-    return np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
+    made: Array = np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
+    return made

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +28,7 @@ from benchmarks.peers.dnnl import (
     Step,
     dims,
 )
-from benchmarks.peers.peer import Candidate, Options, Unavailable, unable
+from benchmarks.peers.peer import Candidate, Options, UnavailableError, unable
 from benchmarks.work import Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
 
 PLAIN, WEIGHTS_FREE, ALL_FREE = "plain", "weights reordered", "all reordered"
@@ -45,15 +46,16 @@ class OneDnn:
         del options
         found = sorted(Path(sys.prefix, "lib").glob("libdnnl.so*"))
         if not found:
-            raise Unavailable("pip install onednn-cpu-gomp")
+            raise UnavailableError("pip install onednn-cpu-gomp")
         return found[-1]
 
     def version(self) -> str:
         return self.dnnl.version()
 
     def prepare(self, work: Work, inputs: Sequence[Array]) -> Sequence[Candidate]:
-        wide = Matmul(work.m, work.k, work.n, c="i32") if _is_narrow(work) else work
-        out = empty(wide.output)
+        out = empty(
+            replace(work.output, dtype="i32") if work.output.dtype == "i16" else work.output
+        )
         match work:
             case Matmul():
                 a, b = inputs
@@ -85,9 +87,7 @@ class OneDnn:
                 return self.tried(lambda how: self.convolution(how, x, w, out), out, ALL_FREE)
         raise unable("oneDNN", work)
 
-    def tried(
-        self, steps: Callable[[str], list[Step]], out: Array, *more: str
-    ) -> list[Candidate]:
+    def tried(self, steps: Callable[[str], list[Step]], out: Array, *more: str) -> list[Candidate]:
         """A candidate for each way to lay things out."""
         ways = (PLAIN, WEIGHTS_FREE, *more)
         return [self.candidate(how, steps(how), out) for how in ways]
@@ -176,8 +176,3 @@ class AnyOneDnn(OneDnn):
 
     def path(self, options: Options) -> Path:
         return Path(str(options.library))
-
-
-def _is_narrow(work: Work) -> bool:
-    """Whether the output is narrower than any that oneDNN gives such products."""
-    return isinstance(work, Matmul) and work.c == "i16"

@@ -9,7 +9,7 @@ from typing import Any
 import morello
 from benchmarks.data import empty
 from benchmarks.native import on_pointers
-from benchmarks.peers.peer import Candidate, Options, Unavailable, from_python
+from benchmarks.peers.peer import Candidate, Options, UnavailableError, from_python
 from benchmarks.work import Array, Work
 from morello.errors import MorelloError
 from morello.runtime.toolchain import find_compiler
@@ -32,7 +32,7 @@ class Morello:
         try:
             kernel = morello.compile(work.expression, **wanted)
         except MorelloError as error:
-            raise Unavailable(str(error)) from None
+            raise UnavailableError(str(error)) from None
         out = empty(work.output)
         bits = [x.view(a.raw) for x, a in zip(inputs, kernel.arguments, strict=False)]
         raw = out.view(kernel.arguments[-1].raw)

@@ -15,7 +15,7 @@ Language = Literal["C", "Python"]
 """Where calls are made from."""
 
 
-class Unavailable(Exception):
+class UnavailableError(Exception):
     """A peer that is not here, or cannot do the work: why."""
 
 
@@ -44,13 +44,13 @@ class Candidate:
 
 
 class Peer(Protocol):
-    """Made from `Options` in a process of its own; raises `Unavailable` if it is not here."""
+    """Made from `Options` in a process of its own; raises `UnavailableError` if it is not here."""
 
     def version(self) -> str:
         """What it is, exactly."""
 
     def prepare(self, work: Work, inputs: Sequence[Array]) -> Sequence[Candidate]:
-        """Ways to do the work, the fastest of which counts; raises `Unavailable`."""
+        """Ways to do the work, the fastest of which counts; raises `UnavailableError`."""
 
 
 def from_python(
@@ -68,6 +68,6 @@ def from_python(
     return Candidate("Python", setting, loop, lambda: result(function()))
 
 
-def unable(peer: str, work: Work) -> Unavailable:
+def unable(peer: str, work: Work) -> UnavailableError:
     """A peer has nothing for a kind of work."""
-    return Unavailable(f"{peer} has no function for {type(work).__name__.lower()} {work.size}")
+    return UnavailableError(f"{peer} has no function for {type(work).__name__.lower()} {work.size}")

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.peers.peer import Candidate, Options, Unavailable, from_python, unable
+from benchmarks.peers.peer import Candidate, Options, UnavailableError, from_python, unable
 from benchmarks.work import Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
 
 
@@ -18,7 +18,7 @@ class Torch:
         try:
             import torch
         except ImportError:
-            raise Unavailable("pip install torch==2.13.0") from None
+            raise UnavailableError("pip install torch==2.13.0") from None
         torch.set_num_threads(options.threads)
         torch.set_grad_enabled(False)
         self.torch: Any = torch
@@ -47,16 +47,22 @@ class Torch:
                     torch.mm(a, b, out=between)
                     return torch.mm(between, c, out=out)
 
-                return [self.called("mm twice, out=", chain)]
+                linear = self.linear
+                return [
+                    self.called("mm twice, out=", chain),
+                    self.called("oneDNN's linear twice", lambda: linear(linear(a, b), c)),
+                ]
             case Epilogue():
                 a, b, bias = tensors
                 out = torch.empty(work.m, work.n)
-                after = {
-                    "relu": lambda x: x.relu_(),
-                    "gelu": lambda x: torch.ops.aten.gelu.out(x, out=x),
-                }[work.function]
+                in_place = {"relu": torch.relu_, "gelu": torch.ops.aten.gelu_}[work.function]
+
+                def apart() -> Any:
+                    return in_place(torch.addmm(bias, a, b, out=out))
+
                 return [
-                    self.called("addmm, in place", lambda: after(torch.addmm(bias, a, b, out=out))),
+                    self.called("addmm, in place", apart),
+                    self.called("oneDNN's linear", lambda: self.linear(a, b, bias, work.function)),
                     self.compiled(
                         lambda a, b, bias: getattr(functional, work.function)(a @ b + bias), tensors
                     ),
@@ -68,6 +74,10 @@ class Torch:
                     self.called(
                         "mm, softmax, out=",
                         lambda: torch.softmax(torch.mm(q, k, out=scores), -1, out=out),
+                    ),
+                    self.called(
+                        "oneDNN's linear, softmax, out=",
+                        lambda: torch.softmax(self.linear(q, k), -1, out=out),
                     ),
                     self.compiled(lambda q, k: torch.softmax(q @ k, -1), tensors),
                 ]
@@ -88,6 +98,7 @@ class Torch:
         out = torch.empty(work.m, work.n, dtype=a.dtype)
         into = "" if a.dtype == torch.float32 else ", gives bf16"
         candidates = [self.called(f"mm, out={into}", lambda: torch.mm(a, b, out=out))]
+        candidates.append(self.called(f"oneDNN's linear{into}", lambda: self.linear(a, b)))
         if work.m == 1:
             row, flat = a[0], b.t()
             one = torch.empty(work.n, dtype=a.dtype)
@@ -99,6 +110,10 @@ class Torch:
                 from_python(f"mv, out={into}", vector, lambda y: self.array(y[None, :]))
             )
         return candidates
+
+    def linear(self, a: Any, b: Any, bias: Any = None, then: str = "none") -> Any:
+        """A product by oneDNN, as torch.compile calls it: `mm` of f32 goes to MKL."""
+        return self.torch.ops.mkldnn._linear_pointwise(a, b.t(), bias, then, [], "none")
 
     def convolutions(self, x: Any, w: Any) -> Sequence[Candidate]:
         """As it is, and by way of channels that come last."""

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from benchmarks.data import empty
 from benchmarks.native import loop
-from benchmarks.peers.peer import Candidate, Options, Unavailable, unable
+from benchmarks.peers.peer import Candidate, Options, UnavailableError, unable
 from benchmarks.work import Array, Matmul, Work
 from morello.runtime.build import default_cache
 
@@ -40,7 +40,7 @@ class Xsmm:
             case Matmul(a="f32") if max(work.m, work.k, work.n) <= 2 * LARGEST:
                 return [self.product(work, *inputs)]
             case Matmul(a="f32"):
-                raise Unavailable(f"made for products up to {2 * LARGEST}")
+                raise UnavailableError(f"made for products up to {2 * LARGEST}")
         raise unable("libxsmm", work)
 
     def product(self, work: Matmul, a: Array, b: Array) -> Candidate:
@@ -53,7 +53,7 @@ class Xsmm:
             ctypes.byref(one), ctypes.byref(zero), ctypes.byref(flags), None,
         )  # fmt: skip
         if not address:
-            raise Unavailable(f"libxsmm makes no code for {work.size}")
+            raise UnavailableError(f"libxsmm makes no code for {work.size}")
         addresses = (ctypes.c_void_p * 3)(b.ctypes.data, a.ctypes.data, out.ctypes.data)
         repeat = loop("pointers3", ctypes.c_void_p(address), addresses, keep=(a, b, out))
         return Candidate("C", "smmdispatch", repeat, lambda: out)
@@ -66,7 +66,7 @@ def _open() -> ctypes.CDLL:
     folder = next((f for f in FOLDERS if all((f / name).exists() for name in ARCHIVES)), None)
     linker = shutil.which("gcc") or shutil.which("cc")
     if folder is None or linker is None:
-        raise Unavailable("install Debian's libxsmm-dev and gcc")
+        raise UnavailableError("install Debian's libxsmm-dev and gcc")
     made = default_cache() / "libxsmm.so"
     if not made.exists():
         made.parent.mkdir(parents=True, exist_ok=True)
@@ -77,5 +77,7 @@ def _open() -> ctypes.CDLL:
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         if done.returncode:
-            raise Unavailable(f"libxsmm's archives cannot be linked: {done.stderr.strip()[:200]}")
+            raise UnavailableError(
+                f"libxsmm's archives cannot be linked: {done.stderr.strip()[:200]}"
+            )
     return ctypes.CDLL(str(made))
