@@ -1,9 +1,10 @@
 PYTHON ?= python3
 JOBS   ?= 2
 BIN    := .venv/bin
+RACERS := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint typecheck unit format lock clean
+.PHONY: help setup demo bench test lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +14,19 @@ setup: ## create or update .venv (every target below does so first)
 
 demo: setup ## synthesize a 512x512 matmul kernel and race it against NumPy
 	$(BIN)/morello bench "f32[512,512] @ f32[512,512]" --vs numpy
+
+bench: setup $(RACERS)/ready ## race all peers, for hours; BENCH="softmax --seconds 0.2" for less
+	$(RACERS)/bin/python -m benchmarks $(BENCH)
+
+$(RACERS)/ready: requirements.lock benchmarks/requirements.txt
+	$(BIN)/python -m venv --without-pip $(RACERS)
+	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq --requirement requirements.lock
+	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq torch==2.13.0
+	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq \
+	    --requirement benchmarks/requirements.txt
+	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq \
+	    --no-deps --no-build-isolation --editable .
+	touch $@
 
 test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
 
@@ -37,5 +51,5 @@ lock: setup ## pin the newest allowed version of every dependency
 	    --default-index https://pypi.org/simple --custom-compile-command "make lock" --quiet
 
 clean: ## remove .venv and everything generated
-	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
-	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
+	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -29,13 +29,21 @@ LAYERS = [
 ]
 """From the lowest up; modules that are not named stand above them all."""
 
+BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
+
 MOST_LINES = 600
 FORBIDDEN = ("/work" + "/", "/tmp" + "/", "/home" + "/")
 
 SEARCHED = {".py", ".c", ".h", ".md", ".toml", ".txt", ".lock", ".json", ".yml", ".yaml", ""}
-SKIPPED = {".venv", ".git", "__pycache__", "build", "dist"}
+SKIPPED = {".venv", ".venv-bench", "bench-out", ".git", "__pycache__", "build", "dist"}
 
-by_name = pytest.mark.parametrize("path", SOURCES, ids=lambda p: str(p.relative_to(ROOT)))
+
+
+def _each(paths: list[Path]) -> pytest.MarkDecorator:
+    return pytest.mark.parametrize("path", paths, ids=lambda p: str(p.relative_to(ROOT)))
+
+
+by_name, with_benchmarks = _each(SOURCES), _each(SOURCES + BENCHMARKS)
 
 
 def module(path: Path) -> tuple[str, ...]:
@@ -87,12 +95,12 @@ def test_there_are_no_import_cycles() -> None:
         below = {name: needed for name, needed in below.items() if name not in free}
 
 
-@by_name
+@with_benchmarks
 def test_files_are_not_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= MOST_LINES
 
 
-@by_name
+@with_benchmarks
 def test_files_say_what_they_are(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
 

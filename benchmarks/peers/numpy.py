@@ -14,6 +14,9 @@ from benchmarks.work import NUMPY, Array, Chain, Conv, Epilogue, Matmul, Scores,
 EXACT = 2**24
 """Integers below this f32 holds exactly."""
 
+SMALL = 2 * 128**3
+"""Operations beyond which NumPy's products of integers, plain loops, are not worth trying."""
+
 
 class NumPy:
     """As its users would write it: into arrays that are there, integers through f32's products."""
@@ -77,10 +80,11 @@ def _products(work: Matmul, a: Array, b: Array, out: Array) -> Sequence[Candidat
         made: Array = (a.astype(f) @ b.astype(f)).astype(np.int32).astype(c)
         return made
 
-    return [
-        from_python(f"matmul of {np.dtype(f)}", through),
-        from_python("matmul of integers", lambda: np.matmul(a, b, out=out, dtype=c)),
-    ]
+    candidates = [from_python(f"matmul of {np.dtype(f)}", through)]
+    if work.flops <= SMALL:
+        whole = from_python("matmul of integers", lambda: np.matmul(a, b, out=out, dtype=c))
+        candidates.append(whole)
+    return candidates
 
 
 def _widened(x: Array) -> Array:
