@@ -22,6 +22,7 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	$(BIN)/python -m venv --without-pip $(RACERS)
 	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq --requirement requirements.lock
 	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq torch==2.13.0
+	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq --no-deps paddlepaddle==3.3.1
 	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq \
 	    --requirement benchmarks/requirements.txt
 	$(BIN)/python -m pip --python $(RACERS)/bin/python install -qq \

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-import sys
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -36,7 +36,7 @@ PLAIN, WEIGHTS_FREE, ALL_FREE = "plain", "weights reordered", "all reordered"
 
 
 class OneDnn:
-    """The wheel for GNU OpenMP."""
+    """The newest there is a wheel of without SYCL: the library inside PaddlePaddle's."""
 
     def __init__(self, options: Options) -> None:
         self.dnnl = Dnnl(ctypes.CDLL(str(self.path(options))))
@@ -44,10 +44,13 @@ class OneDnn:
     def path(self, options: Options) -> Path:
         """Where the library is."""
         del options
-        found = sorted(Path(sys.prefix, "lib").glob("libdnnl.so*"))
-        if not found:
-            raise UnavailableError("pip install onednn-cpu-gomp")
-        return found[-1]
+        wheel = importlib.util.find_spec("paddle")  # found, not imported
+        found = (
+            Path(wheel.origin).parent / "libs" / "libdnnl.so.3" if wheel and wheel.origin else None
+        )
+        if found is None or not found.exists():
+            raise UnavailableError("pip install --no-deps paddlepaddle, for the oneDNN inside it")
+        return found
 
     def version(self) -> str:
         return self.dnnl.version()

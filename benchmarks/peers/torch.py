@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.peer import Candidate, Options, UnavailableError, from_python, unable
-from benchmarks.work import Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
+from benchmarks.work import NUMPY, Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
 
 
 class Torch:
@@ -146,5 +146,7 @@ class Torch:
         return self.torch.from_numpy(x)
 
     def array(self, tensor: Any) -> Any:
-        """The array of the same memory, or of the same values, which f32 can hold."""
-        return (tensor.float() if tensor.dtype == self.torch.bfloat16 else tensor).numpy()
+        """The array of the same memory."""
+        if tensor.dtype == self.torch.bfloat16:
+            return tensor.view(self.torch.int16).numpy().view(NUMPY["bf16"])
+        return tensor.numpy()
