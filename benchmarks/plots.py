@@ -43,9 +43,10 @@ def draw(run: Run, folder: Path) -> list[Path]:
 
 
 def _ratios(axes: Any, outcomes: Sequence[Outcome], run: Run) -> None:
-    del run
-    for i, peer in enumerate(dict.fromkeys(p for o in outcomes for p in o.ratios)):
+    for i, peer in enumerate(dict.fromkeys(p for o in run.outcomes for p in o.ratios)):
         points = [(at, o.ratios[peer]) for at, o in enumerate(outcomes) if peer in o.ratios]
+        if not points:
+            continue
         axes.plot(*zip(*points, strict=True), marker="o", color=f"C{i}", label=peer)
     axes.axhline(1, color="black", linewidth=1)
     axes.set_yscale("log")

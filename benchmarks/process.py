@@ -26,7 +26,8 @@ TUNING = (
 ROOT = Path(__file__).resolve().parents[1]
 
 START_S = 180.0
-CALL_S = 600.0
+CALL_S, TRIAL_S = 600.0, 20.0
+"""How long an answer may take: what preparing takes, and each of TVM's trials."""
 
 
 class Process:
@@ -35,6 +36,7 @@ class Process:
     def __init__(self, name: str, where: str, options: Options, logs: Path) -> None:
         """Starts it on as many CPUs as it may use threads."""
         self.name = name
+        self.limit = CALL_S + TRIAL_S * options.trials
         self.log = logs / f"{name}-{options.threads}.log"
         with self.log.open("wb") as log:
             self.child = subprocess.Popen(
@@ -53,7 +55,7 @@ class Process:
             raise
         self._stop()
 
-    def ask(self, limit: float = CALL_S, **order: Any) -> dict[str, Any]:
+    def ask(self, **order: Any) -> dict[str, Any]:
         """What it answers; it runs meanwhile, and at no other time."""
         assert self.child.stdin is not None
         self.child.send_signal(signal.SIGCONT)
@@ -62,7 +64,7 @@ class Process:
             self.child.stdin.flush()
         except OSError:
             raise UnavailableError(self._epitaph()) from None
-        answer = self._read(limit)
+        answer = self._read(self.limit)
         self._stop()
         return answer
 
