@@ -14,6 +14,9 @@ from benchmarks.data import empty
 from benchmarks.peers.peer import Candidate, Options, UnavailableError, from_python, unable
 from benchmarks.work import Array, Chain, Conv, Matmul, Work
 
+PATIENCE_S = 200
+"""Each trial builds in a process of its own, which on a busy machine takes long to start."""
+
 
 class Tvm:
     """Products and convolutions of f32, searched anew for each case; the search's time is kept."""
@@ -60,6 +63,8 @@ class Tvm:
             found = self.tuner.tune_tir(
                 function, self.target, folder, self.options.trials,
                 num_tuning_cores=self.options.threads,
+                builder=self.tuner.builder.LocalBuilder(timeout_sec=PATIENCE_S),
+                runner=self.tuner.runner.LocalRunner(timeout_sec=PATIENCE_S),
             )  # fmt: skip
             schedule = self.tuner.tir_integration.compile_tir(found, function, self.target)
         if schedule is None:
