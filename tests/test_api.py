@@ -233,6 +233,6 @@ def test_goals_that_cannot_be_called() -> None:
 
 def test_what_cannot_be_compiled() -> None:
     with pytest.raises(SpecError, match="panels"):
-        morello.compile("f32[4,4] @ f32[4,64]{0,1:T(16,1)}")
+        morello.compile("f32[4,4] @ f32[4,64] -> f32[4,64]{0,1:T(16,1)}")
     with pytest.raises(AttributeError, match="nonsense"):
         morello.nonsense  # noqa: B018

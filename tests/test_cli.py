@@ -229,7 +229,7 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
         (["bench", SMALL, "--threads", "-1"], "ask for 1 to 1024"),
         (["explain", SMALL, "--threads", "many"], 'or for "all"'),
         (["synth", SMALL, "--threads", "2000"], "cannot run on 2000 threads"),
-        (["bench", "f32[4,4] @ f32[4,64]{0,1:T(16,1)}"], "panels"),
+        (["bench", "f32[4,4] @ f32[4,64] -> f32[4,64]{0,1:T(16,1)}"], "panels"),
         (["synth", SMALL, "-o", "/no/such/place/x.c"], "/no/such/place/x.c"),
         (["explain", SMALL, "--schedule", "/no/such.json"], "/no/such.json"),
     ],

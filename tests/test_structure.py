@@ -38,7 +38,6 @@ SEARCHED = {".py", ".c", ".h", ".md", ".toml", ".txt", ".lock", ".json", ".yml",
 SKIPPED = {".venv", ".venv-bench", "bench-out", ".git", "__pycache__", "build", "dist"}
 
 
-
 def _each(paths: list[Path]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("path", paths, ids=lambda p: str(p.relative_to(ROOT)))
 

@@ -324,24 +324,20 @@ def _block_sums(isa: str, rows: str) -> dict[str, str]:
     kind, name = f"f32x{w}", f"sum_block_f32_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
     helpers = vector_helpers(isa, "f32", w)
-    one = "b[{} * step + i]"
     if rows != "f32":
         helpers |= conversion_helpers(isa, rows, "f32", w)
-        one = f"cast_f32_{rows}({one})"
     loads = []
     for j in range(8):
         loads.append(f"row = b + {j} * step + i;")
         loads.append(f"__builtin_prefetch(row + {_ROW_AHEAD // size(rows)});")
-        loads.append(f"{kind} b{j} = {load}(row);")
+        loads.append(f"const {kind} b{j} = {load}(row);")
     even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, 8, 2)) for i in (0, 1))
-    ones = " + ".join(f"x[{j}] * {one.format(j)}" for j in range(8))
     body = "\n    ".join(loads)
     helpers[name] = f"""\
 static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
     float *c, long c_step, long m, long n) {{
   const {scalar(rows)} *row;
-  long i = 0;
-  for (; i + {w} <= n; i += {w}) {{
+  for (long i = 0; i < n; i += {w}) {{
     {body}
     for (long r = 0; r < m; ++r) {{
       const float *x = a + r * a_step;
@@ -349,11 +345,6 @@ static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, 
       store_{kind}(to, (load_{kind}(to) + {even}) + ({odd}));
     }}
   }}
-  for (; i < n; ++i)
-    for (long r = 0; r < m; ++r) {{
-      const float *x = a + r * a_step;
-      c[r * c_step + i] += {ones};
-    }}
 }}"""
     return helpers
 

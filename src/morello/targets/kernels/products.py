@@ -212,6 +212,7 @@ def block_sums(dtypes: tuple[DType, DType, DType], width: int) -> Kernel:
         yield Condition(s.size("k") == ROWS_OF_BLOCK, f"k must be {ROWS_OF_BLOCK}")
         few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
         yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
+        yield Condition(s.size("n") % width == 0, f"n must be a multiple of {width}")
         for operand, (name, dim) in enumerate((("a", "k"), ("b", "n"), ("c", "n"))):
             yield _rows_without_gaps(s, operand, name, dim)
 
