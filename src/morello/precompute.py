@@ -1,10 +1,9 @@
 """Solving a family of Specs into a table: on all cores, or on all machines of a Dask cluster.
 
 A task is some members of the family, solved with a table of its own, which does not depend on
-what other tasks found. Of that table it keeps what is solved: that some Spec costs more than its
-budget under some goal is of use to few others, and there is far more of it. Tasks' tables are
-added in their order, whoever finishes first, so that the same family gives the same table, byte
-for byte, wherever it is computed and however often that was interrupted.
+what other tasks found. Tasks' tables are added in their order, whoever finishes first, so that
+the same family gives the same table, byte for byte, wherever it is computed and however often
+that was interrupted.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from morello.search.programs import keep
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.table import Key, Table
-from morello.table.page import decode, encode, solved
+from morello.table.page import decode, encode
 from morello.targets.catalog import find_target
 
 AHEAD = 4
@@ -108,8 +107,7 @@ def solve_task(task: Task, target: str, space: str, keeps: int) -> Found:
                 keep(reconstruct(goal, machine, solution.decisions), table)
             except MorelloError as error:
                 failed.append(str(error))
-        kept = ((key, solved(page)) for key, page, _ in table.pages())
-        pages = tuple((key, encode(page, str(key))) for key, page in kept if len(page.rows))
+        pages = tuple((key, encode(page, str(key))) for key, page, _ in table.pages())
         programs = tuple((s, g, table.program(s, g) or "") for s, g in table.goals())
     return Found(pages, programs, tuple(failed))
 

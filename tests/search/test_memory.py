@@ -224,31 +224,27 @@ def corners(peak: Amounts, limit: Amounts) -> Iterator[Amounts]:
     ("keeps", "capacities"), [(1, ENOUGH), (1, (3, 4)), (2, (4, 4)), (4, ENOUGH)]
 )
 def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) -> None:
-    """Of each box: the cheapest rewrites under all its limits, in order; or that all cost more."""
+    """Of each box: the cheapest rewrites under all its limits, in order."""
     names = ["matmul", "sum", "relu-of-matmul", "matmul-chain"]
-    exact = claims = several = 0
+    exact = several = 0
     with Table(":memory:", keeps) as table:
         for name in names:
             solved(*small(name, capacities), table)
         memory = Memory(table, with_capacities(PLAIN, capacities))
         for name in names:
             for spec in brute(name).specs:
-                for peak, limit, listed, least in memory.decisions(Batch.of([spec], Forms())):
+                for peak, limit, listed in memory.decisions(Batch.of([spec], Forms())):
                     low, high = memory.limits.unpack(peak), memory.limits.unpack(limit)
                     assert all(a <= b <= c for a, b, c in zip(low, high, capacities, strict=True))
                     for limits in corners(low, high):
                         truth = costs(name, spec, limits)
-                        if not listed:
-                            assert all(cost >= least * (1 - 1e-9) for cost in truth)
-                            continue
                         found = [cost for _, cost in listed]
                         assert found == pytest.approx(truth[: len(found)], rel=1e-9), spec
-                    exact += bool(listed)
-                    claims += not listed
+                    assert listed
+                    exact += 1
                     several += len(listed) > 1
                     assert len({text for text, _ in listed}) == len(listed) <= keeps
     assert exact > 50
-    assert claims > 0
     assert (several > 0) == (keeps > 1)
 
 
@@ -265,7 +261,7 @@ def test_as_many_decisions_as_a_table_keeps(name: str) -> None:
         assert found == pytest.approx(truth[:keeps])
         assert all(one <= other for one, other in pairwise(found))
         assert len(found) == min(keeps, len(truth))
-        assert cost_of(solution) == found[0] == first.least
+        assert cost_of(solution) == found[0]
 
 
 # ---- damage

@@ -59,18 +59,7 @@ def content(page: Page) -> Content:
         sides = zip(row[1:axes], row[axes + 1 : 2 * axes], strict=True)
         for point in product(*(range(low, high + 1) for low, high in sides)):
             found[page.names[row[0]], point].add(answer)
-    return {point: strongest(answers) for point, answers in found.items()}
-
-
-def strongest(answers: set[Answer]) -> set[Answer]:
-    """Answers; of those that only bound a cost from below, alike else, the one that says most."""
-    most: dict[object, Answer] = {}
-    for answer in answers:
-        (text, cost, scaled), *others = answer
-        alike = (scaled, *others) if text is None else answer
-        if alike not in most or cost > most[alike][0][1]:
-            most[alike] = answer
-    return set(most.values())
+    return dict(found)
 
 
 def together(*contents: Mapping[tuple[str, tuple[int, ...]], set[Answer]]) -> Content:
@@ -78,7 +67,7 @@ def together(*contents: Mapping[tuple[str, tuple[int, ...]], set[Answer]]) -> Co
     for one in contents:
         for point, answers in one.items():
             found[point] |= answers
-    return {point: strongest(answers) for point, answers in found.items()}
+    return dict(found)
 
 
 def bits(cost: float) -> int:

@@ -85,7 +85,7 @@ def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewri
     """
     batch = Batch.of([spec], space.forms)
     known = memory.known(batch)
-    here = np.flatnonzero(known.solved & known.within(limit, space.limits))
+    here = np.flatnonzero(known.within(limit, space.limits))
     if not len(here):
         raise LookupError(f"{spec} is not known.")
     rewrite = space.rewrites(Kind.of(batch))[int(known.rule[here[0]])].concrete(spec)
@@ -103,7 +103,6 @@ def solve_graph(graph: Graph, keeps: int = 1) -> Answer:
     nodes = len(graph.keys)
     start, order, bound, low, low_peak, _ = graph.bounds
     limit = limits.pack(graph.space.target.limits)
-    known = known.of(known.solved | (known.cost >= graph.budget[known.spec]))
     given = len(known.spec)
     room = (1 << 16) + given
     while True:
@@ -112,7 +111,7 @@ def solve_graph(graph: Graph, keeps: int = 1) -> Answer:
         cost, edge = np.empty((room, keeps)), np.empty((room, keeps), np.int32)
         peak, upto = np.empty(room, np.int64), np.empty(room, np.int64)
         cost[:given], edge[:given] = engine.INFINITE, -1
-        cost[:given, 0] = np.where(known.solved, known.cost, engine.INFINITE)
+        cost[:given, 0] = known.cost
         peak[:given], upto[:given] = known.peak, known.limit
         engine.link(known.spec, head, following)
         boxes, tried = engine.solve(

@@ -26,7 +26,7 @@ from morello.ir.tensor import IDEAL, Form
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.family import Family, Kind
-from morello.search.known import Known, joined, round_up
+from morello.search.known import Known, joined
 from morello.search.limits import Limits
 from morello.search.rules import Rules, piece_counts, rules
 from morello.search.sizes import Sizes
@@ -183,7 +183,7 @@ class Graph:
         limits, nodes = self.space.limits, len(self.keys)
         cost, peak = np.full(nodes, engine.INFINITE), np.zeros(nodes, np.int64)
         known = self.known
-        here = known.solved & known.within(self.limit[known.spec], limits)
+        here = known.within(self.limit[known.spec], limits)
         cost[known.spec[here]], peak[known.spec[here]] = known.cost[here], known.peak[here]
         result: tuple[Ints, Ints, Floats, Floats, Ints, Ints] = engine.bounds(
             nodes, self.parent, self.own, self.allocation,
@@ -310,8 +310,6 @@ class _Expansion:
 
     def _wave(self, family: int, pending: _Pending) -> None:
         keys, inverse, limits, budgets = pending.merge(self.space.limits)
-        if self.recall is not None:
-            budgets = round_up(budgets)
         first = self.node_count
         self.resolved.append((np.concatenate(pending.slots), inverse + np.int32(first)))
         self.nodes.append((family, keys))
@@ -323,7 +321,7 @@ class _Expansion:
         if self.recall is not None:
             # Were all known that the goal's answer leads to, there would be no search.
             found = self.recall(batch) if first else Known.nothing(len(batch))
-            known = self._recalled(found, limits, budgets)
+            known = self._recalled(found, limits)
             self.known.append(known)
             open_ = np.setdiff1d(np.arange(len(keys)), known.spec)
             batch, numbers, limits, budgets = (
@@ -341,12 +339,11 @@ class _Expansion:
                         self._add(index + offset, edges, parents[at], within[at], worth[at])
             index += len(group.rewrites)
 
-    def _recalled(self, known: Known, limits: Ints, budgets: Floats) -> Known:
-        """What is known of Specs for which there is an answer under these limits and budgets."""
-        enough = known.solved | (known.cost >= budgets[known.spec])
+    def _recalled(self, known: Known, limits: Ints) -> Known:
+        """What is known of Specs for which there is an answer under these limits."""
         within = known.within(limits[known.spec], self.space.limits)
         fine = np.zeros(known.count, np.bool_)
-        fine[known.spec[enough & within]] = True
+        fine[known.spec[within]] = True
         return known.of(fine[known.spec])
 
     def _add(self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats) -> None:

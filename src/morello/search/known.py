@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from morello.ir.forms import Bools, Ints
 from morello.search.limits import Limits
-
-_ROUNDED_BITS = 40
 
 Floats = npt.NDArray[np.float64]
 
@@ -22,8 +19,7 @@ class Known:
     """What is known of `count` Specs: boxes, by the number of their Spec.
 
     The cheapest program under every limit from `peak` to `limit` costs `cost`, and begins with
-    the rewrite of number `rule`; if that is -1, all that is known is that it costs more. Limits
-    are packed.
+    the rewrite of number `rule`. Limits are packed.
     """
 
     count: int
@@ -38,12 +34,6 @@ class Known:
         """Nothing of so many Specs."""
         none = np.zeros(0, np.int64)
         return Known(count, none, np.zeros(0), none, none, none)
-
-    @property
-    def solved(self) -> Bools:
-        """The boxes that have a program."""
-        result: Bools = self.rule >= 0
-        return result
 
     def within(self, limit: Ints | int, limits: Limits) -> Bools:
         """The boxes that have an answer under this limit, or these, one a box."""
@@ -69,9 +59,3 @@ def joined(parts: Sequence[Known]) -> Known:
         np.concatenate([part.limit for part in parts]),
         np.concatenate([part.rule for part in parts]),
     )
-
-
-def round_up(cost: npt.NDArray[np.floating[Any]]) -> Floats:
-    """Costs with 12 significant bits, so that those of alike Specs are alike."""
-    bits = np.ascontiguousarray(cost, np.float64).view(np.int64)
-    return ((bits + (1 << _ROUNDED_BITS) - 1) >> _ROUNDED_BITS << _ROUNDED_BITS).view(np.float64)

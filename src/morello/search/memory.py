@@ -122,11 +122,11 @@ class Memory:
         low = found[:, page.axes - page.limits : page.axes]
         high = found[:, 2 * page.axes - page.limits : 2 * page.axes]
         cost = cost_of(value[:, 1], value[:, 2], volume(batch)[spec])
-        rule = np.append(rules, -1)[value[:, 0]]
+        rule = rules[value[:, 0]]
         return Known(len(batch), spec, cost, self._packed(low), self._packed(high), rule)
 
-    def decisions(self, batch: Batch) -> list[tuple[int, int, list[tuple[str, float]], float]]:
-        """Of one Spec: peaks, limits, decisions with their costs, and the least there can be."""
+    def decisions(self, batch: Batch) -> list[tuple[int, int, list[tuple[str, float]]]]:
+        """Of one Spec: peaks, limits, and decisions with their costs."""
         found = []
         (part,), _ = parts_of(batch)
         page = self.table.page(Key(self.space, kind_text(Kind.of(batch)), part))
@@ -144,7 +144,7 @@ class Memory:
                 if number >= 0
             ]
             limits = [self._packed(one[None, -page.limits :])[0] for one in (low, high)]
-            found.append((int(limits[0]), int(limits[1]), named, float(costs[0])))
+            found.append((int(limits[0]), int(limits[1]), named))
         return found
 
     def relaxed(self, kind: Kind, forms: Forms, most: int) -> tuple[Batch, Floats] | None:

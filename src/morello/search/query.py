@@ -15,15 +15,11 @@ from morello.targets.target import Target
 
 @dataclass(frozen=True)
 class SpecAnswer:
-    """The best decisions for a Spec, each with its cost, for limits from `peak` to `limit`.
-
-    Without decisions, all that is known is that it costs more than `least` cycles.
-    """
+    """The best decisions for a Spec, each with its cost, for limits from `peak` to `limit`."""
 
     peak: tuple[int, ...]
     limit: tuple[int, ...]
     decisions: tuple[tuple[str, float], ...]
-    least: float
 
     def data(self, target: Target) -> dict[str, Any]:
         names = [level.name for level in target.levels[1:]]
@@ -31,7 +27,6 @@ class SpecAnswer:
             "peak": dict(zip(names, self.peak, strict=True)),
             "limit": dict(zip(names, self.limit, strict=True)),
             "decisions": [{"rewrite": text, "cost": cost} for text, cost in self.decisions],
-            "more_than": None if self.decisions else self.least,
         }
 
     def text(self, target: Target) -> str:
@@ -40,8 +35,6 @@ class SpecAnswer:
             f"{name} {low}..{high}"
             for name, low, high in zip(names, self.peak, self.limit, strict=True)
         )
-        if not self.decisions:
-            return f"{limits}: more than {self.least:,.0f} cycles"
         return "\n".join([f"{limits}:", *(f"  {c:,.0f}  {text}" for text, c in self.decisions)])
 
 
@@ -52,7 +45,6 @@ def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     known = memory.decisions(Batch.of([spec], space.forms))
     unpack = space.limits.unpack
     found = [
-        SpecAnswer(unpack(peak), unpack(limit), tuple(listed), least)
-        for peak, limit, listed, least in known
+        SpecAnswer(unpack(peak), unpack(limit), tuple(listed)) for peak, limit, listed in known
     ]
     return sorted(found, key=lambda one: (one.limit, len(one.decisions)), reverse=True)

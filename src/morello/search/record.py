@@ -39,7 +39,7 @@ def _free(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
     """Answers of nodes whose programs have all the memory that they want.
 
     They hold up to the most memory that the graph was made for, or, where more would change
-    nothing, up to all there is. Of nodes that have none within their budget, that is noted.
+    nothing, up to all there is.
     """
     graph, limits = answer.graph, answer.graph.space.limits
     nodes = len(graph.keys)
@@ -54,11 +54,9 @@ def _free(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
         graph.budget, answer.box_cost.shape[1], limits.guard, limits.field,
     )  # fmt: skip
     limit = np.where(free == 1, capacity, graph.limit)
-    none = (cost[:, 0] >= engine.INFINITE) & (graph.bounds[3] > graph.budget)
-    cost[none, 0], peak[none] = graph.budget[none], 0  # all that is known: it costs more
     here = (answered == 0) & (cost[:, 0] < engine.INFINITE)
     # The best decision alone may want less memory than all of them, and that is what is built on.
-    alone = np.flatnonzero(here & ~none & (peak != low_peak))
+    alone = np.flatnonzero(here & (peak != low_peak))
     node = np.concatenate([np.flatnonzero(here), alone])
     peak, edge, cost = np.append(peak[here], low_peak[alone]), edge[node], cost[node]
     first = len(node) - len(alone)
@@ -73,13 +71,9 @@ def _boxes(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
     cost, edge = answer.box_cost[:count], answer.box_edge[:count]
     node = answer.box_nodes()
     budget = answer.graph.budget[node]
-    peak = answer.box_peak[:count].copy()
-    none = cost[:, 0] > budget
-    peak[none] = 0
+    peak = answer.box_peak[:count]
     exact: Bools = cost <= budget[:, None]
     edge = np.where(exact, edge, -1).astype(np.int64)
     cost = np.where(exact, cost, engine.INFINITE)
-    cost[none, 0] = budget[none]
-    kept = np.flatnonzero((answer.box_edge[:count, 0] >= 0) | none)
-    kept = kept[cost[kept, 0] < engine.INFINITE]
+    kept = np.flatnonzero(edge[:, 0] >= 0)
     return node[kept], peak[kept], answer.box_limit[kept], edge[kept], cost[kept]

@@ -157,7 +157,7 @@ def _recall(space: Space, memory: Memory, began: float) -> Solution | None:
     goal, target = space.goal, space.target
     limit = space.limits.pack(target.limits)
     known = memory.known(space.goal_batch())
-    here = np.flatnonzero(known.solved & known.within(limit, space.limits))
+    here = np.flatnonzero(known.within(limit, space.limits))
     if not len(here):
         return None
     try:

@@ -145,37 +145,6 @@ def _within(rows: Ints, inner: int, outer: int, free: Ints, axes: int) -> bool:
     return True
 
 
-def strongest(rows: Ints, columns: Sequence[int]) -> Ints:
-    """Of rows that are equal but for some columns, those that no other is above in all of these."""
-    rest = rows.copy()
-    rest[:, list(columns)] = 0
-    keys = _hashes(rest)
-    order = np.argsort(keys, kind="stable")
-    return rows[_above_none(rows, rest, order, keys, np.array(columns, np.int64))]
-
-
-@compiled
-def _above_none(rows: Ints, rest: Ints, order: Ints, keys: Ints, columns: Ints) -> Bools:
-    """Rows that no other of the same key is equal to or above, of equal ones the first."""
-    keep = np.ones(rows.shape[0], np.bool_)
-    begin = 0
-    for place in range(1, order.shape[0] + 1):
-        if place < order.shape[0] and keys[order[place]] == keys[order[begin]]:
-            continue
-        for a in range(begin, place):
-            for b in range(begin, place):
-                one, other = order[a], order[b]
-                if a != b and keep[one] and keep[other]:
-                    above = True
-                    for column in columns:
-                        above = above and rows[other, column] >= rows[one, column]
-                    for column in range(rows.shape[1]):
-                        above = above and rest[one, column] == rest[other, column]
-                    keep[one] = not above
-        begin = place
-    return keep
-
-
 @compiled
 def find(rows: Ints, axes: int, points: Ints) -> tuple[Ints, Ints]:
     """All pairs of a point and a box that it is in, by their numbers, point by point.

@@ -26,13 +26,13 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from morello.errors import TableError
-from morello.table.boxes import Bools, Ints, merged, strongest
+from morello.table.boxes import Ints, merged
 
 VERSION = 1
 DECISION = 3
@@ -64,12 +64,6 @@ class Page:
         return {name: number for number, name in enumerate(self.names)}
 
     @property
-    def refuted(self) -> Bools:
-        """The rows that have no decision under any limits, but only say what it costs at least."""
-        result: Bools = (self.rows[:, 2 * self.axes] < 0) & (self.limits > 0)
-        return result
-
-    @property
     def bytes(self) -> int:
         """About what it takes in memory."""
         return self.rows.nbytes + sum(map(len, self.names)) + sum(map(len, self.texts)) + 200
@@ -92,21 +86,8 @@ def union(pages: Sequence[Page]) -> Page:
             rows[:, column] = text[rows[:, column]]
         parts.append(rows)
     inner = range(axes - limits, axes)
-    rows = _without_weaker(np.concatenate(parts), axes, limits)
-    rows = merged(rows, axes, range(1, axes), inner)
+    rows = merged(np.concatenate(parts), axes, range(1, axes), inner)
     return Page(axes, limits, tuple(names), tuple(texts), rows)
-
-
-def _without_weaker(rows: Ints, axes: int, limits: int) -> Ints:
-    """Of all that is known of costs from below, only what says most."""
-    bare = Page(axes, limits, (), (), rows).refuted
-    says = [*range(2 * axes - limits, 2 * axes), 2 * axes + 1]  # upper limits, and the cost
-    return np.concatenate([rows[~bare], strongest(rows[bare], says)])
-
-
-def solved(page: Page) -> Page:
-    """The page without the Specs that were refuted."""
-    return compact(replace(page, rows=page.rows[~page.refuted]))
 
 
 def compact(page: Page) -> Page:
