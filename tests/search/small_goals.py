@@ -30,7 +30,7 @@ from morello.ir.primitives import (
 from morello.ir.spec import Spec, goal
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import Target
-from morello.targets.x86 import BF16_PACKING, BYTE_PACKING
+from morello.targets.x86 import BF16_PACKING, BYTE_PACKINGS
 
 PLAIN, MASKS = small_target(masks=False), small_target(masks=True)
 SUMS_OF_PRODUCTS = frozenset({"bf16_products", "byte_products"})
@@ -39,7 +39,7 @@ PRODUCTS = replace(
     name="small-products",
     kernels=standard_kernels((16,), False, {}, SUMS_OF_PRODUCTS),
     casts=frozenset(),
-    packs=(BF16_PACKING, BYTE_PACKING),
+    packs=(BF16_PACKING, *BYTE_PACKINGS),
 )
 """Converts nothing, so that few programs compete with those of packed numbers."""
 TRANSPOSES = replace(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I32, U8, U8X4
+from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Packing, Target
@@ -10,7 +10,7 @@ from morello.targets.target import Level, Packing, Target
 _MEMORY_LINES = 1 << 40
 
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
-BYTE_PACKING = Packing((U8, I8), I32, (U8X4, I8X4))
+BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16))
 
 _PRODUCTS = {"avx512_bf16": "bf16_products", "avx512_vnni": "byte_products"}
 """What Linux calls the instructions for sums of products, and what kernels do."""
@@ -51,7 +51,7 @@ def _avx512(products: frozenset[str]) -> Target:
     """AVX-512 with these instructions beyond it."""
     kinds = frozenset(_PRODUCTS[p] for p in products)
     packs = (BF16_PACKING,) * ("bf16_products" in kinds)
-    packs += (BYTE_PACKING,) * ("byte_products" in kinds)
+    packs += BYTE_PACKINGS * ("byte_products" in kinds)
     return Target(
         "avx512",
         "x86-64 with AVX-512: 32 registers of 64 bytes, masks, 32 KiB L1, 1 MiB L2",

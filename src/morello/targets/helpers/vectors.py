@@ -39,6 +39,7 @@ CONVERSIONS = (
     ("i16", "i32"),
     ("u16", "i32"),
     ("i32", "f32"),
+    ("i32", "i16"),
 )
 
 
@@ -174,6 +175,8 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
     if target == "bf16":
         result |= rounding_helpers(width)
         narrowed = f"__builtin_convertvector(round_bf16_{wide}(v) >> 16, {narrow})"
+    elif target == "i16":
+        narrowed = f"__builtin_convertvector(v, {narrow})"  # wraps
     elif isa != "neon":
         narrowed = f"{_intrinsic(width * 4)}_cvtps_ph((__m{max(width * 32, 128)})v, 0)"
         if width > 4:

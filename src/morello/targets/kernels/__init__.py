@@ -36,7 +36,7 @@ from morello.targets.target import Kernel
 
 CASTS = (
     (BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (U8, I16), (I8, I16), (U8, I32), (I8, I32),
-    (I16, I32), (U16, I32), (I32, F32),
+    (I16, I32), (U16, I32), (I32, F32), (I32, I16),
 )  # fmt: skip
 """The dtypes that copies convert between."""
 
