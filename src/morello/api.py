@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from morello.codegen import Source, generate
-from morello.errors import SpecError, TargetError
+from morello.building import load, source_of
+from morello.codegen import Source
+from morello.errors import SearchError, SpecError, TargetError
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
 from morello.ir.layout import row_major
 from morello.ir.spec import Spec
 from morello.ir.tensor import gapless
+from morello.measuring import rivals, time_all
 from morello.rewrites.impl import Impl
-from morello.rewrites.render import tree
 from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import laid_out
-from morello.runtime.threads import attach, thread_count
+from morello.runtime.threads import thread_count
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
@@ -35,8 +36,19 @@ from morello.weights import with_layouts
 
 WEIGHTS = ("plain", "constant")
 """What there is to say of weights: they lie as the Spec says, or as the kernel likes best."""
-GIL_CYCLES = 50_000
-"""Kernels longer than this let other Python threads run meanwhile."""
+MOST_MEASURED = 64
+"""Programs of one goal that may be built and timed."""
+
+
+@dataclass(frozen=True)
+class _Options:
+    """How a program is to be found; see `compile`."""
+
+    table: Table | str | Path | None
+    weights: str
+    measure: int
+    compiler: str | None
+    progress: Progress | None
 
 
 class Kernel(CompiledKernel):
@@ -79,6 +91,7 @@ def compile(
     compiler: str | None = None,
     table: Table | str | Path | None = None,
     weights: str = "plain",
+    measure: int = 1,
     progress: Progress | None = None,
 ) -> Kernel:
     """The fastest program of a Spec under the cost model, compiled, checked and callable.
@@ -87,7 +100,9 @@ def compile(
     hand, which runs on the threads that it is for. `threads` may be "all" that this process
     may use. A `table`, or the path of one, has what earlier searches found, and is given what
     this one finds. With `weights="constant"`, second factors of products and filters may lie as
-    the kernel likes best: give it what `Kernel.pack` makes of them, once. Unless `verify` is
+    the kernel likes best: give it what `Kernel.pack` makes of them, once. With `measure`, so
+    many different programs are built and timed, the cheapest among them, and the fastest is
+    taken; a table has it for all later calls. Unless `verify` is
     off, the kernel is compared with NumPy in float64 on random data before it is handed out.
     Raises `MorelloError` (see `morello.errors`).
     """
@@ -96,24 +111,14 @@ def compile(
     check_runs_here(machine)
     check_memory(spec)
     arguments(spec)  # says at once what Python cannot call
-    impl, statistics = _implement(goal, machine, table, progress, weights)
-    taken = arguments(impl.spec)
-    source = generate(impl, schedule=tree(impl))
     found = find_compiler(compiler)
-    kernel = Kernel.of_source(
-        # whoever loads the same file shares its threads
-        source.text + f"/* on {machine.cores} threads */\n" * source.parallel,
-        source.name,
-        taken,
-        arch=machine.arch,
-        compiler=found,
-        release_gil=impl.cost > GIL_CYCLES,
-    )
+    options = _Options(table, weights, measure, compiler, progress)
+    impl, statistics = _implement(goal, machine, options)
+    source = source_of(impl)
+    kernel = load(Kernel, impl, source, found)
     kernel.spec, kernel.impl, kernel.source = impl.spec, impl, source
     kernel.compiler, kernel.statistics = found, statistics
     kernel.threads = machine.cores if source.parallel else 1
-    if source.parallel:
-        attach(kernel.library, source.name, machine.cores, compiler=found)
     kernel.max_error = _verified(kernel) if verify else None
     return kernel
 
@@ -157,10 +162,16 @@ def implement(
     threads: int | str = 1,
     table: Table | str | Path | None = None,
     weights: str = "plain",
+    measure: int = 1,
+    compiler: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[Impl, Statistics | None]:
-    """The Impl of a Spec, by search (or as it was scheduled), and what the search did."""
-    return _implement(*_plan(what, target, threads), table, progress, weights)
+    """The Impl of a Spec, by search (or as it was scheduled), and what the search did.
+
+    The options are those of `compile`; the compiler is for what is measured.
+    """
+    options = _Options(table, weights, measure, compiler, progress)
+    return _implement(*_plan(what, target, threads), options)
 
 
 def schedule(
@@ -195,38 +206,56 @@ def _plan(
 
 
 def _implement(
-    goal: Spec | Impl,
-    machine: Target,
-    table: Table | str | Path | None,
-    progress: Progress | None,
-    weights: str,
+    goal: Spec | Impl, machine: Target, options: _Options
 ) -> tuple[Impl, Statistics | None]:
-    if weights not in WEIGHTS:
-        raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {weights!r}.")
+    if options.weights not in WEIGHTS:
+        raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {options.weights!r}.")
+    if not 1 <= options.measure <= MOST_MEASURED:
+        raise SearchError(f"1 to {MOST_MEASURED} programs can be measured, not {options.measure}.")
     if isinstance(goal, Impl):
         if not goal.complete:
             raise SpecError("the schedule has Specs left to do; solve() fills them by search.")
+        if options.measure > 1:
+            raise SearchError(
+                f"a schedule is one program, and {options.measure} are to be measured; leave out one."
+            )
         return goal, None
-    if isinstance(table, str | Path):
-        with Table(table) as opened:
-            return _implement(goal, machine, opened, progress, weights)
-    if weights == "plain":
-        return _searched(goal, machine, table, progress)
-    found = [_searched(one, machine, table, progress) for one in with_layouts(goal, machine)]
-    return min(found, key=lambda one: one[0].cost)
+    if isinstance(options.table, str | Path):
+        with Table(options.table) as opened:
+            return _implement(goal, machine, replace(options, table=opened))
+    if options.weights == "plain":
+        return _searched(goal, machine, options)
+    quick = replace(options, measure=1)
+    found = [_searched(one, machine, quick) for one in with_layouts(goal, machine)]
+    best = min(found, key=lambda one: one[0].cost)
+    return best if options.measure == 1 else _searched(best[0].spec, machine, options)
 
 
-def _searched(
-    goal: Spec, machine: Target, table: Table | None, progress: Progress | None
-) -> tuple[Impl, Statistics]:
+def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+    table = options.table
+    assert not isinstance(table, str | Path)
     began = time.perf_counter()
-    if table is not None and (impl := recall(goal, machine, table)) is not None:
-        return impl, Statistics.of_recall(time.perf_counter() - began)
-    solution = search(goal, machine, table=table, progress=progress)
-    impl = reconstruct(goal, machine, solution.decisions)
+    kept = None if table is None else recall(goal, machine, table)
+    if kept is not None and (kept.measured or options.measure == 1):
+        return kept.impl, Statistics.of_recall(time.perf_counter() - began, kept.measured)
+    solution = search(goal, machine, table=table, progress=options.progress)
+    impl, statistics = reconstruct(goal, machine, solution.decisions), solution.statistics
+    if options.measure > 1:
+        impl, measured = _fastest(impl, options)
+        statistics = replace(statistics, measured=measured)
     if table is not None:
-        keep(impl, table)
-    return impl, solution.statistics
+        keep(impl, table, statistics.measured)
+    return impl, statistics
+
+
+def _fastest(best: Impl, options: _Options) -> tuple[Impl, int]:
+    """The fastest of programs of a goal whose cheapest is given, and of how many it is."""
+    check_runs_here(best.target)
+    check_memory(best.spec)
+    arguments(best.spec)
+    programs = rivals(best, options.measure, options.progress)
+    found = time_all(programs, find_compiler(options.compiler))
+    return found[0].impl, len(found)
 
 
 def check_runs_here(target: Target) -> None:

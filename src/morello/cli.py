@@ -150,6 +150,10 @@ def _common(parser: argparse.ArgumentParser) -> None:
         "--weights", choices=["plain", "constant"], default="plain",
         help="constant: second factors and filters may lie as the kernel likes best (plain)",
     )  # fmt: skip
+    parser.add_argument(
+        "--measure", type=int, default=1, metavar="K",
+        help="build and time K different programs, and take the fastest (1)",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -32,7 +32,7 @@ from morello.ir.spec import Spec
 from morello.rewrites import saved
 from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.render import print_impl, tree
-from morello.runtime.argument import Argument, Array
+from morello.runtime.argument import Array
 from morello.runtime.bench import Timing, limit_threads, measure
 from morello.runtime.threads import thread_count
 from morello.runtime.tolerance import least
@@ -100,6 +100,7 @@ def bench(arguments: argparse.Namespace) -> None:
             compiler=arguments.compiler,
             table=table,
             weights=arguments.weights,
+            measure=arguments.measure,
             progress=report,
         )
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
@@ -173,9 +174,14 @@ def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
     target, threads = arguments.target, arguments.threads
     with _progress() as report, opened(arguments.db) as table:
         return api.implement(
-            goal, target=target, threads=threads, table=table, weights=arguments.weights,
+            goal,
+            target=target,
+            threads=threads,
+            table=table,
+            weights=arguments.weights,
+            measure=arguments.measure,
             progress=report,
-        )  # fmt: skip
+        )
 
 
 @contextmanager
@@ -214,7 +220,7 @@ def _loaded(arguments: argparse.Namespace) -> Impl | None:
 def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
     random = np.random.default_rng(0)
     *taken, output = kernel.arguments
-    inputs = [_sample(random, argument) for argument in taken]
+    inputs = [argument.random(random) for argument in taken]
     theirs = output.empty()
     bits = [one.view(a.raw) for one, a in zip(inputs, taken, strict=True)]
     out = output.empty().view(output.raw)
@@ -222,16 +228,6 @@ def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> d
     if "numpy" in rivals:
         calls["numpy"] = _in_numpy(kernel.spec, inputs, theirs)
     return measure(calls, seconds=seconds, pin=pin)
-
-
-def _sample(random: np.random.Generator, argument: Argument) -> Array:
-    """An input: positive, so that roots exist, and small integers."""
-    array = argument.empty()
-    if argument.dtype.is_float:
-        array[...] = random.uniform(0.1, 1.0, array.shape)
-    else:
-        array[...] = random.integers(1, 10, array.shape)
-    return array
 
 
 def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], object]:
@@ -305,15 +301,18 @@ def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
             "rewrites": statistics.rewrites,
             "tried": statistics.tried,
             "bounded": statistics.bounded,
+            "measured": statistics.measured,
         }
     return data
 
 
 def _searched(statistics: Statistics) -> str:
+    chosen = f"The fastest of {statistics.measured} measured. " if statistics.measured else ""
     if not statistics.specs:
-        return f"Known from the table, in {1e3 * statistics.seconds:.0f} ms."
+        return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms."
+    proven = "The cheapest was proven so" if chosen else "Proven cheapest"
     return (
-        f"Proven cheapest under the cost model in {statistics.seconds:.2f} s: "
+        f"{chosen}{proven} under the cost model in {statistics.seconds:.2f} s: "
         f"{statistics.specs:,} Specs expanded by {statistics.rewrites:,} rewrites, "
         f"{statistics.bounded:,} relaxed Specs bounding the rest."
     )
@@ -356,6 +355,8 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) 
             f"searched {search['specs']:,} Specs in {search['seconds']:.2f} s, "
             f"predicted {cycles(result['cost'])} cycles"
         )
+    if search is not None and search["measured"]:
+        console.print(f"the fastest of {search['measured']} programs measured")
 
 
 def _multiplies(operation: Operation) -> bool:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 from math import inf
 
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.forms import Forms
 from morello.ir.spec import Spec
-from morello.rewrites import apply
+from morello.rewrites import Rewrite, apply
 from morello.rewrites.rewrite import Step
 from morello.search.family import Kind
 from morello.search.graph import GoalSizes
 from morello.search.rules import Rules, rules
+from morello.search.structure import Structure, traits
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target
 
@@ -48,6 +50,7 @@ def small_target(masks: bool, cores: int = 1) -> Target:
 class _Way:
     """A step from a Spec: its own cost, what it holds of each level, and the Specs it leaves."""
 
+    rewrite: Rewrite
     cost: float
     held: Amounts
     holes: tuple[tuple[int, int], ...]
@@ -64,6 +67,7 @@ class Brute:
         self._rules: dict[Kind, list[Rules]] = {}
         self._ways: dict[int, list[_Way]] = {}
         self._costs: dict[tuple[int, Amounts], float] = {}
+        self._structures: dict[tuple[int, Amounts], dict[Structure, float]] = {}
 
     def cheapest(self, capacities: Amounts) -> float:
         """The cost of the cheapest program that holds no more than this; inf if none does."""
@@ -83,6 +87,30 @@ class Brute:
                 seen |= inner
                 todo += inner
         return {self.specs[number]: cost for number, cost in least.items()}
+
+    def structures(self, capacities: Amounts) -> dict[Structure, float]:
+        """What the cheapest program of every structure costs."""
+        return self._by_structure(self._number(self.goal), capacities)
+
+    def _by_structure(self, number: int, limits: Amounts) -> dict[Structure, float]:
+        key = number, limits
+        if key not in self._structures:
+            least: dict[Structure, float] = {}
+            spec = self.specs[number]
+            for way in self._ways_of(number):
+                left = _left(limits, way)
+                if min(left) < 0:
+                    continue
+                parts = [self._by_structure(hole, left).items() for _, hole in way.holes]
+                for chosen in product(*parts):
+                    costs = [n * c for (n, _), (_, c) in zip(way.holes, chosen, strict=True)]
+                    found = Structure()
+                    if self.goal.operation.copies or not spec.operation.copies:
+                        inner = [s for (n, _), (s, _) in zip(way.holes, chosen, strict=True) if n]
+                        found = traits(way.rewrite, spec).union(*inner)
+                    least[found] = min(least.get(found, inf), way.cost + sum(costs))
+            self._structures[key] = least
+        return self._structures[key]
 
     def _cost(self, number: int, limits: Amounts) -> float:
         key = number, limits
@@ -108,16 +136,16 @@ class Brute:
 
     def _ways_of(self, number: int) -> list[_Way]:
         if number not in self._ways:
-            self._ways[number] = [self._way(step) for step in self._steps(self.specs[number])]
+            self._ways[number] = [self._way(*one) for one in self._steps(self.specs[number])]
         return self._ways[number]
 
-    def _way(self, step: Step) -> _Way:
+    def _way(self, rewrite: Rewrite, step: Step) -> _Way:
         levels = range(1, len(self.target.levels))
         held = tuple(step.allocation.get(level, 0) for level in levels)
         holes = tuple((hole.times, self._number(hole.spec)) for hole in step.holes)
-        return _Way(step.cost, held, holes)
+        return _Way(rewrite, step.cost, held, holes)
 
-    def _steps(self, spec: Spec) -> Iterator[Step]:
+    def _steps(self, spec: Spec) -> Iterator[tuple[Rewrite, Step]]:
         batch = Batch.of([spec], Forms())
         kind = Kind.of(batch)
         if kind not in self._rules:
@@ -129,7 +157,8 @@ class Brute:
                 if not all(c.holds[0] for c in rewrite.conditions(batch, self.target)):
                     continue
                 with suppress(RewriteError):
-                    yield apply(rewrite.concrete(spec), spec, self.target)
+                    concrete = rewrite.concrete(spec)
+                    yield concrete, apply(concrete, spec, self.target)
 
 
 def _left(limits: Amounts, way: _Way) -> Amounts:

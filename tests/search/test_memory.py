@@ -32,7 +32,7 @@ from morello.search import memory as memories
 from morello.search import points
 from morello.search.graph import grow, panel_widths
 from morello.search.memory import Memory, space_name
-from morello.search.programs import keep, recall
+from morello.search.programs import Kept, keep, recall
 from morello.search.query import answers
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Solution, search
@@ -376,7 +376,7 @@ def test_a_goal_is_answered_with_its_program() -> None:
         assert recall(spec, target, table) is None
         impl = reconstruct(spec, target, search(spec, target).decisions)
         keep(impl, table)
-        assert recall(spec, target, table) == impl
+        assert recall(spec, target, table) == Kept(impl, 0)
         assert recall(replace(spec, parallel=True), target, table) is None
         (space, name) = table.goals()[0]
         for text in ('{"format": 1}', '{"format": 1, "rewrites": []}'):

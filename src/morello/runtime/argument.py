@@ -65,6 +65,15 @@ class Argument:
         memory, offset = aligned_bytes(0, self.extent)
         return self.view(memory, offset)
 
+    def random(self, generator: np.random.Generator) -> Array:
+        """A new array of positive numbers, so that roots exist; of small integers."""
+        array = self.empty()
+        if self.dtype.is_float:
+            array[...] = generator.uniform(0.1, 1.0, array.shape)
+        else:
+            array[...] = generator.integers(1, 10, array.shape)
+        return array
+
     def __str__(self) -> str:
         return describe(self.dtype.name, self.shape, self.strides, self.dtype.bytes)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,7 +22,7 @@ class Limits:
 
     capacities: tuple[int, ...]
 
-    @property
+    @cached_property
     def field(self) -> int:
         """Bits of one level's field, guard included."""
         return 63 // len(self.capacities)
@@ -30,12 +31,12 @@ class Limits:
     def largest(self) -> int:
         return (1 << (self.field - 1)) - 1
 
-    @property
+    @cached_property
     def guard(self) -> int:
         """The guard bits of all fields."""
         return sum(1 << (self.field * (i + 1) - 1) for i in range(len(self.capacities)))
 
-    @property
+    @cached_property
     def full(self) -> int:
         """The largest value in every field."""
         return self.guard - (self.guard >> (self.field - 1))
@@ -43,6 +44,12 @@ class Limits:
     def fits(self, amount: Ints | int, limit: Ints | int) -> Bools | bool:
         """Whether an amount is within a limit at every level, row by row for columns."""
         return (((limit | self.guard) - amount) & self.guard) == self.guard
+
+    def smaller(self, a: int, b: int) -> int:
+        """The smaller of both, field by field."""
+        wins = ((a | self.guard) - b) & self.guard
+        ones = wins - (wins >> (self.field - 1))
+        return (b & ones) | (a & ~ones & self.full)
 
     def pack(self, amounts: Sequence[int]) -> int:
         if any(amount > self.largest for amount in amounts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 
 from morello.errors import RewriteError
 from morello.ir.spec import Spec
@@ -15,26 +16,42 @@ from morello.table import Table
 from morello.targets.target import Target
 
 
-def recall(goal: Spec, target: Target, table: Table) -> Impl | None:
-    """The program that a table has of a goal, if it has one."""
-    text = table.program(*_place(goal, target))
-    if text is None:
-        return None
-    try:
-        impl = saved.load(json.loads(text), target)
-    except RewriteError:  # of a version whose rewrites were other ones
-        return None
-    return impl if impl.spec == goal else None
+@dataclass(frozen=True)
+class Kept:
+    """A program that a table has: the fastest of so many `measured`, or (0) the cheapest."""
+
+    impl: Impl
+    measured: int
 
 
-def keep(impl: Impl, table: Table) -> None:
-    """Remember the program of a goal."""
-    table.keep_program(*_place(impl.spec, impl.target), program_text(impl))
+def recall(goal: Spec, target: Target, table: Table) -> Kept | None:
+    """The program that a table has of a goal, if it has one; rather one that was measured."""
+    space, name = _place(goal, target)
+    for place in (_measured(name), name):
+        text = table.program(space, place)
+        if text is None:
+            continue
+        data = json.loads(text)
+        try:
+            impl = saved.load(data, target)
+        except RewriteError:  # of a version whose rewrites were other ones
+            continue
+        if impl.spec == goal:
+            return Kept(impl, data.get("measured", 0))
+    return None
 
 
-def program_text(impl: Impl) -> str:
-    """What is kept of a program."""
-    return json.dumps(saved.save(impl), separators=(",", ":"))
+def keep(impl: Impl, table: Table, measured: int = 0) -> None:
+    """Remember the program of a goal; what was measured and what was not stand side by side."""
+    space, name = _place(impl.spec, impl.target)
+    data = saved.save(impl)
+    if measured:
+        name, data = _measured(name), data | {"measured": measured}
+    table.keep_program(space, name, json.dumps(data, separators=(",", ":")))
+
+
+def _measured(name: str) -> str:
+    return f"{name}-measured"
 
 
 def _place(goal: Spec, target: Target) -> tuple[str, str]:

@@ -38,7 +38,8 @@ class Statistics:
     """What a search did. `specs` and `rewrites` count the space it expanded.
 
     `bounded` counts the relaxed Specs solved for the lower bound, `entries` the answers
-    (boxes) remembered, `tried` the rewrites weighed against limits.
+    (boxes) remembered, `tried` the rewrites weighed against limits. `measured` is how many
+    programs were timed to choose the fastest, 0 if the model chose.
     """
 
     seconds: float
@@ -48,11 +49,12 @@ class Statistics:
     tried: int
     bounded: int
     exhaustive: bool
+    measured: int = 0
 
     @staticmethod
-    def of_recall(seconds: float) -> Statistics:
+    def of_recall(seconds: float, measured: int = 0) -> Statistics:
         """Those of an answer that a table had."""
-        return Statistics(seconds, 0, 0, 0, 0, 0, False)
+        return Statistics(seconds, 0, 0, 0, 0, 0, False, measured)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,68 @@
+"""Of programs that should be fast, the one that is: several are built and timed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import chain, islice
+
+import numpy as np
+
+from morello.building import load_all
+from morello.codegen import generate
+from morello.rewrites.impl import Impl
+from morello.runtime.bench import Timing, measure
+from morello.runtime.kernel import CompiledKernel
+from morello.runtime.toolchain import Compiler
+from morello.search.candidates import candidates
+from morello.search.graph import Progress
+from morello.search.reconstruct import reconstruct
+
+SECONDS = 0.5
+"""How long each program is timed, if that is a few calls."""
+
+REPEATS = 3
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An Impl and how long its kernel takes."""
+
+    impl: Impl
+    timing: Timing
+
+
+def rivals(best: Impl, count: int, progress: Progress | None = None) -> list[Impl]:
+    """The cheapest Impl of its goal, and others that may be faster: `count`, if there are."""
+    goal, target = best.spec, best.target
+    others = candidates(goal, target, best.cost, progress)
+    impls = chain([best], (reconstruct(goal, target, one) for one in others))
+    return list(islice(_different(impls), count))
+
+
+def _different(impls: Iterable[Impl]) -> Iterator[Impl]:
+    """Those that make other C than all before."""
+    seen = set()
+    for impl in impls:
+        text = generate(impl).text
+        if text not in seen:
+            seen.add(text)
+            yield impl
+
+
+def time_all(impls: Iterable[Impl], compiler: Compiler) -> list[Measured]:
+    """Build Impls of one goal and time them in turns, on the goal's threads; fastest first."""
+    impls = list(impls)
+    parallel = impls[0].spec.parallel
+    kernels = load_all(impls, compiler)
+    calls = {str(n): ready(kernel) for n, kernel in enumerate(kernels)}
+    timings = measure(calls, seconds=SECONDS, repeats=REPEATS, pin=not parallel)
+    found = [Measured(impl, timings[str(n)]) for n, impl in enumerate(impls)]
+    return sorted(found, key=lambda one: one.timing.min_s)
+
+
+def ready(kernel: CompiledKernel, seed: int = 0) -> Callable[[], object]:
+    """A call of a kernel on random data of its own."""
+    random = np.random.default_rng(seed)
+    arrays = [one.random(random).view(one.raw) for one in kernel.arguments]
+    return lambda: kernel.fast(*arrays)

@@ -1,0 +1,207 @@
+"""The programs of a graph, the cheapest first, one of each structure.
+
+Best-first enumeration of derivations (Huang and Chiang, "Better k-best Parsing", 2005): the
+programs of a Spec are those of its rewrites, the cheapest of each child first, then the next of
+one child. All is put off until it may be the cheapest, so that the next program costs little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush, heapreplace
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from morello.ir.forms import Ints
+from morello.jit import compiled
+from morello.rewrites import Rewrite
+from morello.search import engine
+from morello.search.graph import Graph
+from morello.search.structure import Structure, Structures
+
+_ROUNDING = 1e-9
+_NEARLY = 1.01
+
+
+class Program(NamedTuple):
+    """A program of a Spec: a rewrite (an edge), and the rank of the program of each child."""
+
+    cost: float
+    edge: int
+    ranks: tuple[int, ...]
+    children: tuple[_Place, ...]
+    structure: Structure
+
+
+@dataclass(eq=False, slots=True)
+class _Place:
+    """A Spec with the memory that it has: its programs, in order, as far as they are known.
+
+    `begun` is a heap of those that are not, by what they cost at least: (cost, edge, ranks,
+    children). Rewrites from position `next` up to `end` were not looked at.
+    """
+
+    node: int
+    limit: int
+    next: int
+    end: int
+    known: list[Program] = field(default_factory=list)
+    structures: set[Structure] = field(default_factory=set)
+    begun: list[tuple[float, int, tuple[int, ...], tuple[_Place, ...]]] = field(
+        default_factory=list
+    )
+
+
+class Alternatives:
+    """The programs of a graph's first node under the target's limits, in order of their cost.
+
+    Of those of one structure, there is the cheapest alone. Costs, allocations and limits are
+    those of the engine.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph, self._limits = graph, graph.space.limits
+        self._structures = Structures(graph)
+        start, order, bound, *_ = graph.bounds
+        most = _most_memory(
+            start, order, graph.allocation, graph.first_child, graph.child,
+            self._limits.guard, self._limits.field,
+        )  # fmt: skip
+        # Lists, as single elements of arrays are slow to read.
+        self._start, self._order, self._most = start.tolist(), order.tolist(), most.tolist()
+        self._bound: list[float] = bound.tolist()
+        self._own: list[float] = graph.own.tolist()
+        self._allocation: list[int] = graph.allocation.tolist()
+        self._first: list[int] = graph.first_child.tolist()
+        self._child: list[int] = graph.child.tolist()
+        self._times: list[int] = graph.times.tolist()
+        self._places: dict[tuple[int, int], _Place] = {}
+
+    def within(self, budget: float) -> Iterator[Program]:
+        """All that cost no more than a budget, which must be one that the graph was made for."""
+        goal = self._place(0, self._limits.pack(self.graph.space.target.limits))
+        rank = 0
+        while self._find(goal, rank, budget * (1 + _ROUNDING)):
+            yield goal.known[rank]
+            rank += 1
+
+    def decisions(self, program: Program) -> list[Rewrite]:
+        """The rewrites of a program, in pre-order."""
+        found = [self.graph.rewrite(program.edge)]
+        for child, rank in zip(program.children, program.ranks, strict=True):
+            found += self.decisions(child.known[rank])
+        return found
+
+    def _place(self, node: int, limit: int) -> _Place:
+        """The Spec with this memory. More than its programs can use is as good as that."""
+        limit = self._limits.smaller(limit, self._most[node])
+        place = self._places.get((node, limit))
+        if place is None:
+            place = _Place(node, limit, self._start[node], self._start[node + 1])
+            self._places[node, limit] = place
+        return place
+
+    def _find(self, place: _Place, rank: int, budget: float) -> bool:
+        """Whether there is a program of this rank within a budget; then, it is known."""
+        while len(place.known) <= rank:
+            if self._least(place, len(place.known)) > budget:
+                return False
+            if not place.begun or self._unseen(place) < place.begun[0][0]:
+                self._begin(place)
+            else:
+                self._go_on(place, budget)
+        return place.known[rank].cost <= budget
+
+    def _least(self, place: _Place, rank: int) -> float:
+        """What the program of this rank costs, or what it costs at least."""
+        if rank < len(place.known):
+            return place.known[rank].cost
+        begun = place.begun[0][0] if place.begun else inf
+        return min(begun, self._unseen(place))
+
+    def _unseen(self, place: _Place) -> float:
+        """What rewrites that were not looked at cost at least."""
+        if place.next == place.end or self._bound[place.next] >= engine.INFINITE:
+            return inf
+        return self._bound[place.next]
+
+    def _begin(self, place: _Place) -> None:
+        """Look at the next rewrite."""
+        edge, bound = self._order[place.next], self._bound[place.next]
+        place.next += 1
+        if not self._limits.fits(self._allocation[edge], place.limit):
+            return
+        left = place.limit - self._allocation[edge]
+        nodes = self._child[self._first[edge] : self._first[edge + 1]]
+        children = tuple(self._place(node, left) for node in nodes)
+        heappush(place.begun, (bound, edge, (0,) * len(children), children))
+
+    def _go_on(self, place: _Place, budget: float) -> None:
+        """Learn more of the program that may be the cheapest of those begun."""
+        least, edge, ranks, children = place.begun[0]
+        times = self._times[self._first[edge] : self._first[edge + 1]]
+        costs = [self._least(*one) for one in zip(children, ranks, strict=True)]
+        if inf in costs:
+            heappop(place.begun)
+            return
+        cost = self._own[edge] + sum(n * c for n, c in zip(times, costs, strict=True))
+        if cost > least * (1 + _ROUNDING):
+            heapreplace(place.begun, (cost, edge, ranks, children))
+            return
+        for child, rank, count, part in zip(children, ranks, times, costs, strict=True):
+            if rank == len(child.known):
+                # While this may remain the cheapest, or nearly: then others are to go on.
+                others = min(place.begun[1:3], default=(inf,))[0]
+                upto = max(min(others, self._unseen(place)), cost * _NEARLY)
+                spare = max(min(budget, upto) - cost, 0.0)
+                room = part + spare / count if count else inf
+                self._find(child, rank, room * (1 + _ROUNDING))
+                return
+        heappop(place.begun)
+        self._found(place, Program(cost, edge, ranks, children, frozenset()), times)
+
+    def _found(self, place: _Place, program: Program, times: Sequence[int]) -> None:
+        """Note a program, unless one of its structure is known, and begin those after it."""
+        cost, edge, ranks, children, _ = program
+        parts = [child.known[rank].structure for child, rank in zip(children, ranks, strict=True)]
+        # What runs beside something else takes no time of its own: its best is enough.
+        counted = [n for n, count in enumerate(times) if count]
+        structure = self._structures.of(edge, [parts[n] for n in counted])
+        if structure not in place.structures:
+            place.structures.add(structure)
+            place.known.append(program._replace(structure=structure))
+        # Children before the last one that is not at its first are left: each once.
+        last = max((n for n in counted if ranks[n]), default=0)
+        for n in counted:
+            if n >= last:
+                after = (*ranks[:n], ranks[n] + 1, *ranks[n + 1 :])
+                heappush(place.begun, (cost, edge, after, children))
+
+
+@compiled
+def _most_memory(
+    start: Ints,
+    order: Ints,
+    allocation: Ints,
+    first_child: Ints,
+    child: Ints,
+    guard: int,
+    field: int,
+) -> Ints:
+    """The most memory that any program of a node holds, by node."""
+    nodes = start.shape[0] - 1
+    full = guard - (guard >> (field - 1))
+    most = np.zeros(nodes, np.int64)
+    for node in range(nodes - 1, -1, -1):
+        for i in range(start[node], start[node + 1]):
+            e = order[i]
+            peak: Any = np.int64(0)
+            for j in range(first_child[e], first_child[e + 1]):
+                peak = engine.larger(peak, most[child[j]], guard, field)
+            room = engine.fits(allocation[e], full - peak, guard)
+            peak = peak + allocation[e] if room else full
+            most[node] = engine.larger(most[node], peak, guard, field)
+    return most

@@ -1,0 +1,126 @@
+"""Choosing among programs by measuring them, and remembering the choice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import morello
+from morello import api, measuring
+from morello.cli import main
+from morello.codegen import generate
+from morello.errors import SearchError, TargetError
+from morello.measuring import Measured, rivals, time_all
+from morello.rewrites.impl import Impl
+from morello.runtime.bench import Timing
+from morello.runtime.toolchain import Compiler, find_compiler
+from morello.search.programs import keep, recall
+from morello.search.structure import structure
+from morello.table import Table
+
+GOAL = "f32[24,32] @ f32[32,48]"
+
+
+@pytest.fixture
+def backwards(monkeypatch: pytest.MonkeyPatch) -> list[list[Impl]]:
+    """Instead of a clock: the more a program costs, the faster it is. What was measured."""
+    asked: list[list[Impl]] = []
+
+    def time_all(impls: Iterable[Impl], _: Compiler) -> list[Measured]:
+        asked.append(list(impls))
+        found = [Measured(impl, Timing((1 / impl.cost,), 1)) for impl in asked[-1]]
+        return sorted(found, key=lambda one: one.timing.min_s)
+
+    monkeypatch.setattr(api, "time_all", time_all)
+    return asked
+
+
+def test_rivals_differ_and_the_cheapest_is_the_first() -> None:
+    best, _ = api.implement(GOAL)
+    found = rivals(best, 6)
+    assert found[0] is best and len(found) == 6
+    assert len({generate(impl).text for impl in found}) == 6
+    assert len({structure(impl) for impl in found}) == 6
+    assert all(best.cost <= impl.cost <= 1.3 * best.cost for impl in found)
+
+
+def test_what_is_timed_is_sorted_by_its_time() -> None:
+    best, _ = api.implement(GOAL)
+    slow = morello.schedule(GOAL).tile(m=1, n=1).solve().impl
+    found = time_all([slow, best], find_compiler())
+    assert [one.impl for one in found] == [best, slow]
+    assert 0 < found[0].timing.min_s < found[1].timing.min_s
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_kernels_are_those_that_were_fastest(backwards: list[list[Impl]], threads: int) -> None:
+    kernel = morello.compile(GOAL, measure=4, threads=threads)
+    (asked,) = backwards
+    assert len(asked) == 4 and kernel.statistics is not None
+    assert kernel.statistics.measured == 4 and kernel.statistics.specs > 0
+    assert kernel.impl == max(asked, key=lambda impl: impl.cost)
+    a, b = np.ones((24, 32), np.float32), np.ones((32, 48), np.float32)
+    np.testing.assert_array_equal(kernel(a, b), np.full((24, 48), 32.0, np.float32))
+
+
+def test_the_winner_is_remembered(backwards: list[list[Impl]], tmp_path: Path) -> None:
+    path = tmp_path / "specs.db"
+    cheapest, statistics = api.implement(GOAL, table=path)
+    assert statistics is not None and statistics.measured == 0
+    assert api.implement(GOAL, table=path)[0] == cheapest
+    winner, _ = api.implement(GOAL, table=path, measure=3)
+    assert winner != cheapest and winner.cost >= cheapest.cost
+    for measure in (1, 3, 5):
+        impl, statistics = api.implement(GOAL, table=path, measure=measure)
+        assert impl == winner and statistics is not None
+        assert (statistics.measured, statistics.specs) == (3, 0)
+    assert len(backwards) == 1
+    with Table(path) as table:
+        keep(cheapest, table)
+        kept = recall(winner.spec, winner.target, table)
+        assert kept is not None and (kept.impl, kept.measured) == (winner, 3)
+        parallel = replace(winner.spec, parallel=True)
+        assert recall(parallel, replace(winner.target, cores=2), table) is None
+
+
+def test_merged_tables_keep_what_was_measured(backwards: list[list[Impl]]) -> None:
+    with Table(":memory:") as ours, Table(":memory:") as theirs:
+        api.implement(GOAL, table=ours)
+        winner, _ = api.implement(GOAL, table=theirs, measure=3)
+        ours.take([theirs])
+        assert api.implement(GOAL, table=ours)[0] == winner
+
+
+def test_one_program_is_not_timed(backwards: list[list[Impl]]) -> None:
+    _, statistics = api.implement(GOAL, measure=1)
+    assert statistics is not None and statistics.measured == 0 and backwards == []
+
+
+def test_what_cannot_be_measured() -> None:
+    for count in (0, -1, 65):
+        with pytest.raises(SearchError, match=f"1 to 64 programs can be measured, not {count}"):
+            morello.compile(GOAL, measure=count)
+    with pytest.raises(SearchError, match="a schedule is one program"):
+        morello.compile(morello.schedule(GOAL).solve(), measure=2)
+    with pytest.raises(TargetError, match="cannot run kernels for neon"):
+        api.implement(GOAL, target="neon", measure=2)
+
+
+def test_the_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "SECONDS", 0.01)
+    path = ["--db", str(tmp_path / "specs.db")]
+    assert main(["explain", GOAL, *path, "--measure", "3"]) == 0
+    assert "The fastest of 3 measured. The cheapest was proven so" in capsys.readouterr().out
+    assert main(["explain", GOAL, *path]) == 0
+    assert "The fastest of 3 measured. Known from the table" in capsys.readouterr().out
+    assert main(["bench", GOAL, *path, "--seconds", "0.01", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["search"]["measured"] == 3
+    assert main(["synth", GOAL, "--measure", "0"]) == 2
+    assert "1 to 64 programs" in capsys.readouterr().err
