@@ -217,7 +217,8 @@ def _implement(
             raise SpecError("the schedule has Specs left to do; solve() fills them by search.")
         if options.measure > 1:
             raise SearchError(
-                f"a schedule is one program, and {options.measure} are to be measured; leave out one."
+                f"a schedule is one program, and {options.measure} are to be measured; "
+                "leave out one."
             )
         return goal, None
     if isinstance(options.table, str | Path):

@@ -46,6 +46,10 @@ def _command(name: str) -> Callable[[argparse.Namespace], None]:
         from morello import calibration_command
 
         return calibration_command.run
+    if name == "model":
+        from morello import quality_commands
+
+        return quality_commands.run_model
     from morello import commands
 
     return {
@@ -91,6 +95,18 @@ def _parser() -> argparse.ArgumentParser:
     explain = commands.add_parser("explain", help="show the best program and what was searched")
     _common(explain)
     explain.add_argument("--schedule", type=Path, help="explain a saved schedule")
+
+    model = commands.add_parser("model", help="how well the cost model predicts times")
+    model.add_argument("expression", metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"')
+    model.add_argument("--samples", type=int, default=100, help="random programs to time (100)")
+    model.add_argument("--seconds", type=float, default=0.1, help="to time each for (0.1)")
+    model.add_argument("--seed", type=int, default=0, help="of the random programs (0)")
+    model.add_argument("--target", default="native", help="one of `morello targets` (native)")
+    model.add_argument(
+        "--threads", type=_count, default=1, metavar="N|all", help="threads to use (1)"
+    )
+    model.add_argument("--compiler", help="the C compiler (default: $CC, clang, zig, gcc)")
+    model.add_argument("--json", action="store_true", help="print one JSON object")
 
     precompute = commands.add_parser("precompute", help="solve a family of Specs into a table")
     precompute.add_argument("expression", metavar="EXPR", help='such as "f32[m,k] @ f32[k,n]"')

@@ -91,7 +91,7 @@ def bench(arguments: argparse.Namespace) -> None:
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
     rivals = list(dict.fromkeys(arguments.vs or []))
-    with _progress() as report, limit_threads(threads), opened(arguments.db) as table:
+    with progress() as report, limit_threads(threads), opened(arguments.db) as table:
         kernel = api.compile(
             loaded or arguments.expression,
             target=arguments.target,
@@ -172,7 +172,7 @@ def _dtypes(target: Target) -> list[str]:
 def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
     goal = _loaded(arguments) or arguments.expression
     target, threads = arguments.target, arguments.threads
-    with _progress() as report, opened(arguments.db) as table:
+    with progress() as report, opened(arguments.db) as table:
         return api.implement(
             goal,
             target=target,
@@ -337,8 +337,8 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) 
         rates = _rates(spec, timing)
         grid.add_row(
             name,
-            _time(timing.median_s),
-            _time(timing.min_s),
+            readable(timing.median_s),
+            readable(timing.min_s),
             *(_figure(rates[rate]) for rate in columns),
             "" if ratio is None else f"{ratio:.2f}x",
         )
@@ -369,7 +369,8 @@ def _figure(rate: float) -> str:
     return f"{rate:.1f}" if rate >= 1 else f"{rate:.1g}"
 
 
-def _time(seconds: float) -> str:
+def readable(seconds: float) -> str:
+    """A time for people to read."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -399,7 +400,7 @@ def _write(path: Path, text: str) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
+def progress() -> Iterator[Callable[[int, int], None]]:
     """Reports on a search: a bar on the terminal, once it has taken long enough."""
     console = Console(stderr=True)
     bar = Progress(

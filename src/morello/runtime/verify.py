@@ -79,10 +79,11 @@ def _try(kernel: Callable[..., object], spec: Spec, style: _Style, seed: int) ->
     got = arrays[-1].view.astype(np.float64)
     for array in arrays:
         array.check(label)
-    return _compare(got, wanted, output, label)
+    return compare(got, wanted, output, label)
 
 
-def _compare(got: NDArray[np.float64], wanted: Bounded, output: Argument, label: str) -> float:
+def compare(got: NDArray[np.float64], wanted: Bounded, output: Argument, label: str) -> float:
+    """The greatest error as a part of the greatest output; raises `VerificationError`."""
     value, tolerance = wanted.value.astype(np.float64), wanted.spread
     with np.errstate(invalid="ignore"):
         error = np.where(got == value, 0.0, np.abs(got - value))

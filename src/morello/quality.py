@@ -1,0 +1,162 @@
+"""How good the cost model is for a Spec: what it predicts against what a clock says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from morello import api
+from morello.building import load_all
+from morello.ir.spec import Spec
+from morello.measuring import rivals
+from morello.rewrites.impl import Impl
+from morello.runtime.bench import measure
+from morello.runtime.kernel import CompiledKernel
+from morello.runtime.tolerance import expected
+from morello.runtime.toolchain import find_compiler
+from morello.runtime.verify import compare
+from morello.search.graph import Progress
+from morello.search.reconstruct import reconstruct
+from morello.search.sample import sample
+from morello.targets.target import Target
+
+CHOICES = 5
+"""How many of the search's own choices are measured beside the samples."""
+
+SLOW = 4.0
+"""Programs whose first call takes this many times the fastest one's are called once more."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A program, and the time that a call takes, in seconds.
+
+    `choice` is its number among the search's choices, from 0; None for a sample.
+    """
+
+    impl: Impl
+    seconds: float
+    choice: int | None = None
+
+    @property
+    def predicted(self) -> float:
+        """What a call should cost, in cycles."""
+        return self.impl.cost
+
+    def data(self) -> dict[str, Any]:
+        return {"cycles": self.predicted, "seconds": self.seconds, "choice": self.choice}
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What was predicted and measured of programs of one Spec, all of which are correct."""
+
+    spec: Spec
+    target: Target
+    points: tuple[Point, ...]
+
+    @property
+    def tau(self) -> float:
+        """The rank correlation of what was predicted and measured: 1 if they agree, at most."""
+        predicted, seconds = zip(*((p.predicted, p.seconds) for p in self.points), strict=True)
+        return kendall_tau(predicted, seconds)
+
+    @property
+    def fastest_s(self) -> float:
+        """The least time, in seconds."""
+        return min(point.seconds for point in self.points)
+
+    def regret(self, choices: int = 1) -> float:
+        """How much slower the fastest of the first choices is than the fastest of all: a part."""
+        chosen = (p.seconds for p in self.points if p.choice is not None and p.choice < choices)
+        return min(chosen) / self.fastest_s - 1
+
+    def data(self) -> dict[str, Any]:
+        return {
+            "spec": self.spec.expression,
+            "target": self.target.name,
+            "threads": self.target.cores if self.spec.parallel else 1,
+            "programs": len(self.points),
+            "tau": self.tau,
+            "regret": self.regret(),
+            "regret_of_choices": self.regret(CHOICES),
+            "choices": CHOICES,
+            "points": [point.data() for point in self.points],
+        }
+
+
+def assess(
+    expression: str | Spec,
+    samples: int = 100,
+    *,
+    target: str | Target = "native",
+    threads: int | str = 1,
+    seconds: float = 0.1,
+    seed: int = 0,
+    compiler: str | None = None,
+    progress: Progress | None = None,
+) -> Quality:
+    """Build, verify and time random programs of a Spec, and the search's first choices.
+
+    Each is timed for about `seconds`, in turns; what is much slower than the fastest is called
+    twice. Raises `VerificationError` if a program computes something else than it should.
+    """
+    best, _ = api.implement(expression, target=target, threads=threads, progress=progress)
+    goal, machine = best.spec, best.target
+    api.check_runs_here(machine)
+    api.check_memory(goal)
+    chosen = rivals(best, CHOICES, progress)
+    drawn = sample(goal, machine, best.cost, samples, seed, progress)
+    impls = [*chosen, *(reconstruct(goal, machine, one) for one in drawn)]
+    kernels = load_all(impls, find_compiler(compiler))
+    times = _times(goal, kernels, seconds)
+    points = [
+        Point(impl, took, n if n < len(chosen) else None)
+        for n, (impl, took) in enumerate(zip(impls, times, strict=True))
+    ]
+    return Quality(goal, machine, tuple(points))
+
+
+def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> list[float]:
+    """The least time of a call of each, in seconds; all get the same arrays."""
+    *taken, output = kernels[0].arguments
+    random = np.random.default_rng(0)
+    inputs = [one.random(random) for one in taken]
+    wanted = expected(goal, inputs)
+    bits = [array.view(one.raw) for array, one in zip(inputs, taken, strict=True)]
+    out = output.random(random)
+    times = []
+    for kernel in kernels:
+        out.view(output.raw)[...] = 0
+        times.append(_time(kernel, *bits, out.view(output.raw)))
+        compare(out.astype(np.float64), wanted, output, f"(of {len(kernels)} programs)")
+    fast = [n for n, took in enumerate(times) if took < SLOW * min(times)]
+    calls = {
+        str(n): lambda kernel=kernels[n]: kernel.fast(*bits, out.view(output.raw)) for n in fast
+    }
+    timings = measure(calls, seconds=seconds, repeats=3, pin=not goal.parallel)
+    for n, kernel in enumerate(kernels):
+        known = str(n) in timings
+        again = timings[str(n)].min_s if known else _time(kernel, *bits, out.view(output.raw))
+        times[n] = again if known else min(times[n], again)
+    return times
+
+
+def _time(kernel: CompiledKernel, *arrays: Any) -> float:
+    began = time.perf_counter()
+    kernel.fast(*arrays)
+    return time.perf_counter() - began
+
+
+def kendall_tau(a: Sequence[float], b: Sequence[float]) -> float:
+    """Kendall's tau-b of two columns: 1 if they are in the same order, -1 if in the opposite.
+
+    Pairs that are equal in one column count for neither; nan if there are no others.
+    """
+    signs = [np.sign(np.subtract.outer(one, one)) for one in (np.asarray(a), np.asarray(b))]
+    pairs = np.sqrt(np.prod([np.abs(one).sum() for one in signs]))
+    return float((signs[0] * signs[1]).sum() / pairs) if pairs else float("nan")

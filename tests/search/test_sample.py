@@ -1,0 +1,49 @@
+"""Random programs: legal, different, spread over costs, the same for the same seed."""
+
+from __future__ import annotations
+
+import pytest
+from tests.support import with_capacities
+
+from morello.frontends.text import parse
+from morello.rewrites.impl import replay
+from morello.search.sample import SPREAD, sample
+from morello.search.solve import search
+from morello.targets.catalog import find_target
+
+EXPRESSIONS = ["f32[4,8] @ f32[8,16]", "softmax(f32[2,24])", "relu(f32[4,4] @ f32[4,8])"]
+TARGET = find_target("avx2")
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_samples_are_legal_and_differ(expression: str) -> None:
+    goal = parse(expression)
+    best = search(goal, TARGET).cost
+    drawn = sample(goal, TARGET, best, 30)
+    impls = [replay(goal, TARGET, one) for one in drawn]
+    assert len(impls) == 30 and all(impl.complete for impl in impls)
+    costs = [impl.cost for impl in impls]
+    assert costs == sorted(set(costs)) and costs[0] >= best * (1 - 1e-9)
+    assert costs[0] < 1.5 * best and 3 * best < costs[-1] < SPREAD * best
+
+
+def test_the_seed_decides() -> None:
+    goal = parse(EXPRESSIONS[0])
+    best = search(goal, TARGET).cost
+    once, again, other = (sample(goal, TARGET, best, 10, seed) for seed in (1, 1, 2))
+    assert once == again != other
+
+
+def test_samples_fit_the_memory_there_is() -> None:
+    goal = parse(EXPRESSIONS[0])
+    tight = with_capacities(TARGET, (TARGET.levels[1].capacity, 40, 5))
+    drawn = sample(goal, tight, search(goal, tight).cost, 20)
+    assert len(drawn) > 10
+    for one in drawn:
+        impl = replay(goal, tight, one)  # raises where memory is short
+        assert all(n <= most for n, most in zip(impl.peak, tight.limits, strict=True))
+
+
+def test_there_may_be_fewer() -> None:
+    goal = parse("f32[1,1] @ f32[1,1]")
+    assert 1 <= len(sample(goal, TARGET, search(goal, TARGET).cost, 100)) < 100

@@ -1,0 +1,108 @@
+"""How the model's quality is told: the measure, the figures, the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from math import isnan
+
+import numpy as np
+import pytest
+
+from morello import api, quality, quality_commands
+from morello.cli import main
+from morello.codegen import generate
+from morello.errors import VerificationError
+from morello.ir.spec import Spec
+from morello.quality import Point, Quality, assess, kendall_tau
+from morello.quality_commands import scatter
+from morello.rewrites.impl import Impl
+from morello.runtime import tolerance
+from morello.runtime.argument import Array
+from morello.runtime.tolerance import Bounded
+
+GOAL = "f32[8,8] @ f32[8,16]"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "tau"),
+    [
+        ([1, 2, 3], [10, 20, 30], 1.0),
+        ([1, 2, 3], [3, 2, 1], -1.0),
+        ([12, 2, 1, 12, 2], [1, 4, 7, 1, 0], -0.4714045),
+        ([1, 2, 3, 4], [1, 2, 4, 3], 4 / 6),
+        ([1, 1, 2, 2], [1, 2, 1, 2], 0.0),
+        ([1, 1, 2], [1, 2, 3], 2 / 6**0.5),
+    ],
+)
+def test_tau_is_the_known_one(a: list[float], b: list[float], tau: float) -> None:
+    assert kendall_tau(a, b) == pytest.approx(tau)
+    assert kendall_tau(b, a) == pytest.approx(tau)
+
+
+def test_tau_by_counting_pairs() -> None:
+    random = np.random.default_rng(0)
+    a, b = random.integers(0, 9, 40).tolist(), random.integers(0, 9, 40).tolist()
+    pairs = [(i, j) for i in range(40) for j in range(i)]
+    agree = sum((a[i] - a[j]) * (b[i] - b[j]) > 0 for i, j in pairs)
+    differ = sum((a[i] - a[j]) * (b[i] - b[j]) < 0 for i, j in pairs)
+    untied = [sum(one[i] != one[j] for i, j in pairs) for one in (a, b)]
+    assert kendall_tau(a, b) == pytest.approx((agree - differ) / (untied[0] * untied[1]) ** 0.5)
+    assert isnan(kendall_tau([1, 1], [1, 2]))
+
+
+def points(*known: tuple[float, float, int | None]) -> Quality:
+    """Of programs with these costs, times and choices."""
+    impl, _ = api.implement(GOAL)
+    made = [Point(Impl(impl.spec, impl.target, None, c), s, n) for c, s, n in known]
+    return Quality(impl.spec, impl.target, tuple(made))
+
+
+def test_regret_is_that_of_the_choices() -> None:
+    found = points((1.0, 3e-6, 0), (1.1, 2.2e-6, 1), (1.2, 9e-6, 2), (2.0, 2e-6, None))
+    assert found.regret() == pytest.approx(0.5)
+    assert found.regret(2) == pytest.approx(0.1) == pytest.approx(found.regret(5))
+    assert found.fastest_s == 2e-6
+    assert found.data()["tau"] == pytest.approx(-2 / 6)
+    lines = scatter(found).splitlines()
+    assert lines[0] == "9 us" and "1 cycles" in lines[-2] and "2 cycles" in lines[-2]
+    assert sum(line.count("o") for line in lines[1:-3]) == 3
+    assert sum(line.count(".") for line in lines[1:-3]) == 1
+
+
+def test_a_model_is_assessed_by_programs_that_run() -> None:
+    found = assess(GOAL, 15, seconds=0.005)
+    costs = {point.predicted for point in found.points if point.choice is None}
+    assert len(costs) == 15 and max(costs) > 5 * found.points[0].predicted
+    assert [point.choice for point in found.points[:6]] == [0, 1, 2, 3, 4, None]
+    assert found.tau > 0.3, "the dearest take a multiple of the cheapest"
+    assert 0 <= found.regret(5) <= found.regret()
+    assert len({generate(point.impl).text for point in found.points}) > 15
+
+
+def test_a_wrong_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = tolerance.expected
+
+    def other(spec: Spec, inputs: Sequence[Array]) -> Bounded:
+        wanted = right(spec, inputs)
+        return replace(wanted, value=wanted.value + 1e-3)
+
+    monkeypatch.setattr(quality, "expected", other)
+    with pytest.raises(VerificationError, match="elements are wrong"):
+        assess(GOAL, 1, seconds=0.002)
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    assert main(["model", GOAL, "--samples", "4", "--seconds", "0.002", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["programs"] == len(data["points"]) == 9
+    assert all(point["cycles"] > 0 and point["seconds"] > 0 for point in data["points"])
+    known = points((1.0, 3e-6, 0), (1.1, 2.2e-6, 1), (2.0, 2e-6, None))
+    monkeypatch.setattr(quality_commands, "assess", lambda *_, **__: known)
+    assert main(["model", GOAL]) == 0
+    text = capsys.readouterr().out
+    assert "predicted and measured: -1.00" in text and "the search's choices" in text
+    assert "the first choice is 50.0% slower" in text and "the first 5 10.0%" in text
+    assert main(["model", GOAL, "--samples", "0"]) == 2
+    assert "at least one program" in capsys.readouterr().err
