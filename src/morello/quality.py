@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,10 @@ CHOICES = 5
 """How many of the search's own choices are measured beside the samples."""
 
 SLOW = 4.0
-"""Programs whose first call takes this many times the fastest one's are called once more."""
+"""Programs whose calls take this many times the fastest one's are not timed for long."""
+
+CALLS = 10
+"""Further calls of those, if they take less than the time for each program."""
 
 
 @dataclass(frozen=True)
@@ -102,8 +106,8 @@ def assess(
 ) -> Quality:
     """Build, verify and time random programs of a Spec, and the search's first choices.
 
-    Each is timed for about `seconds`, in turns; what is much slower than the fastest is called
-    twice. Raises `VerificationError` if a program computes something else than it should.
+    Each is timed for about `seconds`, in turns; what is much slower than the fastest is called a
+    few times. Raises `VerificationError` if a program computes something else than it should.
     """
     best, _ = api.implement(expression, target=target, threads=threads, progress=progress)
     goal, machine = best.spec, best.target
@@ -134,16 +138,22 @@ def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> lis
         out.view(output.raw)[...] = 0
         times.append(_time(kernel, *bits, out.view(output.raw)))
         compare(out.astype(np.float64), wanted, output, f"(of {len(kernels)} programs)")
-    fast = [n for n, took in enumerate(times) if took < SLOW * min(times)]
-    calls = {
-        str(n): lambda kernel=kernels[n]: kernel.fast(*bits, out.view(output.raw)) for n in fast
-    }
-    timings = measure(calls, seconds=seconds, repeats=3, pin=not goal.parallel)
+    calls = [partial(kernel.fast, *bits, out.view(output.raw)) for kernel in kernels]
     for n, kernel in enumerate(kernels):
-        known = str(n) in timings
-        again = timings[str(n)].min_s if known else _time(kernel, *bits, out.view(output.raw))
-        times[n] = again if known else min(times[n], again)
-    return times
+        if times[n] > SLOW * min(times):
+            times[n] = min(times[n], _again(kernel, seconds, *bits, out.view(output.raw)))
+    fast = {str(n): calls[n] for n, took in enumerate(times) if took <= SLOW * min(times)}
+    timings = measure(fast, seconds=seconds, repeats=3, pin=not goal.parallel)
+    return [timings[str(n)].min_s if str(n) in timings else t for n, t in enumerate(times)]
+
+
+def _again(kernel: CompiledKernel, seconds: float, *arrays: Any) -> float:
+    """The least time of a few calls, of one if it takes long."""
+    end = time.perf_counter() + seconds
+    found = [_time(kernel, *arrays)]
+    while len(found) < CALLS and time.perf_counter() < end:
+        found.append(_time(kernel, *arrays))
+    return min(found)
 
 
 def _time(kernel: CompiledKernel, *arrays: Any) -> float:
