@@ -4,10 +4,10 @@ BIN    := .venv/bin
 RACERS := .venv-bench
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench test lint typecheck unit format lock clean
+.PHONY: help setup demo bench bench-model test lint typecheck unit format lock clean
 
 help: ## list these targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## create or update .venv (every target below does so first)
 	@$(PYTHON) tools/bootstrap.py
@@ -17,6 +17,9 @@ demo: setup ## synthesize a 512x512 matmul kernel and race it against NumPy
 
 bench: setup $(RACERS)/ready ## race all peers, for hours; BENCH="softmax --seconds 0.2" for less
 	$(RACERS)/bin/python -m benchmarks $(BENCH)
+
+bench-model: setup ## how well the cost model orders programs; MODEL="softmax --samples 20" for less
+	$(BIN)/python -m benchmarks.model $(MODEL)
 
 $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	$(BIN)/python -m venv --without-pip $(RACERS)

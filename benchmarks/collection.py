@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 
 from benchmarks.work import Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
@@ -30,3 +31,10 @@ GROUPS: Mapping[str, tuple[Work, ...]] = {
         for function in ("relu", "gelu")
     ),
 }
+
+
+def group(name: str) -> str:
+    """The name of a group, as a command's argument."""
+    if name not in GROUPS:
+        raise ArgumentTypeError(f"no group {name!r}; there are {', '.join(GROUPS)}")
+    return name

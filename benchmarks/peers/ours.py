@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import morello
 from benchmarks.data import empty
@@ -26,13 +25,19 @@ class Morello:
 
     def prepare(self, work: Work, inputs: Sequence[Array]) -> Sequence[Candidate]:
         options = self.options
-        wanted: dict[str, Any] = {"threads": options.threads, "table": options.table}
-        if options.measure > 1:
-            wanted["measure"] = options.measure
         try:
-            kernel = morello.compile(work.expression, **wanted)
+            kernel = morello.compile(
+                work.expression,
+                threads=options.threads,
+                table=options.table,
+                measure=options.measure,
+                weights=options.weights,
+            )
         except MorelloError as error:
             raise UnavailableError(str(error)) from None
+        if options.weights == "constant":
+            names = [argument.name for argument in kernel.arguments]
+            inputs = [kernel.pack(name, x) for name, x in zip(names, inputs, strict=False)]
         out = empty(work.output)
         bits = [x.view(a.raw) for x, a in zip(inputs, kernel.arguments, strict=False)]
         raw = out.view(kernel.arguments[-1].raw)

@@ -26,6 +26,7 @@ class Options:
     threads: int = 1
     table: str | None = None
     measure: int = 1
+    weights: str = "plain"
     trials: int = 0
     library: str | None = None
 

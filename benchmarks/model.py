@@ -1,0 +1,99 @@
+"""How well the cost model orders programs of the collection: tau, and what its choices cost.
+
+    python -m benchmarks.model [GROUP...] [--samples 100] [--threads 1] [--out DIR]
+
+Of each case, random programs and the model's own first choices are built, checked and timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from benchmarks.collection import GROUPS, group
+from morello.errors import MorelloError
+from morello.quality import assess
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    console = Console(stderr=True, highlight=False)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    found: list[dict[str, Any]] = []
+    for name in arguments.groups or list(GROUPS):
+        for work in GROUPS[name]:
+            if work.flops > arguments.flops:
+                continue
+            try:
+                quality = assess(
+                    work.expression,
+                    arguments.samples,
+                    threads=arguments.threads,
+                    seconds=arguments.seconds,
+                )
+            except MorelloError as error:
+                console.print(f"{name} {work.size}: {error}")
+                continue
+            found.append({"group": name, "size": work.size, **quality.data()})
+            console.print(_line(found[-1]))
+            (arguments.out / "model.json").write_text(json.dumps(found, indent=1) + "\n")
+    if found:
+        (arguments.out / "model.md").write_text(markdown(found))
+        console.print(f"wrote {arguments.out / 'model.md'}")
+    return 0 if found else 1
+
+
+def markdown(found: Sequence[dict[str, Any]]) -> str:
+    """A table of the cases, and their medians."""
+    names = ("tau", "regret", "regret_of_choices")
+    middle = {name: statistics.median(one[name] for one in found) for name in names}
+    lines = [
+        "# How good the cost model is",
+        "",
+        "Kendall's tau of predicted and measured times of random programs, and by how much the",
+        "model's first choice, and the best of its first five, is slower than the fastest of all.",
+        "",
+        "| case | programs | tau | first choice | best of five |",
+        "|---|---|---|---|---|",
+        *map(_line, found),
+        _line({"group": "median of", "size": len(found), "programs": "", **middle}),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _line(one: dict[str, Any]) -> str:
+    cells = (
+        f"{one['group']} {one['size']}",
+        one["programs"],
+        f"{one['tau']:.2f}",
+        f"{one['regret']:.1%}",
+        f"{one['regret_of_choices']:.1%}",
+    )
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.model", description="How well the cost model orders programs."
+    )
+    parser.add_argument("groups", nargs="*", type=group, metavar="GROUP", help="some groups (all)")
+    parser.add_argument("--samples", type=int, default=100, help="random programs a case (100)")
+    parser.add_argument("--threads", type=int, default=1, help="threads to run on (1)")
+    parser.add_argument("--seconds", type=float, default=0.1, help="to time each program for (0.1)")
+    parser.add_argument(
+        "--flops", type=float, default=1e9, help="leave out cases of more operations (1e9)"
+    )
+    parser.add_argument("--out", type=Path, default=Path("bench-out"), help="folder (bench-out)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
