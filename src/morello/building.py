@@ -7,9 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from morello.codegen import Source, generate
+from morello.errors import CompilerTimeoutError
 from morello.rewrites.impl import Impl
 from morello.rewrites.render import tree
 from morello.runtime.argument import arguments
+from morello.runtime.build import PATIENCE_S
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.threads import attach, available_threads
 from morello.runtime.toolchain import Compiler
@@ -25,7 +27,13 @@ def source_of(impl: Impl) -> Source:
     return generate(impl, schedule=tree(impl))
 
 
-def load(kind: type[K], impl: Impl, source: Source, compiler: Compiler) -> K:
+def load(
+    kind: type[K],
+    impl: Impl,
+    source: Source,
+    compiler: Compiler,
+    patience_s: float = PATIENCE_S,
+) -> K:
     """The kernel of an Impl whose C this is, on as many threads as it is for.
 
     Raises `BuildError`, and `SpecError` for operands that no NumPy array can be.
@@ -39,17 +47,30 @@ def load(kind: type[K], impl: Impl, source: Source, compiler: Compiler) -> K:
         arch=machine.arch,
         compiler=compiler,
         release_gil=impl.cost > GIL_CYCLES,
+        patience_s=patience_s,
     )
     if source.parallel:
         attach(kernel.library, source.name, machine.cores, compiler=compiler)
     return kernel
 
 
-def load_all(impls: Sequence[Impl], compiler: Compiler) -> list[CompiledKernel]:
-    """The kernels of Impls, built several at a time."""
+def load_all(
+    impls: Sequence[Impl], compiler: Compiler, patience_s: float
+) -> list[CompiledKernel | None]:
+    """The kernels of Impls, built several at a time.
 
-    def build(impl: Impl) -> CompiledKernel:
-        return load(CompiledKernel, impl, source_of(impl), compiler)
+    None where the compiler took longer than `patience_s`; for the first it has all the time
+    there is.
+    """
+
+    def build(impl: Impl) -> CompiledKernel | None:
+        patience = PATIENCE_S if impl is impls[0] else patience_s
+        try:
+            return load(CompiledKernel, impl, source_of(impl), compiler, patience)
+        except CompilerTimeoutError:
+            if impl is impls[0]:
+                raise
+            return None
 
     with ThreadPoolExecutor(available_threads()) as workers:
         return list(workers.map(build, impls))

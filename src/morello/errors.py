@@ -30,6 +30,10 @@ class BuildError(MorelloError):
     """No usable C compiler, a failed compilation, or an unwritable cache."""
 
 
+class CompilerTimeoutError(BuildError):
+    """The C compiler took longer than it was given."""
+
+
 class CallError(MorelloError):
     """Arrays handed to a kernel do not match its Spec."""
 

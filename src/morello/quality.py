@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from morello import api
 from morello.building import load_all
 from morello.ir.spec import Spec
-from morello.measuring import rivals
+from morello.measuring import COMPILER_S, rivals
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import measure
 from morello.runtime.kernel import CompiledKernel
@@ -88,7 +89,7 @@ class Quality:
             "target": self.target.name,
             "threads": self.target.cores if self.spec.parallel else 1,
             "programs": len(self.points),
-            "tau": self.tau,
+            "tau": None if isnan(self.tau) else self.tau,
             "regret": self.regret(),
             "regret_of_choices": self.regret(CHOICES),
             "choices": CHOICES,
@@ -110,7 +111,8 @@ def assess(
     """Build, verify and time random programs of a Spec, and the search's first choices.
 
     Each is timed for about `seconds`, in turns; what is much slower than the fastest is called a
-    few times. Raises `VerificationError` if a program computes something else than it should.
+    few times, and what the compiler takes too long for is left out.
+    Raises `VerificationError` if a program computes something else than it should.
     """
     best, _ = api.implement(expression, target=target, threads=threads, progress=progress)
     goal, machine = best.spec, best.target
@@ -119,11 +121,12 @@ def assess(
     chosen = rivals(best, CHOICES, progress)
     drawn = sample(goal, machine, best.cost, samples, seed, progress)
     impls = [*chosen, *(reconstruct(goal, machine, one) for one in drawn)]
-    kernels = load_all(impls, find_compiler(compiler))
-    times = _times(goal, kernels, seconds)
+    found = load_all(impls, find_compiler(compiler), COMPILER_S)
+    built = [(n, kernel) for n, kernel in enumerate(found) if kernel is not None]
+    times = _times(goal, [kernel for _, kernel in built], seconds)
     points = [
-        Point(impl, took, n if n < len(chosen) else None)
-        for n, (impl, took) in enumerate(zip(impls, times, strict=True))
+        Point(impls[n], took, n if n < len(chosen) else None)
+        for (n, _), took in zip(built, times, strict=True)
     ]
     return Quality(goal, machine, tuple(points))
 

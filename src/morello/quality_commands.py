@@ -46,7 +46,7 @@ def run_model(arguments: argparse.Namespace) -> None:
         f"{data['programs']} programs, all correct",
         soft_wrap=True,
     )
-    console.print(f"Kendall's tau of predicted and measured: {data['tau']:.2f}")
+    console.print(f"Kendall's tau of predicted and measured: {quality.tau:.2f}")
     console.print(
         f"the first choice is {data['regret']:.1%} slower than the fastest, "
         f"the best of the first {CHOICES} {data['regret_of_choices']:.1%}"

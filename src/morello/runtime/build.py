@@ -7,6 +7,7 @@ import hashlib
 import os
 import platform
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,11 +15,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from morello.errors import BuildError
+from morello.errors import BuildError, CompilerTimeoutError
 from morello.runtime.toolchain import Compiler, base_flags
 from morello.targets.cpu import host_cpu
 
-TIMEOUT_SECONDS = 600
+PATIENCE_S = 600.0
+"""How long a compiler may take, in seconds."""
+
 ERROR_LINES = 6
 
 
@@ -39,13 +42,18 @@ def default_cache() -> Path:
 
 
 def build(
-    source: str, *, compiler: Compiler, flags: tuple[str, ...] = (), cache: Path | None = None
+    source: str,
+    *,
+    compiler: Compiler,
+    flags: tuple[str, ...] = (),
+    cache: Path | None = None,
+    patience_s: float = PATIENCE_S,
 ) -> Path:
     """The shared object that `compiler` makes of the C text `source`, from the cache if there.
 
     The source stays beside it, under the same name with `.c`. Safe to call from any number
     of processes at once. Raises `BuildError` if the compilation fails, or the cache cannot
-    be written.
+    be written, and `CompilerTimeoutError` if it takes longer than `patience_s`.
     """
     # Absolute, as a bare file name would be looked for among the system's libraries.
     cache = (default_cache() if cache is None else cache).absolute()
@@ -58,7 +66,7 @@ def build(
         text.write_text(source, encoding="utf-8")
         # The source first: whoever finds the library can count on finding its source.
         kept = library.with_suffix(".c")
-        problem = _compile(text, made, compiler, flags, cache)
+        problem = _compile(text, made, compiler, flags, cache, patience_s)
         os.replace(text, kept)
         if problem is not None:
             raise BuildError(f"{compiler} could not compile {kept}:\n{problem}")
@@ -100,7 +108,12 @@ def _unwritable(cache: Path, reason: str) -> BuildError:
 
 
 def _compile(
-    source: Path, library: Path, compiler: Compiler, flags: tuple[str, ...], cache: Path
+    source: Path,
+    library: Path,
+    compiler: Compiler,
+    flags: tuple[str, ...],
+    cache: Path,
+    patience_s: float,
 ) -> str | None:
     """Runs the compiler; None, or the first lines of what it says is wrong."""
     command = [*compiler.command, *base_flags(compiler), *flags, source.name, "-o", library.name]
@@ -111,18 +124,11 @@ def _compile(
         for variable in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
             environment[variable] = str(source.parent / "zig")
     try:
-        done = subprocess.run(
-            command,
-            cwd=source.parent,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=TIMEOUT_SECONDS,
-        )
+        done = _run(command, source.parent, environment, patience_s)
     except subprocess.TimeoutExpired:
-        return f"it was still running after {TIMEOUT_SECONDS} s and was stopped."
+        raise CompilerTimeoutError(
+            f"{compiler} was still running after {patience_s:g} s and was stopped."
+        ) from None
     except OSError as error:
         raise BuildError(f"{compiler.command[0]} cannot be run: {error.strerror}.") from error
     if done.returncode == 0 and library.is_file():
@@ -131,6 +137,29 @@ def _compile(
     if os.strerror(errno.ENOSPC) in output or "NoSpaceLeft" in output:
         raise _unwritable(cache, os.strerror(errno.ENOSPC))
     return _first_errors(output) or f"it left with code {done.returncode} and made nothing."
+
+
+def _run(
+    command: list[str], directory: Path, environment: dict[str, str], patience_s: float
+) -> subprocess.CompletedProcess[str]:
+    """Run a command, and end it with all that it started if it takes too long."""
+    with subprocess.Popen(
+        command,
+        cwd=directory,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
+    ) as process:
+        try:
+            output, problems = process.communicate(timeout=patience_s)
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, output, problems)
 
 
 def _first_errors(output: str) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from morello.errors import BuildError, CallError
 from morello.ir.dtype import BF16
 from morello.runtime.argument import Argument, Array
-from morello.runtime.build import build
+from morello.runtime.build import PATIENCE_S, build
 from morello.runtime.explain import explain
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, make_function
 from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
@@ -94,15 +94,16 @@ class CompiledKernel:
         compiler: Compiler | None = None,
         cache: Path | None = None,
         release_gil: bool = False,
+        patience_s: float = PATIENCE_S,
     ) -> Self:
         """Builds the C text `source` for `arch` (see `arch_flags`) and loads `symbol` from it.
 
-        `flags` come after those for `arch`. Raises `BuildError`, and `TargetError` for an
-        unknown architecture.
+        `flags` come after those for `arch`; `patience_s` is the compiler's. Raises
+        `BuildError`, and `TargetError` for an unknown architecture.
         """
         compiler = compiler or find_compiler()
         all_flags = arch_flags(compiler, arch) + flags
-        path = build(source, compiler=compiler, flags=all_flags, cache=cache)
+        path = build(source, compiler=compiler, flags=all_flags, cache=cache, patience_s=patience_s)
         return cls(path, symbol, arguments, compiler=compiler, cache=cache, release_gil=release_gil)
 
     def __repr__(self) -> str:
