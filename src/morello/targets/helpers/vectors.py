@@ -192,9 +192,9 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
     if width * size(source) == 64:
         part = f"store_part_{target}_{wide}"
         stored = _masked_store(target, width, narrowed)
-        if target == "bf16":
+        if target != "f16":
             # Not as above: of a single element, clang 22 would then store four bytes.
-            kept = f"(__m512i)(round_bf16_{wide}(v) >> 16)"
+            kept = f"(__m512i)(round_bf16_{wide}(v) >> 16)" if target == "bf16" else "(__m512i)v"
             stored = f"_mm512_mask_cvtepi32_storeu_epi16(p, {_mask(width)}, {kept})"
         result[part] = f"static inline void {part}({element} *p, {wide} v, int n) {{ {stored}; }}"
     return result
