@@ -25,7 +25,7 @@ from morello.ir.primitives import (
 from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
-from morello.targets.target import Condition, Target
+from morello.targets.target import Column, Condition, Target
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,9 @@ class Decompose:
             wires, levels, codes, dtypes = zip(*used, strict=True)
             step = Batch(one, dtypes, batch.forms, sizes, levels, codes, batch.parallel)
             children.append(Child(step, role="step", wires=wires))
-        return [Edges(np.arange(len(batch)), 0.0, {level: held} if level else {}, tuple(children))]
+        again = _fetched_again(batch, target, [child.wires for child in children])
+        allocation = {level: held} if level else {}
+        return [Edges(np.arange(len(batch)), again, allocation, tuple(children))]
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self
@@ -205,6 +207,22 @@ def _sizes(
         for dim, there in zip(operand.dims, dims[wiring[operand.name]], strict=True):
             known[dim] = batch.size(there)
     return tuple(known[d] for d in one.dims)
+
+
+def _fetched_again(batch: Batch, target: Target, steps: Sequence[Sequence[int]]) -> Column:
+    """Cycles for what later steps find in memory, because it was too much for the last cache.
+
+    Rows that are few enough stay there from one step to the next.
+    """
+    if not target.shared:
+        return 0.0
+    all_of_them, again = np.zeros(len(batch)), np.zeros(len(batch))
+    for operand, level in enumerate(batch.levels):
+        lines = _lines(batch, batch.shape(operand)) * (level == 0)
+        all_of_them += lines
+        again += lines * (sum(operand in wires for wires in steps) - 1)
+    result: Column = target.refetch * again * (all_of_them > target.shared)
+    return result
 
 
 def _lines(batch: Batch, shape: Sequence[Ints]) -> Ints:

@@ -55,7 +55,8 @@ def space_name(target: Target, widths: Iterable[int] = ()) -> str:
 
     `widths` are those of a goal's panels, to which tiles are cut.
     """
-    costs = [*map(repr, target.levels), str(target.vector_bytes), str(target.fork)]
+    others = target.vector_bytes, target.fork, target.shared, target.refetch
+    costs = [*map(repr, target.levels), *map(str, others)]
     costs += [f"{kernel.name} {kernel.factor}" for kernel in target.kernels]
     name = {
         "target": target.name,

@@ -9,11 +9,12 @@ from morello.targets.cpu import Cache
 from morello.targets.target import Target
 
 
-def sized(target: Target, l1: Cache | None, l2: Cache | None) -> Target:
+def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None = None) -> Target:
     """The target with caches of these sizes, as far as they are known.
 
-    A part of each is left to all else. Runs a power of two apart share a set of L1, and of
-    its ways a third is left.
+    A part of each is left to all else, and most of the last: others use it too, and a virtual
+    machine is told of more than it gets. Runs a power of two apart share a set of L1, and of its
+    ways a third is left.
     """
     memory, second, first, registers = target.levels
     if l2 is not None and l2.size:
@@ -22,4 +23,5 @@ def sized(target: Target, l1: Cache | None, l2: Cache | None) -> Target:
         first = replace(first, capacity=l1.size // LINE_BYTES * 15 // 16)
         if l1.ways:
             first = replace(first, conflict_runs=max(1, l1.ways * 2 // 3))
-    return replace(target, levels=(memory, second, first, registers))
+    shared = l3.size // LINE_BYTES // 8 if l3 is not None else 0
+    return replace(target, levels=(memory, second, first, registers), shared=shared)

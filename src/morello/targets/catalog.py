@@ -45,7 +45,7 @@ def uncalibrated() -> Target:
             f"no target for this machine ({cpu.model or cpu.machine}); it needs AVX2 and FMA, or "
             f"Neon. Kernels can be generated, but not run, for: {', '.join(TARGETS)}."
         )
-    machine = sized(with_products(base, cpu.features), cpu.cache(1), cpu.cache(2))
+    machine = sized(with_products(base, cpu.features), cpu.cache(1), cpu.cache(2), cpu.cache(3))
     return with_defaults(replace(machine, name="native", arch="native"), cpu)
 
 

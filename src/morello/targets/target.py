@@ -110,7 +110,9 @@ class Target:
     `vector_bytes` are the sizes of its registers, widest first; `masks` says that one can
     be loaded and stored in part; `helpers` are C definitions by name. `casts` are the pairs
     of dtypes that a copy may convert between, `packs` the groups of products that it sums
-    at once. `cores` run a parallel loop, which takes `fork` cycles to begin and end.
+    at once. `cores` run a parallel loop, which takes `fork` cycles to begin and end. Before
+    memory there may be a cache of `shared` lines (0: none is known of); what is fetched again
+    and was too much for it takes `refetch` cycles a line more than the first level says.
     """
 
     name: str
@@ -127,6 +129,8 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     cores: int = 1
     fork: float = 8000.0
+    shared: int = 0
+    refetch: float = 3.5
 
     def widths(self, dtype: DType) -> tuple[int, ...]:
         """The elements that a register of this dtype may hold, widest first."""
