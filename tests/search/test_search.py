@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from math import inf
 
@@ -201,3 +202,10 @@ def test_goals_in_panels_have_programs(size: int, width: int) -> None:
     layout = panels(2, 1, width)
     spec = matmul_spec((size, size), (size, size), layouts=(None, layout, None))
     assert search(spec, AVX2).cost < inf
+
+
+def test_a_core_may_get_a_piece_that_takes_more_steps_than_the_whole() -> None:
+    """From 300 the tiles are 256, 128, ...; of 75, a piece of it, there is a longer chain."""
+    spec = matmul_spec((300, 2), (2, 300))
+    two = replace(AVX512, cores=2)
+    assert search(replace(spec, parallel=True), two).cost <= search(spec, AVX512).cost

@@ -39,6 +39,7 @@ Recall = Callable[[Batch], Known]
 _MOST_OPEN_DIMS = 5
 _MOST_REWRITES = 256  # a byte numbers them
 _OPERATION_RANK = 40  # an operation outranks those that it leaves to do
+_PARALLEL_RANK = 1000  # from a core's piece there may be more steps to go than from the whole
 _PACKED_RANK = 20  # a product outranks that of groups, and that the copies it leaves to do
 
 
@@ -90,7 +91,7 @@ class Space:
         """A number that every rewrite lowers."""
         operation = batch.operation
         start = _OPERATION_RANK * weight(operation)
-        start += accumulates_later(operation) + batch.parallel
+        start += accumulates_later(operation) + _PARALLEL_RANK * batch.parallel
         start -= _PACKED_RANK * any(dtype.lanes > 1 for dtype in batch.dtypes)
         rank = np.full(len(batch), start, np.int32)
         for size in batch.sizes:

@@ -1,0 +1,53 @@
+"""What the steps of an operation cost beside themselves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from morello.frontends.text import parse
+from morello.ir.batch import Batch
+from morello.ir.forms import Forms
+from morello.rewrites.decompose import Decompose
+from morello.rewrites.impl import Impl
+from morello.search.reconstruct import reconstruct
+from morello.search.solve import search
+from morello.targets import AVX512
+from morello.targets.caches import sized
+from morello.targets.cpu import Cache
+
+ROWS, LINES_OF_ROW = 8, 1024
+GOAL = f"softmax(f32[{ROWS},{LINES_OF_ROW * 16}])"
+
+
+@pytest.mark.parametrize("scheme", ["to_softmax_parts", "to_softmax_parts_recompute"])
+def test_a_later_step_pays_for_what_the_last_cache_could_not_keep(scheme: str) -> None:
+    """Both schemes have two steps, and one tensor (x or out) in common."""
+    batch = Batch.of([parse(GOAL)], Forms())
+    whole = 2 * ROWS * LINES_OF_ROW
+    for shared, again in ((0, 0), (whole, 0), (whole - 1, ROWS * LINES_OF_ROW)):
+        target = replace(AVX512, shared=shared, refetch=2.5)
+        (edges,) = Decompose(scheme, "L1").edges(batch, target)
+        assert np.all(edges.cost == 2.5 * again)
+
+
+def test_few_rows_go_through_all_steps_at_a_time() -> None:
+    few = replace(AVX512, shared=4 * LINES_OF_ROW)
+    best = [search(parse(GOAL), target) for target in (AVX512, few)]
+    assert best[0].cost == pytest.approx(best[1].cost, rel=0.01)
+    impl = reconstruct(parse(GOAL), few, best[1].decisions)
+    assert max(rows_at_once(impl)) * 2 * LINES_OF_ROW <= few.shared
+
+
+def rows_at_once(impl: Impl) -> list[int]:
+    """The rows of whatever is done in steps."""
+    here = [impl.spec.sizes[0]] if isinstance(impl.rewrite, Decompose) else []
+    return [*here, *(n for child in impl.children for n in rows_at_once(child.impl))]
+
+
+def test_most_of_the_last_cache_is_left_to_others() -> None:
+    last = Cache(level=3, kind="unified", size=32 << 20, ways=16, line=64, shared_by=8)
+    assert sized(AVX512, None, None, last).shared == (4 << 20) // 64
+    assert sized(AVX512, None, None).shared == 0
