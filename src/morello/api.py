@@ -102,9 +102,9 @@ def compile(
     this one finds. With `weights="constant"`, second factors of products and filters may lie as
     the kernel likes best: give it what `Kernel.pack` makes of them, once. With `measure`, so
     many different programs are built and timed, the cheapest among them, and the fastest is
-    taken; a table has it for all later calls. Unless `verify` is
-    off, the kernel is compared with NumPy in float64 on random data before it is handed out.
-    Raises `MorelloError` (see `morello.errors`).
+    taken; a table has it for all later calls. Unless `verify` is off, the kernel is compared
+    with NumPy in float64 on random data before it is handed out. Raises `MorelloError` (see
+    `morello.errors`).
     """
     goal, machine = _plan(what, target, threads)
     spec = goal.spec if isinstance(goal, Impl) else goal

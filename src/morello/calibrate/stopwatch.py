@@ -9,13 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import quantiles
 
-from morello.errors import BuildError
 from morello.runtime.argument import Array
-from morello.runtime.bench import quiet
-from morello.runtime.build import build
-from morello.runtime.load import Library
+from morello.runtime.bench import calls_for, quiet
+from morello.runtime.load import Library, own_library
 from morello.runtime.threads import pool
-from morello.runtime.toolchain import Compiler, arch_flags
+from morello.runtime.toolchain import Compiler
 
 SAMPLE_NS = 400_000
 """How long a sample takes at least: much longer than reading the clock."""
@@ -67,7 +65,7 @@ class Stopwatch:
         """
         with quiet(pin=True):
             runs = [self._run(candidate) for candidate in candidates]
-            calls = [_enough(run) for run in runs]
+            calls = [calls_for(run, SAMPLE_NS) for run in runs]
             best = [float("inf")] * len(runs)
             for done in range(rounds):
                 for index, run in enumerate(runs):
@@ -83,30 +81,17 @@ class Stopwatch:
         return lambda calls: int(run(address, len(addresses), arguments, calls))
 
 
-def _enough(run: Callable[[int], int]) -> int:
-    """How many calls a sample needs; on the way, warms up what is called."""
-    calls = 1
-    while (elapsed := min(run(calls) for _ in range(2))) < SAMPLE_NS:
-        calls = max(calls + 1, int(calls * min(10.0, 1.2 * SAMPLE_NS / max(elapsed, 1))))
-    return calls
-
-
 def _samples(rounds: int, timed: Callable[..., int], *arguments: int) -> list[float]:
     """Seconds that a call takes, in every round."""
     run = functools.partial(timed, *arguments)
-    calls = _enough(run)
+    calls = calls_for(run, SAMPLE_NS)
     return [run(calls) / calls * 1e-9 for _ in range(rounds)]
 
 
 @functools.cache
 def _functions(compiler: Compiler) -> ctypes.CDLL:
     """timer.c."""
-    source = Path(__file__).with_name("timer.c").read_text(encoding="utf-8")
-    path = build(source, compiler=compiler, flags=arch_flags(compiler, "baseline"))
-    try:
-        functions = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise BuildError(f"the timer {path} cannot be loaded: {error}.") from None
+    functions = own_library(Path(__file__).with_name("timer.c"), "timer", compiler)
     for name, kinds in {
         "time_calls": [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_long],
         "time_additions": [ctypes.c_long, ctypes.c_long],

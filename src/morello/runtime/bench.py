@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -77,11 +78,16 @@ def limit_threads(count: int = 1) -> Iterator[None]:
 def _calibrate(function: Callable[[], object]) -> int:
     """How many calls a sample needs; on the way, warms `function` up."""
     function()
+    return calls_for(partial(_sample, function), SAMPLE_SECONDS)
+
+
+def calls_for(sample: Callable[[int], float], least: float) -> int:
+    """How many calls it takes until a sample of as many lasts `least`, in whatever unit."""
     calls = 1
     # The shorter of two: one may have been interrupted.
-    while (elapsed := min(_sample(function, calls) for _ in range(2))) < SAMPLE_SECONDS:
+    while (elapsed := min(sample(calls) for _ in range(2))) < least:
         # Straight to the goal, but at most tenfold: the first samples are the least exact.
-        growth = min(10.0, 1.2 * SAMPLE_SECONDS / max(elapsed, 1e-9))
+        growth = min(10.0, 1.2 * least / max(elapsed, 1e-9))
         calls = max(calls + 1, int(calls * growth))
     return calls
 

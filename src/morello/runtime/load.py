@@ -94,15 +94,32 @@ def make_function(
     return made
 
 
+def own_library(
+    source: Path,
+    what: str,
+    compiler: Compiler,
+    *,
+    kind: type[ctypes.CDLL] = ctypes.CDLL,
+    cache: Path | None = None,
+) -> ctypes.CDLL:
+    """A C file of this package, built for any CPU of its kind and loaded for good.
+
+    Raises `BuildError`, which calls it `what`.
+    """
+    text, flags = source.read_text(encoding="utf-8"), arch_flags(compiler, "baseline")
+    path = build(text, compiler=compiler, flags=flags, cache=cache)
+    try:
+        return kind(str(path))
+    except OSError as error:
+        raise BuildError(f"the {what} {path} cannot be loaded: {error}.") from None
+
+
 @functools.cache
 def _trampoline(compiler: Compiler, cache: Path | None) -> Callable[..., Any]:
     """trampoline.c's `make_function`. Never unloaded: functions it made may outlive anything."""
-    source = Path(__file__).with_name("trampoline.c").read_text(encoding="utf-8")
-    path = build(source, compiler=compiler, flags=arch_flags(compiler, "baseline"), cache=cache)
-    try:
-        make = ctypes.PyDLL(str(path)).make_function
-    except OSError as error:
-        raise BuildError(f"the trampoline {path} cannot be loaded: {error}.") from None
+    source = Path(__file__).with_name("trampoline.c")
+    library = own_library(source, "trampoline", compiler, kind=ctypes.PyDLL, cache=cache)
+    make = library.make_function
     make.restype = ctypes.py_object
     pointer = ctypes.POINTER(_CArgument)
     objects = [ctypes.py_object] * 3

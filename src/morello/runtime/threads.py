@@ -9,10 +9,9 @@ import os
 import weakref
 from pathlib import Path
 
-from morello.errors import BuildError, TargetError
-from morello.runtime.build import build
-from morello.runtime.load import Library
-from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
+from morello.errors import TargetError
+from morello.runtime.load import Library, own_library
+from morello.runtime.toolchain import Compiler, find_compiler
 
 MAX_THREADS = 1024
 
@@ -101,12 +100,7 @@ def attach(
 @functools.cache
 def _functions(compiler: Compiler) -> ctypes.CDLL:
     """pool.c. Never unloaded: its threads run in it."""
-    source = Path(__file__).with_name("pool.c").read_text(encoding="utf-8")
-    path = build(source, compiler=compiler, flags=arch_flags(compiler, "baseline"))
-    try:
-        functions = ctypes.CDLL(str(path))
-    except OSError as error:
-        raise BuildError(f"the thread pool {path} cannot be loaded: {error}.") from None
+    functions = own_library(Path(__file__).with_name("pool.c"), "thread pool", compiler)
     functions.pool_create.argtypes = [ctypes.c_int]
     functions.pool_create.restype = ctypes.c_void_p
     functions.pool_destroy.argtypes = [ctypes.c_void_p]
