@@ -13,7 +13,7 @@ from dataclasses import replace
 from morello.errors import TargetError
 from morello.targets.target import Kernel, Target
 
-TRANSFERS = ("per_line", "per_run", "per_alias")
+TRANSFERS = ("per_line", "per_run", "per_alias", "per_write")
 FORK = "fork"
 
 GROUPS = {
@@ -69,6 +69,7 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
             per_line=chosen[f"{level.name}.per_line"],
             per_run=chosen[f"{level.name}.per_run"],
             per_alias=chosen[f"{level.name}.per_alias"],
+            per_write=chosen[f"{level.name}.per_write"],
         )
         for level in target.levels[: target.nearest]
     )

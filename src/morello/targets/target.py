@@ -25,7 +25,8 @@ class Level:
     `capacity` counts lines (registers, at the nearest level). `per_line` are the cycles
     it takes to bring one line from here to the next nearer level, and `per_run` the
     cycles that each gapless run adds to that (prefetchers and page tables start anew),
-    `per_alias` those that a run adds whose neighbours are a power of two apart.
+    `per_alias` those that a run adds whose neighbours are a power of two apart, and
+    `per_write` those that a line adds which is only written, and fetched all the same.
     `conflict_runs` is how many runs a power of two apart, which fall into the same few
     sets, stay in a cache beside everything else. A level that all cores share has a
     `saturation`: how many of them it serves at full speed.
@@ -36,6 +37,7 @@ class Level:
     per_line: float = 0.0
     per_run: float = 0.0
     per_alias: float = 0.0
+    per_write: float = 0.0
     conflict_runs: int = 0
     saturation: float = 0.0
 
@@ -190,8 +192,8 @@ class Target:
 
     @cached_property
     def _transfer_costs(self) -> tuple[npt.NDArray[np.float64], ...]:
-        """`per_line`, `per_run` and `per_alias`, each by level."""
-        table = [(one.per_line, one.per_run, one.per_alias) for one in self.levels]
+        """`per_line`, `per_run`, `per_alias` and `per_write`, each by level."""
+        table = [(one.per_line, one.per_run, one.per_alias, one.per_write) for one in self.levels]
         return tuple(np.array(table, np.float64).T)
 
     @cached_property
@@ -210,7 +212,7 @@ class Target:
         Writing back waits for nothing, so that only reading pays for the jumps.
         """
         level = batch.levels[operand]
-        per_line, per_run, per_alias = (costs[level] for costs in self._transfer_costs)
+        per_line, per_run, per_alias, per_write = (costs[level] for costs in self._transfer_costs)
         if self.cores > 1 and not batch.parallel:
             per_line = per_line * self._contention[level]
         lines = batch.lines(operand)
@@ -220,8 +222,8 @@ class Target:
         aliased = batch.forms.aliased[batch.codes[operand]]
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
-            cycles = cycles + count * (per_run + aliased * per_alias)
-        return cycles
+            return cycles + count * (per_run + aliased * per_alias)
+        return cycles + lines * per_write
 
     def __hash__(self) -> int:
         return hash(self.name)

@@ -23,11 +23,17 @@ def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]
     of the ways is left to all else. Memory, the L3 in front of it included, is shared.
     """
     return (
-        Level("memory", _MEMORY_LINES, per_line=2.5, per_run=8.0, per_alias=8.0, saturation=1.4),
-        Level("L2", l2, per_line=0.1, per_run=1.0, per_alias=5.0, conflict_runs=256),
+        Level(
+            "memory", _MEMORY_LINES,
+            per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, saturation=1.4,
+        ),
+        Level(
+            "L2", l2,
+            per_line=0.1, per_run=1.0, per_alias=5.0, per_write=1.2, conflict_runs=256,
+        ),
         Level("L1", l1, conflict_runs=l1_ways * 2 // 3),
         Level("registers", registers),
-    )
+    )  # fmt: skip
 
 
 AVX2 = Target(

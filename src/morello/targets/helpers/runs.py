@@ -12,6 +12,7 @@ the number of floats in a register.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from morello.targets.helpers.math import expand, math_helpers
@@ -22,8 +23,14 @@ def run_helpers(width: int) -> dict[str, str]:
     moves = _WHOLE | (_PARTS if width > 1 else _NO_PARTS)
     if width == 16:
         moves |= _PARTS_AVX512
-    texts = moves | _folds(width) | _RUNS
+    runs = {name: _rolled(text) for name, text in _RUNS.items()}
+    texts = moves | _folds(width) | runs
     return math_helpers(1) | math_helpers(width) | expand(texts, width)
+
+
+def _rolled(text: str) -> str:
+    """A loop whose length it knows, clang unrolls as a whole: too much to keep in registers."""
+    return re.sub(r"^( *)(?=for \(; i)", r"#pragma GCC unroll 1\n\1", text, flags=re.M)
 
 
 def _folds(width: int) -> dict[str, str]:
