@@ -16,6 +16,16 @@ from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
 from morello.rewrites.tile import loop_conditions, tiled
 from morello.targets.target import Condition, Target
 
+GRAIN = 8
+"""Large pieces are made of whole groups of so many, which fill tiles of registers."""
+LARGE = 8 * GRAIN
+
+
+def piece(size: int, count: int) -> int:
+    """The size of each piece but the last, if a loop over `size` has `count` pieces or so."""
+    equal = -(-size // count)
+    return equal if equal < LARGE else -(-equal // GRAIN) * GRAIN
+
 
 @dataclass(frozen=True)
 class Parallel:
@@ -89,14 +99,19 @@ class Spread:
 
     Matmul(m=12, k=8, n=8), 4 pieces of m
       -> parallel for m in 0..12 by 3: Matmul(m=3, k=8, n=8)
+
+    Large parts are almost equal: of 1000, 504 and 496.
     """
 
     pieces: tuple[tuple[str, int], ...]
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         for dim, count in self.pieces:
-            several = batch.size(dim) >= count
-            yield Condition(several, f"{dim} is too small for {count} pieces")
+            size = batch.size(dim)
+            yield Condition(size >= count, f"{dim} is too small for {count} pieces")
+            if count > target.cores:
+                even = np.array([n % piece(n, count) == 0 for n in size.tolist()])
+                yield Condition(even, f"{count} pieces of {dim} would not be equal")
         holds = np.zeros(len(batch), np.bool_)
         for row in range(len(batch)):
             one = batch[np.array([row])]
@@ -119,7 +134,7 @@ class Spread:
         return {"name": "spread", "pieces": dict(self.pieces)}
 
     def _parallel(self, spec: Spec) -> Parallel:
-        return Parallel(tuple((dim, -(-spec.size(dim) // count)) for dim, count in self.pieces))
+        return Parallel(tuple((dim, piece(spec.size(dim), count)) for dim, count in self.pieces))
 
 
 @dataclass(frozen=True)

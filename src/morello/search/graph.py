@@ -24,6 +24,7 @@ from morello.ir.operation import Operation, accumulates_later
 from morello.ir.spec import Spec
 from morello.ir.tensor import IDEAL, Form
 from morello.rewrites import Edges, Rewrite, expand
+from morello.rewrites.parallel import piece
 from morello.search import engine
 from morello.search.family import Family, Kind
 from morello.search.known import Known, joined
@@ -124,7 +125,7 @@ class GoalSizes:
     def of(goal: Spec, target: Target) -> GoalSizes:
         widths, sizes = panel_widths(goal), set(goal.sizes)
         if goal.parallel:
-            tiles = [(n, -(-n // pieces)) for n in goal.sizes for pieces in piece_counts(target)]
+            tiles = [(n, piece(n, count)) for n in goal.sizes for count in piece_counts(target)]
             sizes |= {part for n, tile in tiles for part in (tile, n % tile) if part}
         return GoalSizes(Sizes(sizes, widths, closed=True), Sizes(sizes, widths))
 
