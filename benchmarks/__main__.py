@@ -161,7 +161,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--weights", choices=["plain", "constant"], default="plain",
-        help="constant: ours are laid out ahead, which is not timed; the peers' never are (plain)",
+        help="constant: ours and oneDNN's are laid out ahead, which is not timed (plain)",
     )  # fmt: skip
     parser.add_argument(
         "--peers", type=lambda text: text.split(","), help=f"of {','.join(peers.PEERS)} (all)"

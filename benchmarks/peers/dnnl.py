@@ -112,6 +112,12 @@ class Dnnl:
         )
         return self.step(description, {SOURCE: source, TARGET: target})
 
+    def run(self, step: Step) -> None:
+        """Run a primitive once, now."""
+        primitive, operands = Handle(step.primitive), Handle(step.arguments)
+        self.library.dnnl_primitive_execute(primitive, self.stream, step.count, operands)
+        self.library.dnnl_stream_wait(self.stream)
+
     def eltwise_after(self, function: str) -> Handle:
         """The attribute that says to apply a function to what comes out."""
         attributes, after = (

@@ -32,7 +32,8 @@ from benchmarks.peers.peer import Candidate, Options, UnavailableError, unable
 from benchmarks.work import Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
 
 PLAIN, WEIGHTS_FREE, ALL_FREE = "plain", "weights reordered", "all reordered"
-"""In which layouts a primitive works: those given, or those it likes, with copies in the time."""
+"""In which layouts a primitive works: those given, or those it likes, with copies in the time.
+If weights are constant, their copies are not in it."""
 
 
 class OneDnn:
@@ -40,6 +41,7 @@ class OneDnn:
 
     def __init__(self, options: Options) -> None:
         self.dnnl = Dnnl(ctypes.CDLL(str(self.path(options))))
+        self.constant_weights = options.weights == "constant"
 
     def path(self, options: Options) -> Path:
         """Where the library is."""
@@ -93,7 +95,8 @@ class OneDnn:
     def tried(self, steps: Callable[[str], list[Step]], out: Array, *more: str) -> list[Candidate]:
         """A candidate for each way to lay things out."""
         ways = (PLAIN, WEIGHTS_FREE, *more)
-        return [self.candidate(how, steps(how), out) for how in ways]
+        ahead = ", weights ahead" if self.constant_weights else ""
+        return [self.candidate(how + ahead * (how != PLAIN), steps(how), out) for how in ways]
 
     def candidate(self, setting: str, steps: list[Step], out: Array) -> Candidate:
         library = self.dnnl.library
@@ -120,7 +123,8 @@ class OneDnn:
             "dnnl_matmul_primitive_desc_create", dnnl.engine, plain[0], weights, shift, plain[2],
             dnnl.eltwise_after(then) if then else None,
         )  # fmt: skip
-        first, second = self.given(b, plain[1], dnnl.chosen(description, QUERY_WEIGHTS), how)
+        chosen = dnnl.chosen(description, QUERY_WEIGHTS)
+        first, second = self.given(b, plain[1], chosen, how, ahead=self.constant_weights)
         operands = {SOURCE: dnnl.memory(plain[0], a), WEIGHTS: second}
         if bias is not None and shift is not None:
             operands[BIAS] = dnnl.memory(shift, bias)
@@ -128,15 +132,22 @@ class OneDnn:
         return [*first, dnnl.step(description, operands)]
 
     def given(
-        self, array: Array, plain: Handle, chosen: Handle, how: str
+        self, array: Array, plain: Handle, chosen: Handle, how: str, *, ahead: bool = False
     ) -> tuple[list[Step], Handle]:
-        """An operand in the layout that was chosen, and the copy that brings it there."""
+        """An operand in the layout that was chosen, and the copy that brings it there, if any.
+
+        `ahead` makes the copy now.
+        """
         dnnl = self.dnnl
         source = dnnl.memory(plain, array)
         if how == PLAIN:
             return [], source
         target = dnnl.buffer(chosen)
-        return [dnnl.reorder(source, plain, target, chosen)], target
+        copy = dnnl.reorder(source, plain, target, chosen)
+        if not ahead:
+            return [copy], target
+        dnnl.run(copy)
+        return [], target
 
     def softmax(self, x: Array, out: Array) -> list[Step]:
         """The softmax of rows."""
@@ -166,7 +177,8 @@ class OneDnn:
         chosen = [dnnl.chosen(description, query) for query in queries]
         ways = [how if i in free else PLAIN for i in range(3)]
         before_x, source = self.given(x, plain[0], chosen[0], ways[0])
-        before_w, weights = self.given(w, plain[1], chosen[1], ways[1])
+        ahead = self.constant_weights
+        before_w, weights = self.given(w, plain[1], chosen[1], ways[1], ahead=ahead)
         result = dnnl.memory(plain[2], out)
         target = dnnl.buffer(chosen[2]) if 2 in free else result
         main = dnnl.step(description, {SOURCE: source, WEIGHTS: weights, TARGET: target})
