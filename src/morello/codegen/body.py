@@ -39,6 +39,9 @@ from morello.rewrites.impl import Branch, Impl
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target, c_type
 
+LONG = 32
+"""Iterations of a loop that compilers leave one."""
+
 
 class Body:
     """Emits statements, and gathers what they need: a workspace and parallel regions."""
@@ -64,9 +67,7 @@ class Body:
             return self._conv(impl, rewrite, views)
         if isinstance(rewrite, ParallelSplitSoftmax):
             return self._split_softmax(impl, rewrite, views)
-        if isinstance(rewrite, Serial | MoveAll) or (
-            isinstance(rewrite, Move) and rewrite.layout is None
-        ):
+        if _emits_nothing(impl):
             return self.emit(impl.children[0].impl, views)
         return self._sequence(impl, views)
 
@@ -80,8 +81,11 @@ class Body:
         spec, dim, tile = impl.spec, rewrite.dim, rewrite.size
         size, body = spec.size(dim), impl.children[0]
         whole = size // tile * tile
+        unrolled = self._in_registers(spec.operation, dim, views)
+        while not unrolled and (deeper := _same_loop(spec, body, views, dim)):
+            body, tile = deeper, deeper.impl.spec.size(dim)
         inner = body.impl.spec
-        if self._in_registers(spec.operation, dim, views):
+        if unrolled:
             lines = []
             for start in range(0, whole, tile):
                 lines += self.emit(body.impl, _cut(spec, inner, views, dim, start))
@@ -312,6 +316,38 @@ class Body:
             )
             for i in range(repeats)
         ]
+
+
+def _emits_nothing(impl: Impl) -> bool:
+    """It only says where things are."""
+    rewrite = impl.rewrite
+    return isinstance(rewrite, Serial | MoveAll) or (
+        isinstance(rewrite, Move) and rewrite.layout is None
+    )
+
+
+def _same_loop(spec: Spec, body: Branch, views: Sequence[View], dim: str) -> Branch | None:
+    """The body of both loops in one, if all that a loop's body does is to go on with it.
+
+    A compiler leaves such loops nested, and processors guess the end of each inner one wrong.
+    A short one, though, it unrolls.
+    """
+    inner = body.impl
+    while _emits_nothing(inner):
+        inner = inner.children[0].impl
+    rewrite = inner.rewrite
+    if not isinstance(rewrite, Tile | Split) or rewrite.dim != dim or len(inner.children) > 1:
+        return None
+    (within,) = inner.children
+    if within.times < LONG:
+        return None
+    tiles = _cut(spec, inner.spec, views, dim, 0, "outer")
+    for view in _cut(inner.spec, within.impl.spec, tiles, dim, 0, "inner"):
+        if isinstance(view, MemoryView):
+            steps = view.address.terms
+            if steps.get("outer") != steps.get("inner"):  # from panel to panel, and within one
+                return None
+    return replace(within, times=body.times * within.times)
 
 
 def _literal(value: float, dtype: DType) -> str:
