@@ -37,11 +37,10 @@ class Peak:
         nearest = min(self.reads, key=lambda known: abs(math.log(known / size)))
         return self.reads[nearest]
 
-    def least_seconds(self, flops: int, size: int, dtype: str) -> float:
-        """What work takes at least: its products, or reading and writing its operands."""
+    def product_seconds(self, flops: int, dtype: str) -> float:
+        """What the products of some work take at least."""
         peak = self.gops.get(dtype, 0.0)
-        products = flops / peak / 1e9 if peak else 0.0
-        return max(products, self.memory_seconds(size))
+        return flops / peak / 1e9 if peak else 0.0
 
     def memory_seconds(self, size: int) -> float:
         """What reading as many bytes takes."""
@@ -87,6 +86,22 @@ def _peak(library: ctypes.CDLL, threads: int) -> Peak:
         rounds = _together([partial(_round_rate, library.read_all, part) for part in memory])
         reads[size] = rounds * (size // threads)
     return Peak(gops, reads)
+
+
+def reading(size: int, threads: int) -> Callable[[], float]:
+    """A function that reads so many bytes once, on some threads, and gives the seconds it took.
+
+    What streaming takes just now: on a machine that others use, that changes from hour to hour.
+    """
+    library = compiled("machine.c")
+    library.read_all.restype = ctypes.c_int64
+    parts = [_memory(size // threads) for _ in range(threads)]
+
+    def rate(part: Array) -> float:
+        took: int = library.read_all(ctypes.c_int64(1), pointer(part), ctypes.c_int64(part.size))
+        return 1 / took
+
+    return lambda: 1e-9 * threads / _together([partial(rate, part) for part in parts])
 
 
 def _memory(size: int) -> Array:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.data import make, save
+from benchmarks.machine import reading
 from benchmarks.peers import OURS
 from benchmarks.peers.peer import UnavailableError
 from benchmarks.process import Process
@@ -22,6 +23,9 @@ SAMPLE_S = 0.01
 """How long a sample lasts, if a call is no longer."""
 
 LEAST_SAMPLES = 5
+
+MANY_BYTES = 1 << 20
+"""What reading them takes is measured in the race."""
 
 
 @dataclass
@@ -75,7 +79,11 @@ def race(
             rejected += [Failure(process.name, why) for why in answer["rejected"]]
             runners += [Runner(process, ready, []) for ready in answer["ready"]]
     turns = max(LEAST_SAMPLES, round(seconds / SAMPLE_S))
+    read = reading(memory(work), threads) if memory(work) >= MANY_BYTES else None
+    reads: list[float] = []
     for turn in range(turns):
+        if read:
+            reads.append(read())
         for runner in runners:
             if runner.process.name in failures or not runner.takes_part(turn, turns):
                 continue
@@ -98,6 +106,7 @@ def race(
         bytes=memory(work),
         multiplies=work.multiplies,
         entries=tuple(runner.entry() for runner in finished),
+        reads_s=statistics.median(reads) if reads else None,
         failures=(*(Failure(name, why) for name, why in failures.items()), *rejected),
         facts=facts,
     )

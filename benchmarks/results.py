@@ -51,6 +51,8 @@ class Outcome:
     failures: tuple[Failure, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
     """Of our kernel: search_s, specs, and the cycles that the cost model predicts."""
+    reads_s: float | None = None
+    """What reading as many bytes took, in turns with all others; only measured of many."""
 
     def ours(self, language: str) -> Entry | None:
         """Our time, called from a language."""

@@ -56,15 +56,20 @@ def best_peer(outcome: Outcome) -> Entry | None:
 
 def share(outcome: Outcome, entry: Entry, machine: Machine) -> float:
     """The time the machine needs at least, as a part of what an entry took."""
-    peak = machine.peaks[outcome.threads]
-    return peak.least_seconds(outcome.flops, outcome.bytes, outcome.multiplies) / entry.median_s
+    return max(_least_seconds(outcome, machine)) / entry.median_s
 
 
 def memory_bound(outcome: Outcome, machine: Machine) -> bool:
     """Whether it is reading and writing that takes the machine longest."""
+    products, memory = _least_seconds(outcome, machine)
+    return products <= memory
+
+
+def _least_seconds(outcome: Outcome, machine: Machine) -> tuple[float, float]:
+    """What the products, and reading and writing the operands, take the machine at least."""
     peak = machine.peaks[outcome.threads]
-    memory = peak.memory_seconds(outcome.bytes)
-    return peak.least_seconds(outcome.flops, outcome.bytes, outcome.multiplies) <= memory
+    memory = outcome.reads_s or peak.memory_seconds(outcome.bytes)
+    return peak.product_seconds(outcome.flops, outcome.multiplies), memory
 
 
 def predicted_s(outcome: Outcome, machine: Machine) -> float | None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from benchmarks.machine import Machine, Peak
@@ -67,6 +69,14 @@ def test_a_case_without_a_peer_does_not_count_for_it() -> None:
     found = {s.peer: s for s in scores(cases)}
     assert found["b"].cases == 1
     assert found[BEST].mean == pytest.approx((0.5 * 3) ** 0.5)
+
+
+def test_what_reading_took_in_the_race_counts_rather_than_the_peak() -> None:
+    few = outcome("few", entry("morello", 4e-5), flops=10)
+    slow = replace(few, reads_s=1e-5)
+    assert share(slow, slow.entries[0], MACHINE) == pytest.approx(0.25)
+    assert memory_bound(slow, MACHINE)
+    assert share(few, few.entries[0], MACHINE) < 0.25
 
 
 def test_shares_of_the_machine() -> None:
