@@ -21,6 +21,8 @@ from morello.targets.cpu import host_cpu
 
 DTYPES = ("f32", "bf16", "u8")
 READ_KIB = (16, 32, 64, 256, 512, 1024, 4096, 16384, 32768, 65536, 262144)
+READ_AT_ONCE = 100 << 20
+"""Bytes, some milliseconds' worth."""
 TRIES, TRY_S = 60, 0.001
 """Many short tries: on a machine that others use, some of them are undisturbed."""
 
@@ -89,17 +91,25 @@ def _peak(library: ctypes.CDLL, threads: int) -> Peak:
 
 
 def reading(size: int, threads: int) -> Callable[[], float]:
-    """A function that reads so many bytes once, on some threads, and gives the seconds it took.
+    """A function that reads so many bytes on some threads, and gives the seconds that takes.
 
-    What streaming takes just now: on a machine that others use, that changes from hour to hour.
+    It reads them again and again, the first time not timed: what is small enough is in a cache.
+    What streaming takes just now, since that changes where others use the machine as well.
     """
     library = compiled("machine.c")
     library.read_all.restype = ctypes.c_int64
     parts = [_memory(size // threads) for _ in range(threads)]
 
+    rounds = max(1, READ_AT_ONCE // size)
+
     def rate(part: Array) -> float:
-        took: int = library.read_all(ctypes.c_int64(1), pointer(part), ctypes.c_int64(part.size))
-        return 1 / took
+        def read(rounds: int) -> int:
+            count, length = ctypes.c_int64(rounds), ctypes.c_int64(part.size)
+            took: int = library.read_all(count, pointer(part), length)
+            return took
+
+        read(1)
+        return rounds / read(rounds)
 
     return lambda: 1e-9 * threads / _together([partial(rate, part) for part in parts])
 

@@ -12,13 +12,13 @@ from morello.targets.target import Target
 def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None = None) -> Target:
     """The target with caches of these sizes, as far as they are known.
 
-    A part of each is left to all else, and most of the last: others use it too, and a virtual
-    machine is told of more than it gets. Runs a power of two apart share a set of L1, and of its
-    ways a third is left.
+    A part of each is left to all else, of L2 a quarter, and most of the last: others use it too,
+    and a virtual machine is told of more than it gets. Runs a power of two apart share a set of
+    L1, and of its ways a third is left.
     """
     memory, second, first, registers = target.levels
     if l2 is not None and l2.size:
-        second = replace(second, capacity=l2.size // LINE_BYTES * 7 // 8)
+        second = replace(second, capacity=l2.size // LINE_BYTES * 3 // 4)
     if l1 is not None and l1.size:
         first = replace(first, capacity=l1.size // LINE_BYTES * 15 // 16)
         if l1.ways:

@@ -15,7 +15,7 @@ _LEVELS = (
         per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, saturation=2.0,
     ),
     Level(
-        "L2", 14336,
+        "L2", 12288,
         per_line=0.7, per_run=1.0, per_alias=5.0, per_write=1.2, conflict_runs=256,
     ),
     Level("L1", 896, conflict_runs=2),  # of 4 ways, some of which are left to all else

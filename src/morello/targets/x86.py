@@ -40,7 +40,7 @@ AVX2 = Target(
     "avx2",
     "x86-64 with AVX2 and FMA: 16 registers of 32 bytes, 32 KiB L1, 256 KiB L2",
     "x86-64-v3",
-    _levels(l2=3584, l1=448, l1_ways=8, registers=16),
+    _levels(l2=3072, l1=448, l1_ways=8, registers=16),
     vector_bytes=(32, 16),
     kernels=standard_kernels(
         (32, 16), False, {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset()
@@ -62,7 +62,7 @@ def _avx512(products: frozenset[str]) -> Target:
         "avx512",
         "x86-64 with AVX-512: 32 registers of 64 bytes, masks, 32 KiB L1, 1 MiB L2",
         "x86-64-v4",
-        _levels(l2=14336, l1=448, l1_ways=8, registers=32),
+        _levels(l2=12288, l1=448, l1_ways=8, registers=32),
         vector_bytes=(64,),  # a masked register does what a narrower one would
         kernels=standard_kernels(
             (64,), True, {(4, 16): 50.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, kinds
