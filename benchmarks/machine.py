@@ -21,6 +21,9 @@ from morello.targets.cpu import host_cpu
 
 DTYPES = ("f32", "bf16", "u8")
 READ_KIB = (16, 32, 64, 256, 512, 1024, 4096, 16384, 32768, 65536, 262144)
+Rounds = Callable[[int], int]
+"""Does something so many times, and gives the nanoseconds it took."""
+
 READ_AT_ONCE = 100 << 20
 """Bytes, some milliseconds' worth."""
 TRIES, TRY_S = 60, 0.001
@@ -62,11 +65,9 @@ class Machine:
 
 def measure_machine(threads: tuple[int, ...]) -> Machine:
     """Measure it; takes a few seconds."""
-    library = compiled("machine.c")
-    for name in (*DTYPES, "clock_cycles", "read_all", "chains", "clock_width"):
-        getattr(library, name).restype = ctypes.c_int64
+    library = _library()
     cycles = library.clock_width() * 12
-    took = _fastest(lambda n: library.clock_cycles(ctypes.c_int64(n)))
+    took = _fastest(library.clock_cycles)
     return Machine(
         cpu=host_cpu().model or host_cpu().machine,
         cores=len(os.sched_getaffinity(0)),
@@ -76,16 +77,26 @@ def measure_machine(threads: tuple[int, ...]) -> Machine:
     )
 
 
+def _library() -> ctypes.CDLL:
+    library = compiled("machine.c")
+    for name in (*DTYPES, "clock_cycles", "read_all", "chains", "clock_width"):
+        getattr(library, name).restype = ctypes.c_int64
+    for name in (*DTYPES, "clock_cycles"):
+        getattr(library, name).argtypes = [ctypes.c_int64]
+    library.read_all.argtypes = [ctypes.c_int64, ctypes.c_void_p, ctypes.c_int64]
+    return library
+
+
 def _peak(library: ctypes.CDLL, threads: int) -> Peak:
     gops = {}
     for dtype in DTYPES:
         width = getattr(library, f"{dtype}_width")() * library.chains()
-        rate = partial(_round_rate, getattr(library, dtype))
+        rate = partial(_best_rate, getattr(library, dtype))
         gops[dtype] = width * _together([rate] * threads)
     reads = {}
     for size in (kib << 10 for kib in READ_KIB):
-        memory = [_memory(size // threads) for _ in range(threads)]
-        rounds = _together([partial(_round_rate, library.read_all, part) for part in memory])
+        readers = _readers(library, size, threads)
+        rounds = _together([partial(_best_rate, reader) for reader in readers])
         reads[size] = rounds * (size // threads)
     return Peak(gops, reads)
 
@@ -96,22 +107,23 @@ def reading(size: int, threads: int) -> Callable[[], float]:
     It reads them again and again, the first time not timed: what is small enough is in a cache.
     What streaming takes just now, since that changes where others use the machine as well.
     """
-    library = compiled("machine.c")
-    library.read_all.restype = ctypes.c_int64
-    parts = [_memory(size // threads) for _ in range(threads)]
-
+    readers = _readers(_library(), size, threads)
     rounds = max(1, READ_AT_ONCE // size)
 
-    def rate(part: Array) -> float:
-        def read(rounds: int) -> int:
-            count, length = ctypes.c_int64(rounds), ctypes.c_int64(part.size)
-            took: int = library.read_all(count, pointer(part), length)
-            return took
-
+    def rate(read: Rounds) -> float:
         read(1)
         return rounds / read(rounds)
 
-    return lambda: 1e-9 * threads / _together([partial(rate, part) for part in parts])
+    return lambda: 1e-9 * threads / _together([partial(rate, reader) for reader in readers])
+
+
+def _readers(library: ctypes.CDLL, size: int, threads: int) -> list[Rounds]:
+    """For each thread, what reads its part of so many bytes."""
+
+    def reader(part: Array) -> Rounds:
+        return lambda n: int(library.read_all(n, pointer(part), part.size))
+
+    return [reader(_memory(size // threads)) for _ in range(threads)]
 
 
 def _memory(size: int) -> Array:
@@ -121,13 +133,12 @@ def _memory(size: int) -> Array:
     return memory[offset : offset + size]
 
 
-def _round_rate(run: Callable[..., int], memory: Array | None = None) -> float:
-    """Rounds a nanosecond, of a function that may be given memory."""
-    more = () if memory is None else (pointer(memory), ctypes.c_int64(memory.size))
-    return 1 / _fastest(lambda n: run(ctypes.c_int64(n), *more))
+def _best_rate(run: Rounds) -> float:
+    """Rounds a nanosecond, at best."""
+    return 1 / _fastest(run)
 
 
-def _fastest(run: Callable[[int], int]) -> float:
+def _fastest(run: Rounds) -> float:
     """Nanoseconds a round, at best."""
     rounds, best = 1, math.inf
     while (took := run(rounds)) < TRY_S * 1e9:

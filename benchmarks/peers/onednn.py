@@ -124,7 +124,7 @@ class OneDnn:
             dnnl.eltwise_after(then) if then else None,
         )  # fmt: skip
         chosen = dnnl.chosen(description, QUERY_WEIGHTS)
-        first, second = self.given(b, plain[1], chosen, how, ahead=self.constant_weights)
+        first, second = self.weights(b, plain[1], chosen, how)
         operands = {SOURCE: dnnl.memory(plain[0], a), WEIGHTS: second}
         if bias is not None and shift is not None:
             operands[BIAS] = dnnl.memory(shift, bias)
@@ -132,21 +132,25 @@ class OneDnn:
         return [*first, dnnl.step(description, operands)]
 
     def given(
-        self, array: Array, plain: Handle, chosen: Handle, how: str, *, ahead: bool = False
+        self, array: Array, plain: Handle, chosen: Handle, how: str
     ) -> tuple[list[Step], Handle]:
-        """An operand in the layout that was chosen, and the copy that brings it there, if any.
-
-        `ahead` makes the copy now.
-        """
+        """An operand in the layout that was chosen, and the copy that brings it there."""
         dnnl = self.dnnl
         source = dnnl.memory(plain, array)
         if how == PLAIN:
             return [], source
         target = dnnl.buffer(chosen)
-        copy = dnnl.reorder(source, plain, target, chosen)
-        if not ahead:
-            return [copy], target
-        dnnl.run(copy)
+        return [dnnl.reorder(source, plain, target, chosen)], target
+
+    def weights(
+        self, array: Array, plain: Handle, chosen: Handle, how: str
+    ) -> tuple[list[Step], Handle]:
+        """The same of weights; if they are constant, they are copied now."""
+        copies, target = self.given(array, plain, chosen, how)
+        if not self.constant_weights:
+            return copies, target
+        for copy in copies:
+            self.dnnl.run(copy)
         return [], target
 
     def softmax(self, x: Array, out: Array) -> list[Step]:
@@ -177,8 +181,7 @@ class OneDnn:
         chosen = [dnnl.chosen(description, query) for query in queries]
         ways = [how if i in free else PLAIN for i in range(3)]
         before_x, source = self.given(x, plain[0], chosen[0], ways[0])
-        ahead = self.constant_weights
-        before_w, weights = self.given(w, plain[1], chosen[1], ways[1], ahead=ahead)
+        before_w, weights = self.weights(w, plain[1], chosen[1], ways[1])
         result = dnnl.memory(plain[2], out)
         target = dnnl.buffer(chosen[2]) if 2 in free else result
         main = dnnl.step(description, {SOURCE: source, WEIGHTS: weights, TARGET: target})

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from morello.rewrites.impl import Impl
 from morello.rewrites.rewrite import apply
 from morello.rewrites.select import Select, find_kernel
-from morello.targets.costs import FORK, TRANSFERS, coefficients, group_of, with_coefficients
-from morello.targets.target import Target
+from morello.targets.costs import FORK, coefficients, group_of, with_coefficients
+from morello.targets.target import TRANSFERS, Target
 
 
 class Multiplicities:

@@ -19,6 +19,7 @@ from morello.targets.target import Condition, Target
 GRAIN = 8
 """Large pieces are made of whole groups of so many, which fill tiles of registers."""
 LARGE = 8 * GRAIN
+"""From here on, that makes them an eighth larger at most."""
 
 
 def piece(size: int, count: int) -> int:

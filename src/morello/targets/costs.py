@@ -9,11 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from morello.errors import TargetError
-from morello.targets.target import Kernel, Target
+from morello.targets.target import TRANSFERS, Kernel, Level, Target
 
-TRANSFERS = ("per_line", "per_run", "per_alias", "per_write")
 FORK = "fork"
 
 GROUPS = {
@@ -63,16 +63,12 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
     if strange:
         raise TargetError(f"{target.name} has no cost {strange[0]!r}; it has: {', '.join(known)}.")
     chosen = {**known, **values}
-    levels = tuple(
-        replace(
-            level,
-            per_line=chosen[f"{level.name}.per_line"],
-            per_run=chosen[f"{level.name}.per_run"],
-            per_alias=chosen[f"{level.name}.per_alias"],
-            per_write=chosen[f"{level.name}.per_write"],
-        )
-        for level in target.levels[: target.nearest]
-    )
+
+    def with_transfers(level: Level) -> Level:
+        costs: dict[str, Any] = {kind: chosen[f"{level.name}.{kind}"] for kind in TRANSFERS}
+        return replace(level, **costs)
+
+    levels = tuple(with_transfers(level) for level in target.levels[: target.nearest])
     kernels = tuple(
         replace(kernel, factor=chosen[f"kernels.{group_of(kernel)}"]) for kernel in target.kernels
     )

@@ -14,6 +14,9 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.forms import Bools
 
+TRANSFERS = ("per_line", "per_run", "per_alias", "per_write")
+"""What a level's transfers cost: fields of `Level`."""
+
 Column = npt.NDArray[np.floating[Any]] | float
 Semantics = Callable[..., Any]
 
@@ -192,8 +195,8 @@ class Target:
 
     @cached_property
     def _transfer_costs(self) -> tuple[npt.NDArray[np.float64], ...]:
-        """`per_line`, `per_run`, `per_alias` and `per_write`, each by level."""
-        table = [(one.per_line, one.per_run, one.per_alias, one.per_write) for one in self.levels]
+        """Each of `TRANSFERS`, by level."""
+        table = [[getattr(one, kind) for kind in TRANSFERS] for one in self.levels]
         return tuple(np.array(table, np.float64).T)
 
     @cached_property
@@ -209,7 +212,8 @@ class Target:
     def transfer(self, batch: Batch, operand: int) -> Column:
         """Cycles to bring an operand one level nearer, and back if it is written, by row.
 
-        Writing back waits for nothing, so that only reading pays for the jumps.
+        Writing back waits for nothing, so that only reading pays for the jumps. What is not
+        read is fetched none the less, and pays for that.
         """
         level = batch.levels[operand]
         per_line, per_run, per_alias, per_write = (costs[level] for costs in self._transfer_costs)
