@@ -5,8 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 
+from morello.codegen.ahead import Ahead, Index
+from morello.codegen.loops import Loop, cut, emits_nothing, loops, with_size
 from morello.codegen.parallel import Region
 from morello.codegen.views import (
     Address,
@@ -23,13 +26,11 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 from morello.rewrites import (
     Move,
-    MoveAll,
     PadFirst,
     Parallel,
     ParallelSplitSoftmax,
     Pointwise,
     Select,
-    Serial,
     SpatialSplit,
     Split,
     Tile,
@@ -38,9 +39,6 @@ from morello.rewrites.conv import kept_dims
 from morello.rewrites.impl import Branch, Impl
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target, c_type
-
-LONG = 32
-"""Iterations of a loop that compilers leave one."""
 
 
 class Body:
@@ -53,6 +51,7 @@ class Body:
         self._pointers = pointers
         self._in_use = self._begun = 0
         self._names: Counter[str] = Counter()
+        self._ahead = Ahead(target)
 
     def emit(self, impl: Impl, views: Sequence[View]) -> list[str]:
         """The statements of a complete Impl over these views of its operands."""
@@ -67,8 +66,9 @@ class Body:
             return self._conv(impl, rewrite, views)
         if isinstance(rewrite, ParallelSplitSoftmax):
             return self._split_softmax(impl, rewrite, views)
-        if _emits_nothing(impl):
-            return self.emit(impl.children[0].impl, views)
+        if emits_nothing(impl):
+            with self._ahead.wishing(self._ahead.next_tiles(impl, views)):
+                return self.emit(impl.children[0].impl, views)
         return self._sequence(impl, views)
 
     def _fresh(self, stem: str) -> str:
@@ -78,26 +78,45 @@ class Body:
     # ---- loops
 
     def _loop(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[str]:
-        spec, dim, tile = impl.spec, rewrite.dim, rewrite.size
-        size, body = spec.size(dim), impl.children[0]
-        whole = size // tile * tile
-        unrolled = self._in_registers(spec.operation, dim, views)
-        while not unrolled and (deeper := _same_loop(spec, body, views, dim)):
-            body, tile = deeper, deeper.impl.spec.size(dim)
-        inner = body.impl.spec
-        if unrolled:
-            lines = []
-            for start in range(0, whole, tile):
-                lines += self.emit(body.impl, _cut(spec, inner, views, dim, start))
-        elif body.times == 1:
-            lines = self.emit(body.impl, _cut(spec, inner, views, dim, 0))
-        else:
-            variable = self._fresh(dim)
-            nested = self.emit(body.impl, _cut(spec, inner, views, dim, 0, variable))
+        spec, dim = impl.spec, rewrite.dim
+        if self._in_registers(spec.operation, dim, views):
+            return self._unrolled(impl, rewrite, views)
+        lines = []
+        for loop in loops(impl, views, dim):
+            if loop.times == 1:
+                lines += self.emit(loop.body, loop.tiles(None))
+                continue
+            if dim in spec.operation.reduced and _held(spec.operation, views):
+                lines += self._sums(loop)
+                continue
+            index = Index(self._fresh(dim), loop.step, loop.times)
+            with self._ahead.inside(index):
+                nested = self.emit(loop.body, loop.tiles(index.name))
             self._names[dim] -= 1
-            lines = _for(variable, whole, tile, nested)
-        for rest in impl.children[1:]:
-            lines += self.emit(rest.impl, _cut(spec, rest.impl.spec, views, dim, whole))
+            lines += _for(index.name, loop.size, loop.step, nested)
+        return lines
+
+    def _sums(self, loop: Loop) -> list[str]:
+        """A loop that adds to sums in registers, in parts if others wish for lines meanwhile."""
+        every, wishes = self._ahead.served(loop.times)
+        part = Index(
+            self._fresh(loop.dim) if wishes else "0", every * loop.step, loop.times // every
+        )
+        variable = self._fresh(loop.dim)
+        asks = self._ahead.statements(wishes, part)
+        with self._ahead.busy():
+            nested = self.emit(loop.body, loop.tiles(variable))
+        self._names[loop.dim] -= 2 if wishes else 1
+        lines = _for(variable, part.step, loop.step, nested, part.name)
+        return _for(part.name, loop.size, part.step, [*asks, *lines]) if wishes else lines
+
+    def _unrolled(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[str]:
+        spec, dim, tile = impl.spec, rewrite.dim, rewrite.size
+        starts = range(0, spec.size(dim), tile)
+        bodies = [impl.children[0]] * (spec.size(dim) // tile) + list(impl.children[1:])
+        lines = []
+        for start, body in zip(starts, bodies, strict=True):
+            lines += self.emit(body.impl, cut(spec, body.impl.spec, views, dim, start))
         return lines
 
     @staticmethod
@@ -120,17 +139,21 @@ class Body:
                 view if o == 1 else _merged(view, operation, o) for o, view in enumerate(views)
             ]
             return self.emit(child.impl, _matmul_views(operation, views))
-        loops = [(dim, spec.size(dim)) for dim in ("p", "q")]
-        cut: Sequence[View] = views
+        pixels = [(dim, spec.size(dim)) for dim in ("p", "q")]
+        tiles: Sequence[View] = views
         variables = []
-        for dim, size in loops:
+        for dim, size in pixels:
             variable = self._fresh(dim) if size > 1 else ""
             variables.append(variable)
-            one = replace(spec, sizes=_with_size(spec, dim, 1))
-            cut = _cut(spec, one, cut, dim, 0, variable)
+            one = replace(spec, sizes=with_size(spec, dim, 1))
+            tiles = cut(spec, one, tiles, dim, 0, variable)
             spec = one
-        lines = self.emit(child.impl, _matmul_views(operation, cut))
-        for (dim, size), variable in reversed(list(zip(loops, variables, strict=True))):
+        with ExitStack() as stack:
+            for variable, (_, size) in zip(variables, pixels, strict=True):
+                if variable:
+                    stack.enter_context(self._ahead.inside(Index(variable, 1, size)))
+            lines = self.emit(child.impl, _matmul_views(operation, tiles))
+        for (dim, size), variable in reversed(list(zip(pixels, variables, strict=True))):
             if variable:
                 lines = _for(variable, size, 1, lines)
                 self._names[dim] -= 1
@@ -143,11 +166,11 @@ class Body:
         spec, body, *rest = impl.spec, *impl.children
         counts = [spec.size(dim) // size for dim, size in rewrite.tiles]
         variables = [self._fresh(dim) for dim, _ in rewrite.tiles]
-        cut: Sequence[View] = views
+        tiles: Sequence[View] = views
         step = spec
         for (dim, size), variable in zip(rewrite.tiles, variables, strict=True):
-            inner = replace(step, sizes=_with_size(step, dim, size))
-            cut = _cut(step, inner, cut, dim, 0, variable)
+            inner = replace(step, sizes=with_size(step, dim, size))
+            tiles = cut(step, inner, tiles, dim, 0, variable)
             step = inner
         region, saved = self._begin_region(views)
         head, divisor = [], 1
@@ -158,18 +181,18 @@ class Body:
             index = f"{index} % {count}" if len(counts) > 1 else index
             head.append(f"const long {variable} = {index} * {size};")
             divisor *= count
-        lines = [*head, *self.emit(body.impl, cut)]
+        lines = [*head, *self.emit(body.impl, tiles)]
         if rest:
             dim, size = rewrite.tiles[0]
             last = rest[0].impl
-            tail = self.emit(last, _cut(spec, last.spec, views, dim, counts[0] * size))
+            tail = self.emit(last, cut(spec, last.spec, views, dim, counts[0] * size))
             lines = [f"if (item < {counts[0]}) {{", *_indented(lines), "} else {"]
             lines += [*_indented(tail), "}"]
         for dim, _ in rewrite.tiles:
             self._names[dim] -= 1
         return self._end_region(region, saved, lines, divisor + len(rest))
 
-    def _begin_region(self, views: Sequence[View]) -> tuple[Region, tuple[int, int]]:
+    def _begin_region(self, views: Sequence[View]) -> tuple[Region, tuple[int, int, Ahead]]:
         """A function of its own, which has a workspace of its own."""
         pointers: dict[str, str] = {}
         variables: dict[str, None] = {}
@@ -179,15 +202,16 @@ class Body:
             variables |= dict.fromkeys(view.address.terms)
         region = Region(f"region{self._begun}", pointers, tuple(variables))
         self._begun += 1
-        saved = self._in_use, self.workspace_bytes
+        saved = self._in_use, self.workspace_bytes, self._ahead
         self._in_use = self.workspace_bytes = 0
+        self._ahead = Ahead(self.target)
         return region, saved
 
     def _end_region(
-        self, region: Region, saved: tuple[int, int], lines: list[str], count: int
+        self, region: Region, saved: tuple[int, int, Ahead], lines: list[str], count: int
     ) -> list[str]:
         self.regions.append(replace(region, lines=tuple(lines), workspace=self.workspace_bytes))
-        self._in_use, self.workspace_bytes = saved
+        self._in_use, self.workspace_bytes, self._ahead = saved
         return region.call(count)
 
     def _split_softmax(
@@ -203,7 +227,7 @@ class Body:
             lines.append(line)
             parts.append(view)
         variable = self._fresh(dim)
-        x, *_ = _cut(spec, body.impl.spec, views, dim, 0, variable)
+        x, *_ = cut(spec, body.impl.spec, views, dim, 0, variable)
         piece: list[View] = [x]
         for position, view in enumerate(parts, start=1):
             tensor = body.impl.spec.tensor(position)
@@ -244,7 +268,9 @@ class Body:
                 if isinstance(impl.rewrite, PadFirst):
                     view = _middle(view, tensor.shape)
                 used.append(view)
-            lines += self.emit(child.impl, used)
+            first = child is impl.children[0]
+            with self._ahead.wishing(self._ahead.later(impl, views) if first else ()):
+                lines += self.emit(child.impl, used)
         self._in_use, self._names = in_use, names
         if not declared:
             return lines
@@ -318,36 +344,12 @@ class Body:
         ]
 
 
-def _emits_nothing(impl: Impl) -> bool:
-    """It only says where things are."""
-    rewrite = impl.rewrite
-    return isinstance(rewrite, Serial | MoveAll) or (
-        isinstance(rewrite, Move) and rewrite.layout is None
+def _held(operation: Operation, views: Sequence[View]) -> bool:
+    """What it makes is in registers."""
+    return any(
+        one.written and isinstance(view, RegisterView)
+        for one, view in zip(operation.operands, views, strict=True)
     )
-
-
-def _same_loop(spec: Spec, body: Branch, views: Sequence[View], dim: str) -> Branch | None:
-    """The body of both loops in one, if all that a loop's body does is to go on with it.
-
-    A compiler leaves such loops nested, and processors guess the end of each inner one wrong.
-    A short one, though, it unrolls.
-    """
-    inner = body.impl
-    while _emits_nothing(inner):
-        inner = inner.children[0].impl
-    rewrite = inner.rewrite
-    if not isinstance(rewrite, Tile | Split) or rewrite.dim != dim or len(inner.children) > 1:
-        return None
-    (within,) = inner.children
-    if within.times < LONG:
-        return None
-    tiles = _cut(spec, inner.spec, views, dim, 0, "outer")
-    for view in _cut(inner.spec, within.impl.spec, tiles, dim, 0, "inner"):
-        if isinstance(view, MemoryView):
-            steps = view.address.terms
-            if steps.get("outer") != steps.get("inner"):  # from panel to panel, and within one
-                return None
-    return replace(within, times=body.times * within.times)
 
 
 def _literal(value: float, dtype: DType) -> str:
@@ -359,41 +361,15 @@ def _literal(value: float, dtype: DType) -> str:
     return "(0.0f / 0.0f)" if math.isnan(value) else f"({'-' if value < 0 else ''}1.0f / 0.0f)"
 
 
-def _for(variable: str, end: int, tile: int, lines: Sequence[str]) -> list[str]:
+def _for(variable: str, size: int, tile: int, lines: Sequence[str], start: str = "0") -> list[str]:
+    end = str(size) if start == "0" else f"{start} + {size}"
     step = f"++{variable}" if tile == 1 else f"{variable} += {tile}"
-    head = f"for (long {variable} = 0; {variable} < {end}; {step}) {{"
+    head = f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
     return [head, *_indented(lines), "}"]
 
 
 def _indented(lines: Sequence[str]) -> list[str]:
     return ["  " + line for line in lines]
-
-
-def _with_size(spec: Spec, dim: str, size: int) -> tuple[int, ...]:
-    return tuple(
-        size if d == dim else n for d, n in zip(spec.operation.dims, spec.sizes, strict=True)
-    )
-
-
-def _cut(
-    spec: Spec,
-    inner: Spec,
-    views: Sequence[View],
-    dim: str,
-    start: int,
-    variable: str | None = None,
-) -> list[View]:
-    """Every operand's tile along one of the operation's dimensions."""
-    places = spec.operation.places
-    cut: list[View] = []
-    for operand, view in enumerate(views):
-        if (operand, dim) not in places:
-            cut.append(view)
-            continue
-        position, stride = places[operand, dim]
-        size = inner.shape(operand)[position]
-        cut.append(view.cut(position, size, start, variable or None, stride))
-    return cut
 
 
 def _wires(child: Branch, operands: int) -> Sequence[int]:

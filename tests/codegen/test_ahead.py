@@ -1,0 +1,105 @@
+"""Lines that are asked for ahead are those that are needed then, and few enough."""
+
+from __future__ import annotations
+
+import re
+
+import morello
+from morello.codegen import generate
+from morello.codegen.ahead import Wish
+from morello.codegen.views import MemoryView, buffer_view
+from morello.ir.batch import LINE_BYTES
+from morello.ir.layout import row_major
+
+ELEMENT = 4
+PER_LINE = LINE_BYTES // ELEMENT
+
+ASK = re.compile(
+    r"(?:if \((\w+) % (\d+) == 0\) )?\{\n\s+const long line = (.+);\n"
+    r"\s+__builtin_prefetch\(&(\w+)\[(.+)\], (\d), (\d)\);"
+)
+LOOP = re.compile(r"^( *)for \(long (\w+) = (\w+); \w+ < (.+); (?:\+\+\w+|\w+ \+= (\d+))\)")
+
+
+def value(expression: str, variables: dict[str, int]) -> int:
+    """What a C expression of non-negative numbers comes to."""
+    return int(eval(expression.replace("/", "//"), {}, variables))
+
+
+def asked(text: str) -> list[tuple[str, set[int], bool]]:
+    """Of each place that asks: the operand, the loops around, the lines in their first steps.
+
+    The loops around that it spreads over go round, the others stay at 0.
+    """
+    found = []
+    for match in ASK.finditer(text):
+        before = text[: match.start()].split("\n")
+        indent = len(before[-1])
+        around: list[tuple[str, int, int]] = []
+        for line in reversed(before):
+            loop = LOOP.match(line)
+            if loop and len(loop[1]) < indent and loop[3] == "0":
+                around.insert(0, (loop[2], int(loop[4]), int(loop[5] or 1)))
+                indent = len(loop[1])
+        condition, every, number, operand, place, written, _ = match.groups()
+        points = [{name: 0 for name, _, _ in around}]
+        for name, end, step in around:
+            if re.search(rf"\b{name}\b", number):
+                points = [p | {name: at} for p in points for at in range(0, end, step)]
+        lines = {
+            value(place, p | {"line": value(number, p)}) // PER_LINE
+            for p in points
+            if condition is None or p[condition] % int(every) == 0
+        }
+        found.append((operand, lines, written == "1"))
+    return found
+
+
+def lines_of(view: MemoryView) -> set[int]:
+    """The lines of a tile of rows."""
+    rows, columns = view.extents
+    start = view.address.constant
+    return {
+        (start + row * view.step(0) + column) // PER_LINE
+        for row in range(rows)
+        for column in range(columns)
+    }
+
+
+def test_every_line_of_a_tile_has_a_number() -> None:
+    whole = buffer_view("x", row_major(2), (64, 256))
+    tile = whole.cut(0, 8, 8, None, 1).cut(1, 64, 128, None, 1)
+    assert isinstance(tile, MemoryView)
+    wish = Wish(tile, ELEMENT, False, 0)
+    places = [wish.place(str(number)) for number in range(wish.lines)]
+    numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
+    assert {number // PER_LINE for number in numbers} == lines_of(tile)
+    assert len(numbers) == len(set(numbers))
+
+
+def test_a_large_product_asks_for_the_next_rows() -> None:
+    impl, _ = morello.implement("f32[2048,2048] @ f32[2048,2048]", target="avx512")
+    found = {operand: (lines, written) for operand, lines, written in asked(generate(impl).text)}
+    assert set(found) == {"a", "c"}
+    assert not found["a"][1] and found["c"][1]
+    row = 2048 // PER_LINE
+    for operand, (lines, _) in found.items():
+        rows = {line // row for line in lines}
+        count = len(rows)
+        assert rows == set(range(count, 2 * count)), f"{operand}: what follows the first {count}"
+        assert len(lines) % count == 0, f"{operand}: whole rows of the tile"
+
+
+def test_softmax_asks_for_its_rows_while_their_scores_are_made() -> None:
+    impl, _ = morello.implement("softmax(f32[1024,64] @ f32[64,1024])", target="avx512")
+    found = {operand: (lines, written) for operand, lines, written in asked(generate(impl).text)}
+    lines, written = found["out"]
+    assert written
+    rows = len(lines) * PER_LINE // 1024
+    assert lines == set(range(rows * 1024 // PER_LINE)), "the block of rows that is made"
+
+
+def test_what_the_caches_hold_is_not_asked_for() -> None:
+    for size in (16, 64, 128):
+        impl, _ = morello.implement(f"f32[{size},{size}] @ f32[{size},{size}]", target="avx512")
+        assert "__builtin_prefetch" not in generate(impl).text
