@@ -298,11 +298,11 @@ def _row_sums(isa: str, scalars: str, rows: str) -> dict[str, str]:
         steps.append(f"row = b + {j} * step + i;")
         for u in range(8):  # fetches between products keep fewer waiting at once
             if u * w * size(rows) % 64 == 0:
-                steps.append(f"__builtin_prefetch(row + {_ROW_AHEAD // size(rows) + u * w});")
+                steps.append(f"__builtin_prefetch(row + ahead + {u * w});")
             steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
     first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(8)]
     last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(8)]
-    body = "\n    ".join([*first, *steps, *last])
+    body = "\n    ".join([_rows_ahead(rows, 4), *first, *steps, *last])
     helpers[name] = f"""\
 static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, long step,
     float *c, long n) {{
@@ -318,6 +318,12 @@ static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, l
     return helpers
 
 
+def _rows_ahead(rows: str, count: int) -> str:
+    """How far ahead to fetch: near the end of rows, at the beginning of those that follow."""
+    ahead = _ROW_AHEAD // size(rows)
+    return f"const long ahead = i + {ahead} < n ? {ahead} : {ahead} - n + {count} * step;"
+
+
 def _block_sums(isa: str, rows: str) -> dict[str, str]:
     """Eight rows stream, and are added to m others, times a scalar for each of these."""
     w = full_width(isa, "f32")
@@ -329,10 +335,10 @@ def _block_sums(isa: str, rows: str) -> dict[str, str]:
     loads = []
     for j in range(8):
         loads.append(f"row = b + {j} * step + i;")
-        loads.append(f"__builtin_prefetch(row + {_ROW_AHEAD // size(rows)});")
+        loads.append("__builtin_prefetch(row + ahead);")
         loads.append(f"const {kind} b{j} = {load}(row);")
     even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, 8, 2)) for i in (0, 1))
-    body = "\n    ".join(loads)
+    body = "\n    ".join([_rows_ahead(rows, 8), *loads])
     helpers[name] = f"""\
 static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
     float *c, long c_step, long m, long n) {{
