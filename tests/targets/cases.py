@@ -35,7 +35,8 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import Form, canonical, gapless
 from morello.rewrites import Select
 from morello.rewrites.impl import Impl
-from morello.targets.kernels.products import MOST_ROWS, ROWS_AT_ONCE, ROWS_OF_BLOCK
+from morello.targets.helpers.products import ROWS_AT_ONCE
+from morello.targets.kernels.products import MOST_ROWS, ROWS_OF_BLOCK
 from morello.targets.target import Held, Kernel, Target, c_type
 
 ROWS = 1000
@@ -326,7 +327,10 @@ def _wanted(kernel: Kernel) -> dict[str, tuple[int, int]]:
     """The least and the most of sizes that random ones hardly ever have, by dimension."""
     if kernel.name.startswith("block_sums"):
         return {"k": (ROWS_OF_BLOCK, ROWS_OF_BLOCK), "m": (2, MOST_ROWS)}
-    return {"k": (ROWS_AT_ONCE, ROWS_AT_ONCE)} if kernel.streams else {}
+    if not kernel.streams:
+        return {}
+    count = ROWS_AT_ONCE[kernel.dtypes[kernel.streams[0]].name]
+    return {"k": (count, count)}
 
 
 def _random_batch(

@@ -127,6 +127,13 @@ static inline i32x16 dpbusd_i32x16(i32x16 c, u8x4x16 a, i8x4x16 b) {
 _AHEAD_BYTES = 4096
 _ROW_AHEAD = 1536  # of four rows: from 52 to 84 % of what a plain sum over them reaches
 
+ROWS_AT_ONCE = {"f32": 8, "bf16": 4, "f16": 4}
+"""The rows that are added to one, by dtype.
+
+Those of f32 take an instruction a register, so that a core sees far enough ahead by itself:
+fetching them ahead is slower. Others need it, and then more rows at once are slower.
+"""
+
 
 @dataclass(frozen=True)
 class _InnerProduct:
@@ -280,7 +287,8 @@ def _head(name: str, a: str, b: str, result: str) -> str:
 
 
 def _row_sums(isa: str, scalars: str, rows: str) -> dict[str, str]:
-    """Four rows, times a scalar each, are added to another; they stream, it is near."""
+    """Rows, times a scalar each, are added to another; they stream, it is near."""
+    count, registers = ROWS_AT_ONCE[rows], 32 // ROWS_AT_ONCE[rows]
     w = full_width(isa, "f32")
     kind, name = f"f32x{w}", f"sum_rows_{scalars}_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
@@ -291,26 +299,26 @@ def _row_sums(isa: str, scalars: str, rows: str) -> dict[str, str]:
     def number(text: str, dtype: str) -> str:
         return text if dtype == "f32" else f"cast_f32_{dtype}({text})"
 
-    factors = ", ".join(f"a{j} = {number(f'a[{j}]', scalars)}" for j in range(4))
-    ones = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(4))
-    steps = []
-    for j in range(4):
+    factors = ", ".join(f"a{j} = {number(f'a[{j}]', scalars)}" for j in range(count))
+    ones = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(count))
+    steps = [] if rows == "f32" else [_rows_ahead(rows, count)]
+    first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(registers)]
+    for j in range(count):
         steps.append(f"row = b + {j} * step + i;")
-        for u in range(8):  # fetches between products keep fewer waiting at once
-            if u * w * size(rows) % 64 == 0:
+        for u in range(registers):  # fetches between products keep fewer waiting at once
+            if rows != "f32" and u * w * size(rows) % 64 == 0:
                 steps.append(f"__builtin_prefetch(row + ahead + {u * w});")
             steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
-    first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(8)]
-    last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(8)]
-    body = "\n    ".join([_rows_ahead(rows, 4), *first, *steps, *last])
+    last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(registers)]
+    body = "\n    ".join([*first, *steps, *last])
     helpers[name] = f"""\
 static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, long step,
     float *c, long n) {{
   const float {factors};
   const {scalar(rows)} *row;
-  {kind} {", ".join(f"s{u}" for u in range(8))};
+  {kind} {", ".join(f"s{u}" for u in range(registers))};
   long i = 0;
-  for (; i + {8 * w} <= n; i += {8 * w}) {{
+  for (; i + {registers * w} <= n; i += {registers * w}) {{
     {body}
   }}
   for (; i < n; ++i) c[i] += {ones};

@@ -72,8 +72,8 @@ def standard_kernels(
     for a, b, c in DOTS:
         made.append(_dot(a, b, c, widest))
     for scalar, row, total in ROWS:
-        made.append(row_sums((scalar, row, total), scalar_is_a=True))
-        made.append(row_sums((row, scalar, total), scalar_is_a=False))
+        made.append(row_sums((scalar, row, total), widest // F32.bytes, scalar_is_a=True))
+        made.append(row_sums((row, scalar, total), widest // F32.bytes, scalar_is_a=False))
         if scalar is F32:
             made.append(block_sums((scalar, row, total), widest // F32.bytes))
     if "bf16_products" in features:

@@ -9,6 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
+from morello.targets.helpers.products import ROWS_AT_ONCE
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Held, Kernel, Semantics
@@ -21,8 +22,6 @@ BROADCAST = 0.1
 CONVERT = 0.3
 LOAD = 0.3
 
-ROWS_AT_ONCE = 4
-"""The rows that are added to one."""
 ROWS_OF_BLOCK = 8
 """The rows that are added to several."""
 MOST_ROWS = 8
@@ -163,27 +162,30 @@ def inner_product(
     )
 
 
-def row_sums(dtypes: tuple[DType, DType, DType], *, scalar_is_a: bool) -> Kernel:
-    """Four scalars times rows that stream by, summed into another such row.
+def row_sums(dtypes: tuple[DType, DType, DType], width: int, *, scalar_is_a: bool) -> Kernel:
+    """A few scalars times rows that stream by, summed into another such row.
 
-    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m. Rows are
-    fetched some way ahead, which keeps memory as busy as a plain sum over them would.
+    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m. Rows that
+    are converted are fetched some way ahead, to keep memory busy all the same.
     """
     along, vector = ("n", 1) if scalar_is_a else ("m", 0)
     scalars, rows, result = dtypes[1 - vector], dtypes[vector], dtypes[2]
+    count = ROWS_AT_ONCE[rows.name]
     name = "row_sums" if scalar_is_a else "column_sums"
     x, y = ("a", "b") if scalar_is_a else ("b", "a")
     call = f"sum_rows_{scalars}_{rows}(&{{{x}}}, &{{{y}}}, {{{y}_k}}, &{{c}}, {{{along}}});"
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("k", along))
-        yield Condition(s.size("k") == ROWS_AT_ONCE, f"k must be {ROWS_AT_ONCE}")
+        yield Condition(s.size("k") == count, f"k must be {count}")
         yield flat(s, 1 - vector)
         yield _rows_without_gaps(s, vector, y, along)
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
-        cycles: Column = 14.0 + s.size(along) * (0.022 * rows.bytes * ROWS_AT_ONCE + 0.06)
+        n, whole = s.size(along), width * 32 // count
+        each = count * rows.bytes * (0.022 if rows.bytes == 2 else 0.014) + 0.06
+        cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
         return cycles
 
     return Kernel(
