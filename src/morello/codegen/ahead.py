@@ -21,6 +21,8 @@ from morello.targets.target import Target
 
 SPARSE = 4
 """Iterations of a loop of sums for each line: more lines than that are not had for nothing."""
+SPARSER = 16
+"""The same where sums are stored as soon as they are made: such stores hardly wait for lines."""
 
 
 @dataclass(frozen=True)
@@ -39,12 +41,16 @@ class Index:
 
 @dataclass(frozen=True)
 class Wish:
-    """A tile to ask for: of elements of so many bytes, known inside so many loops."""
+    """A tile to ask for: of elements of so many bytes, known inside so many loops.
+
+    It is not worth more than a line for every `sparse` sums.
+    """
 
     tile: MemoryView
     element: int
     written: bool
     inside: int
+    sparse: int = SPARSE
 
     def runs(self) -> tuple[int, list[tuple[int, int]]]:
         """The lines of a gapless run, and count and step of the runs along each dimension."""
@@ -102,7 +108,7 @@ class Ahead:
         self._wishes = saved
 
     def next_tiles(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
-        """What the innermost loop's next step brings from memory, as this one does here."""
+        """What the innermost loop's next step reads from memory, and what this one writes there."""
         spec, rewrite = impl.spec, impl.rewrite
         if not self._loops or not isinstance(rewrite, Move | MoveAll):
             return
@@ -111,21 +117,26 @@ class Ahead:
         loop = self._loops[-1]
         for index, (operand, view) in enumerate(zip(spec.operation.operands, views, strict=True)):
             moved = isinstance(rewrite, MoveAll) or rewrite.operand == operand.name
-            if moved and spec.operation.reads(index) and spec.levels[index] == 0:
+            if moved and spec.levels[index] == 0:
                 for wish in self._wish(impl, index, view):
-                    ahead = wish.tile.address.terms[loop.name] * loop.step
-                    address = wish.tile.address.plus(ahead)
-                    yield replace(wish, tile=replace(wish.tile, address=address))
+                    if spec.operation.reads(index):
+                        ahead = wish.tile.address.terms[loop.name] * loop.step
+                        tile = replace(wish.tile, address=wish.tile.address.plus(ahead))
+                        yield replace(wish, tile=tile)
+                    else:
+                        yield replace(wish, sparse=SPARSER)
 
     def later(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
-        """What a composition's second part brings from memory, if a cache holds the first's."""
-        rewrite = impl.rewrite
-        if not isinstance(rewrite, Bufferize) or rewrite.vector:
+        """What a composition's second part writes to memory."""
+        if not isinstance(impl.rewrite, Bufferize):
             return
+        sparse = SPARSER if impl.rewrite.vector else SPARSE
         first, *others = (set(child.wires) for child in impl.children)
         for index in sorted(set().union(*others) - first):
-            if index < len(views) and impl.spec.levels[index] == 0:
-                yield from self._wish(impl, index, views[index])
+            written = index < len(views) and impl.spec.operation.operands[index].written
+            if written and impl.spec.levels[index] == 0:
+                for wish in self._wish(impl, index, views[index]):
+                    yield replace(wish, sparse=sparse)
 
     def _wish(self, impl: Impl, index: int, view: View) -> Iterator[Wish]:
         """For an operand's tile, if each step of the innermost loop has its own."""
@@ -137,7 +148,7 @@ class Ahead:
 
     def served(self, times: int) -> tuple[int, list[Wish]]:
         """The wishes that a loop of so many sums serves, and after how many of them each time."""
-        wishes = [w for w in self._wishes if times >= SPARSE * self._share(w)]
+        wishes = [w for w in self._wishes if times >= w.sparse * self._share(w)]
         if not wishes:
             return times, []
         often = times / max(map(self._share, wishes))
