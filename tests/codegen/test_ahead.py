@@ -6,7 +6,7 @@ import re
 
 import morello
 from morello.codegen import generate
-from morello.codegen.ahead import Wish
+from morello.codegen.ahead import SPARSE, Wish
 from morello.codegen.views import MemoryView, buffer_view
 from morello.ir.batch import LINE_BYTES
 from morello.ir.layout import row_major
@@ -70,7 +70,7 @@ def test_every_line_of_a_tile_has_a_number() -> None:
     whole = buffer_view("x", row_major(2), (64, 256))
     tile = whole.cut(0, 8, 8, None, 1).cut(1, 64, 128, None, 1)
     assert isinstance(tile, MemoryView)
-    wish = Wish(tile, ELEMENT, False, 0)
+    wish = Wish(tile, ELEMENT, False, 0, SPARSE)
     places = [wish.place(str(number)) for number in range(wish.lines)]
     numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
     assert {number // PER_LINE for number in numbers} == lines_of(tile)

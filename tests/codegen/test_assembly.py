@@ -20,13 +20,14 @@ def inner_loops(assembly: str) -> list[list[str]]:
     """The instructions of every loop without another loop in it."""
     lines = [x for x in assembly.splitlines() if not re.match(r"^\.L(tmp|func)|^\s+[.#]", x)]
     starts = {match[1]: i for i, line in enumerate(lines) if (match := LABEL.match(line))}
-    loops: list[tuple[int, int]] = []
+    loops = []
     for i, line in enumerate(lines):
         match = JUMP.match(line)
-        start = starts.get(match[1], i) if match else i
-        if start < i and not any(start < other for other, _ in loops):
-            loops.append((start, i))
-    return [lines[start + 1 : end + 1] for start, end in loops]
+        if match and starts.get(match[1], i) < i:
+            body = lines[starts[match[1]] + 1 : i + 1]
+            if not any(LABEL.match(one) for one in body):
+                loops.append(body)
+    return loops
 
 
 @pytest.mark.parametrize("target", ["avx2", "avx512"])

@@ -50,7 +50,7 @@ class Wish:
     element: int
     written: bool
     inside: int
-    sparse: int = SPARSE
+    sparse: int
 
     def runs(self) -> tuple[int, list[tuple[int, int]]]:
         """The lines of a gapless run, and count and step of the runs along each dimension."""
@@ -118,13 +118,11 @@ class Ahead:
         for index, (operand, view) in enumerate(zip(spec.operation.operands, views, strict=True)):
             moved = isinstance(rewrite, MoveAll) or rewrite.operand == operand.name
             if moved and spec.levels[index] == 0:
-                for wish in self._wish(impl, index, view):
-                    if spec.operation.reads(index):
-                        ahead = wish.tile.address.terms[loop.name] * loop.step
-                        tile = replace(wish.tile, address=wish.tile.address.plus(ahead))
-                        yield replace(wish, tile=tile)
-                    else:
-                        yield replace(wish, sparse=SPARSER)
+                reads = spec.operation.reads(index)
+                for wish in self._wish(impl, index, view, SPARSE if reads else SPARSER):
+                    ahead = wish.tile.address.terms[loop.name] * loop.step if reads else 0
+                    tile = replace(wish.tile, address=wish.tile.address.plus(ahead))
+                    yield replace(wish, tile=tile)
 
     def later(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
         """What a composition's second part writes to memory."""
@@ -135,16 +133,15 @@ class Ahead:
         for index in sorted(set().union(*others) - first):
             written = index < len(views) and impl.spec.operation.operands[index].written
             if written and impl.spec.levels[index] == 0:
-                for wish in self._wish(impl, index, views[index]):
-                    yield replace(wish, sparse=sparse)
+                yield from self._wish(impl, index, views[index], sparse)
 
-    def _wish(self, impl: Impl, index: int, view: View) -> Iterator[Wish]:
+    def _wish(self, impl: Impl, index: int, view: View, sparse: int) -> Iterator[Wish]:
         """For an operand's tile, if each step of the innermost loop has its own."""
         if not isinstance(view, MemoryView) or view.layout.panel is not None:
             return
         if self._loops and self._loops[-1].name in view.address.terms:
             tensor, operand = impl.spec.tensor(index), impl.spec.operation.operands[index]
-            yield Wish(view, tensor.dtype.bytes, operand.written, len(self._loops))
+            yield Wish(view, tensor.dtype.bytes, operand.written, len(self._loops), sparse)
 
     def served(self, times: int) -> tuple[int, list[Wish]]:
         """The wishes that a loop of so many sums serves, and after how many of them each time."""

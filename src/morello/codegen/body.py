@@ -99,16 +99,21 @@ class Body:
     def _sums(self, loop: Loop) -> list[str]:
         """A loop that adds to sums in registers, in parts if others wish for lines meanwhile."""
         every, wishes = self._ahead.served(loop.times)
-        part = Index(
-            self._fresh(loop.dim) if wishes else "0", every * loop.step, loop.times // every
-        )
-        variable = self._fresh(loop.dim)
+        if not wishes:
+            return self._adding(loop, loop.size)
+        part = Index(self._fresh(loop.dim), every * loop.step, loop.times // every)
         asks = self._ahead.statements(wishes, part)
+        lines = self._adding(loop, part.step, part.name)
+        self._names[loop.dim] -= 1
+        return _for(part.name, loop.size, part.step, [*asks, *lines])
+
+    def _adding(self, loop: Loop, size: int, start: str = "0") -> list[str]:
+        """The loop itself, over so many elements from there on."""
+        variable = self._fresh(loop.dim)
         with self._ahead.busy():
             nested = self.emit(loop.body, loop.tiles(variable))
-        self._names[loop.dim] -= 2 if wishes else 1
-        lines = _for(variable, part.step, loop.step, nested, part.name)
-        return _for(part.name, loop.size, part.step, [*asks, *lines]) if wishes else lines
+        self._names[loop.dim] -= 1
+        return _for(variable, size, loop.step, nested, start)
 
     def _unrolled(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[str]:
         spec, dim, tile = impl.spec, rewrite.dim, rewrite.size

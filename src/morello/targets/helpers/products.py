@@ -135,6 +135,11 @@ fetching them ahead is slower. Others need it, and then more rows at once are sl
 """
 
 
+def sums_at_once(rows: str) -> int:
+    """The registers of sums that such rows are added to before the next ones."""
+    return 32 // ROWS_AT_ONCE[rows]
+
+
 @dataclass(frozen=True)
 class _InnerProduct:
     """How a register of a run is multiplied by one of another run.
@@ -288,7 +293,7 @@ def _head(name: str, a: str, b: str, result: str) -> str:
 
 def _row_sums(isa: str, scalars: str, rows: str) -> dict[str, str]:
     """Rows, times a scalar each, are added to another; they stream, it is near."""
-    count, registers = ROWS_AT_ONCE[rows], 32 // ROWS_AT_ONCE[rows]
+    count, registers, fetched = ROWS_AT_ONCE[rows], sums_at_once(rows), rows != "f32"
     w = full_width(isa, "f32")
     kind, name = f"f32x{w}", f"sum_rows_{scalars}_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
@@ -301,12 +306,12 @@ def _row_sums(isa: str, scalars: str, rows: str) -> dict[str, str]:
 
     factors = ", ".join(f"a{j} = {number(f'a[{j}]', scalars)}" for j in range(count))
     ones = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(count))
-    steps = [] if rows == "f32" else [_rows_ahead(rows, count)]
+    steps = [_rows_ahead(rows, count)] if fetched else []
     first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(registers)]
     for j in range(count):
         steps.append(f"row = b + {j} * step + i;")
         for u in range(registers):  # fetches between products keep fewer waiting at once
-            if rows != "f32" and u * w * size(rows) % 64 == 0:
+            if fetched and u * w * size(rows) % 64 == 0:
                 steps.append(f"__builtin_prefetch(row + ahead + {u * w});")
             steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
     last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(registers)]

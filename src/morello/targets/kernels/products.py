@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
-from morello.targets.helpers.products import ROWS_AT_ONCE
+from morello.targets.helpers.products import ROWS_AT_ONCE, sums_at_once
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Held, Kernel, Semantics
@@ -183,8 +183,9 @@ def row_sums(dtypes: tuple[DType, DType, DType], width: int, *, scalar_is_a: boo
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
-        n, whole = s.size(along), width * 32 // count
-        each = count * rows.bytes * (0.022 if rows.bytes == 2 else 0.014) + 0.06
+        n, whole = s.size(along), width * sums_at_once(rows.name)
+        per_byte = 0.014 if rows is result else 0.022  # converting takes the rest
+        each = count * rows.bytes * per_byte + 0.06
         cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
         return cycles
 
