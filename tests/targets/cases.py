@@ -35,7 +35,7 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import Form, canonical, gapless
 from morello.rewrites import Select
 from morello.rewrites.impl import Impl
-from morello.targets.helpers.products import ROWS_AT_ONCE
+from morello.targets.helpers.products import ROWS_AHEAD, ROWS_AT_ONCE
 from morello.targets.kernels.products import MOST_ROWS, ROWS_OF_BLOCK
 from morello.targets.target import Held, Kernel, Target, c_type
 
@@ -329,7 +329,7 @@ def _wanted(kernel: Kernel) -> dict[str, tuple[int, int]]:
         return {"k": (ROWS_OF_BLOCK, ROWS_OF_BLOCK), "m": (2, MOST_ROWS)}
     if not kernel.streams:
         return {}
-    count = ROWS_AT_ONCE[kernel.dtypes[kernel.streams[0]].name]
+    count = ROWS_AHEAD if "_ahead_" in kernel.name else ROWS_AT_ONCE
     return {"k": (count, count)}
 
 

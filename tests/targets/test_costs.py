@@ -49,6 +49,7 @@ def test_every_group_has_kernels(target: Target) -> None:
         ("fma_row_f32x8_bf16", "products"),
         ("dot_f32x8", "dots"),
         ("row_sums_f32", "row_sums"),
+        ("row_sums_ahead_bf16", "row_sums_ahead"),
         ("load_part_f32x16", "loads"),
         ("exp_store_run_f32x8", "exponentials"),
         ("sum_run_f32x8", "reductions"),

@@ -19,6 +19,7 @@ FORK = "fork"
 GROUPS = {
     "products": r"fma_|dpbf16_|dpbusd_",
     "dots": r"dot_",
+    "row_sums_ahead": r"(row|column)_sums_ahead_",
     "row_sums": r"(row|column|block)_sums_",
     "loads": r"load_",
     "stores": r"store_",

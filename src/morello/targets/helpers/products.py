@@ -24,7 +24,7 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
         result |= _inner_product(isa, product)
     result |= _odd_even_product(isa)
     for scalars, rows in (("f32", "f32"), ("f32", "bf16"), ("bf16", "bf16"), ("f16", "f16")):
-        result |= _row_sums(isa, scalars, rows)
+        result |= _row_sums(isa, scalars, rows) | _row_sums(isa, scalars, rows, ahead=True)
     for rows in ("f32", "bf16"):
         result |= _block_sums(isa, rows)
     if "avx512_vnni" in features:
@@ -125,19 +125,22 @@ static inline i32x16 dpbusd_i32x16(i32x16 c, u8x4x16 a, i8x4x16 b) {
 # Measured on Zen 5: fetching ahead speeds up runs of bf16 that stream from memory by 5 to 25 %,
 # and slows down those in a cache by 3 % at most. Runs of f32 gain nothing.
 _AHEAD_BYTES = 4096
-_ROW_AHEAD = 1536  # of four rows: from 52 to 84 % of what a plain sum over them reaches
+_ROW_AHEAD = 1536
 
-ROWS_AT_ONCE = {"f32": 8, "bf16": 4, "f16": 4}
-"""The rows that are added to one, by dtype.
+ROWS_AT_ONCE = 8
+"""The rows that are added to one."""
+ROWS_AHEAD = 4
+"""As many, if they are fetched ahead.
 
-Those of f32 take an instruction a register, so that a core sees far enough ahead by itself:
-fetching them ahead is slower. Others need it, and then more rows at once are slower.
+Which is better depends on the machine, where rows are converted, since a core sees only so
+many instructions ahead: fetched, a Zen 5 reads them at 84 % of the speed of a plain sum and
+a Zen 4 at 56 %, which reads them at 97 % by itself. On both, rows of f32 are better left to it.
 """
 
 
 def sums_at_once(rows: str) -> int:
     """The registers of sums that such rows are added to before the next ones."""
-    return 32 // ROWS_AT_ONCE[rows]
+    return 16 // size(rows)
 
 
 @dataclass(frozen=True)
@@ -291,11 +294,11 @@ def _head(name: str, a: str, b: str, result: str) -> str:
     )
 
 
-def _row_sums(isa: str, scalars: str, rows: str) -> dict[str, str]:
+def _row_sums(isa: str, scalars: str, rows: str, *, ahead: bool = False) -> dict[str, str]:
     """Rows, times a scalar each, are added to another; they stream, it is near."""
-    count, registers, fetched = ROWS_AT_ONCE[rows], sums_at_once(rows), rows != "f32"
-    w = full_width(isa, "f32")
-    kind, name = f"f32x{w}", f"sum_rows_{scalars}_{rows}"
+    count = ROWS_AHEAD if ahead else ROWS_AT_ONCE
+    w, registers = full_width(isa, "f32"), sums_at_once(rows)
+    kind, name = f"f32x{w}", f"sum_rows{'_ahead' * ahead}_{scalars}_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
     helpers = vector_helpers(isa, "f32", w)
     for dtype in {scalars, rows} - {"f32"}:
@@ -306,12 +309,12 @@ def _row_sums(isa: str, scalars: str, rows: str) -> dict[str, str]:
 
     factors = ", ".join(f"a{j} = {number(f'a[{j}]', scalars)}" for j in range(count))
     ones = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(count))
-    steps = [_rows_ahead(rows, count)] if fetched else []
+    steps = [_rows_ahead(rows, count)] if ahead else []
     first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(registers)]
     for j in range(count):
         steps.append(f"row = b + {j} * step + i;")
         for u in range(registers):  # fetches between products keep fewer waiting at once
-            if fetched and u * w * size(rows) % 64 == 0:
+            if ahead and u * w * size(rows) % 64 == 0:
                 steps.append(f"__builtin_prefetch(row + ahead + {u * w});")
             steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
     last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(registers)]

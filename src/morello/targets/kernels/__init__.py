@@ -69,13 +69,15 @@ def standard_kernels(
     for index, size in enumerate((*vector_bytes, 0)):
         made += _one_size(size, masks and index == 0, masks)
     widest = vector_bytes[0]
+    width = widest // F32.bytes
     for a, b, c in DOTS:
         made.append(_dot(a, b, c, widest))
     for scalar, row, total in ROWS:
-        made.append(row_sums((scalar, row, total), widest // F32.bytes, scalar_is_a=True))
-        made.append(row_sums((row, scalar, total), widest // F32.bytes, scalar_is_a=False))
+        for ahead in (False, True):
+            made.append(row_sums((scalar, row, total), width, scalar_is_a=True, ahead=ahead))
+            made.append(row_sums((row, scalar, total), width, scalar_is_a=False, ahead=ahead))
         if scalar is F32:
-            made.append(block_sums((scalar, row, total), widest // F32.bytes))
+            made.append(block_sums((scalar, row, total), width))
     if "bf16_products" in features:
         dot = inner_product((BF16, BF16, F32), "dot_bf16_bf16_dp", "dot_bf16_dp", 32, 1.1)
         made.append(dot)

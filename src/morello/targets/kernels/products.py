@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
-from morello.targets.helpers.products import ROWS_AT_ONCE, sums_at_once
+from morello.targets.helpers.products import ROWS_AHEAD, ROWS_AT_ONCE, sums_at_once
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Held, Kernel, Semantics
@@ -162,18 +162,29 @@ def inner_product(
     )
 
 
-def row_sums(dtypes: tuple[DType, DType, DType], width: int, *, scalar_is_a: bool) -> Kernel:
+_PER_BYTE = {
+    (False, False): 0.014,
+    (False, True): 0.018,
+    (True, False): 0.03,
+    (True, True): 0.022,
+}
+"""The cycles of a byte of rows, by whether it is converted and whether it is fetched ahead."""
+
+
+def row_sums(
+    dtypes: tuple[DType, DType, DType], width: int, *, scalar_is_a: bool, ahead: bool
+) -> Kernel:
     """A few scalars times rows that stream by, summed into another such row.
 
-    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m. Rows that
-    are converted are fetched some way ahead, to keep memory busy all the same.
+    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m. The rows
+    may be fetched some way `ahead`.
     """
     along, vector = ("n", 1) if scalar_is_a else ("m", 0)
     scalars, rows, result = dtypes[1 - vector], dtypes[vector], dtypes[2]
-    count = ROWS_AT_ONCE[rows.name]
-    name = "row_sums" if scalar_is_a else "column_sums"
+    count = ROWS_AHEAD if ahead else ROWS_AT_ONCE
+    name, way = "row_sums" if scalar_is_a else "column_sums", "_ahead" * ahead
     x, y = ("a", "b") if scalar_is_a else ("b", "a")
-    call = f"sum_rows_{scalars}_{rows}(&{{{x}}}, &{{{y}}}, {{{y}_k}}, &{{c}}, {{{along}}});"
+    operands = f"&{{{x}}}, &{{{y}}}, {{{y}_k}}, &{{c}}, {{{along}}}"
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("k", along))
@@ -184,17 +195,16 @@ def row_sums(dtypes: tuple[DType, DType, DType], width: int, *, scalar_is_a: boo
 
     def cost(s: Batch) -> Column:
         n, whole = s.size(along), width * sums_at_once(rows.name)
-        per_byte = 0.014 if rows is result else 0.022  # converting takes the rest
-        each = count * rows.bytes * per_byte + 0.06
+        each = count * rows.bytes * _PER_BYTE[rows is not result, ahead] + 0.06
         cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
         return cycles
 
     return Kernel(
-        f"{name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
+        f"{name}{way}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
         "MatmulAccum",
         dtypes,
         (None, None, None),
-        call,
+        f"sum_rows{way}_{scalars}_{rows}({operands});",
         lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
         applies,
         cost,
@@ -206,7 +216,7 @@ def row_sums(dtypes: tuple[DType, DType, DType], width: int, *, scalar_is_a: boo
 def block_sums(dtypes: tuple[DType, DType, DType], width: int) -> Kernel:
     """A few rows of a, times eight rows of b that stream by, are added to rows of c.
 
-    As in `row_sums`, b is fetched some way ahead; c stays in the cache beyond the nearest.
+    b is fetched some way ahead; c stays in the cache beyond the nearest.
     """
     scalars, rows, result = dtypes
 
