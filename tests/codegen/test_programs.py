@@ -93,7 +93,9 @@ def test_random_programs(target: Target, tmp_path: Path) -> None:
         kernel.name
         for operation in ("MatmulAccum", "Move", "FillZero")
         for kernel in target.kernels_of(operation)
-        if {*kernel.dtypes} == {F32} and not kernel.name.startswith(shuffles)
+        if {*kernel.dtypes} == {F32}
+        and not kernel.name.startswith(shuffles)
+        and not kernel.streams  # takes a number of rows that random programs hardly ever have
     }
     assert len(known - used) < len(known) / 4, known - used
 
