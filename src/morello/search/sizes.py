@@ -31,18 +31,22 @@ def is_smooth(size: int) -> bool:
 def cuts(size: int, widths: frozenset[int] = frozenset()) -> tuple[int, ...]:
     """The tiles that a size may be cut to: any, to these widths; one not smooth, to others.
 
-    A power of two: the largest below a small size; about an eighth of a large one, so
-    that most of it is an even loop. And the smooth part, which leaves no remainder. A smooth
-    size that leaves the last of long vectors half empty may be cut before it.
+    The largest 2^a or 3 * 2^a below a small size, or below a fifth of a large one, so that
+    most of it is an even loop; 2^a alone below 48, where three registers are too much. And the
+    smooth part, which leaves no remainder. A smooth size that leaves the last of long vectors
+    half empty may be cut before it.
     """
     panels = {width for width in widths if width < size}
     if is_smooth(size):
         if size > VECTOR and size % VECTOR:
             panels.add(size // VECTOR * VECTOR)
         return tuple(sorted(panels))
-    below = size if size <= 128 else size // 6
+    below = size if size <= 128 else size // 5
+    even = 1 << below.bit_length() - 1
+    if 3 * VECTOR <= below >= even // 2 * 3:
+        even = even // 2 * 3
     part = smooth_part(size)
-    tiles = {1 << below.bit_length() - 1} | ({part} if part >= 8 else set())
+    tiles = {even} | ({part} if part >= 8 else set())
     return tuple(sorted(tiles | panels))
 
 
