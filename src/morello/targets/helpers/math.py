@@ -13,6 +13,7 @@ smaller than 2**-119. `exp_low` is `exp` for numbers up to 88, where it is faste
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from string import Template
 
 WIDTHS = (16, 8, 4, 1)
@@ -44,6 +45,7 @@ def math_helpers(width: int) -> dict[str, str]:
         raise ValueError(f"no helpers of width {width}; there are: {WIDTHS}")
     texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS
     texts |= {"exp_low": _exp_low(width, 1), "exp_low_4": _exp_low(width, 4)}
+    texts["gauss"] = _gauss(width)
     if width == 16:
         texts["exp"] = _EXP_AVX512
     return type_helpers(width) | expand(texts, width)
@@ -272,7 +274,7 @@ static inline $F erf_$K($F x) {
 """,
     "gelu": """
 static inline $F gelu_$K($F x) {
-  $F t = at_most_$K(15.0f, abs_$K(x));
+  $F t = at_most_$K(13.2687f, abs_$K(x));
   $F v = 1.0f / (t * 0.35f + 1.0f);
   $F p = v * -0.0291257706f + 0.143871725f;
   p = p * v - 0.255503356f;
@@ -282,10 +284,7 @@ static inline $F gelu_$K($F x) {
   p = p * v + 0.119852565f;
   p = p * v + 0.139859065f;
   p = p * v + 0.139621571f;
-  $F square = t * t, rest = fused_$K(t, t, -square);  // lost in rounding, and it matters
-  $F e = exp_low_$K(square * -0.5f);
-  e = e - e * (rest * 0.5f);
-  return relu_$K(x) - t * v * p * e;
+  return relu_$K(x) - t * v * p * gauss_$K(t);
 }
 """,
     "gelu_tanh": """
@@ -359,10 +358,46 @@ _EXP_LOW_AVX512 = (
     ("x", "pick_$K(x < -87.3365447f, fill_$K(0.0f), s * (r * q) + s)"),
 )
 
-_LOOKED_UP = {
-    8: ("__AVX2__", _EXP_LOW_AVX2),
-    16: ("__AVX512F__", _EXP_LOW_AVX512),
-}
+# exp(-t**2 / 2) alike. What rounding would take from the square matters where it is large, and
+# so r, here -2 times what it is above, comes of the square itself. From 13.2687 on s is 0.
+
+_GAUSS = (
+    ("$F z", "t * t * -0.721347520f + 12583039.0f"),
+    ("$F n", "z - 12583039.0f"),
+    ("$F r", "fused_$K(t, t, n * 1.38671875f)"),
+    ("r", "(r - n * 0.000424388880f) * -0.5f"),
+    ("$F q", "exp_series_$K(r) * r + 1.0f"),
+    ("$F s", "float_$K(bits_$K(z) << 23)"),
+    ("t", "s * (r * q) + s"),
+)
+
+_GAUSS_AVX2 = (
+    ("$F z", "t * t * -0.721347520f + 1572864.0f"),
+    ("$F n", "z - 1572864.0f"),
+    ("$F r", "fused_$K(t, t, n * 1.38671875f)"),
+    ("r", "r - n * 0.000424388880f"),
+    ("$F q", "r * -0.0208352431f + 0.125016198f"),
+    ("q", "q * r - 0.5f"),
+    ("$F s", "__builtin_ia32_permvarsf256(table, (i32x8)z)"),
+    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 20))"),
+    ("t", "s * (r * q) + s"),
+)
+
+_GAUSS_AVX512 = (
+    ("$F z", "t * t * -0.721347520f + 786432.0f"),
+    ("$F n", "z - 786432.0f"),
+    ("$F r", "fused_$K(t, t, n * 1.38671875f)"),
+    ("r", "r - n * 0.000424388880f"),
+    ("$F q", "r * -0.0208337624f + 0.125004053f"),
+    ("q", "q * r - 0.5f"),
+    ("$F s", "($F)_mm512_permutexvar_ps((__m512i)z, (__m512)table)"),
+    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 19))"),
+    ("t", "s * (r * q) + s"),
+)
+
+Steps = tuple[tuple[str, str], ...]
+_FEATURES = {8: "__AVX2__", 16: "__AVX512F__"}
+"""What a table in a register of so many floats takes."""
 
 
 def _exp_low(width: int, count: int) -> str:
@@ -370,14 +405,25 @@ def _exp_low(width: int, count: int) -> str:
 
     No processor looks far enough ahead to find by itself what else it could do meanwhile.
     """
-    body = _steps(_EXP_LOW, count)
-    if width in _LOOKED_UP:
-        feature, steps = _LOOKED_UP[width]
-        looked_up = f"{_table(width)}\n{_steps(steps, count)}"
-        body = f"#ifdef {feature}\n{looked_up}\n#else\n{body}\n#endif"
+    body = _body(width, count, _EXP_LOW, {8: _EXP_LOW_AVX2, 16: _EXP_LOW_AVX512})
     if count == 1:
         return f"static inline $F exp_low_$K($F x) {{\n{body}\n  return x;\n}}"
     return f"static inline void exp_low_{count}_$K($F *x) {{\n{body}\n}}"
+
+
+def _gauss(width: int) -> str:
+    """exp(-t**2 / 2) for t from 0 to 13.2687."""
+    body = _body(width, 1, _GAUSS, {8: _GAUSS_AVX2, 16: _GAUSS_AVX512})
+    return f"static inline $F gauss_$K($F t) {{\n{body}\n  return t;\n}}"
+
+
+def _body(width: int, count: int, plain: Steps, looked_up: Mapping[int, Steps]) -> str:
+    """The steps, or those that look up powers in a table where there is one of this width."""
+    body = _steps(plain, count)
+    if width not in looked_up:
+        return body
+    steps = f"{_table(width)}\n{_steps(looked_up[width], count)}"
+    return f"#ifdef {_FEATURES[width]}\n{steps}\n#else\n{body}\n#endif"
 
 
 def _table(size: int) -> str:
@@ -389,7 +435,7 @@ def _table(size: int) -> str:
     return "\n".join([f"  const $F table = ($F)($U){{  // 2**(i/{size})", *lines, "  };"])
 
 
-def _steps(steps: tuple[tuple[str, str], ...], count: int) -> str:
+def _steps(steps: Steps, count: int) -> str:
     if count == 1:
         return "\n".join(f"  {left} = {right};" for left, right in steps)
     declared = ", ".join(f"{left[3:]}[{count}]" for left, _ in steps if left.startswith("$F "))
