@@ -48,6 +48,7 @@ def test_every_group_has_kernels(target: Target) -> None:
     [
         ("fma_row_f32x8_bf16", "products"),
         ("dot_f32x8", "dots"),
+        ("dot_l2_oddeven_f32_bf16", "dots_l2"),
         ("row_sums_f32", "row_sums"),
         ("row_sums_ahead_bf16", "row_sums_ahead"),
         ("load_part_f32x16", "loads"),

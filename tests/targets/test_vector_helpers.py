@@ -284,8 +284,10 @@ FLOAT_DOTS = {
     "dot_f32_bf16": ("f32", "bf16"),
     "dot_bf16_bf16": ("bf16", "bf16"),
     "dot_bf16_bf16_dp": ("bf16", "bf16"),
+    "dot_l2_bf16_bf16_dp": ("bf16", "bf16"),
     "dot_f16_f16": ("f16", "f16"),
 }
+ODD_EVEN_DOTS = ("dot_oddeven_f32_bf16", "dot_l2_oddeven_f32_bf16")
 INTEGER_DOTS = {
     "dot_i32_i32": ("i32", "i32", "i32"),
     "dot_u8_i8_i32": ("u8", "i8", "i32"),
@@ -304,9 +306,9 @@ def as_floats(x: Array, dtype: str) -> tuple[Array, Array]:
 
 def test_every_inner_product_is_here(machine: Machine) -> None:
     names = {name for name in machine.helpers if name.startswith("dot_")}
-    wanted = {*FLOAT_DOTS, *INTEGER_DOTS, "dot_oddeven_f32_bf16"}
+    wanted = {*FLOAT_DOTS, *INTEGER_DOTS, *ODD_EVEN_DOTS}
     if "dpbf16_f32x16" not in machine.helpers:
-        wanted.remove("dot_bf16_bf16_dp")
+        wanted -= {"dot_bf16_bf16_dp", "dot_l2_bf16_bf16_dp"}
     assert names == wanted
 
 
@@ -331,7 +333,8 @@ def test_inner_products_of_floats(machine: Machine, name: str) -> None:
             assert abs(got - x @ y) <= (0 if exact else 1e-6 * (np.abs(x) @ np.abs(y))), n
 
 
-def test_inner_product_with_odd_even_layout(machine: Machine) -> None:
+@pytest.mark.parametrize("name", ODD_EVEN_DOTS)
+def test_inner_products_with_odd_even_layout(machine: Machine, name: str) -> None:
     w = {"avx512": 16, "avx2": 8, "neon": 4}[machine.isa]
     random = np.random.default_rng(4)
     for blocks in (*range(1, 20), 64, 65):
@@ -340,7 +343,7 @@ def test_inner_product_with_odd_even_layout(machine: Machine) -> None:
         b = random.integers(-8, 9, n).astype(np.float32)
         laid_out = np.concatenate([odd_even(block) for block in a.reshape(blocks, -1)])
         runs = EDGES[0].place(laid_out), EDGES[1].place(f32_to_bf16(b))
-        got = machine("dot_oddeven_f32_bf16", *runs, n, result=ctypes.c_float)
+        got = machine(name, *runs, n, result=ctypes.c_float)
         assert got == a @ b, n
 
 

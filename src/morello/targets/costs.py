@@ -18,6 +18,7 @@ FORK = "fork"
 
 GROUPS = {
     "products": r"fma_|dpbf16_|dpbusd_",
+    "dots_l2": r"dot_l2_",
     "dots": r"dot_",
     "row_sums_ahead": r"(row|column)_sums_ahead_",
     "row_sums": r"(row|column|block)_sums_",

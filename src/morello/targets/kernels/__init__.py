@@ -78,15 +78,7 @@ def standard_kernels(
             made.append(row_sums((row, scalar, total), width, scalar_is_a=False, ahead=ahead))
         if scalar is F32:
             made.append(block_sums((scalar, row, total), width))
-    if "bf16_products" in features:
-        dot = inner_product((BF16, BF16, F32), "dot_bf16_bf16_dp", "dot_bf16_dp", 32, 1.1)
-        made.append(dot)
-    made.append(
-        inner_product(
-            (F32, BF16, F32), "dot_oddeven_f32_bf16", "dot_oddeven_f32_bf16",
-            widest // 2, 1.8, odd_even=True,
-        )
-    )  # fmt: skip
+    made += _streamed_dots(widest // 2, features)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]
         made += [transpose(dtype, n, cycles) for dtype in same]
@@ -133,6 +125,19 @@ def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> Kernel:
     helper = f"dot_{a}_{b}" + ("" if a.is_float or (a is I32 and b is I32) else f"_{c}")
     kind = "" if a is b is c else f"_{a}_{b}"
     return inner_product((a, b, c), helper, f"dot_{c}x{step}{kind}", step, each)
+
+
+def _streamed_dots(width: int, features: frozenset[str]) -> list[Kernel]:
+    """Inner products with runs of bf16, which may be fetched into L2 ahead of their use."""
+    made: list[Kernel] = []
+    for way, slower in (("", 0.0), ("l2_", 0.3)):
+        if "bf16_products" in features:
+            dtypes, helper = (BF16, BF16, F32), f"dot_{way}bf16_bf16_dp"
+            made.append(inner_product(dtypes, helper, f"dot_{way}bf16_dp", 32, 1.1 + slower))
+        helper = f"dot_{way}oddeven_f32_bf16"
+        dtypes, each = (F32, BF16, F32), 1.8 + slower
+        made.append(inner_product(dtypes, helper, helper, width, each, odd_even=True))
+    return made
 
 
 def _packed(vector_bytes: int, features: frozenset[str]) -> list[Kernel]:
