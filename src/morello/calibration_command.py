@@ -20,6 +20,7 @@ from morello.calibrate.run import Outcome, calibrate
 from morello.runtime.toolchain import find_compiler
 from morello.targets.calibration import VARIABLE, default_path, save
 from morello.targets.catalog import uncalibrated
+from morello.targets.costs import FOLLOWS
 from morello.targets.cpu import host_cpu
 
 DOING = {
@@ -81,6 +82,9 @@ def _print(outcome: Outcome) -> None:
     for name, value in outcome.before.items():
         new = outcome.calibration.coefficients[name]
         note = f"{new / value:.2f}x" if name in outcome.measured else "not measured"
+        leader = FOLLOWS.get(name.removeprefix("kernels."))
+        if leader:
+            note = f"follows {leader}"
         grid.add_row(name, f"{value:.4g}", f"{new:.4g}", note)
     console.print(grid)
     for what, (before, after) in (("fitted", outcome.fitted), ("held out", outcome.held_out)):

@@ -8,7 +8,15 @@ import pytest
 
 from morello.errors import TargetError
 from morello.targets import TARGETS
-from morello.targets.costs import GROUPS, coefficients, group_of, with_coefficients
+from morello.targets.costs import (
+    FOLLOWS,
+    GROUPS,
+    coefficients,
+    group_of,
+    measured_as,
+    tied,
+    with_coefficients,
+)
 from morello.targets.cpu import HostCPU
 from morello.targets.defaults import RATIOS, microarchitecture, with_defaults
 from morello.targets.target import Target
@@ -64,6 +72,15 @@ def test_every_group_has_kernels(target: Target) -> None:
 def test_groups_of_kernels(name: str, group: str) -> None:
     found = [k for target in TARGETS.values() for k in target.kernels if k.name == name]
     assert found and {group_of(kernel) for kernel in found} == {group}
+
+
+@by_name
+def test_what_differs_in_what_it_fetches_keeps_its_ratio(target: Target) -> None:
+    before = coefficients(target)
+    measured = {name: 3.0 * value for name, value in before.items()}
+    measured |= {f"kernels.{follower}": 7.0 for follower in FOLLOWS}
+    assert tied(measured, before) == pytest.approx({name: 3.0 * v for name, v in before.items()})
+    assert {measured_as(k) for k in target.kernels} == GROUPS.keys() - FOLLOWS.keys()
 
 
 def test_a_cost_that_there_is_not() -> None:

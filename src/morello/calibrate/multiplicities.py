@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from morello.rewrites.impl import Impl
 from morello.rewrites.rewrite import apply
 from morello.rewrites.select import Select, find_kernel
-from morello.targets.costs import FORK, coefficients, group_of, with_coefficients
+from morello.targets.costs import FORK, coefficients, measured_as, with_coefficients
 from morello.targets.target import TRANSFERS, Target
 
 
@@ -20,6 +20,7 @@ class Multiplicities:
 
     def __init__(self, target: Target) -> None:
         known = coefficients(target)
+        self._known = known
         nothing = dict.fromkeys(known, 0.0)
         self._units = {
             name: with_coefficients(target, nothing | {name: 1.0})
@@ -41,7 +42,8 @@ class Multiplicities:
         assert node.rewrite is not None, "a hole has no cost"
         if isinstance(node.rewrite, Select):
             kernel = find_kernel(node.target, node.rewrite.kernel)
-            return {f"kernels.{group_of(kernel)}": node.own_cost / kernel.factor}
+            name = f"kernels.{measured_as(kernel)}"
+            return {name: node.own_cost / self._known[name]}
         return {
             name: apply(node.rewrite, node.spec, unit).cost for name, unit in self._units.items()
         }

@@ -13,7 +13,7 @@ from morello.calibrate.stopwatch import Stopwatch
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler
 from morello.targets.calibration import Calibration
-from morello.targets.costs import FORK, coefficients
+from morello.targets.costs import FORK, coefficients, tied
 from morello.targets.cpu import HostCPU
 from morello.targets.target import Target
 
@@ -81,7 +81,7 @@ def judged(
     """The fit of some samples, and what the others say of it."""
     fitted = [sample for sample in samples if sample.goal in FITTED]
     held_out = [sample for sample in samples if sample.goal in HELD_OUT]
-    after = {**fit(fitted, before), **forked}
+    after = tied({**fit(fitted, before), **forked}, before)
     return Outcome(
         Calibration(cpu.name, hertz, after),
         before,

@@ -34,10 +34,33 @@ GROUPS = {
 }
 """Kernels whose costs a machine scales alike, by how their names begin; the first that fits."""
 
+FOLLOWS = {"row_sums_ahead": "row_sums", "dots_l2": "dots"}
+"""Groups that differ from others in what they fetch ahead, and no more.
+
+Which is better, only memory decides, for operands larger than any cache: so a calibration,
+whose are not, keeps their ratio.
+"""
+
 
 def group_of(kernel: Kernel) -> str:
     """The group that a kernel belongs to."""
     return next(group for group, start in GROUPS.items() if re.match(start, kernel.name))
+
+
+def measured_as(kernel: Kernel) -> str:
+    """The group whose measured cost says what a kernel costs."""
+    group = group_of(kernel)
+    return FOLLOWS.get(group, group)
+
+
+def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+    """The coefficients after a calibration, those that follow others in proportion to these."""
+    result = dict(after)
+    for follower, leader in FOLLOWS.items():
+        mine, its = f"kernels.{follower}", f"kernels.{leader}"
+        if mine in before and its in before:
+            result[mine] = before[mine] * after[its] / before[its]
+    return result
 
 
 def coefficients(target: Target) -> dict[str, float]:
