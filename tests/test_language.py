@@ -113,8 +113,10 @@ def test_leaving_out_what_cannot_be_best_loses_nothing(expression: str) -> None:
 
 
 def test_small_work_stays_on_one_core_and_large_work_does_not() -> None:
-    small = morello.implement("f32[64,64] @ f32[64,64]", threads=2)[0]
-    large = morello.implement("f32[1024,1024] @ f32[1024,1024]", threads=2)[0]
+    small, large = (
+        morello.implement(f"f32[{n},{n}] @ f32[{n},{n}]", target="avx512", threads=2)[0]
+        for n in (64, 1024)
+    )
     assert "serial" in str(small.rewrite) and "parallel" in str(large.rewrite)
 
 
