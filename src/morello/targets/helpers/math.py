@@ -322,6 +322,18 @@ static inline f32x16 exp_f32x16(f32x16 x) {
 # in a register to look up; so r is smaller, and the polynomial shorter. Their bits lack the i
 # that the shift of z adds. What rounding took from ln(2) is too little to matter for q.
 
+Steps = tuple[tuple[str, str], ...]
+
+_POWER_AVX2: Steps = (
+    ("$F s", "__builtin_ia32_permvarsf256(table, (i32x8)z)"),
+    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 20))"),
+)
+
+_POWER_AVX512: Steps = (
+    ("$F s", "($F)_mm512_permutexvar_ps((__m512i)z, (__m512)table)"),
+    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 19))"),
+)
+
 _EXP_LOW = (
     ("x", "at_least_$K(-88.0296919f, x)"),  # -127 ln(2), where s becomes 0
     ("$F z", "x * 1.44269504f + 12583039.0f"),  # 1.5 * 2**23 + 127, the bias of exponents
@@ -341,8 +353,7 @@ _EXP_LOW_AVX2 = (
     ("$F q", "r * 0.166681945f + 0.50006479f"),
     ("q", "q * r + 1.0f"),
     ("r", "r + n * 1.90465421e-9f"),
-    ("$F s", "__builtin_ia32_permvarsf256(table, (i32x8)z)"),
-    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 20))"),
+    *_POWER_AVX2,
     ("x", "s * (r * q) + s"),
 )
 
@@ -353,8 +364,7 @@ _EXP_LOW_AVX512 = (
     ("$F q", "r * 0.166670099f + 0.500016212f"),
     ("q", "q * r + 1.0f"),
     ("r", "r + n * 1.90465421e-9f"),
-    ("$F s", "($F)_mm512_permutexvar_ps((__m512i)z, (__m512)table)"),
-    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 19))"),
+    *_POWER_AVX512,
     ("x", "pick_$K(x < -87.3365447f, fill_$K(0.0f), s * (r * q) + s)"),
 )
 
@@ -378,8 +388,7 @@ _GAUSS_AVX2 = (
     ("r", "r - n * 0.000424388880f"),
     ("$F q", "r * -0.0208352431f + 0.125016198f"),
     ("q", "q * r - 0.5f"),
-    ("$F s", "__builtin_ia32_permvarsf256(table, (i32x8)z)"),
-    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 20))"),
+    *_POWER_AVX2,
     ("t", "s * (r * q) + s"),
 )
 
@@ -390,12 +399,10 @@ _GAUSS_AVX512 = (
     ("r", "r - n * 0.000424388880f"),
     ("$F q", "r * -0.0208337624f + 0.125004053f"),
     ("q", "q * r - 0.5f"),
-    ("$F s", "($F)_mm512_permutexvar_ps((__m512i)z, (__m512)table)"),
-    ("s", "float_$K(bits_$K(s) + (bits_$K(z) << 19))"),
+    *_POWER_AVX512,
     ("t", "s * (r * q) + s"),
 )
 
-Steps = tuple[tuple[str, str], ...]
 _FEATURES = {8: "__AVX2__", 16: "__AVX512F__"}
 """What a table in a register of so many floats takes."""
 
