@@ -507,7 +507,7 @@ def test_rewrite_to_max_and_unscaled(check: Check, machine: Target) -> None:
 def test_rewrite_parallel_split_softmax_denominator_and_max(check: Check, machine: Target) -> None:
     two = replace(machine, cores=2)
     spec = softmax_part("SoftmaxDenominatorAndMax", 1, 64, parallel=True)
-    impl = check(finish(Schedule.of(spec, two).parallel_split_softmax(16)))
+    impl = check(finish(Schedule.of(spec, two).parallel_split("j", 4)))
     assert "SoftmaxDenominatorAndMaxFromParts" in operations(impl)
 
 

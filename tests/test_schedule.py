@@ -20,7 +20,7 @@ from morello.rewrites import (
     Move,
     PadFirst,
     Parallel,
-    ParallelSplitSoftmax,
+    ParallelSplit,
     Select,
     Tile,
 )
@@ -234,7 +234,7 @@ def test_steps_come_in_order() -> None:
 
 
 def test_other_rewrites() -> None:
-    assert begun()["running"].impl.rewrite == ParallelSplitSoftmax(250)
+    assert begun()["running"].impl.rewrite == ParallelSplit("j", 4)
     assert begun()["padded"].impl.rewrite == PadFirst("L2")
     assert str(begun()["pointwise"].at) == "MatmulAccum(m=64, k=4, n=8)"
     assert begun()["packed"].at is not None
@@ -268,8 +268,11 @@ WRONG_BEYOND: list[tuple[Callable[[], Schedule], str]] = [
         lambda: Schedule.of(softmax_goal(8, 8), FOUR).decompose("to_max_and_denominator", "L1"),
         "it is for SoftmaxDenominatorAndMax",
     ),
-    (lambda: Schedule.of(softmax_goal(8, 8), FOUR).parallel_split_softmax(0), "at least 1"),
-    (lambda: Schedule.of(softmax_goal(8, 8), FOUR).parallel_split_softmax(4), "it is for Softmax"),
+    (lambda: Schedule.of(softmax_goal(8, 8), FOUR).parallel_split("j", 2), "it is for Matmul"),
+    (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).parallel_split("k", 1), "at least 2 pieces"),
+    (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).parallel_split("x", 2), "no dimension 'x'"),
+    (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).parallel_split("m", 2), "m is not reduced"),
+    (lambda: Schedule.of(matmul_goal(8, 8, 8), FOUR).parallel_split("k", 2), "run in parallel"),
     (lambda: Schedule.of(conv_goal(), FOUR).spatial_split(), "it is for ConvAccum"),
     (lambda: Schedule.of(conv_goal(), FOUR).pad_first("L2"), "has no padding"),
     (lambda: Schedule.of(conv_goal(), FOUR).to_accumulate().pointwise(), "p must be 1"),

@@ -18,7 +18,7 @@ from morello.rewrites import (
     Pack,
     PadFirst,
     Parallel,
-    ParallelSplitSoftmax,
+    ParallelSplit,
     Pointwise,
     Rewrite,
     Select,
@@ -167,9 +167,9 @@ class Schedule:
         """Do an operation in steps (see `SCHEMES`), what lies between them at a level."""
         return self.rewrite(Decompose(scheme, level))
 
-    def parallel_split_softmax(self, size: int) -> Schedule:
-        """Give every core pieces of this size of a running softmax, and merge what they find."""
-        return self.rewrite(ParallelSplitSoftmax(_size("size", size)))
+    def parallel_split(self, dim: str, pieces: int) -> Schedule:
+        """Cut what is reduced in equal pieces for all cores, and reduce what these come to."""
+        return self.rewrite(ParallelSplit(dim, _size("pieces", pieces)))
 
     def spatial_split(self) -> Schedule:
         """Loop over the pixels of a convolution's filter; each is a matmul along one row."""

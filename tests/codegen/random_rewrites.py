@@ -16,6 +16,7 @@ from morello.ir.operation import accumulates_later
 from morello.ir.spec import Spec
 from morello.rewrites import (
     SCHEMES,
+    SPLIT,
     Bufferize,
     Decompose,
     Move,
@@ -23,7 +24,7 @@ from morello.rewrites import (
     Pack,
     PadFirst,
     Parallel,
-    ParallelSplitSoftmax,
+    ParallelSplit,
     Pointwise,
     Rewrite,
     Select,
@@ -81,8 +82,8 @@ class Whims:
             yield from (self.buffer, self.buffer, self.buffer)
         if self.schemes(spec):
             yield from (self.step,) * (12 if spec.parallel else 2)
-        if operation.name == "SoftmaxDenominatorAndMax" and spec.parallel:
-            yield from (self.split_softmax,) * 12
+        if operation.name in SPLIT and spec.parallel:
+            yield from (self.split,) * 12
         if operation.name.startswith("Conv"):
             yield from (self._pad, _pointwise, _pointwise, _spatial_split)
         if operation.name == "Matmul" and self.target.packs:
@@ -159,8 +160,9 @@ class Whims:
             parts = [self.random.choice([*parts, self._tile(spec, dims[0])])]
         return Parallel(tuple(zip(dims, parts, strict=True)))
 
-    def split_softmax(self, spec: Spec) -> Rewrite:
-        return ParallelSplitSoftmax(self._divisor(spec.size(spec.operation.reduced[0])))
+    def split(self, spec: Spec) -> Rewrite:
+        (dim,) = spec.operation.reduced
+        return ParallelSplit(dim, max(2, self._divisor(spec.size(dim))))
 
     def _pad(self, spec: Spec) -> Rewrite:
         return PadFirst(self.random.choice(self.names[:-1]))
@@ -296,8 +298,8 @@ class Programs:
         """Rewrites that few Specs admit, for half of those that do."""
         if self.random.random() < 0.5:
             yield from (self.whims.step(spec) for _ in self.whims.schemes(spec))
-            if spec.operation.name == "SoftmaxDenominatorAndMax":
-                yield self.whims.split_softmax(spec)
+            if spec.operation.name in SPLIT:
+                yield self.whims.split(spec)
             if spec.operation.name == "ConvAccum":
                 yield Pointwise()
             if spec.operation.name == "Matmul":

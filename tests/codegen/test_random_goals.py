@@ -38,7 +38,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Kernel = Callable[..., None]
 
 KINDS = (
-    "Bufferize", "Move", "MoveAll", "PadFirst", "Parallel", "ParallelSplitSoftmax", "Pointwise",
+    "Bufferize", "Move", "MoveAll", "PadFirst", "Parallel", "ParallelSplit", "Pointwise",
     "Serial", "SpatialSplit", "Split", "Tile", "ToAccumulate",
 )  # fmt: skip
 """All rewrites that programs are made of, but for those that are looked at more closely."""
@@ -173,7 +173,7 @@ def used(impl: Impl) -> set[str]:
 
 def missing(impls: Sequence[Impl], target: Target) -> set[str]:
     """The kinds of rewrites that are in no program; one has hardly ever a chance to be."""
-    wanted = {*KINDS, *SCHEMES} - {"ParallelSplitSoftmax"} | ({"Pack"} if target.packs else set())
+    wanted = {*KINDS, *SCHEMES} - {"ParallelSplit"} | ({"Pack"} if target.packs else set())
     return wanted - set().union(*map(used, impls))
 
 

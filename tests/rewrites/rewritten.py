@@ -47,7 +47,7 @@ def begun() -> dict[str, Schedule]:
         "ragged": begin(ragged).parallel(m=16),
         "serial": begin(several).serial(),
         "softmax": softmax_rows.decompose("to_softmax_parts_recompute", "L1"),
-        "running": begin(running_softmax(1, 1000, parallel=True)).parallel_split_softmax(250),
+        "running": begin(running_softmax(1, 1000, parallel=True)).parallel_split("j", 4),
         "padded": padded.tile(y=1).spatial_split(),
         "pointwise": begin(conv_goal(pixels=1)).to_accumulate().pointwise(),
         "packed": Schedule.of(narrow, BF16_PRODUCTS).pack(),

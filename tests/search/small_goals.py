@@ -170,6 +170,8 @@ def _on_all_cores() -> dict[str, tuple[Spec, Target]]:
         "parallel-pieces": (
             of(softmax("SoftmaxDenominatorAndMax", 1, 0), 1, 2048, parallel=True), CORES
         ),
+        "parallel-sum": (of(reduce("Sum", 1, 0), 1, 4096, parallel=True), CORES),
+        "parallel-dot": (matmul_goal(1, 128, 1, parallel=True), CORES),
     }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from morello.rewrites import (
     MoveAll,
     Pack,
     PadFirst,
-    ParallelSplitSoftmax,
+    ParallelSplit,
     Pointwise,
     Select,
     SpatialSplit,
@@ -60,7 +60,7 @@ NEEDED: list[tuple[str, type]] = [
     ("conv-pointwise", Pointwise), ("conv-padded", PadFirst), ("Softmax", Decompose),
     ("matmul-chain", Bufferize), ("map-of-map", MoveAll), ("parallel-matmul", Spread),
     ("parallel-ragged", Spread), ("parallel-maps", Spread),
-    ("parallel-pieces", ParallelSplitSoftmax), ("exp", Select),
+    ("parallel-pieces", ParallelSplit), ("parallel-sum", ParallelSplit), ("exp", Select),
 ]  # fmt: skip
 """Goals whose cheapest programs need a rewrite."""
 

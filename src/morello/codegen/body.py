@@ -28,7 +28,7 @@ from morello.rewrites import (
     Move,
     PadFirst,
     Parallel,
-    ParallelSplitSoftmax,
+    ParallelSplit,
     Pointwise,
     Select,
     SpatialSplit,
@@ -64,8 +64,8 @@ class Body:
             return self._parallel(impl, rewrite, views)
         if isinstance(rewrite, SpatialSplit | Pointwise):
             return self._conv(impl, rewrite, views)
-        if isinstance(rewrite, ParallelSplitSoftmax):
-            return self._split_softmax(impl, rewrite, views)
+        if isinstance(rewrite, ParallelSplit):
+            return self._parallel_split(impl, rewrite, views)
         if emits_nothing(impl):
             with self._ahead.wishing(self._ahead.next_tiles(impl, views)):
                 return self.emit(impl.children[0].impl, views)
@@ -219,32 +219,32 @@ class Body:
         self._in_use, self.workspace_bytes, self._ahead = saved
         return region.call(count)
 
-    def _split_softmax(
-        self, impl: Impl, rewrite: ParallelSplitSoftmax, views: Sequence[View]
+    def _parallel_split(
+        self, impl: Impl, rewrite: ParallelSplit, views: Sequence[View]
     ) -> list[str]:
-        """Every piece into its part of two buffers, and then the merging of those."""
-        spec, (body, merge) = impl.spec, impl.children
-        dim = spec.operation.reduced[0]
+        """Every piece into its parts of buffers, and then the reduction of those."""
+        spec, dim, (body, merge) = impl.spec, rewrite.dim, impl.children
         in_use = self._in_use
-        lines, parts = [], []
-        for position, name in ((0, "max_parts"), (1, "denominator_parts")):
-            line, view = self._buffer(name, merge.impl.spec.tensor(position))
-            lines.append(line)
-            parts.append(view)
         variable = self._fresh(dim)
-        x, *_ = cut(spec, body.impl.spec, views, dim, 0, variable)
-        piece: list[View] = [x]
-        for position, view in enumerate(parts, start=1):
-            tensor = body.impl.spec.tensor(position)
-            whole = buffer_view(view.pointer, tensor.form.layout, tensor.shape)
+        pieces = cut(spec, body.impl.spec, views, dim, 0, variable)
+        lines, parts, outputs = [], [], spec.operation.outputs
+        for position, output in enumerate(outputs):
+            stem = f"{spec.operation.operands[output].name}_parts"
+            line, part = self._buffer(stem, merge.impl.spec.tensor(position))
+            lines.append(line)
+            parts.append(part)
+            tensor = body.impl.spec.tensor(output)
+            whole = buffer_view(part.pointer, tensor.form.layout, tensor.shape)
             size = tensor.bytes // tensor.dtype.bytes
-            piece.append(replace(whole, address=Address().plus(0, "piece", size)))
-        region, saved = self._begin_region([*views[:1], *parts])
-        head = ["const long piece = item;", f"const long {variable} = item * {rewrite.size};"]
-        inner = [*head, *self.emit(body.impl, piece)]
+            pieces[output] = replace(whole, address=Address().plus(0, "piece", size))
+        inputs = [view for i, view in enumerate(views) if i not in outputs]
+        region, saved = self._begin_region([*inputs, *parts])
+        step = body.impl.spec.size(dim)
+        head = ["const long piece = item;", f"const long {variable} = item * {step};"]
+        inner = [*head, *self.emit(body.impl, pieces)]
         self._names[dim] -= 1
-        lines += self._end_region(region, saved, inner, spec.size(dim) // rewrite.size)
-        lines += self.emit(merge.impl, [*parts, *views[1:]])
+        lines += self._end_region(region, saved, inner, rewrite.pieces)
+        lines += self.emit(merge.impl, [*parts, *(views[i] for i in outputs)])
         self._in_use = in_use
         return ["{", *_indented(lines), "}"]
 

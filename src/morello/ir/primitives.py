@@ -10,6 +10,9 @@ from morello.ir.operation import Operand, Operation, accumulating, operation
 MAX_BATCH_DIMS = 2
 MAX_RANK = 4
 
+SINGLE = "r"
+"""The dimension, of size 1, of what is left when the only dimension is reduced."""
+
 _NAMES = ("i", "j", "k", "l")
 
 
@@ -171,7 +174,7 @@ def _scanned(rank: int, scan: int) -> tuple[tuple[str, ...], tuple[str, ...], tu
     """All dimensions, those but the scanned one, and (if that leaves none) one of size 1."""
     dims = _dims(rank)
     rows = tuple(d for d in dims if d != dims[scan])
-    extra = () if rows else ("r",)
+    extra = () if rows else (SINGLE,)
     return dims, rows or extra, extra
 
 

@@ -7,13 +7,14 @@ from morello.rewrites.decompose import SCHEMES, Decompose
 from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
+from morello.rewrites.parallel_split import SPLIT, ParallelSplit
 from morello.rewrites.rewrite import Child, Edges, Rewrite, apply, expand
 from morello.rewrites.select import Select
-from morello.rewrites.softmax import ParallelSplitSoftmax
 from morello.rewrites.tile import Cut, Divide, Split, Tile
 
 __all__ = [
     "SCHEMES",
+    "SPLIT",
     "Bufferize",
     "Child",
     "Cut",
@@ -25,7 +26,7 @@ __all__ = [
     "Pack",
     "PadFirst",
     "Parallel",
-    "ParallelSplitSoftmax",
+    "ParallelSplit",
     "Pointwise",
     "Rewrite",
     "Select",

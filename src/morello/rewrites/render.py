@@ -24,8 +24,8 @@ from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.move import Move
 from morello.rewrites.pack import DIM, Pack
 from morello.rewrites.parallel import Parallel, Serial
+from morello.rewrites.parallel_split import ParallelSplit
 from morello.rewrites.select import Select
-from morello.rewrites.softmax import ParallelSplitSoftmax
 from morello.rewrites.tile import Split, Tile
 from morello.targets.target import Target
 
@@ -119,7 +119,7 @@ class _Listing:
             yield from self._loop(impl, rewrite, depth, runs)
         elif isinstance(rewrite, Parallel):
             yield from self._parallel(impl, rewrite, depth, runs)
-        elif isinstance(rewrite, SpatialSplit | ParallelSplitSoftmax):
+        elif isinstance(rewrite, SpatialSplit | ParallelSplit):
             yield self._line("loop", _words(rewrite, impl), impl, depth, runs)
             yield from self._children(impl, depth, runs, inside=("body",))
         elif isinstance(rewrite, Select):
@@ -211,9 +211,9 @@ def _words(rewrite: object, impl: Impl) -> str:
             return _STEPS.get(rewrite.scheme, str(rewrite)) + where
         case SpatialSplit():
             return ", ".join(f"for {dim} in 0..{spec.size(dim)}" for dim in "pq")
-        case ParallelSplitSoftmax():
-            (dim,) = operation.reduced
-            return f"parallel for {_range(dim, spec.size(dim), rewrite.size)}"
+        case ParallelSplit():
+            size = spec.size(rewrite.dim)
+            return f"parallel for {_range(rewrite.dim, size, size // rewrite.pieces)}"
         case Pointwise():
             return "all pixels as the rows of a matmul"
         case PadFirst():

@@ -24,9 +24,9 @@ from morello.rewrites.move import Move
 from morello.rewrites.operations import operation_data, read_operation
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial
+from morello.rewrites.parallel_split import ParallelSplit
 from morello.rewrites.rewrite import Rewrite
 from morello.rewrites.select import Select
-from morello.rewrites.softmax import ParallelSplitSoftmax
 from morello.rewrites.tile import Split, Tile
 from morello.targets import find_target
 from morello.targets.target import Target
@@ -262,5 +262,5 @@ _REWRITES: dict[str, Callable[[Fields], Rewrite]] = {
     "pointwise": lambda f: Pointwise(),
     "pad_first": lambda f: PadFirst(f.get("level", str)),
     "pack": lambda f: Pack(),
-    "parallel_split_softmax": lambda f: ParallelSplitSoftmax(f.whole("size", least=1)),
+    "parallel_split": lambda f: ParallelSplit(f.get("dim", str), f.whole("pieces", least=2)),
 }

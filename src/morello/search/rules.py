@@ -14,11 +14,12 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.compose import inputs_of, intermediates, maker
-from morello.ir.forms import Bools, some
+from morello.ir.forms import Bools, prod_columns, some
 from morello.ir.layout import Layout, fastest, odd_even, row_major
 from morello.ir.operation import Operation, accumulates_later
 from morello.rewrites import (
     SCHEMES,
+    SPLIT,
     Bufferize,
     Cut,
     Decompose,
@@ -27,7 +28,7 @@ from morello.rewrites import (
     MoveAll,
     Pack,
     PadFirst,
-    ParallelSplitSoftmax,
+    ParallelSplit,
     Pointwise,
     Rewrite,
     Select,
@@ -47,6 +48,8 @@ PIECES = (4, 2, 1)
 """A parallel loop has this many pieces for each core."""
 GRID = (2, 4)
 """One over two dimensions has this many pieces along each."""
+MERGED = 16
+"""A reduction is cut in pieces for cores if it reads this many times what these make, or more."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False) ->
     """What the search tries on Specs of this kind, in order; ties go to the first."""
     operation = kind.operation
     if kind.parallel:
-        return [Rules(_always, (Serial(), *_parallel(kind, target, sizes)))]
+        return [Rules(_always, (Serial(), *_parallel(kind, target))), *_reductions(kind, target)]
     groups = _kernels(kind, target)
     for dim in operation.dims:
         if operation.may_cut(dim) and not (_is_conv(operation) and dim == "x"):
@@ -115,7 +118,7 @@ def piece_counts(target: Target) -> list[int]:
     return sorted({*(target.cores * n for n in PIECES), *GRID})
 
 
-def _parallel(kind: Kind, target: Target, sizes: Sizes) -> Iterator[Rewrite]:
+def _parallel(kind: Kind, target: Target) -> Iterator[Rewrite]:
     """Loops on all cores, and steps that leave several Specs to all cores."""
     operation = kind.operation
     dims = operation.operands[operation.output].dims
@@ -131,9 +134,24 @@ def _parallel(kind: Kind, target: Target, sizes: Sizes) -> Iterator[Rewrite]:
     for tensor in seams(operation):
         rank = len(maker(operation, tensor).result_dims)
         yield Bufferize(tensor - inputs_of(operation), memory, row_major(rank))
-    if operation.name == "SoftmaxDenominatorAndMax":
-        pieces = {s // n for s in sizes.values.tolist() for n in counts if s % n == 0}
-        yield from (ParallelSplitSoftmax(piece) for piece in sorted(pieces) if piece >= 1024)
+
+
+def _reductions(kind: Kind, target: Target) -> Iterator[Rules]:
+    """What is reduced, in pieces for all cores."""
+    operation = kind.operation
+    if operation.name in SPLIT:
+        for count in (target.cores * n for n in PIECES):
+            pieces = tuple(ParallelSplit(dim, count) for dim in operation.reduced)
+            yield Rules(partial(_outweighs, count=count), pieces)
+
+
+def _outweighs(batch: Batch, count: int) -> Bools:
+    """Inputs have so much more elements than outputs that several outputs hardly matter."""
+    operands, outputs = range(len(batch.operation.operands)), batch.operation.outputs
+    read = sum(prod_columns(batch.shape(o)) for o in operands if o not in outputs)
+    made = sum(prod_columns(batch.shape(o)) for o in outputs)
+    result: Bools = np.greater_equal(read, MERGED * count * made)
+    return result
 
 
 # ---- steps

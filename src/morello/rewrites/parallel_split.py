@@ -1,0 +1,107 @@
+"""Spreading a reduction over cores: a piece for each, then the reduction of what they found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from morello.errors import RewriteError
+from morello.ir.batch import Batch
+from morello.ir.layout import Layout, row_major
+from morello.ir.operation import Operation
+from morello.ir.primitives import MAX_RANK, SINGLE, reduce, softmax
+from morello.ir.spec import Spec
+from morello.rewrites.buffer import buffer_codes
+from morello.rewrites.rewrite import Child, Edges, Rewrite, dim_index, everywhere
+from morello.rewrites.tile import tiled
+from morello.targets.target import Condition, Target
+
+_SCAN = "SoftmaxDenominatorAndMax"
+SPLIT = {"Matmul": "Sum", "Sum": "Sum", "Max": "Max", _SCAN: f"{_SCAN}FromParts"}
+"""What may be split, and the operation that makes one result of those of the pieces."""
+
+
+@dataclass(frozen=True)
+class ParallelSplit:
+    """Give every core pieces of what is reduced, then reduce what these have come to.
+
+    Matmul(m=1, k=4096, n=8), k in 2 pieces
+      -> parallel for k in 0..4096 by 2048: Matmul(m=1, k=2048, n=8)
+         Sum(i=1, j=8, k=2)
+    SoftmaxDenominatorAndMax(i=1, j=1000), j in 4 pieces
+      -> parallel for j in 0..1000 by 250: SoftmaxDenominatorAndMax(i=1, j=250)
+         SoftmaxDenominatorAndMaxFromParts(i=1, j=4)
+    """
+
+    dim: str
+    pieces: int
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        if self.pieces < 2:
+            raise RewriteError(f"{self}: there must be at least 2 pieces.")
+        dim_index(batch, self.dim)
+        operation = batch.operation
+        known = operation.name in SPLIT
+        yield Condition(everywhere(batch, known), f"it is for {', '.join(SPLIT)}")
+        reduced = self.dim in operation.reduced
+        yield Condition(everywhere(batch, reduced), f"{self.dim} is not reduced; use parallel")
+        small = len(operation.operands[operation.output].dims) < MAX_RANK
+        yield Condition(everywhere(batch, small), f"{operation} has too many dimensions")
+        yield Condition(everywhere(batch, batch.parallel), "it is not to be run in parallel")
+        size = batch.size(self.dim)
+        whole = (size > self.pieces) & (size % self.pieces == 0)
+        yield Condition(whole, f"{self.dim} must have {self.pieces} equal pieces")
+        shared = np.maximum.reduce(batch.levels) == 0
+        yield Condition(shared, "its operands must be in main memory")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        operation, merged = batch.operation, merging(batch.operation)
+        outputs, operands = operation.outputs, len(operation.operands)
+        dtypes = tuple(batch.dtypes[i] for i in outputs)
+        rows, here = batch.shape(operation.output), np.zeros(len(batch), np.int8)
+        sizes = (*rows, np.full(len(batch), self.pieces, np.int32))
+        shape = sizes[-len(merged.operands[0].dims) :]
+        layout = parts_layout(len(shape))
+        parts = [buffer_codes(batch, shape, layout, 0, dtype) for dtype in dtypes]
+        merge = Batch(
+            merged, dtypes * 2, batch.forms, sizes, (here,) * 2 * len(outputs),
+            (*parts, *(batch.codes[i] for i in outputs)), batch.parallel,
+        )  # fmt: skip
+        piece = tiled(batch, self.dim, batch.size(self.dim) // self.pieces)
+        codes, wires = list(piece.codes), list(range(operands))
+        for position, (output, dtype) in enumerate(zip(outputs, dtypes, strict=True)):
+            codes[output] = buffer_codes(batch, rows, row_major(len(rows)), 0, dtype)
+            wires[output] = operands + position
+        piece = replace(piece, parallel=False, codes=tuple(codes))
+        made = [wires[output] for output in outputs]
+        children = (
+            Child(piece, -(-self.pieces // target.cores), wires=tuple(wires)),
+            Child(merge, role="step", wires=(*made, *outputs)),
+        )
+        return [Edges(np.arange(len(batch)), target.fork, {}, children)]
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        return self
+
+    def data(self) -> dict[str, Any]:
+        return {"name": "parallel_split", "dim": self.dim, "pieces": self.pieces}
+
+    def __str__(self) -> str:
+        return f"parallel_split({self.dim} in {self.pieces})"
+
+
+def merging(operation: Operation) -> Operation:
+    """What reduces the results of pieces; these lie along its last dimension."""
+    name, rows = SPLIT[operation.name], operation.operands[operation.output].dims
+    rank = len(rows) + (SINGLE not in rows)
+    if name in ("Sum", "Max"):
+        return reduce(name, rank, rank - 1)
+    return softmax(name, rank, rank - 1)
+
+
+def parts_layout(rank: int) -> Layout:
+    """The pieces slowest, so that each core writes a part of the buffer by itself."""
+    return Layout((rank - 1, *range(rank - 1)))
