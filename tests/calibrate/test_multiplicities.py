@@ -25,7 +25,9 @@ def test_costs_are_sums_of_coefficients(name: str) -> None:
     programs = Programs(target, random)
     counted, counted_elsewhere = Multiplicities(target), Multiplicities(machine)
     seen: set[str] = set()
-    for spec in random_goals(random, 8):
+    for number, spec in enumerate(random_goals(random, 40)):
+        if number >= 8 and FORK in seen:  # few run on several cores
+            break
         impl = programs.of(spec)
         paid = counted.of(impl)
         assert all(times > 0 for times in paid.values())

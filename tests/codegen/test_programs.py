@@ -28,6 +28,7 @@ from morello.ir.spec import matmul_spec
 from morello.rewrites import Move, Select
 from morello.rewrites.impl import Impl, grow, replay
 from morello.runtime.toolchain import find_compiler
+from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import TARGETS
@@ -108,6 +109,17 @@ def test_best_programs(target: Target, tmp_path: Path) -> None:
     specs += [random_spec(random, whole_panels=True) for _ in range(BEST_PROGRAMS)]
     impls = [reconstruct(s, target, search(s, target).decisions) for s in specs]
     check_all(impls, target, tmp_path)
+
+
+@targets
+@pytest.mark.parametrize("kernel", ["block_sums_f32", "block_sums_l2_f32"])
+def test_few_rows_are_summed_in_panels(target: Target, kernel: str, tmp_path: Path) -> None:
+    skip_unless_it_runs(target)
+    width = target.widths(F32)[0]
+    schedule = Schedule.of(matmul_spec((6, 16), (16, 5 * width)), target)
+    schedule = schedule.move("c", "L2", packed=width).to_accumulate().split(k=8)
+    schedule = schedule.move("a", "L2").move("a", "L1").move("b", "L2").select(kernel).solve()
+    check_all([schedule.impl], target, tmp_path)
 
 
 @targets

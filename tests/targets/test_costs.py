@@ -58,6 +58,8 @@ def test_every_group_has_kernels(target: Target) -> None:
         ("dot_f32x8", "dots"),
         ("dot_l2_oddeven_f32_bf16", "dots_l2"),
         ("row_sums_f32", "row_sums"),
+        ("block_sums_bf16_f32", "block_sums"),
+        ("block_sums_l2_f32", "block_sums_l2"),
         ("row_sums_ahead_bf16", "row_sums_ahead"),
         ("load_part_f32x16", "loads"),
         ("exp_store_run_f32x8", "exponentials"),

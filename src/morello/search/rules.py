@@ -15,7 +15,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.compose import inputs_of, intermediates, maker
 from morello.ir.forms import Bools, prod_columns, some
-from morello.ir.layout import Layout, fastest, odd_even, row_major
+from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation, accumulates_later
 from morello.rewrites import (
     SCHEMES,
@@ -239,8 +239,9 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
         if operation.copies:
             continue
         layouts = [Layout(())] if relaxed else copy_layouts(operation, index, dtype, target)
+        rank = len(operand.dims)
         if index == 0 and not relaxed:
-            rank, blocks = len(operand.dims), {k.odd_even for k in taken if k.odd_even}
+            blocks = {k.odd_even for k in taken if k.odd_even}
             layouts += [odd_even(rank, block) for block in sorted(blocks)]
         for layout in layouts:
             casts = (
@@ -250,6 +251,10 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
                 Move(operand.name, level.name, layout, dtype=cast) for cast in (None, *casts)
             )
             groups.append(Rules(_copied_from(index, number, layout), copies))
+        if operand.written and not (number or relaxed):
+            for width, most in sorted({k.panel for k in taken if k.panel[0]}):
+                panel = Move(operand.name, level.name, panels(rank, rank - 1, width))
+                groups.append(Rules(_few_rows(index, most), (panel,)))
     if not (operation.components or operation.copies or _is_conv(operation)):
         groups += _register_moves(kind, index, target, taken, relaxed)
     return groups
@@ -387,6 +392,19 @@ def _copied_from(index: int, level: int, layout: Layout) -> Guard:
         forms, codes = batch.forms, batch.codes[index]
         here = here & (forms.panel_dim[codes] < 0)
         return here & ~forms.row_major[codes] if transposes else here
+
+    return guard
+
+
+def _few_rows(index: int, most: int) -> Guard:
+    """A matrix in memory that has more than one row, and at most so many."""
+
+    def guard(batch: Batch) -> Bools:
+        *others, rows, _ = batch.shape(index)
+        here: Bools = (batch.levels[index] == 0) & (rows > 1) & (rows <= most)
+        for size in others:
+            here &= size == 1
+        return here
 
     return guard
 

@@ -21,7 +21,9 @@ GROUPS = {
     "dots_l2": r"dot_l2_",
     "dots": r"dot_",
     "row_sums_ahead": r"(row|column)_sums_ahead_",
-    "row_sums": r"(row|column|block)_sums_",
+    "row_sums": r"(row|column)_sums_",
+    "block_sums_l2": r"block_sums_l2_",
+    "block_sums": r"block_sums_",
     "loads": r"load_",
     "stores": r"store_",
     "copies": r"copy_",
@@ -34,8 +36,13 @@ GROUPS = {
 }
 """Kernels whose costs a machine scales alike, by how their names begin; the first that fits."""
 
-FOLLOWS = {"row_sums_ahead": "row_sums", "dots_l2": "dots"}
-"""Groups that differ from others in what they fetch ahead, and no more.
+FOLLOWS = {
+    "row_sums_ahead": "row_sums",
+    "block_sums_l2": "products",
+    "block_sums": "products",
+    "dots_l2": "dots",
+}
+"""Groups that do as others do, but fetch ahead, or fetch otherwise.
 
 Which is better, only memory decides, for operands larger than any cache: so a calibration,
 whose are not, keeps their ratio.

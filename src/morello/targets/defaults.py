@@ -25,6 +25,9 @@ _HALF_AS_WIDE: dict[str, float] = {f"kernels.{group}": 2.0 for group in GROUPS}
 _HALF_A_LINE: dict[str, float] = {"L2.per_line": 2.0}
 """L2 gives 32 bytes a cycle; that of Zen 5 gives 64."""
 
+_EIGHT_WAYS: dict[str, float] = {"kernels.block_sums": 2.0}
+"""A first-level cache that eight rows a power of two apart leave no room in."""
+
 _MESH: dict[str, float] = {
     "L2.per_line": 1.3,
     "memory.per_line": 2.5,
@@ -36,15 +39,20 @@ _MESH: dict[str, float] = {
 
 RATIOS: Mapping[str, Ratios] = MappingProxyType(
     {
-        "Zen 1": _HALF_AS_WIDE | _HALF_A_LINE | {"L2.per_run": 1.2},
-        "Zen 2": _HALF_A_LINE | {"memory.per_run": 0.8},
-        "Zen 3": _HALF_A_LINE,
+        "Zen 1": _HALF_AS_WIDE | _HALF_A_LINE | {"L2.per_run": 1.2, "kernels.block_sums": 4.0},
+        "Zen 2": _HALF_A_LINE | _EIGHT_WAYS | {"memory.per_run": 0.8},
+        "Zen 3": _HALF_A_LINE | _EIGHT_WAYS,
         "Zen 4": _HALF_AS_WIDE
         | _HALF_A_LINE
-        | {"kernels.row_sums_ahead": 2.7, "kernels.dots_l2": 1.5},  # as it fetches from memory
+        | {  # as it fetches from memory
+            "kernels.row_sums_ahead": 2.7,
+            "kernels.dots_l2": 1.5,
+            "kernels.block_sums": 4.0,
+            "kernels.block_sums_l2": 1.95,
+        },
         "Zen 5": {},
         "Zen 5 with 256-bit units": _HALF_AS_WIDE,
-        "Skylake-X": _MESH,
+        "Skylake-X": _MESH | _EIGHT_WAYS,
         "Ice Lake": {  # that of clients, with one 512-bit unit and a ring
             "L2.per_line": 1.3,
             "memory.per_line": 1.5,

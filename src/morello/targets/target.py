@@ -75,9 +75,10 @@ class Kernel:
     arrays: from the operands that it reads to the value of the output, or a tuple of the
     outputs'. `applies` gives the conditions on the Specs it closes beyond all this, `cost`
     the cycles, `registers` those it needs for itself. The first operand lies in odd-even
-    blocks of `odd_even` elements, if that is not 0. The operands that it `streams` are in
-    the cache beyond the nearest, from where it fetches them ahead of their use. A machine
-    may take `factor` times those cycles (see `costs`).
+    blocks of `odd_even` elements, if that is not 0. The output may lie in panels, the first
+    number of `panel` wide, if it has no more rows than the second. The operands that it
+    `streams` are in the cache beyond the nearest, from where it fetches them ahead of their
+    use. A machine may take `factor` times those cycles (see `costs`).
     """
 
     name: str
@@ -90,6 +91,7 @@ class Kernel:
     cost: Callable[[Batch], Column]
     registers: int = 0
     odd_even: int = 0
+    panel: tuple[int, int] = (0, 0)
     streams: tuple[int, ...] = ()
     factor: float = 1.0
 

@@ -27,7 +27,7 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     for scalars, rows in (("f32", "f32"), ("f32", "bf16"), ("bf16", "bf16"), ("f16", "f16")):
         result |= _row_sums(isa, scalars, rows) | _row_sums(isa, scalars, rows, ahead=True)
     for rows in ("f32", "bf16"):
-        result |= _block_sums(isa, rows)
+        result |= _block_sums(isa, rows, "L1") | _block_sums(isa, rows, "L2")
     if "avx512_vnni" in features:
         result["dot_i8_i8_i32"] = _DOT_I8_I8_I32_BY_DPBUSD
     result["dot_u8_i8_i16"] = _DOT_U8_I8_I16
@@ -345,10 +345,14 @@ def _rows_ahead(rows: str, count: int) -> str:
     return f"const long ahead = i + {ahead} < n ? {ahead} : {ahead} - n + {count} * step;"
 
 
-def _block_sums(isa: str, rows: str) -> dict[str, str]:
-    """Eight rows stream, and are added to m others, times a scalar for each of these."""
+def _block_sums(isa: str, rows: str, fetched: str) -> dict[str, str]:
+    """Eight rows stream, and are added to m others, times a scalar for each of these.
+
+    Of those, the next register lies `c_next` elements further for each that it has.
+    """
     w = full_width(isa, "f32")
-    kind, name = f"f32x{w}", f"sum_block_f32_{rows}"
+    way, hint = ("", "") if fetched == "L1" else ("_l2", ", 0, 2")
+    kind, name = f"f32x{w}", f"sum_block{way}_f32_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
     helpers = vector_helpers(isa, "f32", w)
     if rows != "f32":
@@ -356,19 +360,19 @@ def _block_sums(isa: str, rows: str) -> dict[str, str]:
     loads = []
     for j in range(8):
         loads.append(f"row = b + {j} * step + i;")
-        loads.append("__builtin_prefetch(row + ahead);")
+        loads.append(f"__builtin_prefetch(row + ahead{hint});")
         loads.append(f"const {kind} b{j} = {load}(row);")
     even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, 8, 2)) for i in (0, 1))
     body = "\n    ".join([_rows_ahead(rows, 8), *loads])
     helpers[name] = f"""\
 static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
-    float *c, long c_step, long m, long n) {{
+    float *c, long c_step, long c_next, long m, long n) {{
   const {scalar(rows)} *row;
   for (long i = 0; i < n; i += {w}) {{
     {body}
     for (long r = 0; r < m; ++r) {{
       const float *x = a + r * a_step;
-      float *to = c + r * c_step + i;
+      float *to = c + r * c_step + i * c_next;
       store_{kind}(to, (load_{kind}(to) + {even}) + ({odd}));
     }}
   }}

@@ -77,7 +77,8 @@ def standard_kernels(
             made.append(row_sums((scalar, row, total), width, scalar_is_a=True, ahead=ahead))
             made.append(row_sums((row, scalar, total), width, scalar_is_a=False, ahead=ahead))
         if scalar is F32:
-            made.append(block_sums((scalar, row, total), width))
+            for cache in ("L1", "L2"):
+                made.append(block_sums((scalar, row, total), width, fetched=cache))
     made += _streamed_dots(widest // 2, features)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]

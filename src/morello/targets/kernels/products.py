@@ -9,6 +9,8 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
+from morello.ir.forms import Bools
+from morello.ir.tensor import ALIAS_BYTES
 from morello.targets.helpers.products import ROWS_AHEAD, ROWS_AT_ONCE, sums_at_once
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
@@ -24,8 +26,10 @@ LOAD = 0.3
 
 ROWS_OF_BLOCK = 8
 """The rows that are added to several."""
-MOST_ROWS = 8
-"""How many rows those may be at most: more a power of two apart would not stay near."""
+MOST_ROWS = 64
+"""How many rows those may be at most: with more, copying b into panels is soon paid for."""
+SAME_SET = 5.0
+"""What each of those costs if all fall into the same sets, and push each other out of there."""
 
 
 def multiply_add(
@@ -213,12 +217,13 @@ def row_sums(
     )
 
 
-def block_sums(dtypes: tuple[DType, DType, DType], width: int) -> Kernel:
+def block_sums(dtypes: tuple[DType, DType, DType], width: int, *, fetched: str) -> Kernel:
     """A few rows of a, times eight rows of b that stream by, are added to rows of c.
 
-    b is fetched some way ahead; c stays in the cache beyond the nearest.
+    b is `fetched` some way ahead; c stays in the cache beyond the nearest, in rows or panels.
     """
     scalars, rows, result = dtypes
+    way, slower = ("", 0.0) if fetched == "L1" else ("_l2", 0.3)
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
@@ -226,36 +231,51 @@ def block_sums(dtypes: tuple[DType, DType, DType], width: int) -> Kernel:
         few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
         yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
         yield Condition(s.size("n") % width == 0, f"n must be a multiple of {width}")
-        for operand, (name, dim) in enumerate((("a", "k"), ("b", "n"), ("c", "n"))):
-            yield _rows_without_gaps(s, operand, name, dim)
+        yield _rows_without_gaps(s, 0, "a", "k")
+        yield _rows_without_gaps(s, 1, "b", "n")
+        yield _rows_without_gaps(s, 2, "c", "n", panel=width)
 
     def cost(s: Batch) -> Column:
-        each = ROWS_OF_BLOCK * LOAD + s.size("m") * (ROWS_OF_BLOCK * MULTIPLY_ADD + 1.0)
+        row = ROWS_OF_BLOCK * MULTIPLY_ADD + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
+        each = slower + s.size("m") * row
         cycles: Column = 14.0 + s.size("n") / width * each
         return cycles
 
-    places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {m}, {n}"
+    places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {c_n}, {m}, {n}"
     return Kernel(
-        f"block_sums_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
+        f"block_sums{way}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
         "MatmulAccum",
         dtypes,
         (None, None, None),
-        f"sum_block_{scalars}_{rows}({places});",
+        f"sum_block{way}_{scalars}_{rows}({places});",
         lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
         applies,
         cost,
         registers=14,
+        panel=(width, MOST_ROWS),
         streams=(1, 2),
     )
 
 
-def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str) -> Condition:
-    """The operand's elements along a dimension are neighbours; it has no panels."""
+def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:
+    """The operand's elements along a dimension are neighbours, or in panels of this width."""
     place, _ = s.operation.places[operand, dim]
-    codes = s.codes[operand]
-    gapless = s.forms.unit_stride(codes, s.shape(operand), place)
-    plain = (s.forms.panel_dim[codes] < 0) | s.forms.ideal[codes]
-    return Condition(gapless & plain, f"rows of {name} along {dim} must have no gaps")
+    forms, codes = s.forms, s.codes[operand]
+    gapless = forms.unit_stride(codes, s.shape(operand), place)
+    plain = (forms.panel_dim[codes] < 0) | forms.ideal[codes]
+    panels = (forms.panel_dim[codes] == place) & (forms.panel[codes] == panel)
+    panels &= ~forms.odd_even[codes]
+    return Condition((gapless & plain) | panels, f"rows of {name} along {dim} must have no gaps")
+
+
+def _rows_collide(s: Batch, operand: int, dim: str) -> Bools:
+    """The operand's rows along a dimension are apart by what a first-level cache wraps at."""
+    forms, codes = s.forms, s.codes[operand]
+    alone = forms.contiguous[codes] == forms.count[codes]
+    wraps = s.size(dim).astype(np.int64) * s.dtypes[operand].bytes % ALIAS_BYTES == 0
+    rows = (forms.panel_dim[codes] < 0) & ~forms.ideal[codes]
+    result: Bools = rows & np.where(alone, wraps, forms.aliased[codes])
+    return result
 
 
 def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
