@@ -31,6 +31,7 @@ from morello.search.reconstruct import reconstruct
 from morello.search.solve import Statistics, search
 from morello.table import Table
 from morello.targets.catalog import find_target, runs_here
+from morello.targets.costs import streamed
 from morello.targets.target import Target
 from morello.weights import with_layouts
 
@@ -202,7 +203,7 @@ def _plan(
     machine = find_target(target) if isinstance(target, str) else target
     if machine.cores != count:
         machine = replace(machine, cores=count)
-    return replace(goal, parallel=count > 1), machine
+    return replace(goal, parallel=count > 1), streamed(machine, goal)
 
 
 def _implement(

@@ -27,6 +27,7 @@ from morello.search.solve import search
 from morello.table import Key, Table
 from morello.table.page import decode, encode
 from morello.targets.catalog import find_target
+from morello.targets.costs import streamed
 
 AHEAD = 4
 """Tasks given to each worker before the first is done."""
@@ -103,8 +104,9 @@ def solve_task(task: Task, target: str, space: str, keeps: int) -> Found:
         for expression in task.expressions:
             try:
                 goal = parse(expression)
-                solution = search(goal, machine, table=table)
-                keep(reconstruct(goal, machine, solution.decisions), table)
+                found_by = streamed(machine, goal)
+                solution = search(goal, found_by, table=table)
+                keep(reconstruct(goal, found_by, solution.decisions), table)
             except MorelloError as error:
                 failed.append(str(error))
         pages = tuple((key, encode(page, str(key))) for key, page, _ in table.pages())

@@ -25,6 +25,7 @@ from morello.search.query import answers
 from morello.table import Table
 from morello.table.statistics import Statistics, statistics
 from morello.targets.catalog import find_target
+from morello.targets.costs import streamed
 
 
 def run_precompute(arguments: argparse.Namespace) -> None:
@@ -158,7 +159,8 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _query(arguments: argparse.Namespace) -> None:
-    goal, target = parse(arguments.expression), find_target(arguments.target)
+    goal = parse(arguments.expression)
+    target = streamed(find_target(arguments.target), goal)
     with Table(arguments.path, create=False) as table:
         found = answers(goal, target, table)
         others = table.spaces()

@@ -35,7 +35,7 @@ from morello.targets import TARGETS
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target
 
-RANDOM_PROGRAMS = 120
+RANDOM_PROGRAMS = 160
 BEST_PROGRAMS = 6
 
 targets = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
@@ -112,7 +112,7 @@ def test_best_programs(target: Target, tmp_path: Path) -> None:
 
 
 @targets
-@pytest.mark.parametrize("kernel", ["block_sums_f32", "block_sums_l2_f32"])
+@pytest.mark.parametrize("kernel", ["block_sums_ahead_f32", "block_sums_l2_f32"])
 def test_few_rows_are_summed_in_panels(target: Target, kernel: str, tmp_path: Path) -> None:
     skip_unless_it_runs(target)
     width = target.widths(F32)[0]

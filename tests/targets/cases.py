@@ -35,8 +35,8 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import Form, canonical, gapless
 from morello.rewrites import Select
 from morello.rewrites.impl import Impl
-from morello.targets.helpers.products import ROWS_AHEAD, ROWS_AT_ONCE
-from morello.targets.kernels.products import MOST_ROWS, ROWS_OF_BLOCK
+from morello.targets.helpers.products import BLOCK_WAYS, WAYS
+from morello.targets.kernels.products import MOST_ROWS
 from morello.targets.target import Held, Kernel, Target, c_type
 
 ROWS = 1000
@@ -325,12 +325,12 @@ def _random_sizes(
 
 def _wanted(kernel: Kernel) -> dict[str, tuple[int, int]]:
     """The least and the most of sizes that random ones hardly ever have, by dimension."""
-    if kernel.name.startswith("block_sums"):
-        return {"k": (ROWS_OF_BLOCK, ROWS_OF_BLOCK), "m": (2, MOST_ROWS)}
     if not kernel.streams:
         return {}
-    count = ROWS_AHEAD if "_ahead_" in kernel.name else ROWS_AT_ONCE
-    return {"k": (count, count)}
+    few = kernel.name.startswith("block_sums")
+    named = [w for w in (BLOCK_WAYS if few else WAYS) if f"_sums{w.name}_" in kernel.name]
+    rows = max(named, key=lambda way: len(way.name)).rows
+    return {"k": (rows, rows)} | ({"m": (2, MOST_ROWS)} if few else {})
 
 
 def _random_batch(

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from morello.errors import TargetError
+from morello.frontends.text import parse
 from morello.targets import TARGETS
 from morello.targets.costs import (
     FOLLOWS,
@@ -14,11 +15,12 @@ from morello.targets.costs import (
     coefficients,
     group_of,
     measured_as,
+    streamed,
     tied,
     with_coefficients,
 )
 from morello.targets.cpu import HostCPU
-from morello.targets.defaults import RATIOS, microarchitecture, with_defaults
+from morello.targets.defaults import RATIOS, STREAMING, microarchitecture, with_defaults
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2, AVX512
 
@@ -51,6 +53,16 @@ def test_every_group_has_kernels(target: Target) -> None:
     assert {f"kernels.{group}" for group in GROUPS} <= coefficients(target).keys()
 
 
+def test_what_streams_from_memory_has_costs_of_its_own() -> None:
+    target = replace(AVX512, last=1500, streaming={"kernels.dots": 3.0})
+    small, large = parse("f32[100,100] + f32[100]"), parse("f32[100,100] + f32[100,100]")
+    assert streamed(target, small) == target
+    assert streamed(replace(target, streaming={}), large).kernels == target.kernels
+    before, after = coefficients(target), coefficients(streamed(target, large))
+    assert after == before | {"kernels.dots": 3.0 * before["kernels.dots"]}
+    assert streamed(streamed(target, large), large) == streamed(target, large)
+
+
 @pytest.mark.parametrize(
     ("name", "group"),
     [
@@ -58,7 +70,8 @@ def test_every_group_has_kernels(target: Target) -> None:
         ("dot_f32x8", "dots"),
         ("dot_l2_oddeven_f32_bf16", "dots_l2"),
         ("row_sums_f32", "row_sums"),
-        ("block_sums_bf16_f32", "block_sums"),
+        ("row_sums_l2_f32", "row_sums_l2"),
+        ("block_sums_ahead_bf16_f32", "block_sums_ahead"),
         ("block_sums_l2_f32", "block_sums_l2"),
         ("row_sums_ahead_bf16", "row_sums_ahead"),
         ("load_part_f32x16", "loads"),
@@ -130,12 +143,19 @@ def test_ratios_are_of_costs_that_there_are(name: str) -> None:
     assert all(0.5 <= ratio <= 4 for ratio in RATIOS[name].values())
 
 
+@pytest.mark.parametrize("name", STREAMING)
+def test_what_streaming_changes_there_is(name: str) -> None:
+    assert name in RATIOS
+    for target in (AVX2, AVX512):
+        assert STREAMING[name].keys() <= coefficients(target).keys()
+
+
 def test_ratios_multiply() -> None:
     genoa = cpu("AuthenticAMD", 25, 0x11, *AVX512.features)
     before, after = coefficients(AVX512), coefficients(with_defaults(AVX512, genoa))
     assert after["L2.per_line"] == 2 * before["L2.per_line"]
     assert after["kernels.products"] == 2 * before["kernels.products"]
     assert after["memory.per_line"] == before["memory.per_line"]
-    assert replace(with_defaults(AVX512, genoa), kernels=(), levels=()) == replace(
+    assert replace(with_defaults(AVX512, genoa), kernels=(), levels=(), streaming={}) == replace(
         AVX512, kernels=(), levels=()
     )

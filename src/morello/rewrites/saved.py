@@ -29,6 +29,7 @@ from morello.rewrites.rewrite import Rewrite
 from morello.rewrites.select import Select
 from morello.rewrites.tile import Split, Tile
 from morello.targets import find_target
+from morello.targets.costs import streamed
 from morello.targets.target import Target
 
 VERSION = 2
@@ -76,7 +77,7 @@ def load(data: Any, target: Target | None = None) -> Impl:
     except RecursionError:
         raise RewriteError("the schedule nests its operations too deep.") from None
     try:
-        return replay(spec, target, rewrites)
+        return replay(spec, streamed(target, spec), rewrites)
     except RewriteError as error:
         raise RewriteError(f"{error}{_elsewhere(saved_for, limits, target)}") from None
     except RecursionError:

@@ -23,5 +23,6 @@ def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None =
         first = replace(first, capacity=l1.size // LINE_BYTES * 15 // 16)
         if l1.ways:
             first = replace(first, conflict_runs=max(1, l1.ways * 2 // 3))
-    shared = l3.size // LINE_BYTES // 8 if l3 is not None else 0
-    return replace(target, levels=(memory, second, first, registers), shared=shared)
+    last = l3.size // LINE_BYTES if l3 is not None else 0
+    levels = memory, second, first, registers
+    return replace(target, levels=levels, last=last, shared=last // 8)

@@ -12,6 +12,8 @@ from dataclasses import replace
 from typing import Any
 
 from morello.errors import TargetError
+from morello.ir.batch import LINE_BYTES
+from morello.ir.spec import Spec
 from morello.targets.target import TRANSFERS, Kernel, Level, Target
 
 FORK = "fork"
@@ -21,9 +23,10 @@ GROUPS = {
     "dots_l2": r"dot_l2_",
     "dots": r"dot_",
     "row_sums_ahead": r"(row|column)_sums_ahead_",
+    "row_sums_l2": r"(row|column)_sums_l2_",
     "row_sums": r"(row|column)_sums_",
+    "block_sums_ahead": r"block_sums_ahead_",
     "block_sums_l2": r"block_sums_l2_",
-    "block_sums": r"block_sums_",
     "loads": r"load_",
     "stores": r"store_",
     "copies": r"copy_",
@@ -38,8 +41,9 @@ GROUPS = {
 
 FOLLOWS = {
     "row_sums_ahead": "row_sums",
+    "row_sums_l2": "row_sums",
+    "block_sums_ahead": "products",
     "block_sums_l2": "products",
-    "block_sums": "products",
     "dots_l2": "dots",
 }
 """Groups that do as others do, but fetch ahead, or fetch otherwise.
@@ -68,6 +72,16 @@ def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, f
         if mine in before and its in before:
             result[mine] = before[mine] * after[its] / before[its]
     return result
+
+
+def streamed(target: Target, goal: Spec) -> Target:
+    """The target as a goal finds it whose operands may be too much for the last cache."""
+    lines = sum(tensor.bytes for tensor in goal.tensors) // LINE_BYTES
+    if not target.streaming or lines <= target.last:
+        return target
+    own = coefficients(target)
+    slower = {name: own[name] * ratio for name, ratio in target.streaming.items()}
+    return with_coefficients(replace(target, streaming={}), slower)
 
 
 def coefficients(target: Target) -> dict[str, float]:

@@ -11,6 +11,7 @@ not; `morello calibrate` checks them.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from morello.targets.costs import GROUPS, coefficients, with_coefficients
@@ -25,7 +26,7 @@ _HALF_AS_WIDE: dict[str, float] = {f"kernels.{group}": 2.0 for group in GROUPS}
 _HALF_A_LINE: dict[str, float] = {"L2.per_line": 2.0}
 """L2 gives 32 bytes a cycle; that of Zen 5 gives 64."""
 
-_EIGHT_WAYS: dict[str, float] = {"kernels.block_sums": 2.0}
+_EIGHT_WAYS: dict[str, float] = {"kernels.block_sums_ahead": 2.0}
 """A first-level cache that eight rows a power of two apart leave no room in."""
 
 _MESH: dict[str, float] = {
@@ -39,15 +40,16 @@ _MESH: dict[str, float] = {
 
 RATIOS: Mapping[str, Ratios] = MappingProxyType(
     {
-        "Zen 1": _HALF_AS_WIDE | _HALF_A_LINE | {"L2.per_run": 1.2, "kernels.block_sums": 4.0},
+        "Zen 1": _HALF_AS_WIDE
+        | _HALF_A_LINE
+        | {"L2.per_run": 1.2, "kernels.block_sums_ahead": 4.0},
         "Zen 2": _HALF_A_LINE | _EIGHT_WAYS | {"memory.per_run": 0.8},
         "Zen 3": _HALF_A_LINE | _EIGHT_WAYS,
         "Zen 4": _HALF_AS_WIDE
         | _HALF_A_LINE
-        | {  # as it fetches from memory
+        | {
             "kernels.row_sums_ahead": 2.7,
-            "kernels.dots_l2": 1.5,
-            "kernels.block_sums": 4.0,
+            "kernels.block_sums_ahead": 4.0,
             "kernels.block_sums_l2": 1.95,
         },
         "Zen 5": {},
@@ -66,6 +68,12 @@ RATIOS: Mapping[str, Ratios] = MappingProxyType(
     }
 )
 """By microarchitecture, the costs that differ from those of Zen 5, as multiples of them."""
+
+
+STREAMING: Mapping[str, Ratios] = MappingProxyType(
+    {"Zen 4": {"kernels.dots_l2": 0.75, "kernels.row_sums_l2": 0.65}}
+)
+"""What costs less, or more, where operands come from memory itself."""
 
 
 def microarchitecture(cpu: HostCPU) -> str:
@@ -100,6 +108,7 @@ def _intel(cpu: HostCPU) -> str:
 
 def with_defaults(target: Target, cpu: HostCPU) -> Target:
     """The target with the costs that are published for a CPU's microarchitecture."""
-    ratios = RATIOS.get(microarchitecture(cpu), {})
-    own = coefficients(target)
+    name = microarchitecture(cpu)
+    ratios, own = RATIOS.get(name, {}), coefficients(target)
+    target = replace(target, streaming=STREAMING.get(name, {}))
     return with_coefficients(target, {name: own[name] * ratios[name] for name in ratios})

@@ -25,9 +25,11 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     for fetched in ("L1", "L2"):
         result |= _odd_even_product(isa, fetched)
     for scalars, rows in (("f32", "f32"), ("f32", "bf16"), ("bf16", "bf16"), ("f16", "f16")):
-        result |= _row_sums(isa, scalars, rows) | _row_sums(isa, scalars, rows, ahead=True)
+        for way in ways(rows):
+            result |= _row_sums(isa, scalars, rows, way)
     for rows in ("f32", "bf16"):
-        result |= _block_sums(isa, rows, "L1") | _block_sums(isa, rows, "L2")
+        for way in BLOCK_WAYS:
+            result |= _block_sums(isa, rows, way)
     if "avx512_vnni" in features:
         result["dot_i8_i8_i32"] = _DOT_I8_I8_I32_BY_DPBUSD
     result["dot_u8_i8_i16"] = _DOT_U8_I8_I16
@@ -128,22 +130,58 @@ static inline i32x16 dpbusd_i32x16(i32x16 c, u8x4x16 a, i8x4x16 b) {
 # but a Zen 4 is a third slower. Into L2, every other line, as hardware brings its neighbour: a
 # Zen 4 is 8 to 25 % faster, and loses 8 % where they are in a cache.
 _AHEAD_BYTES = 4096
-_ROW_AHEAD = 1536
 
-ROWS_AT_ONCE = 8
-"""The rows that are added to one."""
-ROWS_AHEAD = 4
-"""As many, if they are fetched ahead.
 
-Which is better depends on the machine, where rows are converted, since a core sees only so
-many instructions ahead: fetched, a Zen 5 reads them at 84 % of the speed of a plain sum and
-a Zen 4 at 56 %, which reads them at 97 % by itself. On both, rows of f32 are better left to it.
+@dataclass(frozen=True)
+class Way:
+    """How rows that are added to others are read: so many at once, fetched ahead or not.
+
+    They are fetched into L1 or L2, so many bytes ahead.
+    """
+
+    rows: int
+    fetched: str = ""
+    ahead: int = 0
+
+    @property
+    def name(self) -> str:
+        """What it adds to the names of kernels and their helpers."""
+        return {"": "", "L1": "_ahead", "L2": "_l2"}[self.fetched]
+
+    def registers(self, rows: str) -> int:
+        """The registers of sums that rows of a dtype are added to before the next ones."""
+        return 1 if self.fetched == "L2" else 16 // size(rows)
+
+    def start(self, rows: str) -> list[str]:
+        """How far ahead to fetch: near the end of rows, at the beginning of those after them."""
+        ahead = self.ahead // size(rows)
+        if not ahead:
+            return []
+        after = f"{ahead} - n + {self.rows} * step"
+        return [f"const long ahead = i + {ahead} < n ? {ahead} : {after};"]
+
+    def fetch(self, rows: str, offset: int = 0) -> list[str]:
+        """Fetch what is used `ahead` after a register of a row, if that begins a line."""
+        if not self.fetched or offset * size(rows) % 64:
+            return []
+        place = f"row + ahead + {offset}" if offset else "row + ahead"
+        return [f"__builtin_prefetch({place}{', 0, 2' * (self.fetched == 'L2')});"]
+
+
+WAYS = (Way(8), Way(4, "L1", 1536), Way(8, "L2", 8192))
+"""Which is best depends on the machine, since a core sees only so many instructions ahead.
+
+Rows that are converted: fetched into L1, a Zen 5 reads them at 84 % of the speed of a plain sum
+and a Zen 4 at 56 %, which reads them at 97 % by itself. Rows of f32 are fetched into L2 by a
+Zen 4 at 1.27 times the speed if they come from memory, and at 0.8 if they come from a cache.
 """
+BLOCK_WAYS = (Way(8, "L1", 1536), Way(8, "L2", 1536))
+"""The same of rows that are added to several."""
 
 
-def sums_at_once(rows: str) -> int:
-    """The registers of sums that such rows are added to before the next ones."""
-    return 16 // size(rows)
+def ways(rows: str) -> tuple[Way, ...]:
+    """How rows of a dtype are read; converted ones gain nothing from L2."""
+    return WAYS if rows == "f32" else WAYS[:2]
 
 
 @dataclass(frozen=True)
@@ -299,11 +337,11 @@ def _head(name: str, a: str, b: str, result: str) -> str:
     )
 
 
-def _row_sums(isa: str, scalars: str, rows: str, *, ahead: bool = False) -> dict[str, str]:
+def _row_sums(isa: str, scalars: str, rows: str, way: Way) -> dict[str, str]:
     """Rows, times a scalar each, are added to another; they stream, it is near."""
-    count = ROWS_AHEAD if ahead else ROWS_AT_ONCE
-    w, registers = full_width(isa, "f32"), sums_at_once(rows)
-    kind, name = f"f32x{w}", f"sum_rows{'_ahead' * ahead}_{scalars}_{rows}"
+    count = way.rows
+    w, registers = full_width(isa, "f32"), way.registers(rows)
+    kind, name = f"f32x{w}", f"sum_rows{way.name}_{scalars}_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
     helpers = vector_helpers(isa, "f32", w)
     for dtype in {scalars, rows} - {"f32"}:
@@ -314,13 +352,12 @@ def _row_sums(isa: str, scalars: str, rows: str, *, ahead: bool = False) -> dict
 
     factors = ", ".join(f"a{j} = {number(f'a[{j}]', scalars)}" for j in range(count))
     ones = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(count))
-    steps = [_rows_ahead(rows, count)] if ahead else []
+    steps = way.start(rows)
     first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(registers)]
     for j in range(count):
         steps.append(f"row = b + {j} * step + i;")
         for u in range(registers):  # fetches between products keep fewer waiting at once
-            if ahead and u * w * size(rows) % 64 == 0:
-                steps.append(f"__builtin_prefetch(row + ahead + {u * w});")
+            steps += way.fetch(rows, u * w)
             steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
     last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(registers)]
     body = "\n    ".join([*first, *steps, *last])
@@ -339,31 +376,23 @@ static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, l
     return helpers
 
 
-def _rows_ahead(rows: str, count: int) -> str:
-    """How far ahead to fetch: near the end of rows, at the beginning of those that follow."""
-    ahead = _ROW_AHEAD // size(rows)
-    return f"const long ahead = i + {ahead} < n ? {ahead} : {ahead} - n + {count} * step;"
-
-
-def _block_sums(isa: str, rows: str, fetched: str) -> dict[str, str]:
-    """Eight rows stream, and are added to m others, times a scalar for each of these.
+def _block_sums(isa: str, rows: str, way: Way) -> dict[str, str]:
+    """Rows stream, and are added to m others, times a scalar for each of these.
 
     Of those, the next register lies `c_next` elements further for each that it has.
     """
     w = full_width(isa, "f32")
-    way, hint = ("", "") if fetched == "L1" else ("_l2", ", 0, 2")
-    kind, name = f"f32x{w}", f"sum_block{way}_f32_{rows}"
+    kind, name = f"f32x{w}", f"sum_block{way.name}_f32_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
     helpers = vector_helpers(isa, "f32", w)
     if rows != "f32":
         helpers |= conversion_helpers(isa, rows, "f32", w)
     loads = []
-    for j in range(8):
-        loads.append(f"row = b + {j} * step + i;")
-        loads.append(f"__builtin_prefetch(row + ahead{hint});")
+    for j in range(way.rows):
+        loads += [f"row = b + {j} * step + i;", *way.fetch(rows)]
         loads.append(f"const {kind} b{j} = {load}(row);")
-    even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, 8, 2)) for i in (0, 1))
-    body = "\n    ".join([_rows_ahead(rows, 8), *loads])
+    even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, way.rows, 2)) for i in (0, 1))
+    body = "\n    ".join([*way.start(rows), *loads])
     helpers[name] = f"""\
 static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
     float *c, long c_step, long c_next, long m, long n) {{

@@ -21,6 +21,7 @@ from morello.ir.dtype import (
     U32,
     DType,
 )  # fmt: skip
+from morello.targets.helpers.products import BLOCK_WAYS, ways
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
@@ -73,12 +74,11 @@ def standard_kernels(
     for a, b, c in DOTS:
         made.append(_dot(a, b, c, widest))
     for scalar, row, total in ROWS:
-        for ahead in (False, True):
-            made.append(row_sums((scalar, row, total), width, scalar_is_a=True, ahead=ahead))
-            made.append(row_sums((row, scalar, total), width, scalar_is_a=False, ahead=ahead))
+        for way in ways(row.name):
+            made.append(row_sums((scalar, row, total), width, way, scalar_is_a=True))
+            made.append(row_sums((row, scalar, total), width, way, scalar_is_a=False))
         if scalar is F32:
-            for cache in ("L1", "L2"):
-                made.append(block_sums((scalar, row, total), width, fetched=cache))
+            made += [block_sums((scalar, row, total), width, way) for way in BLOCK_WAYS]
     made += _streamed_dots(widest // 2, features)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]

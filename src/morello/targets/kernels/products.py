@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
 from morello.ir.forms import Bools
 from morello.ir.tensor import ALIAS_BYTES
-from morello.targets.helpers.products import ROWS_AHEAD, ROWS_AT_ONCE, sums_at_once
+from morello.targets.helpers.products import Way
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Held, Kernel, Semantics
@@ -24,8 +24,6 @@ BROADCAST = 0.1
 CONVERT = 0.3
 LOAD = 0.3
 
-ROWS_OF_BLOCK = 8
-"""The rows that are added to several."""
 MOST_ROWS = 64
 """How many rows those may be at most: with more, copying b into panels is soon paid for."""
 SAME_SET = 5.0
@@ -167,26 +165,25 @@ def inner_product(
 
 
 _PER_BYTE = {
-    (False, False): 0.014,
-    (False, True): 0.018,
-    (True, False): 0.03,
-    (True, True): 0.022,
+    (False, ""): 0.014,
+    (False, "L1"): 0.018,
+    (False, "L2"): 0.017,
+    (True, ""): 0.03,
+    (True, "L1"): 0.022,
 }
-"""The cycles of a byte of rows, by whether it is converted and whether it is fetched ahead."""
+"""The cycles of a byte of rows, by whether it is converted and what it is fetched into ahead."""
 
 
 def row_sums(
-    dtypes: tuple[DType, DType, DType], width: int, *, scalar_is_a: bool, ahead: bool
+    dtypes: tuple[DType, DType, DType], width: int, way: Way, *, scalar_is_a: bool
 ) -> Kernel:
     """A few scalars times rows that stream by, summed into another such row.
 
-    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m. The rows
-    may be fetched some way `ahead`.
+    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m.
     """
     along, vector = ("n", 1) if scalar_is_a else ("m", 0)
     scalars, rows, result = dtypes[1 - vector], dtypes[vector], dtypes[2]
-    count = ROWS_AHEAD if ahead else ROWS_AT_ONCE
-    name, way = "row_sums" if scalar_is_a else "column_sums", "_ahead" * ahead
+    count, name = way.rows, "row_sums" if scalar_is_a else "column_sums"
     x, y = ("a", "b") if scalar_is_a else ("b", "a")
     operands = f"&{{{x}}}, &{{{y}}}, {{{y}_k}}, &{{c}}, {{{along}}}"
 
@@ -198,17 +195,17 @@ def row_sums(
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
-        n, whole = s.size(along), width * sums_at_once(rows.name)
-        each = count * rows.bytes * _PER_BYTE[rows is not result, ahead] + 0.06
+        n, whole = s.size(along), width * way.registers(rows.name)
+        each = count * rows.bytes * _PER_BYTE[rows is not result, way.fetched] + 0.06
         cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
         return cycles
 
     return Kernel(
-        f"{name}{way}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
+        f"{name}{way.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
         "MatmulAccum",
         dtypes,
         (None, None, None),
-        f"sum_rows{way}_{scalars}_{rows}({operands});",
+        f"sum_rows{way.name}_{scalars}_{rows}({operands});",
         lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
         applies,
         cost,
@@ -217,17 +214,17 @@ def row_sums(
     )
 
 
-def block_sums(dtypes: tuple[DType, DType, DType], width: int, *, fetched: str) -> Kernel:
-    """A few rows of a, times eight rows of b that stream by, are added to rows of c.
+def block_sums(dtypes: tuple[DType, DType, DType], width: int, way: Way) -> Kernel:
+    """A few rows of a, times rows of b that stream by, are added to rows of c.
 
-    b is `fetched` some way ahead; c stays in the cache beyond the nearest, in rows or panels.
+    c stays in the cache beyond the nearest, in rows or panels.
     """
     scalars, rows, result = dtypes
-    way, slower = ("", 0.0) if fetched == "L1" else ("_l2", 0.3)
+    slower = 0.3 if way.fetched == "L2" else 0.0
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
-        yield Condition(s.size("k") == ROWS_OF_BLOCK, f"k must be {ROWS_OF_BLOCK}")
+        yield Condition(s.size("k") == way.rows, f"k must be {way.rows}")
         few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
         yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
         yield Condition(s.size("n") % width == 0, f"n must be a multiple of {width}")
@@ -236,18 +233,18 @@ def block_sums(dtypes: tuple[DType, DType, DType], width: int, *, fetched: str) 
         yield _rows_without_gaps(s, 2, "c", "n", panel=width)
 
     def cost(s: Batch) -> Column:
-        row = ROWS_OF_BLOCK * MULTIPLY_ADD + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
+        row = way.rows * MULTIPLY_ADD + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
         each = slower + s.size("m") * row
         cycles: Column = 14.0 + s.size("n") / width * each
         return cycles
 
     places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {c_n}, {m}, {n}"
     return Kernel(
-        f"block_sums{way}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
+        f"block_sums{way.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
         "MatmulAccum",
         dtypes,
         (None, None, None),
-        f"sum_block{way}_{scalars}_{rows}({places});",
+        f"sum_block{way.name}_{scalars}_{rows}({places});",
         lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
         applies,
         cost,
