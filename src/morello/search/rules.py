@@ -146,7 +146,7 @@ def _reductions(kind: Kind, target: Target) -> Iterator[Rules]:
 
 
 def _outweighs(batch: Batch, count: int) -> Bools:
-    """Inputs have so much more elements than outputs that several outputs hardly matter."""
+    """What is read is so much more than what is made that some more outputs hardly matter."""
     operands, outputs = range(len(batch.operation.operands)), batch.operation.outputs
     read = sum(prod_columns(batch.shape(o)) for o in operands if o not in outputs)
     made = sum(prod_columns(batch.shape(o)) for o in outputs)
@@ -251,7 +251,7 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
                 Move(operand.name, level.name, layout, dtype=cast) for cast in (None, *casts)
             )
             groups.append(Rules(_copied_from(index, number, layout), copies))
-        if operand.written and not (number or relaxed):
+        if operand.written and not (number or relaxed or _is_conv(operation)):
             for width, most in sorted({k.panel for k in taken if k.panel[0]}):
                 panel = Move(operand.name, level.name, panels(rank, rank - 1, width))
                 groups.append(Rules(_few_rows(index, most), (panel,)))

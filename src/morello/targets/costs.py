@@ -77,11 +77,11 @@ def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, f
 def streamed(target: Target, goal: Spec) -> Target:
     """The target as a goal finds it whose operands may be too much for the last cache."""
     lines = sum(tensor.bytes for tensor in goal.tensors) // LINE_BYTES
-    if not target.streaming or lines <= target.last:
+    if not (target.streaming and target.last) or lines <= target.last:
         return target
     own = coefficients(target)
-    slower = {name: own[name] * ratio for name, ratio in target.streaming.items()}
-    return with_coefficients(replace(target, streaming={}), slower)
+    changed = {name: own[name] * ratio for name, ratio in target.streaming.items()}
+    return with_coefficients(replace(target, streaming={}), changed)
 
 
 def coefficients(target: Target) -> dict[str, float]:
