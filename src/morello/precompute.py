@@ -104,9 +104,9 @@ def solve_task(task: Task, target: str, space: str, keeps: int) -> Found:
         for expression in task.expressions:
             try:
                 goal = parse(expression)
-                found_by = streamed(machine, goal)
-                solution = search(goal, found_by, table=table)
-                keep(reconstruct(goal, found_by, solution.decisions), table)
+                own = streamed(machine, goal)
+                solution = search(goal, own, table=table)
+                keep(reconstruct(goal, own, solution.decisions), table)
             except MorelloError as error:
                 failed.append(str(error))
         pages = tuple((key, encode(page, str(key))) for key, page, _ in table.pages())

@@ -172,8 +172,8 @@ def used(impl: Impl) -> set[str]:
 
 
 def missing(impls: Sequence[Impl], target: Target) -> set[str]:
-    """The kinds of rewrites that are in no program; one has hardly ever a chance to be."""
-    wanted = {*KINDS, *SCHEMES} - {"ParallelSplit"} | ({"Pack"} if target.packs else set())
+    """The kinds of rewrites that are in no program."""
+    wanted = {*KINDS, *SCHEMES} | ({"Pack"} if target.packs else set())
     return wanted - set().union(*map(used, impls))
 
 

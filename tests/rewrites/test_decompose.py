@@ -28,13 +28,13 @@ def test_a_later_step_pays_for_what_the_last_cache_could_not_keep(scheme: str) -
     batch = Batch.of([parse(GOAL)], Forms())
     whole = 2 * ROWS * LINES_OF_ROW
     for shared, again in ((0, 0), (whole, 0), (whole - 1, ROWS * LINES_OF_ROW)):
-        target = replace(AVX512, shared=shared, refetch=2.5)
+        target = replace(AVX512, last=8 * shared, refetch=2.5)
         (edges,) = Decompose(scheme, "L1").edges(batch, target)
         assert np.all(edges.cost == 2.5 * again)
 
 
 def test_few_rows_go_through_all_steps_at_a_time() -> None:
-    few = replace(AVX512, shared=4 * LINES_OF_ROW)
+    few = replace(AVX512, last=8 * 4 * LINES_OF_ROW)
     best = [search(parse(GOAL), target) for target in (AVX512, few)]
     assert best[0].cost == pytest.approx(best[1].cost, rel=0.01)
     impl = reconstruct(parse(GOAL), few, best[1].decisions)

@@ -42,8 +42,7 @@ class ParallelSplit:
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         if self.pieces < 2:
             raise RewriteError(f"{self}: there must be at least 2 pieces.")
-        dim_index(batch, self.dim)
-        operation = batch.operation
+        operation, size = batch.operation, batch.sizes[dim_index(batch, self.dim)]
         known = operation.name in SPLIT
         yield Condition(everywhere(batch, known), f"it is for {', '.join(SPLIT)}")
         reduced = self.dim in operation.reduced
@@ -51,7 +50,6 @@ class ParallelSplit:
         small = len(operation.operands[operation.output].dims) < MAX_RANK
         yield Condition(everywhere(batch, small), f"{operation} has too many dimensions")
         yield Condition(everywhere(batch, batch.parallel), "it is not to be run in parallel")
-        size = batch.size(self.dim)
         whole = (size > self.pieces) & (size % self.pieces == 0)
         yield Condition(whole, f"{self.dim} must have {self.pieces} equal pieces")
         shared = np.maximum.reduce(batch.levels) == 0
@@ -72,14 +70,14 @@ class ParallelSplit:
         )  # fmt: skip
         piece = tiled(batch, self.dim, batch.size(self.dim) // self.pieces)
         codes, wires = list(piece.codes), list(range(operands))
-        for position, (output, dtype) in enumerate(zip(outputs, dtypes, strict=True)):
+        for made, output in enumerate(outputs, start=operands):
+            dtype = batch.dtypes[output]
             codes[output] = buffer_codes(batch, rows, row_major(len(rows)), 0, dtype)
-            wires[output] = operands + position
+            wires[output] = made
         piece = replace(piece, parallel=False, codes=tuple(codes))
-        made = [wires[output] for output in outputs]
         children = (
             Child(piece, -(-self.pieces // target.cores), wires=tuple(wires)),
-            Child(merge, role="step", wires=(*made, *outputs)),
+            Child(merge, role="step", wires=(*(wires[i] for i in outputs), *outputs)),
         )
         return [Edges(np.arange(len(batch)), target.fork, {}, children)]
 

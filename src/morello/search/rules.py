@@ -115,7 +115,12 @@ def _kernels(kind: Kind, target: Target) -> list[Rules]:
 
 def piece_counts(target: Target) -> list[int]:
     """In how many pieces a parallel loop may cut a dimension."""
-    return sorted({*(target.cores * n for n in PIECES), *GRID})
+    return sorted({*_counts(target), *GRID})
+
+
+def _counts(target: Target) -> list[int]:
+    """As many, if it is the only dimension that is cut."""
+    return [target.cores * n for n in PIECES]
 
 
 def _parallel(kind: Kind, target: Target) -> Iterator[Rewrite]:
@@ -123,9 +128,8 @@ def _parallel(kind: Kind, target: Target) -> Iterator[Rewrite]:
     operation = kind.operation
     dims = operation.operands[operation.output].dims
     free = [d for d in dims if d in operation.dims and d not in operation.whole]
-    counts = [target.cores * n for n in PIECES]
     for dim in free:
-        yield from (Spread(((dim, count),)) for count in counts)
+        yield from (Spread(((dim, count),)) for count in _counts(target))
     for first in free:
         for second in free[free.index(first) + 1 :]:
             yield from (Spread(((first, n), (second, m))) for n in GRID for m in GRID)
@@ -140,7 +144,7 @@ def _reductions(kind: Kind, target: Target) -> Iterator[Rules]:
     """What is reduced, in pieces for all cores."""
     operation = kind.operation
     if operation.name in SPLIT:
-        for count in (target.cores * n for n in PIECES):
+        for count in _counts(target):
             pieces = tuple(ParallelSplit(dim, count) for dim in operation.reduced)
             yield Rules(partial(_outweighs, count=count), pieces)
 

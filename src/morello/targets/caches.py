@@ -12,9 +12,8 @@ from morello.targets.target import Target
 def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None = None) -> Target:
     """The target with caches of these sizes, as far as they are known.
 
-    A part of each is left to all else, of L2 a quarter, and most of the last: others use it too,
-    and a virtual machine is told of more than it gets. Runs a power of two apart share a set of
-    L1, and of its ways a third is left.
+    A part of each is left to all else, of L2 a quarter, and of the last as `Target.shared` says.
+    Runs a power of two apart share a set of L1, and of its ways a third is left.
     """
     memory, second, first, registers = target.levels
     if l2 is not None and l2.size:
@@ -24,5 +23,4 @@ def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None =
         if l1.ways:
             first = replace(first, conflict_runs=max(1, l1.ways * 2 // 3))
     last = l3.size // LINE_BYTES if l3 is not None else 0
-    levels = memory, second, first, registers
-    return replace(target, levels=levels, last=last, shared=last // 8)
+    return replace(target, levels=(memory, second, first, registers), last=last)

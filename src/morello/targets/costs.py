@@ -76,7 +76,7 @@ def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, f
 
 def streamed(target: Target, goal: Spec) -> Target:
     """The target as a goal finds it whose operands may be too much for the last cache."""
-    lines = sum(tensor.bytes for tensor in goal.tensors) // LINE_BYTES
+    lines = goal.bytes // LINE_BYTES
     if not (target.streaming and target.last) or lines <= target.last:
         return target
     own = coefficients(target)

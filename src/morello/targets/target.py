@@ -118,9 +118,9 @@ class Target:
     be loaded and stored in part; `helpers` are C definitions by name. `casts` are the pairs
     of dtypes that a copy may convert between, `packs` the groups of products that it sums
     at once. `cores` run a parallel loop, which takes `fork` cycles to begin and end. Before
-    memory there may be a cache of `last` lines (0: none is known of), `shared` of which are to
-    be had for sure; what is fetched again and was too much for these takes `refetch` cycles a
-    line more than the first level says. `streaming` are costs by name, as multiples, for goals
+    memory there may be a cache of `last` lines (0: none is known of); what is fetched again
+    and was too much for the `shared` ones takes `refetch` cycles a line more than the first
+    level says. `streaming` are costs by name, as multiples, for goals
     whose operands are too much for the whole cache (see `costs`).
     """
 
@@ -139,9 +139,16 @@ class Target:
     cores: int = 1
     fork: float = 8000.0
     last: int = 0
-    shared: int = 0
     refetch: float = 3.5
     streaming: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def shared(self) -> int:
+        """The lines of the last cache to be had for sure.
+
+        Others use it too, and a virtual machine is told of more than it gets.
+        """
+        return self.last // 8
 
     def widths(self, dtype: DType) -> tuple[int, ...]:
         """The elements that a register of this dtype may hold, widest first."""
