@@ -109,20 +109,21 @@ class Ahead:
 
     def next_tiles(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
         """What the innermost loop's next step reads from memory, and what this one writes there."""
-        spec, rewrite = impl.spec, impl.rewrite
-        if not self._loops or not isinstance(rewrite, Move | MoveAll):
+        rewrite = impl.rewrite
+        if not isinstance(rewrite, Move | MoveAll) or rewrite.level != self.target.levels[1].name:
             return
-        if rewrite.level != self.target.levels[1].name:
+        for index, operand in enumerate(impl.spec.operation.operands):
+            if isinstance(rewrite, MoveAll) or rewrite.operand == operand.name:
+                yield from self._coming(impl, index, views[index])
+
+    def next_copies(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
+        """What the innermost loop's next step copies from memory."""
+        rewrite = impl.rewrite
+        if not isinstance(rewrite, Move):
             return
-        loop = self._loops[-1]
-        for index, (operand, view) in enumerate(zip(spec.operation.operands, views, strict=True)):
-            moved = isinstance(rewrite, MoveAll) or rewrite.operand == operand.name
-            if moved and spec.levels[index] == 0:
-                reads = spec.operation.reads(index)
-                for wish in self._wish(impl, index, view, SPARSE if reads else SPARSER):
-                    ahead = wish.tile.address.terms[loop.name] * loop.step if reads else 0
-                    tile = replace(wish.tile, address=wish.tile.address.plus(ahead))
-                    yield replace(wish, tile=tile)
+        for index, operand in enumerate(impl.spec.operation.operands):
+            if rewrite.operand == operand.name and not operand.written:
+                yield from self._coming(impl, index, views[index])
 
     def later(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
         """What a composition's second part writes to memory."""
@@ -134,6 +135,15 @@ class Ahead:
             written = index < len(views) and impl.spec.operation.operands[index].written
             if written and impl.spec.levels[index] == 0:
                 yield from self._wish(impl, index, views[index], sparse)
+
+    def _coming(self, impl: Impl, index: int, view: View) -> Iterator[Wish]:
+        """For an operand in memory: the next tile if it is read, or else the one to be written."""
+        if not self._loops or impl.spec.levels[index] != 0:
+            return
+        loop, reads = self._loops[-1], impl.spec.operation.reads(index)
+        for wish in self._wish(impl, index, view, SPARSE if reads else SPARSER):
+            ahead = wish.tile.address.terms[loop.name] * loop.step if reads else 0
+            yield replace(wish, tile=replace(wish.tile, address=wish.tile.address.plus(ahead)))
 
     def _wish(self, impl: Impl, index: int, view: View, sparse: int) -> Iterator[Wish]:
         """For an operand's tile, if each step of the innermost loop has its own."""
@@ -162,13 +172,11 @@ class Ahead:
             for index in reversed(self._loops[wish.inside :]):
                 number.append(f"{index.count} * {share}")
                 share *= index.times
-            near = wish.lines <= self.target.levels[self.target.nearest].capacity // 2
-            hints = f"{int(wish.written)}, {3 if near else 2}"
             due = f"if ({part.name} % {every} == 0) " if skip > 1 else ""
             lines += [
                 f"{due}{{",
                 f"  const long line = {' + '.join(number)};",
-                f"  __builtin_prefetch(&{wish.place('line')}, {hints});",
+                f"  __builtin_prefetch(&{wish.place('line')}, {int(wish.written)}, 3);",
                 "}",
             ]
         return lines

@@ -274,7 +274,8 @@ class Body:
                     view = _middle(view, tensor.shape)
                 used.append(view)
             first = child is impl.children[0]
-            with self._ahead.wishing(self._ahead.later(impl, views) if first else ()):
+            wishes = self._ahead.later if first else self._ahead.next_copies
+            with self._ahead.wishing(wishes(impl, views)):
                 lines += self.emit(child.impl, used)
         self._in_use, self._names = in_use, names
         if not declared:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from morello.ir.batch import LINE_BYTES
 from morello.targets.helpers.vectors import (
     conversion_helpers,
     full_width,
@@ -25,7 +26,7 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     for fetched in ("L1", "L2"):
         result |= _odd_even_product(isa, fetched)
     for scalars, rows in (("f32", "f32"), ("f32", "bf16"), ("bf16", "bf16"), ("f16", "f16")):
-        for way in ways(rows):
+        for way in WAYS:
             result |= _row_sums(isa, scalars, rows, way)
     for rows in ("f32", "bf16"):
         for way in BLOCK_WAYS:
@@ -126,9 +127,9 @@ static inline i32x16 dpbusd_i32x16(i32x16 c, u8x4x16 a, i8x4x16 b) {
 # ---- inner products
 
 # Runs of bf16 that stream from memory are fetched so far ahead, those of f32 gain nothing. Into
-# L1, all of them: a Zen 5 is 5 to 25 % faster, and loses 3 % at most where they are in a cache;
-# but a Zen 4 is a third slower. Into L2, every other line, as hardware brings its neighbour: a
-# Zen 4 is 8 to 25 % faster, and loses 8 % where they are in a cache.
+# L1, a Zen 5 is 5 to 25 % faster, and loses 3 % at most where they are in a cache; but a Zen 4
+# is a third slower. Into L2, a Zen 4 is up to 40 % faster, but loses 15 % if it is twice as far,
+# and is slower where they are in a cache.
 _AHEAD_BYTES = 4096
 
 _HINTS = {"L1": "", "L2": ", 0, 2"}
@@ -151,9 +152,9 @@ class Way:
         """What it adds to the names of kernels and their helpers."""
         return {"": "", "L1": "_ahead", "L2": "_l2"}[self.fetched]
 
-    def registers(self, rows: str) -> int:
-        """The registers of sums that rows of a dtype are added to before the next ones."""
-        return 1 if self.fetched == "L2" else 16 // size(rows)
+    def registers(self, rows: str, width: int) -> int:
+        """The registers of sums, of so many each, that a row is added to before the next row."""
+        return LINE_BYTES // (width * size(rows)) if self.fetched == "L2" else 16 // size(rows)
 
     def start(self, rows: str) -> list[str]:
         """How far ahead to fetch: near the end of rows, at the beginning of those after them."""
@@ -165,26 +166,22 @@ class Way:
 
     def fetch(self, rows: str, offset: int = 0) -> list[str]:
         """Fetch what is used `ahead` after a register of a row, if that begins a line."""
-        if not self.fetched or offset * size(rows) % 64:
+        if not self.fetched or offset * size(rows) % LINE_BYTES:
             return []
         place = f"row + ahead + {offset}" if offset else "row + ahead"
         return [f"__builtin_prefetch({place}{_HINTS[self.fetched]});"]
 
 
-WAYS = (Way(8), Way(4, "L1", 1536), Way(8, "L2", 8192))
+WAYS = (Way(8), Way(4, "L1", 1536), Way(8, "L2", 4096))
 """Which is best depends on the machine, since a core sees only so many instructions ahead.
 
 Rows that are converted: fetched into L1, a Zen 5 reads them at 84 % of the speed of a plain sum
-and a Zen 4 at 56 %, which reads them at 97 % by itself. Rows of f32 are fetched into L2 by a
-Zen 4 at 1.27 times the speed if they come from memory, and at 0.8 if they come from a cache.
+and a Zen 4 at 56 %. Fetched into L2, a line of each row at a time, a Zen 4 reads rows of f32 and
+of bf16 at 1.1 to 1.3 times the speed of unfetched ones if they come from memory, and f32 at 0.8
+if they come from a cache.
 """
 BLOCK_WAYS = (Way(8, "L1", 1536), Way(8, "L2", 1536))
 """The same of rows that are added to several."""
-
-
-def ways(rows: str) -> tuple[Way, ...]:
-    """How rows of a dtype are read; converted ones gain nothing from L2."""
-    return WAYS if rows == "f32" else WAYS[:2]
 
 
 @dataclass(frozen=True)
@@ -328,9 +325,8 @@ def _inner_product(isa: str, product: _InnerProduct) -> dict[str, str]:
 
 def _prefetch(elements: int, bytes_: int, cache: str) -> list[str]:
     """Fetch so many elements of b, from b[i] on, some way ahead of their use."""
-    line = 64 // bytes_
     start = _AHEAD_BYTES // bytes_
-    places = range(start, start + elements, line if cache == "L1" else 2 * line)
+    places = range(start, start + elements, LINE_BYTES // bytes_)
     return [f"__builtin_prefetch(b + i + {place}{_HINTS[cache]});" for place in places]
 
 
@@ -343,7 +339,8 @@ def _head(name: str, a: str, b: str, result: str) -> str:
 def _row_sums(isa: str, scalars: str, rows: str, way: Way) -> dict[str, str]:
     """Rows, times a scalar each, are added to another; they stream, it is near."""
     count = way.rows
-    w, registers = full_width(isa, "f32"), way.registers(rows)
+    w = full_width(isa, "f32")
+    registers = way.registers(rows, w)
     kind, name = f"f32x{w}", f"sum_rows{way.name}_{scalars}_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
     helpers = vector_helpers(isa, "f32", w)

@@ -170,6 +170,7 @@ _PER_BYTE = {
     (False, "L2"): 0.017,
     (True, ""): 0.03,
     (True, "L1"): 0.022,
+    (True, "L2"): 0.035,
 }
 """The cycles of a byte of rows, by whether it is converted and what it is fetched into ahead."""
 
@@ -195,7 +196,7 @@ def row_sums(
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
-        n, whole = s.size(along), width * way.registers(rows.name)
+        n, whole = s.size(along), width * way.registers(rows.name, width)
         each = count * rows.bytes * _PER_BYTE[rows is not result, way.fetched] + 0.06
         cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
         return cycles
