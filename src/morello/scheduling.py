@@ -15,6 +15,7 @@ from morello.rewrites import (
     Bufferize,
     Decompose,
     Move,
+    MoveAll,
     Pack,
     PadFirst,
     Parallel,
@@ -139,6 +140,10 @@ class Schedule:
         if dtype is not None and chosen is None:
             chosen = row_major(len(dims))
         return self.rewrite(Move(operand, level, chosen, vector, _dtype(dtype)))
+
+    def move_all(self, level: str) -> Schedule:
+        """Bring every operand that is one level away nearer, by the cache itself."""
+        return self.rewrite(MoveAll(level))
 
     def bufferize(
         self,

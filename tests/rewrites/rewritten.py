@@ -53,6 +53,7 @@ def begun() -> dict[str, Schedule]:
         "packed": Schedule.of(narrow, BF16_PRODUCTS).pack(),
         "wider": begin(narrow).move("a", "L2", dtype="f32").move("b", "L2", dtype="f32"),
         "fused": begin(mlp_goal()).bufferize(0, "L2"),
+        "moved": begin(mlp_goal()).move_all("L2"),
         "attention": begin(attention_goal()).bufferize(1, "L1", layout="{0,1}"),
     }
 

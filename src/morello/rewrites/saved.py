@@ -20,7 +20,7 @@ from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
 from morello.rewrites.decompose import Decompose
 from morello.rewrites.fields import Fields, read_dtype, read_layout, whole
 from morello.rewrites.impl import Impl, replay
-from morello.rewrites.move import Move
+from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.operations import operation_data, read_operation
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial
@@ -254,6 +254,7 @@ _REWRITES: dict[str, Callable[[Fields], Rewrite]] = {
     "split": lambda f: Split(f.get("dim", str), f.whole("size", least=1)),
     "to_accumulate": lambda f: ToAccumulate(),
     "move": _move,
+    "move_all": lambda f: MoveAll(f.get("level", str)),
     "select": lambda f: Select(f.get("kernel", str)),
     "parallel": _parallel,
     "serial": lambda f: Serial(),
