@@ -13,6 +13,7 @@ from tests.goals import (
     softmax_goal,
 )
 
+from morello import rewrites
 from morello.ir.dtype import BF16, F32
 from morello.ir.primitives import softmax
 from morello.ir.spec import Spec, goal
@@ -20,10 +21,18 @@ from morello.scheduling import Schedule
 from morello.targets import find_target
 from morello.targets.x86 import AVX512, with_products
 
+SEARCH_ONLY = {"Cut", "Divide", "Spread"}
+"""What the search alone uses; programs have tiles, splits and parallel loops in their place."""
+
 FOUR = replace(find_target("avx512"), cores=4)
 BF16_PRODUCTS = replace(
     with_products(AVX512, frozenset({"avx512_bf16"})), name="with_products", arch="native"
 )
+
+
+def kinds() -> set[str]:
+    """The names of all rewrites that there are."""
+    return {n for n in rewrites.__all__ if hasattr(getattr(rewrites, n), "edges")} - {"Rewrite"}
 
 
 def running_softmax(rows: int, columns: int, *, parallel: bool = False) -> Spec:

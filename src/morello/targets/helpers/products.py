@@ -128,8 +128,8 @@ static inline i32x16 dpbusd_i32x16(i32x16 c, u8x4x16 a, i8x4x16 b) {
 
 # Runs of bf16 that stream from memory are fetched so far ahead, those of f32 gain nothing. Into
 # L1, a Zen 5 is 5 to 25 % faster, and loses 3 % at most where they are in a cache; but a Zen 4
-# is a third slower. Into L2, a Zen 4 is up to 40 % faster, but loses 15 % if it is twice as far,
-# and is slower where they are in a cache.
+# is a third slower. Into L2, a Zen 4 is 9 to 25 % faster, and slower if it is twice as far, or
+# where they are in a cache.
 _AHEAD_BYTES = 4096
 
 _HINTS = {"L1": "", "L2": ", 0, 2"}
@@ -176,9 +176,9 @@ WAYS = (Way(8), Way(4, "L1", 1536), Way(8, "L2", 4096))
 """Which is best depends on the machine, since a core sees only so many instructions ahead.
 
 Rows that are converted: fetched into L1, a Zen 5 reads them at 84 % of the speed of a plain sum
-and a Zen 4 at 56 %. Fetched into L2, a line of each row at a time, a Zen 4 reads rows of f32 and
-of bf16 at 1.1 to 1.3 times the speed of unfetched ones if they come from memory, and f32 at 0.8
-if they come from a cache.
+and a Zen 4 at 56 %. Fetched into L2, a line of each row at a time, a Zen 4 reads rows of f32 at
+1.27 times the speed of unfetched ones if they come from memory, and at 0.8 if they come from a
+cache; those of bf16, from memory, at 0.98 if nobody else reads, and at up to 1.2 if others do.
 """
 BLOCK_WAYS = (Way(8, "L1", 1536), Way(8, "L2", 1536))
 """The same of rows that are added to several."""
