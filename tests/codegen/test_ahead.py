@@ -6,16 +6,17 @@ import re
 
 import morello
 from morello.codegen import generate
-from morello.codegen.ahead import SPARSE, Wish
+from morello.codegen.ahead import DENSE, SPARSE, Wish
 from morello.codegen.views import MemoryView, buffer_view
 from morello.ir.batch import LINE_BYTES
-from morello.ir.layout import row_major
+from morello.ir.layout import panels, row_major
 
 ELEMENT = 4
 PER_LINE = LINE_BYTES // ELEMENT
 
 ASK = re.compile(
-    r"(?:if \((\w+) % (\d+) == 0\) )?\{\n\s+const long line = (.+);\n"
+    r"(?:if \((\w+) % (\d+) == 0\) |for \(long more = 0; more < (\d+); \+\+more\) )?"
+    r"\{\n\s+const long line = (.+);\n"
     r"\s+__builtin_prefetch\(&(\w+)\[(.+)\], (\d), (\d)\);"
 )
 LOOP = re.compile(r"^( *)for \(long (\w+) = (\w+); \w+ < (.+); (?:\+\+\w+|\w+ \+= (\d+))\)")
@@ -41,11 +42,12 @@ def asked(text: str) -> list[tuple[str, set[int], bool]]:
             if loop and len(loop[1]) < indent and loop[3] == "0":
                 around.insert(0, (loop[2], int(loop[4]), int(loop[5] or 1)))
                 indent = len(loop[1])
-        condition, every, number, operand, place, written, _ = match.groups()
+        condition, every, at_once, number, operand, place, written, _ = match.groups()
         points = [{name: 0 for name, _, _ in around}]
         for name, end, step in around:
             if re.search(rf"\b{name}\b", number):
                 points = [p | {name: at} for p in points for at in range(0, end, step)]
+        points = [p | {"more": more} for p in points for more in range(int(at_once or 1))]
         lines = {
             value(place, p | {"line": value(number, p)}) // PER_LINE
             for p in points
@@ -106,3 +108,33 @@ def test_what_the_caches_hold_is_not_asked_for() -> None:
     for size in (16, 64, 128):
         impl, _ = morello.implement(f"f32[{size},{size}] @ f32[{size},{size}]", target="avx512")
         assert "__builtin_prefetch" not in generate(impl).text
+
+
+def test_the_lines_of_panels_follow_each_other() -> None:
+    layout = panels(2, 1, 32)
+    whole = buffer_view("x", layout, (64, 256))
+    tile = whole.cut(1, 64, 128, None, 1)
+    wish = Wish(tile, ELEMENT, False, 0, DENSE)
+    assert wish.lines == 64 * 64 // PER_LINE
+    places = [wish.place(str(number)) for number in range(wish.lines)]
+    numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
+    assert numbers == list(range(128 * 64, 192 * 64, PER_LINE))
+
+
+def test_panels_of_constant_weights_are_asked_for_line_by_line() -> None:
+    product = "f32[8,4096] @ f32[4096,4096]"
+    impl, _ = morello.implement(product, target="avx512", weights="constant")
+    assert impl.spec.tensor(1).form.layout.panel is not None
+    ((operand, lines, written),) = asked(generate(impl).text)
+    assert operand == "b" and not written
+    assert lines == set(range(min(lines), min(lines) + len(lines)))
+    assert len(lines) * LINE_BYTES > 4096, "more than a page"
+    assert min(lines) % len(lines) == 0 < min(lines), "a piece that follows"
+
+
+def test_a_loop_asks_for_what_its_own_next_step_reads() -> None:
+    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512")
+    text = generate(impl).text
+    (lines,) = (lines for operand, lines, _ in asked(text) if operand == "a")
+    rows = 1 + max(int(row) for row in re.findall(r"c_reg0\[(\d+)\]\[0\] \+=", text))
+    assert {line // (768 // PER_LINE) for line in lines} == set(range(rows, 2 * rows))

@@ -23,6 +23,8 @@ SPARSE = 4
 """Iterations of a loop of sums for each line: more lines than that are not had for nothing."""
 SPARSER = 16
 """The same where sums are stored as soon as they are made: such stores hardly wait for lines."""
+DENSE = 0.5
+"""The same for panels, whose lines follow each other: memory is what such loops wait for."""
 
 
 @dataclass(frozen=True)
@@ -50,15 +52,14 @@ class Wish:
     element: int
     written: bool
     inside: int
-    sparse: int
+    sparse: float
 
     def runs(self) -> tuple[int, list[tuple[int, int]]]:
         """The lines of a gapless run, and count and step of the runs along each dimension."""
-        tile = self.tile
-        counts = {d: (tile.extents[i], tile.step(i)) for i, d in enumerate(tile.dims)}
-        count, step = counts.pop(tile.layout.physical[-1], (1, 1))
-        per_run = -(-((count - 1) * step + 1) * self.element // LINE_BYTES)
-        return per_run, [counts[d] for d in reversed(tile.layout.order) if d in counts]
+        (count, step), *others = self.tile.spans()
+        while others and others[0][1] == count * step:
+            count *= others.pop(0)[0]
+        return -(-((count - 1) * step + 1) * self.element // LINE_BYTES), others
 
     @property
     def lines(self) -> int:
@@ -76,6 +77,11 @@ class Wish:
             before *= count
         return f"{self.tile.pointer}[{' + '.join(parts)}]"
 
+    def following(self, loop: Index, tile: MemoryView, inside: int) -> Wish:
+        """The same for what the loop's next step reads where this one reads that tile."""
+        ahead = tile.address.plus(tile.address.terms[loop.name] * loop.step)
+        return replace(self, tile=replace(tile, address=ahead), inside=inside)
+
 
 class Ahead:
     """The loops that are open, and the wishes of the parts of the program around."""
@@ -86,11 +92,27 @@ class Ahead:
         self._wishes: list[Wish] = []
 
     @contextmanager
-    def inside(self, loop: Index) -> Iterator[None]:
-        """While the body of a loop is emitted."""
+    def inside(self, loop: Index, tiles: Sequence[View] = ()) -> Iterator[None]:
+        """While the body of a loop is emitted, which has these tiles of the operands."""
         self._loops.append(loop)
+        saved, self._wishes = self._wishes, [self._nearer(wish, tiles) for wish in self._wishes]
         yield
+        self._wishes = saved
         self._loops.pop()
+
+    def _nearer(self, wish: Wish, tiles: Sequence[View]) -> Wish:
+        """A loop that reads the tile piece by piece reads its own next piece sooner.
+
+        That it is read again by a loop around this one would be too soon to tell.
+        """
+        loop, inside = self._loops[-1], len(self._loops)
+        if wish.inside < inside - 1 or wish.written:
+            return wish
+        pieces = (tile for tile in tiles if isinstance(tile, MemoryView))
+        for piece in pieces:
+            if piece.pointer == wish.tile.pointer and loop.name in piece.address.terms:
+                return wish.following(loop, piece, inside)
+        return wish
 
     @contextmanager
     def busy(self) -> Iterator[None]:
@@ -140,14 +162,16 @@ class Ahead:
         """For an operand in memory: the next tile if it is read, or else the one to be written."""
         if not self._loops or impl.spec.levels[index] != 0:
             return
-        loop, reads = self._loops[-1], impl.spec.operation.reads(index)
-        for wish in self._wish(impl, index, view, SPARSE if reads else SPARSER):
-            ahead = wish.tile.address.terms[loop.name] * loop.step if reads else 0
-            yield replace(wish, tile=replace(wish.tile, address=wish.tile.address.plus(ahead)))
+        if not impl.spec.operation.reads(index):
+            yield from self._wish(impl, index, view, SPARSER)
+            return
+        panels = impl.spec.tensor(index).form.layout.panel is not None
+        for wish in self._wish(impl, index, view, DENSE if panels else SPARSE):
+            yield wish.following(self._loops[-1], wish.tile, wish.inside)
 
-    def _wish(self, impl: Impl, index: int, view: View, sparse: int) -> Iterator[Wish]:
+    def _wish(self, impl: Impl, index: int, view: View, sparse: float) -> Iterator[Wish]:
         """For an operand's tile, if each step of the innermost loop has its own."""
-        if not isinstance(view, MemoryView) or view.layout.panel is not None:
+        if not isinstance(view, MemoryView):
             return
         if self._loops and self._loops[-1].name in view.address.terms:
             tensor, operand = impl.spec.tensor(index), impl.spec.operation.operands[index]
@@ -155,7 +179,7 @@ class Ahead:
 
     def served(self, times: int) -> tuple[int, list[Wish]]:
         """The wishes that a loop of so many sums serves, and after how many of them each time."""
-        wishes = [w for w in self._wishes if times >= w.sparse * self._share(w)]
+        wishes = [w for w in self._wishes if times >= max(SPARSE, w.sparse * self._share(w))]
         if not wishes:
             return times, []
         often = times / max(map(self._share, wishes))
@@ -164,22 +188,37 @@ class Ahead:
 
     def statements(self, wishes: Sequence[Wish], part: Index) -> list[str]:
         """What serves them at the beginning of each part of a loop of sums."""
-        lines = []
-        for wish in wishes:
-            skip = max(1, part.times // self._share(wish))
-            every, share = skip * part.step, -(-part.times // skip)
-            number = [f"{part.name} / {every}"]
-            for index in reversed(self._loops[wish.inside :]):
-                number.append(f"{index.count} * {share}")
-                share *= index.times
-            due = f"if ({part.name} % {every} == 0) " if skip > 1 else ""
-            lines += [
-                f"{due}{{",
-                f"  const long line = {' + '.join(number)};",
-                f"  __builtin_prefetch(&{wish.place('line')}, {int(wish.written)}, 3);",
-                "}",
-            ]
-        return lines
+        return [line for wish in wishes for line in self._asking(wish, part)]
+
+    def _asking(self, wish: Wish, part: Index) -> list[str]:
+        """For the tile's lines in turn: one with every so many parts, or several with each."""
+        share = self._share(wish)
+        skip = max(1, part.times // share)
+        times = -(-part.times // skip)
+        at_once = -(-share // times)
+        number = [f"{part.name} / {skip * part.step}"]
+        for index in reversed(self._loops[wish.inside :]):
+            number.append(f"{index.count} * {times}")
+            times *= index.times
+        due = f"if ({part.name} % {skip * part.step} == 0) " if skip > 1 else ""
+        first = " + ".join(number)
+        ask = f"__builtin_prefetch(&{wish.place('line')}, {int(wish.written)}, {self._near(wish)});"
+        if at_once == 1:
+            return [f"{due}{{", f"  const long line = {first};", f"  {ask}", "}"]
+        return [
+            f"for (long more = 0; more < {at_once}; ++more) {{",
+            f"  const long line = ({first}) * {at_once} + more;",
+            f"  {ask}",
+            "}",
+        ]
+
+    def _near(self, wish: Wish) -> int:
+        """How near to fetch a tile, as C says it: into L1 (3), or L2 (2) if L1 has no room.
+
+        Not if it lies in rows: fetched into L2 alone, what lies in many pages often is not.
+        """
+        panels, room = wish.tile.layout.panel is not None, self.target.levels[2].capacity
+        return 2 if panels and wish.lines > room // 2 else 3
 
     def _share(self, wish: Wish) -> int:
         """Its lines that each loop of sums asks for."""

@@ -90,8 +90,9 @@ class Body:
                 lines += self._sums(loop)
                 continue
             index = Index(self._fresh(dim), loop.step, loop.times)
-            with self._ahead.inside(index):
-                nested = self.emit(loop.body, loop.tiles(index.name))
+            tiles = loop.tiles(index.name)
+            with self._ahead.inside(index, tiles):
+                nested = self.emit(loop.body, tiles)
             self._names[dim] -= 1
             lines += _for(index.name, loop.size, loop.step, nested)
         return lines

@@ -62,6 +62,22 @@ class MemoryView:
         """The elements from one of the tile's to its neighbour along a dimension."""
         return self._stride(self.dims[dim], 1) * self.steps[dim]
 
+    def spans(self) -> list[tuple[int, int]]:
+        """Count and step of the tile's elements along each physical dimension, fastest first."""
+        order, panel = self.layout.order, self.layout.panel
+        found: list[tuple[int, int]] = []
+        for own in reversed(order):
+            count, step = 1, 1
+            if own in self.dims:
+                dim = self.dims.index(own)
+                count, step = self.shape[own], self.step(dim)
+            if panel is not None and panel[0] == own:
+                width = panel[1]
+                found.insert(0, (min(count, width), self.strides[-1]))
+                count, step = -(-count // width), self.strides[order.index(own)]
+            found.append((count, step))
+        return found
+
     def keep(self, dims: Sequence[int], steps: Sequence[int]) -> MemoryView:
         """The tile by some of its dimensions only; the others are 1."""
         return replace(
