@@ -232,6 +232,19 @@ def test_rows_that_evict_each_other_must_be_copied() -> None:
     assert [hole.role for hole in copied.holes] == ["in", "body"]
 
 
+def test_rows_that_are_only_written_need_not_stay() -> None:
+    aliased = Form(row_major(2), 1, aliased=True)
+    near = spec(16, 32, 3, (L1, L1, L2), (ROWS, ROWS, aliased), accumulates=False)
+    (body,) = apply(Move("c", "L1"), near, TARGET).holes
+    assert body.spec.forms[2] == Form(row_major(2), 1)
+    more = replace(near, sizes=(17, 32, 3))
+    refuse(Move("c", "L1"), more, "rows of c a power of two apart")
+    added_to = spec(16, 32, 3, (L1, L1, L2), (ROWS, ROWS, aliased))
+    refuse(Move("c", "L1"), added_to, "rows of c a power of two apart")
+    far = spec(17, 32, 3, (L2, L2, MEMORY), (ROWS, ROWS, aliased), accumulates=False)
+    refuse(Move("c", "L2"), far, "would evict each other")
+
+
 def test_tiles_of_tall_arrays_are_aliased() -> None:
     """Rows of 512 floats lie 2048 bytes apart, those of 500 do not."""
     assert apply(Split("k", 4), spec(8, 512, 8), TARGET).holes[0].spec.forms[0].aliased

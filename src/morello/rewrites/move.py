@@ -24,6 +24,11 @@ from morello.rewrites.buffer import (
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere, operand_index
 from morello.targets.target import Condition, Target
 
+WRITTEN_ONLY = 4
+"""How many times as many runs may evict each other next to the registers if nothing reads them:
+once it is written, a line need not stay.
+"""
+
 PAGE_BYTES = 4096
 """What a run may span before it comes back to the cache sets where it began."""
 
@@ -135,10 +140,13 @@ class Move:
         aliased = batch.forms.aliased[batch.codes[operand]]
         if not some(aliased):
             return ~aliased
-        cache = target.levels[level_number(self, self.level, target)]
+        level = level_number(self, self.level, target)
         count, length = batch.runs(operand)
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
-        held: Bools = ~aliased | (pages <= cache.conflict_runs)
+        room = target.levels[level].conflict_runs
+        if level == target.nearest and not batch.operation.reads(operand):
+            room *= WRITTEN_ONLY
+        held: Bools = ~aliased | (pages <= room)
         return held
 
     def _copy_conditions(self, batch: Batch, operand: int, target: Target) -> Iterator[Condition]:
