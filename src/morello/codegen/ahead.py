@@ -101,9 +101,9 @@ class Ahead:
         self._loops.pop()
 
     def _nearer(self, wish: Wish, tiles: Sequence[View]) -> Wish:
-        """A loop that reads the tile piece by piece reads its own next piece sooner.
+        """A loop that goes through the tile asks for its own next piece, which is needed sooner.
 
-        That it is read again by a loop around this one would be too soon to tell.
+        Not within a loop that goes through the whole tile with every step.
         """
         loop, inside = self._loops[-1], len(self._loops)
         if wish.inside < inside - 1 or wish.written:
