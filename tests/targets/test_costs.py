@@ -153,6 +153,7 @@ def test_what_streaming_changes_there_is(name: str) -> None:
 def test_ratios_multiply() -> None:
     genoa = cpu("AuthenticAMD", 25, 0x11, *AVX512.features)
     before, after = coefficients(AVX512), coefficients(with_defaults(AVX512, genoa))
+    assert after["L2.per_line"] == RATIOS["Zen 4"]["L2.per_line"] * before["L2.per_line"]
     assert after["kernels.copies"] == 4 * before["kernels.copies"]
     assert after["kernels.products"] == 2 * before["kernels.products"]
     assert after["memory.per_line"] == before["memory.per_line"]

@@ -217,7 +217,8 @@ class Ahead:
 
         Not if it lies in rows: fetched into L2 alone, what lies in many pages often is not.
         """
-        panels, room = wish.tile.layout.panel is not None, self.target.levels[2].capacity
+        panels = wish.tile.layout.panel is not None
+        room = self.target.levels[self.target.nearest].capacity
         return 2 if panels and wish.lines > room // 2 else 3
 
     def _share(self, wish: Wish) -> int:
