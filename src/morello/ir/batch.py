@@ -44,7 +44,7 @@ class Batch:
             forms,
             _columns([s.sizes for s in specs], np.int32),
             _columns([s.levels for s in specs], np.int8),
-            _columns([[forms.code(f) for f in s.forms] for s in specs], np.int16),
+            _columns([forms.codes(s.forms) for s in specs], np.int16),
             first.parallel,
         )
 

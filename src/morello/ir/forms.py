@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -25,6 +26,35 @@ Bools = npt.NDArray[np.bool_]
 _UNKNOWN = -1
 _UNIT = 1_000_003  # stands for "some size above every panel" when a situation is worked out
 
+_Facts = tuple[tuple[int, ...], int, int, int, int, int, int, bool, bool, bool, bool, bool, bool]
+_DTYPES = (
+    np.int8, np.int8, np.int8, np.int16, np.int8, np.int8, np.int32, *[np.bool_] * 6,
+)  # fmt: skip
+
+
+@cache
+def _facts(form: Form) -> _Facts:
+    """What the columns of `Forms` say of a form, first its physical dimensions.
+
+    Those are aligned to the fast end, so that position -1 is the fastest.
+    """
+    physical = form.layout.physical
+    panel_dim, panel = form.layout.panel or (-1, 1)
+    return (
+        (-1,) * (MAX_RANK + 1 - len(physical)) + physical,
+        len(physical), form.contiguous, form.vector, form.fastest, panel_dim, panel,
+        form.ideal or form.vector > 0, form.ideal, form.aliased, form.gapless,
+        form.layout.odd_even, form.layout.row_major,
+    )  # fmt: skip
+
+
+@cache
+def _twins(form: Form) -> tuple[Form, ...]:
+    """The form, and the same that is aliased or, if it is, that is not."""
+    if form.ideal or form.vector:
+        return (form,)
+    return form, replace(form, aliased=not form.aliased)
+
 
 class Forms:
     """Interns forms as integer codes and answers questions about columns of them."""
@@ -32,52 +62,49 @@ class Forms:
     def __init__(self) -> None:
         self._codes: dict[Form, int] = {}
         self.forms: list[Form] = []
+        self._facts: list[_Facts] = []
+        self._ends: list[tuple[int, int]] = []
         self._tiled = np.empty((0, 0), np.int16)
-        self.code(IDEAL)
+        self.count = np.empty(0, np.int8)
+        self._add(IDEAL)
 
     def code(self, form: Form) -> int:
         """The code of `form`, interned on first sight (its aliased twin beside it)."""
-        if form not in self._codes:
-            self._add(form)
-            if not (form.ideal or form.vector):
-                self._add(replace(form, aliased=not form.aliased))
+        return self.codes([form])[0]
+
+    def codes(self, forms: Sequence[Form]) -> list[int]:
+        """The code of each."""
+        for form in forms:
+            if form not in self._codes:
+                self._add(form)
+        if len(self.count) < len(self.forms):
             self._rebuild()
-        return self._codes[form]
+        return [self._codes[form] for form in forms]
 
     def _add(self, form: Form) -> None:
-        self._codes[form] = len(self.forms)
-        self.forms.append(form)
+        first = len(self.forms)
+        for twin in _twins(form):
+            self._codes[twin] = len(self.forms)
+            self.forms.append(twin)
+            self._facts.append(_facts(twin))
+        ends = (first, len(self.forms) - 1)
+        self._ends += [ends[::-1] if form.aliased else ends] * len(_twins(form))
 
     def __getitem__(self, code: int) -> Form:
         return self.forms[code]
 
     def _rebuild(self) -> None:
         """Recompute the property columns, indexed by code."""
-        n, width = len(self.forms), MAX_RANK + 1
-        self.order = np.full((width, n), -1, np.int8)
-        self.count = np.array([len(f.layout.physical) for f in self.forms], np.int8)
-        self.contiguous = np.array([f.contiguous for f in self.forms], np.int8)
-        self.vector = np.array([f.vector for f in self.forms], np.int16)
-        self.panel_dim = np.full(n, -1, np.int8)
-        self.panel = np.ones(n, np.int32)
-        self.fastest = np.array([f.fastest for f in self.forms], np.int8)
-        self.fixed = np.array([f.ideal or f.vector > 0 for f in self.forms])
-        self.ideal = np.array([f.ideal for f in self.forms])
-        self.aliased = np.array([f.aliased for f in self.forms])
-        self.gapless = np.array([f.gapless for f in self.forms])
-        self.odd_even = np.array([f.layout.odd_even for f in self.forms])
-        self.row_major = np.array([f.layout.row_major for f in self.forms])
-        self.twin = np.arange(n, dtype=np.int16)  # the same form with the aliased mark
-        self.plain = np.arange(n, dtype=np.int16)  # the same form without it
-        for code, form in enumerate(self.forms):
-            # physical dimensions aligned to the fast end, so that position -1 is the fastest
-            for i, dim in enumerate(reversed(form.layout.physical)):
-                self.order[width - 1 - i, code] = dim
-            if form.layout.panel is not None:
-                self.panel_dim[code], self.panel[code] = form.layout.panel
-            other = self._codes.get(replace(form, aliased=True))
-            self.twin[code] = code if other is None else other
-            self.plain[code] = self._codes.get(replace(form, aliased=False), code)
+        facts = zip(*self._facts, strict=True)
+        columns: list[Any] = [np.array(c, dtype) for c, dtype in zip(facts, _DTYPES, strict=True)]
+        (
+            order, self.count, self.contiguous, self.vector, self.fastest, self.panel_dim,
+            self.panel, self.fixed, self.ideal, self.aliased, self.gapless, self.odd_even,
+            self.row_major,
+        ) = columns  # fmt: skip
+        self.order = np.ascontiguousarray(order.T)
+        # the same form without the aliased mark, and with it
+        self.plain, self.twin = np.array(self._ends, np.int16).T.copy()
 
     # ---- questions about columns: `shape` has a row per logical dimension
 
