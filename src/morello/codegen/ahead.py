@@ -160,13 +160,12 @@ class Ahead:
 
     def _coming(self, impl: Impl, index: int, view: View) -> Iterator[Wish]:
         """For an operand in memory: the next tile if it is read, or else the one to be written."""
-        if not self._loops or impl.spec.levels[index] != 0:
+        if not self._loops or impl.spec.levels[index] != 0 or not isinstance(view, MemoryView):
             return
         if not impl.spec.operation.reads(index):
             yield from self._wish(impl, index, view, SPARSER)
             return
-        panels = impl.spec.tensor(index).form.layout.panel is not None
-        for wish in self._wish(impl, index, view, DENSE if panels else SPARSE):
+        for wish in self._wish(impl, index, view, DENSE if view.in_panels else SPARSE):
             yield wish.following(self._loops[-1], wish.tile, wish.inside)
 
     def _wish(self, impl: Impl, index: int, view: View, sparse: float) -> Iterator[Wish]:
@@ -217,9 +216,8 @@ class Ahead:
 
         Not if it lies in rows: fetched into L2 alone, what lies in many pages often is not.
         """
-        panels = wish.tile.layout.panel is not None
         room = self.target.levels[self.target.nearest].capacity
-        return 2 if panels and wish.lines > room // 2 else 3
+        return 2 if wish.tile.in_panels and wish.lines > room // 2 else 3
 
     def _share(self, wish: Wish) -> int:
         """Its lines that each loop of sums asks for."""

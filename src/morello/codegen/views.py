@@ -50,6 +50,11 @@ class MemoryView:
         """The tile's shape, by the dimensions it has."""
         return tuple(self.shape[d] for d in self.dims)
 
+    @property
+    def in_panels(self) -> bool:
+        """Whether its buffer holds one panel after the other, not rows."""
+        return self.layout.panel is not None
+
     def cut(self, dim: int, size: int, start: int, variable: str | None, stride: int) -> MemoryView:
         """The tile of `size` along `dim` from `start`, or a loop variable, times `stride`."""
         own, step = self.dims[dim], self.steps[dim] * stride
