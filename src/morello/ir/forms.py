@@ -26,26 +26,26 @@ Bools = npt.NDArray[np.bool_]
 _UNKNOWN = -1
 _UNIT = 1_000_003  # stands for "some size above every panel" when a situation is worked out
 
-_Facts = tuple[tuple[int, ...], int, int, int, int, int, int, bool, bool, bool, bool, bool, bool]
-_DTYPES = (
-    np.int8, np.int8, np.int8, np.int16, np.int8, np.int8, np.int32, *[np.bool_] * 6,
+_Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
+_DTYPES: tuple[type[np.integer[Any]], ...] = (
+    np.int8, np.int8, np.int16, np.int8, np.int8, np.int32,
 )  # fmt: skip
+"""Of the numbers among the facts."""
 
 
 @cache
 def _facts(form: Form) -> _Facts:
-    """What the columns of `Forms` say of a form, first its physical dimensions.
+    """What the columns of `Forms` say of a form: its physical dimensions, numbers, and marks.
 
-    Those are aligned to the fast end, so that position -1 is the fastest.
+    The dimensions are aligned to the fast end, so that position -1 is the fastest.
     """
-    physical = form.layout.physical
-    panel_dim, panel = form.layout.panel or (-1, 1)
-    return (
-        (-1,) * (MAX_RANK + 1 - len(physical)) + physical,
-        len(physical), form.contiguous, form.vector, form.fastest, panel_dim, panel,
-        form.ideal or form.vector > 0, form.ideal, form.aliased, form.gapless,
-        form.layout.odd_even, form.layout.row_major,
-    )  # fmt: skip
+    layout = form.layout
+    padding = (-1,) * (MAX_RANK + 1 - len(layout.physical))
+    panel = layout.panel or (-1, 1)
+    numbers = (len(layout.physical), form.contiguous, form.vector, form.fastest, *panel)
+    fixed = form.ideal or form.vector > 0
+    marks = (fixed, form.ideal, form.aliased, form.gapless, layout.odd_even, layout.row_major)
+    return padding + layout.physical, numbers, marks
 
 
 @cache
@@ -95,14 +95,15 @@ class Forms:
 
     def _rebuild(self) -> None:
         """Recompute the property columns, indexed by code."""
-        facts = zip(*self._facts, strict=True)
-        columns: list[Any] = [np.array(c, dtype) for c, dtype in zip(facts, _DTYPES, strict=True)]
-        (
-            order, self.count, self.contiguous, self.vector, self.fastest, self.panel_dim,
-            self.panel, self.fixed, self.ideal, self.aliased, self.gapless, self.odd_even,
-            self.row_major,
-        ) = columns  # fmt: skip
-        self.order = np.ascontiguousarray(order.T)
+        order, numbers, marks = zip(*self._facts, strict=True)
+        columns = zip(zip(*numbers, strict=True), _DTYPES, strict=True)
+        self.order = np.array(order, np.int8).T.copy()
+        self.count, self.contiguous, self.vector, self.fastest, self.panel_dim, self.panel = (
+            np.array(column, dtype) for column, dtype in columns
+        )
+        self.fixed, self.ideal, self.aliased, self.gapless, self.odd_even, self.row_major = (
+            np.array(column, np.bool_) for column in zip(*marks, strict=True)
+        )
         # the same form without the aliased mark, and with it
         self.plain, self.twin = np.array(self._ends, np.int16).T.copy()
 
