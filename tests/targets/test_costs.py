@@ -140,7 +140,9 @@ def test_microarchitectures(one: HostCPU, name: str) -> None:
 def test_ratios_are_of_costs_that_there_are(name: str) -> None:
     for target in (AVX2, AVX512):
         assert RATIOS[name].keys() <= coefficients(target).keys()
-    assert all(0.25 <= ratio <= 4 for ratio in RATIOS[name].values())
+    chosen = {"L2.per_line"} if name == "Zen 4" else set()
+    published = [ratio for cost, ratio in RATIOS[name].items() if cost not in chosen]
+    assert all(0.5 <= ratio <= 4 for ratio in published)
 
 
 @pytest.mark.parametrize("name", STREAMING)
@@ -153,7 +155,7 @@ def test_what_streaming_changes_there_is(name: str) -> None:
 def test_ratios_multiply() -> None:
     genoa = cpu("AuthenticAMD", 25, 0x11, *AVX512.features)
     before, after = coefficients(AVX512), coefficients(with_defaults(AVX512, genoa))
-    assert after["L2.per_line"] == RATIOS["Zen 4"]["L2.per_line"] * before["L2.per_line"]
+    assert after["L2.per_line"] == 0.3 * before["L2.per_line"]
     assert after["kernels.copies"] == 4 * before["kernels.copies"]
     assert after["kernels.products"] == 2 * before["kernels.products"]
     assert after["memory.per_line"] == before["memory.per_line"]

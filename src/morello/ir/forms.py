@@ -27,9 +27,7 @@ _UNKNOWN = -1
 _UNIT = 1_000_003  # stands for "some size above every panel" when a situation is worked out
 
 _Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
-_DTYPES: tuple[type[np.integer[Any]], ...] = (
-    np.int8, np.int8, np.int16, np.int8, np.int8, np.int32,
-)  # fmt: skip
+_DTYPES: Sequence[type[np.integer[Any]]] = (np.int8, np.int8, np.int16, np.int8, np.int8, np.int32)
 """Of the numbers among the facts."""
 
 
@@ -82,13 +80,13 @@ class Forms:
         return [self._codes[form] for form in forms]
 
     def _add(self, form: Form) -> None:
-        first = len(self.forms)
-        for twin in _twins(form):
+        first, twins = len(self.forms), _twins(form)
+        for twin in twins:
             self._codes[twin] = len(self.forms)
             self.forms.append(twin)
             self._facts.append(_facts(twin))
         ends = (first, len(self.forms) - 1)
-        self._ends += [ends[::-1] if form.aliased else ends] * len(_twins(form))
+        self._ends += [ends[::-1] if form.aliased else ends] * len(twins)
 
     def __getitem__(self, code: int) -> Form:
         return self.forms[code]
