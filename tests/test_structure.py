@@ -17,6 +17,7 @@ SOURCES = sorted((ROOT / "src" / "morello").rglob("*.py"))
 
 LAYERS = [
     "errors",
+    "files",
     "jit",
     "table",
     "ir",

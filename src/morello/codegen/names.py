@@ -69,21 +69,26 @@ _LIBRARY = frozenset(_STDLIB.split()) | {
 }
 """Functions that headers of kernels declare, or that compilers know without them."""
 
+_FILE_SCOPE = re.compile(
+    r"MORELLO_\w+|group_t|parallel|parallel_pool|parallel_t|run_parallel|region\d+(_items)?"
+)
+"""What generated C and its header have outside of functions, apart from a target's helpers."""
 
-def check_function_name(name: str, taken: Collection[str] = ()) -> None:
-    """Raise `BuildError` unless C and C++ can have a function of this name.
 
-    `taken` are the other names at file scope.
+def check_function_name(name: str, helpers: Collection[str] = ()) -> None:
+    """Raise `BuildError` unless the C of a kernel can have a function of this name, and C++ too.
+
+    `helpers` are the functions that it may have beside it.
     """
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or len(name) > MAX_LENGTH:
-        why = "is no C identifier"
+        why = f"is no C identifier of at most {MAX_LENGTH} letters"
     elif name in RESERVED or name in _LIBRARY:
         why = "means something else in C or C++"
-    elif name in taken:
-        why = "is what the generated code calls something else"
+    elif name in helpers or _FILE_SCOPE.fullmatch(name):
+        why = "is something else in the generated code"
     else:
         return
     raise BuildError(
-        f"a C function cannot be called {name!r:.60}, which {why}; give it a name of ASCII "
-        f"letters, digits and underscores that starts with a letter, such as kernel."
+        f"the C function cannot be called {name!r:.60}, which {why}; give it another name, of "
+        "ASCII letters, digits and underscores, that starts with a letter, such as my_kernel."
     )

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from morello.codegen.body import Body
+from morello.codegen.names import check_function_name
 from morello.codegen.parallel import PARALLEL, dispatcher
 from morello.codegen.views import buffer_view
 from morello.ir.spec import Spec
@@ -37,7 +38,11 @@ class Source:
 
 
 def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
-    """Emit C for a complete Impl. `schedule` is printed above the function."""
+    """Emit C for a complete Impl. `schedule` is printed above the function.
+
+    Raises `BuildError` if C and C++ can have no function of this name.
+    """
+    check_function_name(name, impl.target.helpers)
     spec = impl.spec
     views = [
         buffer_view(
@@ -151,7 +156,7 @@ extern "C" {{
 
 
 def _comment(text: str) -> str:
-    first, *rest = text.splitlines()
+    first, *rest = text.replace("*/", "* /").splitlines()
     return "\n".join([f"/* {first}", *(f"   {line}".rstrip() for line in rest)]) + " */"
 
 
