@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.render import print_impl, tree
 from morello.runtime.argument import Array
 from morello.runtime.bench import Timing, limit_threads, measure
+from morello.runtime.packing import random_inputs
 from morello.runtime.threads import thread_count
 from morello.runtime.tolerance import least
 from morello.search.solve import Statistics
@@ -235,15 +237,11 @@ def _loaded(arguments: argparse.Namespace) -> Impl | None:
 
 
 def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
-    random = np.random.default_rng(0)
-    *taken, output = kernel.arguments
-    inputs = [argument.random(random) for argument in taken]
-    theirs = output.empty()
-    bits = [one.view(a.raw) for one, a in zip(inputs, taken, strict=True)]
+    inputs, output = random_inputs(kernel.spec), kernel.arguments[-1]
     out = output.empty().view(output.raw)
-    calls: dict[str, Callable[[], object]] = {"morello": lambda: kernel.fast(*bits, out)}
+    calls: dict[str, Callable[[], object]] = {"morello": partial(kernel.fast, *inputs.taken, out)}
     if "numpy" in rivals:
-        calls["numpy"] = _in_numpy(kernel.spec, inputs, theirs)
+        calls["numpy"] = _in_numpy(kernel.spec, inputs.plain, output.empty())
     return measure(calls, seconds=seconds, pin=pin)
 
 
