@@ -10,6 +10,7 @@ import numpy as np
 
 from morello.building import load_all
 from morello.codegen import generate
+from morello.jit import interruptible
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import Timing, measure
 from morello.runtime.kernel import CompiledKernel
@@ -35,6 +36,7 @@ class Measured:
     timing: Timing
 
 
+@interruptible
 def rivals(best: Impl, count: int, watch: Watch) -> list[Impl]:
     """The cheapest Impl of its goal, and others that may be faster: `count`, if there are.
 

@@ -14,6 +14,7 @@ import numpy as np
 from morello import api
 from morello.building import load_all
 from morello.ir.spec import Spec
+from morello.jit import interruptible
 from morello.measuring import COMPILER_S, rivals
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import measure
@@ -97,6 +98,7 @@ class Quality:
         }
 
 
+@interruptible
 def assess(
     expression: str | Spec,
     samples: int = 100,
