@@ -106,6 +106,18 @@ class CompiledKernel:
         path = build(source, compiler=compiler, flags=all_flags, cache=cache, patience_s=patience_s)
         return cls(path, symbol, arguments, compiler=compiler, cache=cache, release_gil=release_gil)
 
+    def __copy__(self) -> Self:
+        return self  # nothing about it changes, as of a function
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            f"{self!r} cannot be pickled, as it does not know what it was made of; pickle a "
+            "morello.Kernel, which is compiled again where it is read."
+        )
+
     def __repr__(self) -> str:
         *inputs, output = (f"{argument.name}: {argument}" for argument in self.arguments)
         return f"<CompiledKernel {self.symbol}({', '.join(inputs)}) -> {output}>"
