@@ -7,6 +7,9 @@ import time
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from morello.building import load, source_of
 from morello.codegen import Source
@@ -18,6 +21,7 @@ from morello.ir.layout import row_major
 from morello.ir.spec import Spec
 from morello.ir.tensor import gapless
 from morello.measuring import rivals, time_all
+from morello.rewrites import saved
 from morello.rewrites.impl import Impl
 from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
@@ -63,6 +67,10 @@ class Kernel(CompiledKernel):
     how many `threads` it runs on, the search's `statistics` (None if it was scheduled by hand),
     and `max_error`, the greatest error found when it was verified, as a part of the greatest
     output (None if it was not).
+
+    It can be pickled, if its target is one that `find_target` knows: as its schedule, which is
+    compiled again where it is read, from that machine's cache if it is there, and not searched
+    for nor verified again. Raises `TargetError` on a machine that cannot run it.
     """
 
     __slots__ = ("compiler", "impl", "max_error", "source", "spec", "statistics", "threads")
@@ -75,13 +83,19 @@ class Kernel(CompiledKernel):
     statistics: Statistics | None
     max_error: float | None
 
-    def pack(self, name: str, values: Array) -> Array:
+    def pack(self, name: str, values: ArrayLike) -> Array:
         """The values of the input of this name, an array of its shape, as the kernel wants them.
 
         A flat array if it lies in panels; else one with its strides. Raises `SpecError` for
-        values of another shape or dtype, and for a name that no input has.
+        values of another shape or dtype, or that are no array, and for a name that no input
+        has; `CallError` for a masked array.
         """
         return laid_out(self.spec, self.arguments, name, values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        find_target(self.impl.target.name)  # says at once what cannot be read
+        recipe = saved.save(self.impl), self.compiler, self.statistics, self.max_error
+        return _unpickled, recipe
 
     def __repr__(self) -> str:
         return f"<morello.Kernel {self.spec.expression} for {self.impl.target.name}>"
@@ -122,12 +136,33 @@ def compile(
     found = find_compiler(compiler)
     options = _Options(table, weights, measure, Budget(budget), compiler, progress)
     impl, statistics = _implement(goal, machine, options)
+    kernel = _compiled(impl, found, statistics)
+    if verify:
+        kernel.max_error = _verified(kernel)
+    return kernel
+
+
+def _compiled(impl: Impl, compiler: Compiler, statistics: Statistics | None) -> Kernel:
     source = source_of(impl)
-    kernel = load(Kernel, impl, source, found)
+    kernel = load(Kernel, impl, source, compiler)
     kernel.spec, kernel.impl, kernel.source = impl.spec, impl, source
-    kernel.compiler, kernel.statistics = found, statistics
-    kernel.threads = machine.cores if source.parallel else 1
-    kernel.max_error = _verified(kernel) if verify else None
+    kernel.compiler, kernel.statistics = compiler, statistics
+    kernel.threads = impl.target.cores if source.parallel else 1
+    kernel.max_error = None
+    return kernel
+
+
+def _unpickled(
+    schedule: dict[str, Any],
+    compiler: Compiler,
+    statistics: Statistics | None,
+    max_error: float | None,
+) -> Kernel:
+    """The kernel of which `Kernel.__reduce__` made this."""
+    impl = saved.load(schedule)
+    check_runs_here(impl.target)
+    kernel = _compiled(impl, compiler, statistics)
+    kernel.max_error = max_error
     return kernel
 
 
