@@ -222,9 +222,9 @@ def test_inputs_come_in_the_order_of_their_first_use() -> None:
     assert [o.name for o in spec.operation.operands] == ["bias", "x", "w", "out"]
 
 
-def test_names_that_generated_code_has_itself_are_replaced() -> None:
-    spec = parse("int = f32[4,8]; out = f32[8,4]; x0 = f32[4]; relu(int @ out) + x0")
-    assert [o.name for o in spec.operation.operands] == ["a", "b", "c", "out"]
+def test_names_that_compositions_have_themselves_are_replaced() -> None:
+    spec = parse("t0 = f32[4,8]; out = f32[8,4]; int = f32[4]; relu(t0 @ out) + int")
+    assert [o.name for o in spec.operation.operands] == ["a", "b", "int", "out"]
     assert parse(spec.expression) == spec
     spec = parse("b = f32[4,8]; relu(f32[9,4] @ b)")
     assert [o.name for o in spec.operation.operands] == ["a", "b", "out"]
