@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,9 @@ from rich.table import Table as Grid
 
 from morello import api
 from morello.codegen import generate
-from morello.errors import BuildError, RewriteError
+from morello.codegen.names import check_function_name
+from morello.errors import RewriteError
+from morello.files import check_different, check_writable, write_text
 from morello.frontends.text import parse
 from morello.ir.dtype import DTYPES, F32, DType
 from morello.ir.operation import Operation
@@ -34,6 +35,7 @@ from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.render import print_impl, tree
 from morello.runtime.argument import Array
 from morello.runtime.bench import Timing, limit_threads, measure
+from morello.runtime.packing import random_inputs
 from morello.runtime.threads import thread_count
 from morello.runtime.tolerance import least
 from morello.search.solve import Statistics
@@ -55,21 +57,38 @@ INTENSE = 8
 
 def synth(arguments: argparse.Namespace) -> None:
     """Write the C of the best kernel, its header and its schedule."""
+    check_function_name(arguments.name)
+    _check_paths(arguments)
     impl, statistics = _implement(arguments)
     source = generate(impl, arguments.name, tree(impl))
-    files = {
-        arguments.output: source.text,
-        arguments.header: source.header,
-        arguments.save: json.dumps(saved.save(impl), indent=2) + "\n",
-    }
-    for path, text in files.items():
-        if path is not None:
-            _write(path, text)
+    texts = [
+        (arguments.output, source.text),
+        (arguments.header, source.header),
+        (arguments.save, json.dumps(saved.save(impl), indent=2) + "\n"),
+    ]
+    files = [(path, text) for path, text in texts if path is not None]
+    for path, text in files:
+        write_text(path, text)
     if arguments.json:
-        written = [str(path) for path in files if path is not None]
+        written = [str(path) for path, _ in files]
         _print_json(_described(impl, statistics) | {"files": written, "c": source.text})
     elif arguments.output is None:
         print(source.text, end="")
+
+
+def _check_paths(arguments: argparse.Namespace) -> None:
+    """Say before the search what is wrong with the paths of files that are to be written."""
+    options = {
+        "-o": arguments.output,
+        "--header": arguments.header,
+        "--save": arguments.save,
+        "--db": arguments.db,
+    }
+    paths = {name: path for name, path in options.items() if path is not None}
+    check_different(paths)
+    for name, path in paths.items():
+        if name != "--db":  # it is a table's, which says so itself
+            check_writable(path)
 
 
 def explain(arguments: argparse.Namespace) -> None:
@@ -218,15 +237,11 @@ def _loaded(arguments: argparse.Namespace) -> Impl | None:
 
 
 def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
-    random = np.random.default_rng(0)
-    *taken, output = kernel.arguments
-    inputs = [argument.random(random) for argument in taken]
-    theirs = output.empty()
-    bits = [one.view(a.raw) for one, a in zip(inputs, taken, strict=True)]
+    inputs, output = random_inputs(kernel.spec), kernel.arguments[-1]
     out = output.empty().view(output.raw)
-    calls: dict[str, Callable[[], object]] = {"morello": lambda: kernel.fast(*bits, out)}
+    calls: dict[str, Callable[[], object]] = {"morello": partial(kernel.fast, *inputs.taken, out)}
     if "numpy" in rivals:
-        calls["numpy"] = _in_numpy(kernel.spec, inputs, theirs)
+        calls["numpy"] = _in_numpy(kernel.spec, inputs.plain, output.empty())
     return measure(calls, seconds=seconds, pin=pin)
 
 
@@ -379,24 +394,6 @@ def readable(seconds: float) -> str:
 
 def _print_json(data: dict[str, Any]) -> None:
     print(json.dumps(data, indent=2))
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise BuildError(
-            f"cannot write {path}: {error.strerror}; give a file in a folder that can be written."
-        ) from None
 
 
 @contextmanager

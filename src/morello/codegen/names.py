@@ -86,22 +86,22 @@ _LONGEST = 40
 """Characters of an input's name that are kept: C tells names apart by their first 63."""
 
 
-def check_function_name(name: str, taken: Collection[str] = ()) -> None:
-    """Raise `BuildError` unless C and C++ can have a function of this name.
+def check_function_name(name: str, helpers: Collection[str] = ()) -> None:
+    """Raise `BuildError` unless the C of a kernel can have a function of this name, and C++ too.
 
-    `taken` are the other names at file scope.
+    `helpers` are the functions that it may have beside it.
     """
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or len(name) > MAX_LENGTH:
-        why = "is no C identifier"
+        why = f"is no C identifier of at most {MAX_LENGTH} letters"
     elif name in RESERVED or name in _LIBRARY:
         why = "means something else in C or C++"
-    elif name in taken:
-        why = "is what the generated code calls something else"
+    elif name in helpers or name in FILE_SCOPE:
+        why = "is something else in the generated code"
     else:
         return
     raise BuildError(
-        f"a C function cannot be called {name!r:.60}, which {why}; give it a name of ASCII "
-        f"letters, digits and underscores that starts with a letter, such as kernel."
+        f"the C function cannot be called {name!r:.60}, which {why}; give it another name, of "
+        "ASCII letters, digits and underscores, that starts with a letter, such as my_kernel."
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from morello.codegen.body import Body
-from morello.codegen.names import FILE_SCOPE, Names, check_function_name
+from morello.codegen.names import Names, check_function_name
 from morello.codegen.parallel import PARALLEL, dispatcher
 from morello.codegen.views import buffer_view
 from morello.ir.spec import Spec
@@ -40,11 +40,11 @@ class Source:
 def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     """Emit C for a complete Impl. `schedule` is printed above the function.
 
-    Operands have their own names in it, but for those that mean something else in C. Raises
-    `BuildError` if the function cannot have this `name`.
+    Operands have their own names in it, but for those that mean something else there. Raises
+    `BuildError` if C and C++ can have no function of this name.
     """
+    check_function_name(name, impl.target.helpers)
     spec = impl.spec
-    check_function_name(name, {*FILE_SCOPE, *impl.target.helpers})
     names = Names({*_exported(name), _guard(name), *impl.target.helpers})
     parameters = _parameters(spec, names)
     views = [
@@ -169,7 +169,7 @@ extern "C" {{
 
 
 def _comment(text: str) -> str:
-    first, *rest = text.splitlines()
+    first, *rest = text.replace("*/", "* /").splitlines()
     return "\n".join([f"/* {first}", *(f"   {line}".rstrip() for line in rest)]) + " */"
 
 

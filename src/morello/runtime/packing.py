@@ -1,17 +1,22 @@
-"""Arrays in layouts that NumPy has no strides for: panels, as flat arrays of their elements."""
+"""Arrays in layouts that NumPy has no strides for: panels, as flat arrays of their elements.
+
+The plain values of such an input are an array of its shape, row-major.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from morello.errors import SpecError
 from morello.ir.dtype import DType
-from morello.ir.layout import Layout
+from morello.ir.layout import Layout, row_major
 from morello.ir.spec import Spec
-from morello.runtime.argument import Argument, Array, argument
+from morello.ir.tensor import gapless
+from morello.runtime.argument import Argument, Array, argument, arguments
 
 
 def packed(values: Array, dtype: DType, layout: Layout) -> Array:
@@ -59,3 +64,35 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     result = wanted.empty()
     result[...] = values
     return result
+
+
+def plain(spec: Spec) -> Spec:
+    """The Spec of the plain values: row-major where it has panels."""
+    forms = (
+        gapless(row_major(form.layout.rank)) if form.layout.panel else form for form in spec.forms
+    )
+    return replace(spec, forms=tuple(forms))
+
+
+def lay_out(spec: Spec, values: Sequence[Array]) -> list[Array]:
+    """Inputs that are given as plain values, as a kernel of the Spec takes them."""
+    return [
+        packed(one, dtype, form.layout) if form.layout.panel else one
+        for one, dtype, form in zip(values, spec.dtypes, spec.forms, strict=False)
+    ]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Values for all inputs of a Spec: plain ones, and the same as `CompiledKernel.fast` takes."""
+
+    plain: tuple[Array, ...]
+    taken: tuple[Array, ...]
+
+
+def random_inputs(spec: Spec, seed: int = 0) -> Inputs:
+    """Inputs of moderate size; see `Argument.random`."""
+    random = np.random.default_rng(seed)
+    values = tuple(one.random(random) for one in arguments(plain(spec))[:-1])
+    made = zip(lay_out(spec, values), arguments(spec), strict=False)
+    return Inputs(values, tuple(array.view(one.raw) for array, one in made))
