@@ -127,11 +127,11 @@ def compile(
 def _verified(kernel: Kernel) -> float:
     """The greatest error of a kernel that is given its inputs as NumPy has them."""
     spec = kernel.spec
-    names = {
-        one.name: gapless(row_major(form.layout.rank))
-        for one, form in zip(spec.operation.operands, spec.forms, strict=True)
-        if form.layout.panel is not None
-    }
+    plain = [
+        gapless(row_major(form.layout.rank)) if form.layout.panel is not None else form
+        for form in spec.forms
+    ]
+    names = {name for name, i in spec.arrays.items() if plain[i] is not spec.forms[i]}
     if not names:
         return verify_kernel(kernel, spec)
     taken = [argument.name for argument in kernel.arguments[:-1]]
@@ -143,9 +143,7 @@ def _verified(kernel: Kernel) -> float:
         )
         return kernel(*laid_out, out=out)
 
-    operands = zip(spec.operation.operands, spec.forms, strict=True)
-    forms = tuple(names.get(one.name, form) for one, form in operands)
-    return verify_kernel(packing, replace(spec, forms=forms))
+    return verify_kernel(packing, replace(spec, forms=tuple(plain)))
 
 
 def matmul(a: TensorLike, b: TensorLike, **options: object) -> Kernel:

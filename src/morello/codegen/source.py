@@ -41,17 +41,15 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     spec = impl.spec
     views = [
         buffer_view(
-            operand.name,
+            spec.name(index),
             tensor.form.layout,
             tensor.shape,
             spec.strides[index] if spec.strides else None,
         )
-        for index, (operand, tensor) in enumerate(
-            zip(spec.operation.operands, spec.tensors, strict=True)
-        )
+        for index, tensor in enumerate(spec.tensors)
     ]
     pointers = dict(_parameters(spec))
-    body = Body(impl.target, dict(pointers))
+    body = Body(impl.target, dict(pointers), spec)
     lines = body.emit(impl, views)
     items = _items(impl)
     code: list[str] = []
@@ -94,7 +92,7 @@ def _items(impl: Impl) -> int:
 
 
 def signature(spec: Spec, name: str) -> str:
-    """The C prototype: one restrict pointer per operand, inputs first."""
+    """The C prototype: one restrict pointer per array, inputs first."""
     parameters = [f"{c} *restrict {operand}" for operand, c in _parameters(spec)]
     return f"void {name}({', '.join(parameters)})"
 
@@ -104,10 +102,10 @@ def _range_signature(spec: Spec, name: str) -> str:
 
 
 def _parameters(spec: Spec) -> Iterable[tuple[str, str]]:
-    """Every operand's name, and the C type it points to."""
-    for operand, dtype in zip(spec.operation.operands, spec.dtypes, strict=True):
-        const = "" if operand.written else "const "
-        yield operand.name, f"{const}{dtype.c}"
+    """Every array's name, and the C type it points to."""
+    for name, operand in spec.arrays.items():
+        const = "" if spec.operation.operands[operand].written else "const "
+        yield name, f"{const}{spec.dtypes[operand].c}"
 
 
 def _header(spec: Spec, name: str, items: int, parallel: bool) -> str:
@@ -126,9 +124,7 @@ def _header(spec: Spec, name: str, items: int, parallel: bool) -> str:
     if parallel:
         once = "#ifndef MORELLO_PARALLEL\n#define MORELLO_PARALLEL\n"
         declared = f"{once}{PARALLEL}\n#endif\n{declared}"
-    shapes = ", ".join(
-        f"{o.name}: {t.type}" for o, t in zip(spec.operation.operands, spec.tensors, strict=True)
-    )
+    shapes = ", ".join(f"{name}: {spec.tensor(i).type}" for name, i in spec.arrays.items())
     more = "".join(f"\n   {note}" for note in notes)
     return f"""\
 #ifndef {guard}

@@ -49,8 +49,7 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     inputs = [argument.name for argument in arguments if not argument.output]
     if name not in inputs:
         raise SpecError(f"{spec.expression} has no input {name!r}; it has {', '.join(inputs)}.")
-    number = inputs.index(name)
-    tensor, wanted = spec.tensor(number), arguments[number]
+    tensor, wanted = spec.tensor(spec.arrays[name]), arguments[inputs.index(name)]
     if values.shape != tensor.shape or values.dtype != wanted.dtype.np:
         given = f"{values.dtype}[{','.join(map(str, values.shape))}]"
         raise SpecError(f"{name} is {tensor.type}, and not {given}.")
