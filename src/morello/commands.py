@@ -225,12 +225,13 @@ def _loaded(arguments: argparse.Namespace) -> Impl | None:
     except (ValueError, RecursionError) as error:
         raise RewriteError(f"{arguments.schedule} is no saved schedule: {error}.") from None
     impl = saved.load(data, target)
-    if impl.spec != replace(parse(arguments.expression), parallel=impl.spec.parallel):
+    goal = replace(parse(arguments.expression), parallel=impl.spec.parallel)
+    if impl.spec != goal:
         raise RewriteError(
             f"{arguments.schedule} is a schedule of {impl.spec.expression}, "
             f"not of {arguments.expression}."
         )
-    return impl
+    return replace(impl, spec=goal)
 
 
 # ---- timing
@@ -256,11 +257,12 @@ def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], o
     if operation.name == "Matmul" and all(one is dtype for one in spec.dtypes):
         *lead, m, k, n = operation.dims
         if [o.dims for o in operation.operands] == [(*lead, m, k), (*lead, k, n), (*lead, m, n)]:
-            a, b = inputs
+            a, b = spec.spread(inputs)
             return lambda: np.matmul(a, b, out=out)
 
     def run() -> object:
-        value = evaluate(operation, [_as(dtype, one) for one in inputs], spec.sizes)[0]
+        operands = spec.spread([_as(dtype, one) for one in inputs])
+        value = evaluate(operation, operands, spec.sizes)[0]
         if operation.copies or operation.name in ("Broadcast", "OnePrefix"):
             out[...] = value  # it is only a view
             return out

@@ -258,7 +258,7 @@ class Case:
                 before.append(f"__builtin_memcpy({view.name}, {operand.name}, sizeof {view.name});")
                 after.append(f"__builtin_memcpy({operand.name}, {view.name}, sizeof {view.name});")
         impl = Impl(self.spec, target, Select(self.kernel.name))
-        lines = before + Body(target, Names(()), {}).emit(impl, views) + after
+        lines = before + Body(target, Names(()), {}, impl.spec).emit(impl, views) + after
         return function(name, self.spec, lines)
 
 

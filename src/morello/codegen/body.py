@@ -44,8 +44,9 @@ from morello.targets.target import Target, c_type
 class Body:
     """Emits statements, and gathers what they need: a workspace and parallel regions."""
 
-    def __init__(self, target: Target, names: Names, pointers: dict[str, str]) -> None:
+    def __init__(self, target: Target, names: Names, pointers: dict[str, str], goal: Spec) -> None:
         self.target = target
+        self._goal = goal
         self.regions: list[Region] = []
         self.workspace_bytes = 0
         self._names = names
@@ -258,7 +259,7 @@ class Body:
             for position, wire in enumerate(_wires(child, len(views))):
                 tensor = spec.tensor(position)
                 if wire not in tensors:
-                    stem = _stem(impl, spec, position)
+                    stem = self._stem(impl, spec, position)
                     line, tensors[wire] = self._place(stem, tensor)
                     declared.append(line)
                 before = impl.spec.dtypes[wire] if wire < len(views) else tensor.dtype
@@ -277,6 +278,14 @@ class Body:
         if not declared:
             return lines
         return ["{", *_indented([*declared, *lines]), "}"]
+
+    def _stem(self, impl: Impl, spec: Spec, position: int) -> str:
+        """What a new buffer is called after."""
+        rewrite = impl.rewrite
+        if isinstance(rewrite, Move):
+            names = self._goal.names_in(impl.spec.operation)
+            return names.get(rewrite.operand, rewrite.operand)
+        return spec.operation.operands[position].name
 
     def _place(self, stem: str, tensor: TensorSpec) -> tuple[str, View]:
         if tensor.level == self.target.registers:
@@ -376,12 +385,6 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 def _wires(child: Branch, operands: int) -> Sequence[int]:
     return child.wires or range(operands)
-
-
-def _stem(impl: Impl, spec: Spec, position: int) -> str:
-    """What a new buffer is called after."""
-    rewrite = impl.rewrite
-    return rewrite.operand if isinstance(rewrite, Move) else spec.operation.operands[position].name
 
 
 def _middle(view: View, shape: tuple[int, ...]) -> View:

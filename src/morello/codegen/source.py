@@ -46,17 +46,18 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     check_function_name(name, impl.target.helpers)
     spec = impl.spec
     names = Names({*_exported(name), _guard(name), *impl.target.helpers})
-    parameters = _parameters(spec, names)
+    called = {array: names.parameter(array) for array in spec.arrays}
+    parameters = {called[array]: pointed for array, pointed in _pointed(spec).items()}
     views = [
         buffer_view(
-            parameter,
+            called[spec.name(index)],
             tensor.form.layout,
             tensor.shape,
             spec.strides[index] if spec.strides else None,
         )
-        for index, (parameter, tensor) in enumerate(zip(parameters, spec.tensors, strict=True))
+        for index, tensor in enumerate(spec.tensors)
     ]
-    body = Body(impl.target, names, dict(parameters))
+    body = Body(impl.target, names, dict(parameters), spec)
     lines = body.emit(impl, views)
     items = _items(impl)
     code: list[str] = []
@@ -104,7 +105,7 @@ def _exported(name: str) -> tuple[str, ...]:
 
 
 def _signature(name: str, parameters: Mapping[str, str]) -> str:
-    """The C prototype: one restrict pointer per operand, inputs first."""
+    """The C prototype: one restrict pointer per array, inputs first."""
     declared = (f"{c} *restrict {parameter}" for parameter, c in parameters.items())
     return f"void {name}({', '.join(declared)})"
 
@@ -113,12 +114,11 @@ def _range_signature(name: str, parameters: Mapping[str, str]) -> str:
     return _signature(f"{name}_range", parameters)[:-1] + ", long begin, long end)"
 
 
-def _parameters(spec: Spec, names: Names) -> dict[str, str]:
-    """What each operand is called, and the C type it points to."""
-    return {
-        names.parameter(operand.name): f"{'' if operand.written else 'const '}{dtype.c}"
-        for operand, dtype in zip(spec.operation.operands, spec.dtypes, strict=True)
-    }
+def _pointed(spec: Spec) -> dict[str, str]:
+    """By the name of each array, the C type that it is a pointer to."""
+    consts = ("" if one.written else "const " for one in spec.operation.operands)
+    types = [f"{const}{dtype.c}" for const, dtype in zip(consts, spec.dtypes, strict=True)]
+    return {array: types[operand] for array, operand in spec.arrays.items()}
 
 
 def _guard(name: str) -> str:
@@ -145,7 +145,8 @@ def _header(
         once = "#ifndef MORELLO_PARALLEL\n#define MORELLO_PARALLEL\n"
         declared = f"{once}{PARALLEL}\n#endif\n{declared}"
     shapes = ", ".join(
-        f"{parameter}: {t.type}" for parameter, t in zip(parameters, spec.tensors, strict=True)
+        f"{parameter}: {spec.tensor(operand).type}"
+        for parameter, operand in zip(parameters, spec.arrays.values(), strict=True)
     )
     more = "".join(f"\n   {note}" for note in notes)
     return f"""\

@@ -13,7 +13,6 @@ from typing import Any, get_args
 from morello.errors import SpecError
 from morello.frontends.functions import FUNCTIONS, signature
 from morello.frontends.inputs import TensorLike, type_of
-from morello.frontends.names import kept
 from morello.frontends.syntax import (
     Call,
     Expression,
@@ -69,7 +68,7 @@ class _Meaning:
         for name, one in given.items():
             if found := _taken(name):
                 raise SpecError(f"{name} is {found}; call the tensor by another name.")
-            self._values[name] = value_of(laid(one, kept(name)))
+            self._values[name] = value_of(laid(one, name))
             self._places[name] = None
 
     def bind(self, name: Name, node: Expression) -> None:
@@ -109,7 +108,7 @@ class _Meaning:
         return value
 
     def _input(self, node: Operand, name: str) -> Value:
-        tensor = laid(node.type, kept(name))
+        tensor = laid(node.type, name)
         self._inputs[tensor] = node.at
         return value_of(tensor)
 
@@ -218,8 +217,8 @@ class _Meaning:
             what = f"the result is of {known}, not {said.type.dtype}"
             raise wrong(self.text, said.at, what, fix)
         return Laid(
-            tensor.shape, said.type.dtype, tensor.operation, tensor.inputs, "",
-            said.type.layout, said.type.strides,
+            tensor.shape, said.type.dtype, tensor.operation, tensor.inputs,
+            layout=said.type.layout, strides=said.type.strides,
         )  # fmt: skip
 
     def goal(self, node: Expression, result: Tensor) -> Spec:
@@ -228,9 +227,10 @@ class _Meaning:
         except SpecError as error:
             what, _, fix = str(error).rstrip(".").rpartition("; ")
             raise wrong(self.text, node.at, what, fix) from None
-        if len(built.inputs) > MAX_INPUTS:
-            what = f"{len(built.inputs)} tensors; a kernel takes {MAX_INPUTS} and the result"
-            at = self._inputs[built.inputs[MAX_INPUTS]]
+        arrays = list(dict.fromkeys(t.array for t in built.inputs))
+        if len(arrays) > MAX_INPUTS:
+            what = f"{len(arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
+            at = self._inputs[arrays[MAX_INPUTS]]
             raise wrong(self.text, at, what, "compute a part as a Spec of its own")
         tensors = [*built.inputs, result]
         places = [t if isinstance(t, Laid) else None for t in tensors]
@@ -240,6 +240,7 @@ class _Meaning:
             [t.dtype for t in tensors],
             layouts=[None if place is None else place.layout for place in places],
             strides=[None if place is None else place.strides for place in places],
+            names=built.names,
         )
 
 

@@ -54,8 +54,7 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     inputs = [argument.name for argument in arguments if not argument.output]
     if name not in inputs:
         raise SpecError(f"{spec.expression} has no input {name!r}; it has {', '.join(inputs)}.")
-    number = inputs.index(name)
-    tensor, wanted = spec.tensor(number), arguments[number]
+    tensor, wanted = spec.tensor(spec.arrays[name]), arguments[inputs.index(name)]
     if values.shape != tensor.shape or values.dtype != wanted.dtype.np:
         given = f"{values.dtype}[{','.join(map(str, values.shape))}]"
         raise SpecError(f"{name} is {tensor.type}, and not {given}.")
@@ -76,9 +75,10 @@ def plain(spec: Spec) -> Spec:
 
 def lay_out(spec: Spec, values: Sequence[Array]) -> list[Array]:
     """Inputs that are given as plain values, as a kernel of the Spec takes them."""
+    layouts = [(spec.dtypes[i], spec.forms[i].layout) for i in spec.arrays.values()]
     return [
-        packed(one, dtype, form.layout) if form.layout.panel else one
-        for one, dtype, form in zip(values, spec.dtypes, spec.forms, strict=False)
+        packed(one, dtype, layout) if layout.panel else one
+        for one, (dtype, layout) in zip(values, layouts, strict=False)
     ]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from morello.errors import RewriteError
 from morello.ir.spec import Spec
@@ -37,7 +37,7 @@ def recall(goal: Spec, target: Target, table: Table) -> Kept | None:
         except RewriteError:  # of a version whose rewrites were other ones
             continue
         if impl.spec == goal:
-            return Kept(impl, data.get("measured", 0))
+            return Kept(replace(impl, spec=goal), data.get("measured", 0))
     return None
 
 
