@@ -184,7 +184,7 @@ def test_names_of_inputs_are_kept() -> None:
     for name, names in (("a", ("b", "a", "out")), ("c", ("a", "c", "out"))):
         one = Tensor((8, 8), F32, name=name)
         assert build(mapped("relu", product(x, one))).names == names
-        assert build(product(x, one)).names == names[:2] + ("c" if name == "a" else "out",)
+        assert build(product(x, one)).names == (*names[:2], "c" if name == "a" else "out")
     assert build(product(w, w)).names == ("w", "w", "c")
 
 

@@ -11,6 +11,7 @@ from types import UnionType
 from typing import Any, get_args
 
 from morello.errors import SpecError
+from morello.frontends.copies import move
 from morello.frontends.functions import FUNCTIONS, signature
 from morello.frontends.inputs import TensorLike, type_of
 from morello.frontends.syntax import (
@@ -65,6 +66,7 @@ class _Meaning:
         self._places: dict[str, int | None] = {}
         self._inputs: dict[Tensor, int] = {}
         self._used: set[str] = set()
+        self._bound: dict[str, Expression] = {}
         for name, one in given.items():
             if found := _taken(name):
                 raise SpecError(f"{name} is {found}; call the tensor by another name.")
@@ -80,6 +82,7 @@ class _Meaning:
             raise wrong(self.text, name.at, f"{name.name} stands for something already", fix)
         value = self._input(node, name.name) if isinstance(node, Operand) else self.of(node)
         self._values[name.name], self._places[name.name] = value, name.at
+        self._bound[name.name] = node
 
     def check_used(self) -> None:
         for name, at in self._places.items():
@@ -200,10 +203,18 @@ class _Meaning:
             tensor = value.settled.tensor
         except MisuseError as error:
             raise wrong(self.text, node.at, error.what, error.fix) from None
+        if tensor.operation is None and isinstance(self._meant(node), Call):
+            tensor = move(value).tensor  # of what a call leaves as it is
         if tensor.operation is None:
             fix = "compute something of it, as in f32[64,64] @ f32[64,64]"
             raise wrong(self.text, node.at, "this is a tensor, not something to compute", fix)
         return tensor
+
+    def _meant(self, node: Expression) -> Expression:
+        """The expression, or what its name was bound to."""
+        while isinstance(node, Name) and node.name in self._bound:
+            node = self._bound[node.name]
+        return node
 
     def placed(self, tensor: Tensor, said: Operand) -> Laid:
         """The result as a tensor of the type that is said."""

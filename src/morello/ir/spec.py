@@ -12,7 +12,7 @@ from morello.ir.dtype import F32, DType, result_dtype
 from morello.ir.expression import expression
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
-from morello.ir.primitives import matmul
+from morello.ir.primitives import MAX_BATCH_DIMS, matmul
 from morello.ir.tensor import ALIAS_BYTES, Form, TensorSpec, canonical, gapless
 
 MAX_SIZE = 2**31 - 1
@@ -148,7 +148,8 @@ def goal(
     """The Spec of an operation whose operands all lie in main memory.
 
     `layouts` are row-major unless given, and gapless unless `strides` (in elements) say
-    otherwise; `names` are the operation's own unless given. Raises `SpecError` for sizes that no tensor has.
+    otherwise; `names` are the operation's own unless given. Raises `SpecError` for sizes that
+    no tensor has.
     """
     for dim, size in zip(operation.dims, sizes, strict=True):
         if not 1 <= size <= MAX_SIZE:
@@ -203,8 +204,10 @@ def matmul_spec(
         raise SpecError(f"{where}: every size must be at least 1 and at most {MAX_SIZE}.")
     if a[:-2] != b[:-2]:
         raise SpecError(f"{where}: the batch sizes {list(a[:-2])} and {list(b[:-2])} differ.")
-    if len(a) > 4:
-        raise SpecError(f"{where}: at most two batch dimensions are taken; flatten the others.")
+    if len(a) - 2 > MAX_BATCH_DIMS:
+        raise SpecError(
+            f"{where}: at most {MAX_BATCH_DIMS} batch dimensions are taken; flatten the others."
+        )
     if a[-1] != b[-2]:
         raise SpecError(
             f"{where}: inner sizes {a[-1]} and {b[-2]} differ; "
