@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 from itertools import product
 from typing import Any
 
@@ -12,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello
+from morello.cli import main
 from morello.errors import CallError, SpecError
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.layout import Layout
-from morello.runtime.packing import packed
+from morello.quality import assess
+from morello.runtime.packing import packed, random_inputs
 
 
 @st.composite
@@ -78,6 +81,44 @@ def test_panels_are_chosen_where_rows_of_weights_are_far_apart() -> None:
     layout = kernel.spec.forms[1].layout
     assert layout.panel is not None and layout.panel[0] == 1
     assert kernel.arguments[1].shape == (512 * 4096,)
+
+
+PANELS = [
+    "f32[8,32] @ f32[32,64]{0,1:T(16,1)}",
+    "bf16[8,32] @ bf16[32,64]{0,1:T(16,1)}",
+    "f32[8,32] @ f32[32,50]{0,1:T(16,1)}",
+]
+
+
+@pytest.mark.parametrize("expression", PANELS)
+def test_numpy_and_the_kernel_get_the_same_values(expression: str) -> None:
+    kernel = morello.compile(expression)
+    inputs = random_inputs(kernel.spec)
+    a, b = (one.astype(np.float64) for one in inputs.plain)
+    assert b.shape == kernel.spec.shape(1) and inputs.taken[1].ndim == 1
+    rough = 1e-5 if kernel.spec.dtypes[0] is F32 else 1e-2
+    found = kernel.fast(*inputs.taken).view(kernel.arguments[-1].dtype.np)
+    np.testing.assert_allclose(found.astype(np.float64), a @ b, rtol=rough)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *([one] for one in PANELS),
+        ["f32[8,32] @ f32[32,64]", "--weights", "constant", "--measure", "2"],
+    ],
+)
+def test_kernels_for_packed_weights_race_numpy(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments, "--vs", "numpy", "--seconds", "0.01", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["verified"] and result["ratio"]["numpy"] > 0
+
+
+def test_programs_over_panels_are_assessed() -> None:
+    found = assess("f32[8,32] @ f32[32,64]{0,1:T(16,1)}", 2, seconds=0.002)
+    assert len(found.points) > 2
 
 
 def test_what_cannot_be_laid_out_says_so() -> None:

@@ -17,15 +17,13 @@ from morello.errors import SearchError, SpecError, TargetError
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
-from morello.ir.layout import row_major
 from morello.ir.spec import Spec
-from morello.ir.tensor import gapless
 from morello.measuring import rivals, time_all
 from morello.rewrites import saved
 from morello.rewrites.impl import Impl
 from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
-from morello.runtime.packing import laid_out
+from morello.runtime.packing import laid_out, lay_out, plain
 from morello.runtime.threads import thread_count
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
@@ -167,27 +165,12 @@ def _unpickled(
 
 
 def _verified(kernel: Kernel) -> float:
-    """The greatest error of a kernel that is given its inputs as NumPy has them."""
-    spec = kernel.spec
-    names = {
-        one.name: gapless(row_major(form.layout.rank))
-        for one, form in zip(spec.operation.operands, spec.forms, strict=True)
-        if form.layout.panel is not None
-    }
-    if not names:
-        return verify_kernel(kernel, spec)
-    taken = [argument.name for argument in kernel.arguments[:-1]]
+    """The greatest error of a kernel that is given plain values, laid out as it wants them."""
 
-    def packing(*inputs: Array, out: Array) -> object:
-        laid_out = (
-            kernel.pack(name, one) if name in names else one
-            for name, one in zip(taken, inputs, strict=True)
-        )
-        return kernel(*laid_out, out=out)
+    def laying_out(*inputs: Array, out: Array) -> object:
+        return kernel(*lay_out(kernel.spec, inputs), out=out)
 
-    operands = zip(spec.operation.operands, spec.forms, strict=True)
-    forms = tuple(names.get(one.name, form) for one, form in operands)
-    return verify_kernel(packing, replace(spec, forms=forms))
+    return verify_kernel(laying_out, plain(kernel.spec))
 
 
 def matmul(a: TensorLike, b: TensorLike, **options: object) -> Kernel:

@@ -19,6 +19,7 @@ from morello.measuring import COMPILER_S, rivals
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import measure
 from morello.runtime.kernel import CompiledKernel
+from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
 from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import compare
@@ -140,23 +141,20 @@ def assess(
 
 def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> list[float]:
     """The least time of a call of each, in seconds; all get the same arrays."""
-    *taken, output = kernels[0].arguments
-    random = np.random.default_rng(0)
-    inputs = [one.random(random) for one in taken]
-    wanted = expected(goal, inputs)
-    bits = [array.view(one.raw) for array, one in zip(inputs, taken, strict=True)]
-    out = output.random(random)
+    inputs, output = random_inputs(goal), kernels[0].arguments[-1]
+    wanted = expected(goal, inputs.plain)
+    out = output.empty()
     times = []
     for kernel in kernels:
         out.view(output.raw)[...] = 0
-        times.append(_time(kernel, *bits, out.view(output.raw)))
+        times.append(_time(kernel, *inputs.taken, out.view(output.raw)))
         compare(out.astype(np.float64), wanted, output, f"(of {len(kernels)} programs)")
-    calls = [partial(kernel.fast, *bits, out.view(output.raw)) for kernel in kernels]
+    calls = [partial(kernel.fast, *inputs.taken, out.view(output.raw)) for kernel in kernels]
     spent = [0.0] * len(kernels)
     for _ in range(CALLS):  # in turns, as a noisy moment may last longer than a few calls
         for n, kernel in enumerate(kernels):
             if times[n] > SLOW * min(times) and spent[n] < seconds:
-                took = _time(kernel, *bits, out.view(output.raw))
+                took = _time(kernel, *inputs.taken, out.view(output.raw))
                 times[n], spent[n] = min(times[n], took), spent[n] + took
     # Those that are close get closer looks, as it is them that regret is about.
     for near, repeats in ((SLOW, 3), (CLOSE, 9)):

@@ -135,8 +135,12 @@ class Schedule:
         operand's dimension that is not reduced, or into registers of `vector` elements
         `along` a dimension (the last, if not given). A copy may be of another `dtype`.
         """
-        operands = self._current().operation.operands
-        dims = next((o.dims for o in operands if o.name == operand), ())
+        operation = self._current().operation
+        for own, name in self.impl.spec.names_in(operation).items():
+            if name == operand:
+                operand = own
+                break
+        dims = next((o.dims for o in operation.operands if o.name == operand), ())
         chosen = self._layout(f"move of {operand}", dims, layout, packed, vector, along)
         if dtype is not None and chosen is None:
             chosen = row_major(len(dims))

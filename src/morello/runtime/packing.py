@@ -1,19 +1,23 @@
-"""Arrays in layouts that NumPy has no strides for: panels, as flat arrays of their elements."""
+"""Arrays in layouts that NumPy has no strides for: panels, as flat arrays of their elements.
+
+The plain values of such an input are an array of its shape, row-major.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from morello.errors import SpecError
 from morello.ir.dtype import DType
-from morello.ir.layout import Layout
+from morello.ir.layout import Layout, row_major
 from morello.ir.spec import Spec
-from morello.ir.tensor import TensorSpec
-from morello.runtime.argument import Argument, Array, argument
+from morello.ir.tensor import TensorSpec, gapless
+from morello.runtime.argument import Argument, Array, argument, arguments
 from morello.runtime.explain import check_unmasked, dtype_code
 
 
@@ -55,8 +59,7 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     inputs = [argument.name for argument in arguments if not argument.output]
     if name not in inputs:
         raise SpecError(f"{spec.expression} has no input {name!r}; it has {', '.join(inputs)}.")
-    number = inputs.index(name)
-    tensor, wanted = spec.tensor(number), arguments[number]
+    tensor, wanted = spec.tensor(spec.arrays[name]), arguments[inputs.index(name)]
     check_unmasked(name, values)
     array = _as_array(name, tensor, values)
     if array.shape != tensor.shape or array.dtype != wanted.dtype.np:
@@ -82,3 +85,36 @@ def _as_array(name: str, tensor: TensorSpec, values: ArrayLike) -> Array:
             f"{name} is {tensor.type}, and this {kind} is no array ({type(error).__name__}); "
             f"pass a NumPy array of shape {tensor.shape}."
         ) from None
+
+
+def plain(spec: Spec) -> Spec:
+    """The Spec of the plain values: row-major where it has panels."""
+    forms = (
+        gapless(row_major(form.layout.rank)) if form.layout.panel else form for form in spec.forms
+    )
+    return replace(spec, forms=tuple(forms))
+
+
+def lay_out(spec: Spec, values: Sequence[Array]) -> list[Array]:
+    """Inputs that are given as plain values, as a kernel of the Spec takes them."""
+    layouts = [(spec.dtypes[i], spec.forms[i].layout) for i in spec.arrays.values()]
+    return [
+        packed(one, dtype, layout) if layout.panel else one
+        for one, (dtype, layout) in zip(values, layouts, strict=False)
+    ]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Values for all inputs of a Spec: plain ones, and the same as `CompiledKernel.fast` takes."""
+
+    plain: tuple[Array, ...]
+    taken: tuple[Array, ...]
+
+
+def random_inputs(spec: Spec, seed: int = 0) -> Inputs:
+    """Inputs of moderate size; see `Argument.random`."""
+    random = np.random.default_rng(seed)
+    values = tuple(one.random(random) for one in arguments(plain(spec))[:-1])
+    made = zip(lay_out(spec, values), arguments(spec), strict=False)
+    return Inputs(values, tuple(array.view(one.raw) for array, one in made))

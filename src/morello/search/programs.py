@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 from morello.errors import RewriteError
@@ -50,7 +50,7 @@ def recall(goal: Spec, target: Target, table: Table) -> Kept | None:
         if impl.spec == goal:
             gap, seconds = data.get("gap", 0.0), data.get("seconds")
             return Kept(
-                impl, data.get("measured", 0), inf if gap is None else gap,
+                replace(impl, spec=goal), data.get("measured", 0), inf if gap is None else gap,
                 inf if seconds is None else seconds,
             )  # fmt: skip
     return None
