@@ -20,7 +20,6 @@ from morello.precompute import (
     Progress,
     Task,
     dask_workers,
-    local_workers,
     precompute,
     solve_task,
     tasks_of,
@@ -30,6 +29,7 @@ from morello.search.programs import recall
 from morello.search.solve import search
 from morello.table import Table
 from morello.targets import find_target
+from morello.workers import local_workers
 
 TARGET = "avx2"
 MATMULS = family("f32[m,k] @ f32[k,n]", ["m=1..4", "k=2", "n=1,3,4"])

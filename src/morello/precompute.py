@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from math import inf, log2
-from multiprocessing import get_context
 
 from morello.errors import MorelloError, TableError, TargetError
 from morello.frontends.ranges import Family
@@ -155,16 +154,6 @@ def precompute(
     finally:
         for _, future in waiting:
             future.cancel()
-
-
-@contextmanager
-def local_workers(count: int) -> Iterator[Executor]:
-    """Processes of this machine."""
-    workers = ProcessPoolExecutor(count, mp_context=get_context("spawn"))
-    try:
-        yield workers
-    finally:
-        workers.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager
