@@ -157,7 +157,7 @@ def test_tasks_differ_by_all_that_answers_depend_on() -> None:
 
 def test_members_without_a_program_are_counted() -> None:
     task = Task("name", ("f32[2,2] @ f32[2,2]", "f32[2,2] @ f32[3,2]"), 1.0)
-    found = solve_task(task, TARGET, space_name(find_target(TARGET)), 1)
+    found = solve_task(task, TARGET, space_name(find_target(TARGET)), 1, 1)
     assert len(found.programs) == 1 and found.pages
     (said,) = found.failed
     assert said.endswith(".")
@@ -165,7 +165,7 @@ def test_members_without_a_program_are_counted() -> None:
 
 def test_workers_must_be_alike() -> None:
     with pytest.raises(TargetError, match="another machine, or has another version"):
-        solve_task(Task("name", (), 1.0), TARGET, "another space", 1)
+        solve_task(Task("name", (), 1.0), TARGET, "another space", 1, 1)
 
 
 def test_a_worker_that_fails_ends_it_with_what_was_done(

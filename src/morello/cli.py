@@ -212,6 +212,10 @@ def _common(parser: argparse.ArgumentParser) -> None:
         help="constant: second factors and filters may lie as the kernel likes best (plain)",
     )  # fmt: skip
     parser.add_argument(
+        "--budget", type=float, default=20.0, metavar="SECONDS",
+        help="take the best program so far if the search takes longer (20)",
+    )  # fmt: skip
+    parser.add_argument(
         "--measure", type=int, default=1, metavar="K",
         help="build and time K different programs, and take the fastest (1)",
     )  # fmt: skip

@@ -37,7 +37,7 @@ def program() -> Impl:
     [
         "", " ", "1st", "a b", "a-b", "a\n", "é", "π", "_own", "__own", "\uff4b", PASTED,
         "int", "class", "and", "typeof", "asm", "linux", "unix", "NULL", "uint8_t", "INT8_MAX",
-        "main", "memcpy", "expf", "abs", "parallel", "group_t", "region0", "region1_items",
+        "main", "memcpy", "expf", "abs", "parallel", "group_t", "run_parallel",
         "MORELLO_RESTRICT", "a" * 1000,
     ],
 )  # fmt: skip

@@ -160,7 +160,7 @@ def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
         tight = with_capacities(target, capacities)
         answer = solve_graph(whole_graph(name, capacities))
         limits = answer.graph.space.limits
-        peak = limits.unpack(int(answer.box_peak[answer.head[0]]))
+        peak = limits.unpack(int(answer.boxes.peak[answer.boxes.head[0]]))
         for impl in (
             replay(spec, tight, answer.decisions()),
             reconstruct(spec, tight, answer.decisions()),

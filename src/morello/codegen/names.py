@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
-from itertools import product
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count, product
 
 from morello.errors import BuildError
 
@@ -69,10 +70,20 @@ _LIBRARY = frozenset(_STDLIB.split()) | {
 }
 """Functions that headers of kernels declare, or that compilers know without them."""
 
-_FILE_SCOPE = re.compile(
-    r"MORELLO_\w+|group_t|parallel|parallel_pool|parallel_t|run_parallel|region\d+(_items)?"
-)
-"""What generated C and its header have outside of functions, apart from a target's helpers."""
+_FILE = """
+    MORELLO_PARALLEL MORELLO_RESTRICT group_t parallel parallel_pool parallel_t run_parallel
+"""
+_LOCAL = """
+    begin body count end environment item items line more piece pool run taken workspace
+"""
+FILE_SCOPE = frozenset(_FILE.split())
+"""What generated files and headers define beside the function, its helpers and its regions."""
+
+OWN = FILE_SCOPE | frozenset(_LOCAL.split())
+"""The same, and the parameters and variables that are never called otherwise."""
+
+_LONGEST = 40
+"""Characters of an input's name that are kept: C tells names apart by their first 63."""
 
 
 def check_function_name(name: str, helpers: Collection[str] = ()) -> None:
@@ -84,7 +95,7 @@ def check_function_name(name: str, helpers: Collection[str] = ()) -> None:
         why = f"is no C identifier of at most {MAX_LENGTH} letters"
     elif name in RESERVED or name in _LIBRARY:
         why = "means something else in C or C++"
-    elif name in helpers or _FILE_SCOPE.fullmatch(name):
+    elif name in helpers or name in FILE_SCOPE:
         why = "is something else in the generated code"
     else:
         return
@@ -92,3 +103,50 @@ def check_function_name(name: str, helpers: Collection[str] = ()) -> None:
         f"the C function cannot be called {name!r:.60}, which {why}; give it another name, of "
         "ASCII letters, digits and underscores, that starts with a letter, such as my_kernel."
     )
+
+
+class Names:
+    """The identifiers of one generated file. None is given out twice while it is in use.
+
+    `taken` are those that the file has beside what is named here.
+    """
+
+    def __init__(self, taken: Iterable[str]) -> None:
+        self._lasting = {*RESERVED, *OWN, *taken}
+        self._passing: set[str] = set()
+
+    @contextmanager
+    def scope(self) -> Iterator[None]:
+        """What is named `fresh` meanwhile can be used again afterwards."""
+        before = set(self._passing)
+        yield
+        self._passing = before
+
+    def parameter(self, wanted: str) -> str:
+        """What an operand is called: as its user calls it, and underscores if that is taken."""
+        name = _plain(wanted)
+        while name in self._lasting:
+            name += "_"
+        self._lasting.add(name)
+        return name
+
+    def lasting(self, stem: str) -> str:
+        """A name for the whole file: the stem and the first number that makes it a new one."""
+        name = self._numbered(stem)
+        self._lasting.add(name)
+        return name
+
+    def fresh(self, stem: str) -> str:
+        """The same, until the innermost scope ends."""
+        name = self._numbered(stem)
+        self._passing.add(name)
+        return name
+
+    def _numbered(self, stem: str) -> str:
+        candidates = (f"{_plain(stem)}{number}" for number in count())
+        return next(n for n in candidates if n not in self._lasting and n not in self._passing)
+
+
+def _plain(name: str) -> str:
+    """The name, or one like it that does not begin as only compilers' own names may."""
+    return ("in_" + name.strip("_") if name.startswith("_") else name)[:_LONGEST]

@@ -17,7 +17,7 @@ from morello.search.sizes import Sizes
 _KEY_BITS = 63
 _LEVEL_BITS = 3
 _FORM_BITS = 9
-_OPEN_BITS = 8  # sizes of an operation that is met with sizes not known ahead
+_OPEN_BITS = (8, 6)  # sizes, not known ahead, of an operation of up to 4 dimensions, or more
 _MOST_PLACE_BITS = 12
 
 
@@ -42,8 +42,9 @@ class Family:
 
     def __init__(self, kind: Kind, sizes: Sizes, *, open_sizes: bool) -> None:
         self.kind, self._sizes = kind, sizes
-        self._size_bits = _OPEN_BITS if open_sizes else max(1, (len(sizes) - 1).bit_length())
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
+        known = max(1, (len(sizes) - 1).bit_length())
+        self._size_bits = _OPEN_BITS[dims > 4] if open_sizes else known
         left = _KEY_BITS - dims * self._size_bits
         self._place_bits = min(_MOST_PLACE_BITS, left // operands)
         if self._place_bits < 2:
