@@ -48,3 +48,12 @@ class VerificationError(MorelloError):
 
 class TableError(MorelloError):
     """A table of solved Specs that cannot be opened or written, or that is damaged."""
+
+
+def shown(value: object, most: int = 60) -> str:
+    """A value as Python writes it, cut short, for an error that is about it."""
+    try:
+        text = repr(value)
+    except Exception:  # a number of too many digits, say
+        text = f"<{type(value).__name__}>"
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -45,6 +45,7 @@ from morello.rewrites.operations import operation_data, read_operation
 from morello.rewrites.saved import load, save
 from morello.scheduling import Schedule
 from morello.targets import find_target
+from morello.targets.target import Target
 
 DATA: dict[str, Any] = json.loads(json.dumps(save(complete().impl)))
 FUSED: dict[str, Any] = json.loads(json.dumps(save(rewritten("fused").impl)))
@@ -334,7 +335,7 @@ def schedules() -> list[tuple[Any, Target]]:
     return [(DATA, FROZEN), (FUSED, FOUR), *made]
 
 
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(st.data())
 def test_corrupted_data_is_read_or_refused(data: st.DataObject) -> None:
     of, target = data.draw(st.sampled_from(schedules()))
