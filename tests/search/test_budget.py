@@ -17,7 +17,7 @@ from morello.search import budget as module
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepen import deepen, narrow
-from morello.search.graph import GoalSizes, Pruning, Space, build
+from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.programs import keep, recall
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Solution, search
@@ -66,7 +66,7 @@ def test_time_enough_changes_nothing(name: str) -> None:
 
 
 def parts_of(goal: Spec, target: Target) -> tuple[Space, Bound]:
-    sizes = GoalSizes.of(goal, target)
+    sizes = goal_sizes(goal)
     return Space(goal, target, sizes), Bound(goal, target, sizes)
 
 
