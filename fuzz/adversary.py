@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
+from traceback import walk_tb
 from types import TracebackType
 
 import morello
@@ -59,22 +59,20 @@ def fault_of(error: BaseException) -> FaultError:
 
 def _place(trace: TracebackType | None) -> str:
     """The innermost function of Morello's in a traceback, or else the innermost at all."""
-    inside = innermost = "?"
-    while trace is not None:
-        code = trace.tb_frame.f_code
-        path = Path(code.co_filename)
-        innermost = f"{path.name}:{code.co_name}"
-        if path.is_relative_to(_HOME):
-            inside = f"{path.relative_to(_HOME)}:{code.co_name}"
-        trace = trace.tb_next
-    return innermost if inside == "?" else inside
+    codes = [frame.f_code for frame, _ in walk_tb(trace)]
+    paths = [Path(code.co_filename) for code in codes]
+    own = [i for i, path in enumerate(paths) if path.is_relative_to(_HOME)]
+    if not own:
+        return f"{paths[-1].name}:{codes[-1].co_name}" if codes else "?"
+    return f"{paths[own[-1]].relative_to(_HOME)}:{codes[own[-1]].co_name}"
+
+
+def from_morello(error: BaseException) -> bool:
+    """Whether an error came by way of Morello."""
+    frames = walk_tb(error.__traceback__)
+    return any(Path(frame.f_code.co_filename).is_relative_to(_HOME) for frame, _ in frames)
 
 
 def numbered(kind: str, seed: int, number: int) -> Random:
     """The generator of a case: by its number alone, whatever was run before."""
     return Random(f"{kind}:{seed}:{number}")
-
-
-def python() -> str:
-    """The interpreter that runs us."""
-    return sys.executable

@@ -7,6 +7,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -92,21 +93,18 @@ class Campaign:
 
     def run(self) -> None:
         """All of it; ends the workers whatever happens."""
-        threads = [
-            threading.Thread(target=self._work, args=(i,), daemon=True)
-            for i in range(len(self._processes))
-        ]
-        for thread in threads:
-            thread.start()
-        try:
-            for thread in threads:
-                while thread.is_alive():
-                    thread.join(0.2)
+        with ThreadPoolExecutor(len(self._processes)) as threads:
+            slots = [threads.submit(self._work, i) for i in range(len(self._processes))]
+            try:
+                while not all(slot.done() for slot in slots):
+                    time.sleep(0.2)
                     self._told()
-        finally:
-            self._stopped.set()
-            for process in self._processes:
-                process.end()
+                for slot in slots:
+                    slot.result()
+            finally:
+                self._stopped.set()
+                for process in self._processes:
+                    process.end()
 
     @property
     def findings(self) -> list[Finding]:

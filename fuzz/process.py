@@ -104,7 +104,7 @@ class Process:
         with self._log.open("wb") as log:
             self._child = subprocess.Popen(
                 [sys.executable, "-m", "fuzz.worker", str(self._memory), str(self._number)],
-                cwd=ROOT,
+                cwd=self._log.parent,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
