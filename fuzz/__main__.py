@@ -81,7 +81,7 @@ def _many(arguments: argparse.Namespace, folder: Path, console: Console) -> int:
 
 def environment(folder: Path) -> dict[str, str]:
     """The caller's, but for what is kept: kernels in this folder, costs as they are by default."""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    paths = [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),
         "MORELLO_CACHE": str(folder / "cache"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import array
 import ctypes
+import re
 from collections.abc import Iterator
 from functools import cache
 from random import Random
@@ -149,13 +150,8 @@ class Arguments(Adversary):
         return f"{name}({', '.join(given)})"
 
     def check(self, case: str) -> str:
-        names = _names()
-        names |= {"a0": np.ones(4, "f4"), "b0": np.ones((4, 4), "f4")}
-        name = case.partition("(")[0]
         try:
-            if name in KERNELS:
-                names[name] = _checking(name)
-            eval(case, names)
+            eval(case, _names(case))
         except MorelloError as error:
             if len(str(error)) > 2000:
                 raise FaultError("a long message", str(error)[:200]) from None
@@ -180,7 +176,7 @@ _LIKELY = ("np.arange(4, dtype='f4')", "np.ones((4, 4), 'f4')", "a0", "b0")
 
 def _checking(name: str) -> Any:
     """A kernel's function that compares what it gives with what NumPy makes of the same."""
-    kernel = _kernels()[name]
+    kernel = _kernel(name)
 
     def call(*arguments: Any, **options: Any) -> Any:
         copies = [_copy(one) for one in arguments]
@@ -230,12 +226,18 @@ def _inputs(text: str) -> int:
 
 
 @cache
-def _kernels() -> dict[str, morello.Kernel]:
-    return {name: morello.compile(text) for name, text in KERNELS.items()}
+def _kernel(name: str) -> morello.Kernel:
+    return morello.compile(KERNELS[name])
 
 
-def _names() -> dict[str, Any]:
+def _names(case: str) -> dict[str, Any]:
+    """What the names in a case stand for."""
     own = (Sub, Lying, Broken, Raising, read_only, released)
-    names = {one.__name__: one for one in own}
+    names: dict[str, Any] = {one.__name__: one for one in own}
     modules = {"np": np, "ctypes": ctypes, "array": array, "morello": morello}
-    return {**names, **modules, **_kernels(), "bfloat16": ml_dtypes.bfloat16}
+    names |= {"a0": np.ones(4, "f4"), "b0": np.ones((4, 4), "f4")}
+    called = re.match(r"\w*", case)
+    if called and called[0] in KERNELS:
+        packs = case.startswith(f"{called[0]}.")
+        names[called[0]] = _kernel(called[0]) if packs else _checking(called[0])
+    return {**names, **modules, "bfloat16": ml_dtypes.bfloat16}

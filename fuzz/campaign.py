@@ -104,7 +104,7 @@ class Campaign:
             finally:
                 self._stopped.set()
                 for process in self._processes:
-                    process.end()
+                    process.close()
 
     @property
     def findings(self) -> list[Finding]:

@@ -127,8 +127,14 @@ class Commands(Adversary):
             yield json.dumps({**said, "environment": rest})
         if said["streams"]:
             yield json.dumps({**said, "streams": {}})
-        for kept in without_runs(said["line"]):
+        line = said["line"]
+        for kept in without_runs(line):
             yield json.dumps({**said, "line": list(kept)})
+        for i, word in enumerate(line):
+            if len(word) > 20:
+                yield json.dumps(
+                    {**said, "line": [*line[:i], word[: len(word) // 2], *line[i + 1 :]]}
+                )
 
 
 def _line(random: Random) -> list[str]:

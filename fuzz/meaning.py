@@ -279,7 +279,7 @@ def _exponential(x: Bounded, top: Bounded, axis: int) -> Bounded:
     """exp(x - top), which is for a top that is no less than any x."""
     reach = mapped("subtract", x, _row(top, x, axis))
     made = mapped("exp", reach)
-    within = reach.value + reach.error <= 0
+    within = reach.value - reach.error <= 0
     return Bounded(made.value, np.where(within, made.error, np.inf), x.dtype)
 
 

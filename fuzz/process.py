@@ -42,6 +42,7 @@ class Process:
         self._child: subprocess.Popen[bytes] | None = None
         self._unread = b""
         self._began = 0.0
+        self._closed = False
 
     def run(
         self,
@@ -67,8 +68,8 @@ class Process:
 
     def check(self, kind: str, case: str, patience: float) -> dict[str, Any]:
         """What comes of a case: its outcome, and the fault if that is one."""
-        self._send({"do": "check", "kind": kind, "case": case}, -1)
         try:
+            self._send({"do": "check", "kind": kind, "case": case}, -1)
             return self._read(patience)
         except LostError as lost:
             return {"outcome": "fault", "sort": lost.sort, "detail": lost.detail}
@@ -86,6 +87,11 @@ class Process:
         self._child.communicate()
         self._child = None
 
+    def close(self) -> None:
+        """End it for good."""
+        self._closed = True
+        self.end()
+
     # ---- talking
 
     def _send(self, order: dict[str, Any], number: int) -> None:
@@ -98,6 +104,8 @@ class Process:
 
     def _start(self) -> None:
         self.end()
+        if self._closed:
+            raise LostError(-1, "closed", "no more cases are run")
         self._number.write_bytes(bytes(8))
         self._place = Place(self._number)
         self._unread = b""
