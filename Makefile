@@ -54,9 +54,10 @@ format: setup ## fix style and formatting in place
 
 lock: setup ## pin the newest allowed version of every dependency
 	$(BIN)/python -m pip install --quiet uv
+	index=$${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}; \
 	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --upgrade \
 	    --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
-	    --default-index https://pypi.org/simple --custom-compile-command "make lock" --quiet
+	    $${index:+--default-index "$$index"} --custom-compile-command "make lock" --quiet
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info

@@ -26,6 +26,7 @@ from benchmarks.results import Failure, Outcome, Run
 from benchmarks.summary import best_peer
 from benchmarks.work import Work
 from morello.errors import MorelloError
+from morello.files import write_text
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 
@@ -121,12 +122,12 @@ def write(run: Run, folder: Path, console: Console) -> None:
         drawn = []
         console.print("no plots: matplotlib is not installed")
     text = markdown(run) + "".join(f"\n![{path.stem}]({path.name})\n" for path in drawn)
-    (folder / "report.md").write_text(text)
+    write_text(folder / "report.md", text)
     console.print(f"wrote {folder / 'report.md'}")
 
 
 def _save(run: Run, folder: Path) -> None:
-    (folder / "results.json").write_text(json.dumps(run.to_json(), indent=1) + "\n")
+    write_text(folder / "results.json", json.dumps(run.to_json(), indent=1) + "\n")
 
 
 def _cases(groups: Sequence[str], only: str | None) -> list[tuple[str, Work]]:

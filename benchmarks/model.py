@@ -19,6 +19,7 @@ from rich.console import Console
 
 from benchmarks.collection import GROUPS, group
 from morello.errors import MorelloError
+from morello.files import write_text
 from morello.quality import assess
 
 
@@ -44,9 +45,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 continue
             found.append({"group": name, "size": work.size, **quality.data()})
             console.print(_line(found[-1]))
-            (arguments.out / "model.json").write_text(json.dumps(found, indent=1) + "\n")
+            write_text(arguments.out / "model.json", json.dumps(found, indent=1) + "\n")
     if found:
-        (arguments.out / "model.md").write_text(markdown(found))
+        write_text(arguments.out / "model.md", markdown(found))
         console.print(f"wrote {arguments.out / 'model.md'}")
     return 0 if found else 1
 

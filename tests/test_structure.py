@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
 from collections.abc import Iterator
 from dataclasses import is_dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ SOURCES = sorted((ROOT / "src" / "morello").rglob("*.py"))
 
 LAYERS = [
     "errors",
+    "files",
     "jit",
     "table",
     "ir",
@@ -34,6 +36,9 @@ BESIDES = sorted(path for name in ("benchmarks", "fuzz") for path in (ROOT / nam
 MOST_LINES = 600
 FORBIDDEN = ("/work" + "/", "/tmp" + "/", "/home" + "/")
 
+INDEX = re.compile(
+    r"https?://\S*(?:pypi|pythonhosted|index|/simple\b|/whl\b)|(?:pypi|pythonhosted)\.org"
+)
 SEARCHED = {".py", ".c", ".h", ".md", ".toml", ".txt", ".lock", ".json", ".yml", ".yaml", ""}
 SKIPPED = {".venv", ".venv-bench", "bench-out", ".git", "__pycache__", "build", "dist"}
 
@@ -122,14 +127,22 @@ def test_a_rewrite_shows_what_it_does(rewrite: type) -> None:
 
 
 def test_no_file_names_the_machine_it_was_written_on() -> None:
-    found = []
+    assert [(path, word) for path, text in texts() for word in FORBIDDEN if word in text] == []
+
+
+def test_no_file_names_the_host_of_a_package_index() -> None:
+    """Whoever sets it up says where packages are from."""
+    assert INDEX.search("--index-url https" + "://packages.example/simple")
+    found = {path: INDEX.findall(text) for path, text in texts()}
+    assert {path: hosts for path, hosts in found.items() if hosts} == {}
+
+
+def texts() -> Iterator[tuple[str, str]]:
+    """What is searched, by the names of files."""
     for path in ROOT.rglob("*"):
         parts = path.relative_to(ROOT).parts
-        if path.is_dir() or path.suffix not in SEARCHED or any(_is_skipped(p) for p in parts):
-            continue
-        text = path.read_text(errors="ignore")
-        found += [(str(path.relative_to(ROOT)), word) for word in FORBIDDEN if word in text]
-    assert found == []
+        if path.is_file() and path.suffix in SEARCHED and not any(_is_skipped(p) for p in parts):
+            yield str(path.relative_to(ROOT)), path.read_text(errors="ignore")
 
 
 def _is_skipped(part: str) -> bool:

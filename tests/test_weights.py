@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
+import json
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello
-from morello.errors import SpecError
+from morello.cli import main
+from morello.errors import CallError, SpecError
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.layout import Layout
-from morello.runtime.packing import packed
+from morello.quality import assess
+from morello.runtime.packing import packed, random_inputs
 
 
 @st.composite
@@ -78,6 +83,44 @@ def test_panels_are_chosen_where_rows_of_weights_are_far_apart() -> None:
     assert kernel.arguments[1].shape == (512 * 4096,)
 
 
+PANELS = [
+    "f32[8,32] @ f32[32,64]{0,1:T(16,1)}",
+    "bf16[8,32] @ bf16[32,64]{0,1:T(16,1)}",
+    "f32[8,32] @ f32[32,50]{0,1:T(16,1)}",
+]
+
+
+@pytest.mark.parametrize("expression", PANELS)
+def test_numpy_and_the_kernel_get_the_same_values(expression: str) -> None:
+    kernel = morello.compile(expression)
+    inputs = random_inputs(kernel.spec)
+    a, b = (one.astype(np.float64) for one in inputs.plain)
+    assert b.shape == kernel.spec.shape(1) and inputs.taken[1].ndim == 1
+    rough = 1e-5 if kernel.spec.dtypes[0] is F32 else 1e-2
+    found = kernel.fast(*inputs.taken).view(kernel.arguments[-1].dtype.np)
+    np.testing.assert_allclose(found.astype(np.float64), a @ b, rtol=rough)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *([one] for one in PANELS),
+        ["f32[8,32] @ f32[32,64]", "--weights", "constant", "--measure", "2"],
+    ],
+)
+def test_kernels_for_packed_weights_race_numpy(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", *arguments, "--vs", "numpy", "--seconds", "0.01", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["verified"] and result["ratio"]["numpy"] > 0
+
+
+def test_programs_over_panels_are_assessed() -> None:
+    found = assess("f32[8,32] @ f32[32,64]{0,1:T(16,1)}", 2, seconds=0.002)
+    assert len(found.points) > 2
+
+
 def test_what_cannot_be_laid_out_says_so() -> None:
     with pytest.raises(SpecError, match="no weights"):
         morello.compile("softmax(f32[4,8])", weights="constant")
@@ -86,5 +129,37 @@ def test_what_cannot_be_laid_out_says_so() -> None:
     kernel = morello.compile("f32[4,16] @ f32[16,16]", weights="constant")
     with pytest.raises(SpecError, match="no input 'w'"):
         kernel.pack("w", np.zeros((16, 16), np.float32))
-    with pytest.raises(SpecError, match=r"b is f32\[16,16\]"):
+    with pytest.raises(SpecError, match=r"b is f32\[16,16\], and not float32\[16,8\]; pass one"):
         kernel.pack("b", np.zeros((16, 8), np.float32))
+
+
+class Broken:
+    @property
+    def __array_interface__(self) -> object:
+        raise ZeroDivisionError
+
+
+def test_whatever_is_an_array_can_be_laid_out() -> None:
+    kernel = morello.compile("f32[4,16] @ f32[16,16]", weights="constant", verify=False)
+    values = np.arange(256, dtype=np.float32).reshape(16, 16)
+    wanted = kernel.pack("b", values)
+    memory = values.tobytes()
+    rows = ((ctypes.c_float * 16) * 16).from_buffer_copy(memory)
+    for same in (memoryview(memory).cast("f", (16, 16)), list(values), rows):
+        np.testing.assert_array_equal(kernel.pack("b", same), wanted)
+    message = (
+        r"b is f32\[16,16\], and not float64\[16,16\]; convert with np.asarray\(b, dtype='float"
+    )
+    with pytest.raises(SpecError, match=message):
+        kernel.pack("b", values.tolist())
+    for none in ([[1.0], [2.0, 3.0]], Broken()):
+        with pytest.raises(
+            SpecError, match=r"no array \((Value|ZeroDivision)Error\); pass a NumPy"
+        ):
+            kernel.pack("b", none)  # type: ignore[arg-type]
+    odd_ones: tuple[Any, ...] = (None, "text", 7, {})
+    for odd in odd_ones:
+        with pytest.raises(SpecError, match=r"b is f32\[16,16\], and not "):
+            kernel.pack("b", odd)
+    with pytest.raises(CallError, match=r"b is a masked array.*pass b.filled\(0\), or b.data"):
+        kernel.pack("b", np.ma.masked_array(values, mask=values > 5))

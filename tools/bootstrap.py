@@ -2,8 +2,9 @@
 
     python3 tools/bootstrap.py
 
-Needs Python 3.11 and a package index, nothing else: no root, no pip. A second run
-does nothing until the lock, `pyproject.toml` or this file changes.
+Needs Python 3.11 and a package index, nothing else: no root, and no pip if Python has
+`ensurepip` or pip's settings name the index. A second run does nothing until the lock,
+`pyproject.toml` or this file changes.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ STAMP = VENV / "bootstrap.stamp"
 LOCK = ROOT / "requirements.lock"
 INPUTS = (LOCK, ROOT / "pyproject.toml", Path(__file__).resolve())
 
-PIP_WHEEL = "pip-26.3-py3-none-any.whl"
+PIP = "26.3"
+PIP_WHEEL = f"pip-{PIP}-py3-none-any.whl"
 PIP_SHA256 = "f3b60b20ffaadd4415ed7957212a38ac63fa4c5fa375bd0f4a797777940fad13"
 
 FAILURES = (OSError, HTTPException, subprocess.CalledProcessError)
@@ -57,15 +59,32 @@ def main() -> None:
 def ensure_pip() -> None:
     """Give the environment a pip: the one it has, Python's own, or the index's.
 
-    Debian ships Python without `ensurepip`, hence the last resort.
+    Debian ships Python without `ensurepip`. Then the pip beside Python fetches another one,
+    or, where there is none, this does, if it is told of an index.
     """
     if runs("pip", "--version") or runs("ensurepip"):
         return
     with tempfile.TemporaryDirectory() as folder:
+        if outer_pip(Path(folder, "requirements.txt")):
+            return
+        index = package_index()
+        if index is None:
+            sys.exit(
+                f"{sys.executable} has neither pip nor ensurepip; install one of them (on Debian "
+                "python3-pip or python3-venv), or set PIP_INDEX_URL to a package index."
+            )
         wheel = Path(folder, PIP_WHEEL)
-        wheel.write_bytes(retry(download_pip))
+        wheel.write_bytes(retry(lambda: download_pip(index)))
         # A wheel is a zip file, and Python runs what is inside one.
         run(f"{wheel}/pip", "install", "--quiet", "--no-index", str(wheel))
+
+
+def outer_pip(requirements: Path) -> bool:
+    """Whether the pip of the Python that runs this could put the pinned one there."""
+    requirements.write_text(f"pip=={PIP} --hash=sha256:{PIP_SHA256}\n")
+    command = [sys.executable, "-m", "pip", "--python", str(PYTHON), "install", "-qq"]
+    command += ["--disable-pip-version-check", "--requirement", str(requirements)]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def runs(module: str, *arguments: str) -> bool:
@@ -94,9 +113,9 @@ def retry(step: Callable[[], T]) -> T:
     return step()
 
 
-def download_pip() -> bytes:
-    """The pinned pip wheel, from the package index that pip would use."""
-    page_url = f"{package_index()}/pip/"
+def download_pip(index: str) -> bytes:
+    """The pinned pip wheel, from a package index."""
+    page_url = f"{index}/pip/"
     page = fetch(page_url).decode()
     link = re.search(rf'href="([^"#]*{re.escape(PIP_WHEEL)})["#]', page)
     if link is None:
@@ -121,7 +140,7 @@ def fetch(url: str) -> bytes:
         return bytes(response.read())
 
 
-def package_index() -> str:
+def package_index() -> str | None:
     """The index that pip is set to use, by the environment or its configuration files."""
     config = configparser.RawConfigParser()
     config.read(
@@ -132,8 +151,8 @@ def package_index() -> str:
             os.environ.get("PIP_CONFIG_FILE", os.devnull),
         ]
     )
-    configured = config.get("global", "index-url", fallback="https://pypi.org/simple")
-    return os.environ.get("PIP_INDEX_URL", configured).rstrip("/")
+    configured = config.get("global", "index-url", fallback="")
+    return os.environ.get("PIP_INDEX_URL", configured).rstrip("/") or None
 
 
 if __name__ == "__main__":

@@ -17,6 +17,7 @@ from rich.table import Table as Grid
 
 from morello.calibrate.fit import Quality
 from morello.calibrate.run import Outcome, calibrate
+from morello.files import check_writable, make_folder
 from morello.runtime.toolchain import find_compiler
 from morello.targets.calibration import VARIABLE, default_path, save
 from morello.targets.catalog import uncalibrated
@@ -36,6 +37,9 @@ def run(arguments: argparse.Namespace) -> None:
     """Measure this machine, and keep what was found if it is better than what comes with us."""
     cpu, target = host_cpu(), uncalibrated()
     path: Path = arguments.output or default_path(cpu)
+    if not arguments.dry_run:
+        make_folder(path)
+        check_writable(path)
     with _progress() as report:
         outcome = calibrate(target, cpu, find_compiler(), report)
     written = outcome.better and not arguments.dry_run

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,9 @@ from rich.table import Table as Grid
 
 from morello import api
 from morello.codegen import generate
-from morello.errors import BuildError, RewriteError
+from morello.codegen.names import check_function_name
+from morello.errors import RewriteError
+from morello.files import check_different, check_writable, write_text
 from morello.frontends.text import parse
 from morello.ir.dtype import DTYPES, F32, DType
 from morello.ir.operation import Operation
@@ -34,6 +36,7 @@ from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.render import print_impl, tree
 from morello.runtime.argument import Array
 from morello.runtime.bench import Timing, limit_threads, measure
+from morello.runtime.packing import random_inputs
 from morello.runtime.threads import thread_count
 from morello.runtime.tolerance import least
 from morello.search.solve import Statistics
@@ -55,21 +58,38 @@ INTENSE = 8
 
 def synth(arguments: argparse.Namespace) -> None:
     """Write the C of the best kernel, its header and its schedule."""
+    check_function_name(arguments.name)
+    _check_paths(arguments)
     impl, statistics = _implement(arguments)
     source = generate(impl, arguments.name, tree(impl))
-    files = {
-        arguments.output: source.text,
-        arguments.header: source.header,
-        arguments.save: json.dumps(saved.save(impl), indent=2) + "\n",
-    }
-    for path, text in files.items():
-        if path is not None:
-            _write(path, text)
+    texts = [
+        (arguments.output, source.text),
+        (arguments.header, source.header),
+        (arguments.save, json.dumps(saved.save(impl), indent=2) + "\n"),
+    ]
+    files = [(path, text) for path, text in texts if path is not None]
+    for path, text in files:
+        write_text(path, text)
     if arguments.json:
-        written = [str(path) for path in files if path is not None]
+        written = [str(path) for path, _ in files]
         _print_json(_described(impl, statistics) | {"files": written, "c": source.text})
     elif arguments.output is None:
         print(source.text, end="")
+
+
+def _check_paths(arguments: argparse.Namespace) -> None:
+    """Say before the search what is wrong with the paths of files that are to be written."""
+    options = {
+        "-o": arguments.output,
+        "--header": arguments.header,
+        "--save": arguments.save,
+        "--db": arguments.db,
+    }
+    paths = {name: path for name, path in options.items() if path is not None}
+    check_different(paths)
+    for name, path in paths.items():
+        if name != "--db":  # it is a table's, which says so itself
+            check_writable(path)
 
 
 def explain(arguments: argparse.Namespace) -> None:
@@ -101,6 +121,7 @@ def bench(arguments: argparse.Namespace) -> None:
             table=table,
             weights=arguments.weights,
             measure=arguments.measure,
+            budget=arguments.budget,
             progress=report,
         )
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
@@ -117,7 +138,7 @@ def bench(arguments: argparse.Namespace) -> None:
     if arguments.json:
         _print_json(result)
     else:
-        _print_race(result, timings, kernel.spec)
+        _print_race(result, timings, kernel)
 
 
 def targets(arguments: argparse.Namespace) -> None:
@@ -180,6 +201,7 @@ def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
             table=table,
             weights=arguments.weights,
             measure=arguments.measure,
+            budget=arguments.budget,
             progress=report,
         )
 
@@ -206,27 +228,24 @@ def _loaded(arguments: argparse.Namespace) -> Impl | None:
     except (ValueError, RecursionError) as error:
         raise RewriteError(f"{arguments.schedule} is no saved schedule: {error}.") from None
     impl = saved.load(data, target)
-    if impl.spec != replace(parse(arguments.expression), parallel=impl.spec.parallel):
+    goal = replace(parse(arguments.expression), parallel=impl.spec.parallel)
+    if impl.spec != goal:
         raise RewriteError(
             f"{arguments.schedule} is a schedule of {impl.spec.expression}, "
             f"not of {arguments.expression}."
         )
-    return impl
+    return replace(impl, spec=goal)
 
 
 # ---- timing
 
 
 def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
-    random = np.random.default_rng(0)
-    *taken, output = kernel.arguments
-    inputs = [argument.random(random) for argument in taken]
-    theirs = output.empty()
-    bits = [one.view(a.raw) for one, a in zip(inputs, taken, strict=True)]
+    inputs, output = random_inputs(kernel.spec), kernel.arguments[-1]
     out = output.empty().view(output.raw)
-    calls: dict[str, Callable[[], object]] = {"morello": lambda: kernel.fast(*bits, out)}
+    calls: dict[str, Callable[[], object]] = {"morello": partial(kernel.fast, *inputs.taken, out)}
     if "numpy" in rivals:
-        calls["numpy"] = _in_numpy(kernel.spec, inputs, theirs)
+        calls["numpy"] = _in_numpy(kernel.spec, inputs.plain, output.empty())
     return measure(calls, seconds=seconds, pin=pin)
 
 
@@ -241,11 +260,12 @@ def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], o
     if operation.name == "Matmul" and all(one is dtype for one in spec.dtypes):
         *lead, m, k, n = operation.dims
         if [o.dims for o in operation.operands] == [(*lead, m, k), (*lead, k, n), (*lead, m, n)]:
-            a, b = inputs
+            a, b = spec.spread(inputs)
             return lambda: np.matmul(a, b, out=out)
 
     def run() -> object:
-        value = evaluate(operation, [_as(dtype, one) for one in inputs], spec.sizes)[0]
+        operands = spec.spread([_as(dtype, one) for one in inputs])
+        value = evaluate(operation, operands, spec.sizes)[0]
         if operation.copies or operation.name in ("Broadcast", "OnePrefix"):
             out[...] = value  # it is only a view
             return out
@@ -302,6 +322,8 @@ def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
             "tried": statistics.tried,
             "bounded": statistics.bounded,
             "measured": statistics.measured,
+            "proven": statistics.proven,
+            "gap": statistics.gap if isfinite(statistics.gap) else None,
         }
     return data
 
@@ -309,8 +331,11 @@ def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
 def _searched(statistics: Statistics) -> str:
     chosen = f"The fastest of {statistics.measured} measured. " if statistics.measured else ""
     if not statistics.specs:
-        return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms."
+        unproven = "" if statistics.proven else f" {_unproven(statistics)}."
+        return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms.{unproven}"
     proven = "The cheapest was proven so" if chosen else "Proven cheapest"
+    if not statistics.proven:
+        proven = _unproven(statistics)
     return (
         f"{chosen}{proven} under the cost model in {statistics.seconds:.2f} s: "
         f"{statistics.specs:,} Specs expanded by {statistics.rewrites:,} rewrites, "
@@ -318,7 +343,18 @@ def _searched(statistics: Statistics) -> str:
     )
 
 
-def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) -> None:
+def _unproven(statistics: Statistics) -> str:
+    """How good a program is that was found when the budget ended the search."""
+    if not isfinite(statistics.gap):
+        return "Not proven cheapest (a longer --budget may find better)"
+    return (
+        f"Not proven cheapest, but within {statistics.gap:.0%} of it "
+        "(a longer --budget may find better)"
+    )
+
+
+def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.Kernel) -> None:
+    spec = kernel.spec
     console = Console(highlight=False)
     threads = "one thread" if result["threads"] == 1 else f"{result['threads']} threads"
     console.print(
@@ -355,6 +391,8 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) 
             f"searched {search['specs']:,} Specs in {search['seconds']:.2f} s, "
             f"predicted {cycles(result['cost'])} cycles"
         )
+    if kernel.statistics is not None and not kernel.statistics.proven:
+        console.print(_unproven(kernel.statistics))
     if search is not None and search["measured"]:
         console.print(f"the fastest of {search['measured']} programs measured")
 
@@ -379,24 +417,6 @@ def readable(seconds: float) -> str:
 
 def _print_json(data: dict[str, Any]) -> None:
     print(json.dumps(data, indent=2))
-
-
-def _write(path: Path, text: str) -> None:
-    """Write a file whole, or not at all."""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w") as file:
-                file.write(text)
-            Path(temporary).chmod(0o644)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise BuildError(
-            f"cannot write {path}: {error.strerror}; give a file in a folder that can be written."
-        ) from None
 
 
 @contextmanager

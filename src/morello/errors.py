@@ -10,6 +10,10 @@ class MorelloError(Exception):
     """Base of everything Morello raises on purpose."""
 
 
+class FileError(MorelloError):
+    """A file that cannot be written, or one that is asked for twice."""
+
+
 class SpecError(MorelloError):
     """A Spec that cannot be: bad syntax, sizes, dtypes or layouts."""
 

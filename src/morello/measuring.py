@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain, islice
-
-import numpy as np
 
 from morello.building import load_all
 from morello.codegen import generate
+from morello.ir.spec import Spec
+from morello.jit import interruptible
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import Timing, measure
 from morello.runtime.kernel import CompiledKernel
+from morello.runtime.packing import random_inputs
 from morello.runtime.toolchain import Compiler
+from morello.search.budget import Watch
 from morello.search.candidates import candidates
-from morello.search.graph import Progress
 from morello.search.reconstruct import reconstruct
 
 SECONDS = 0.5
@@ -35,10 +37,14 @@ class Measured:
     timing: Timing
 
 
-def rivals(best: Impl, count: int, progress: Progress | None = None) -> list[Impl]:
-    """The cheapest Impl of its goal, and others that may be faster: `count`, if there are."""
+@interruptible
+def rivals(best: Impl, count: int, watch: Watch) -> list[Impl]:
+    """The cheapest Impl of its goal, and others that may be faster: `count`, if there are.
+
+    Fewer if the watch ends the search for them.
+    """
     goal, target = best.spec, best.target
-    others = candidates(goal, target, best.cost, progress)
+    others = candidates(goal, target, best.cost, watch)
     impls = chain([best], (reconstruct(goal, target, one) for one in others))
     return list(islice(_different(impls), count))
 
@@ -61,14 +67,13 @@ def time_all(impls: Iterable[Impl], compiler: Compiler) -> list[Measured]:
     impls = list(impls)
     loaded = zip(impls, load_all(impls, compiler, COMPILER_S), strict=True)
     built = [(impl, kernel) for impl, kernel in loaded if kernel is not None]
-    calls = {str(n): ready(kernel) for n, (_, kernel) in enumerate(built)}
+    calls = {str(n): ready(kernel, impl.spec) for n, (impl, kernel) in enumerate(built)}
     timings = measure(calls, seconds=SECONDS, repeats=REPEATS, pin=not impls[0].spec.parallel)
     found = [Measured(impl, timings[str(n)]) for n, (impl, _) in enumerate(built)]
     return sorted(found, key=lambda one: one.timing.min_s)
 
 
-def ready(kernel: CompiledKernel, seed: int = 0) -> Callable[[], object]:
-    """A call of a kernel on random data of its own."""
-    random = np.random.default_rng(seed)
-    arrays = [one.random(random).view(one.raw) for one in kernel.arguments]
-    return lambda: kernel.fast(*arrays)
+def ready(kernel: CompiledKernel, spec: Spec) -> Callable[[], object]:
+    """A call of a kernel of the Spec on random data of its own."""
+    output = kernel.arguments[-1]
+    return partial(kernel.fast, *random_inputs(spec).taken, output.empty().view(output.raw))

@@ -44,7 +44,11 @@ def with_layouts(spec: Spec, target: Target) -> Iterator[Spec]:
     Those are column-major ones, and panels of one register to four along the last dimension
     that is not summed over. Raises `SpecError` if it has no weights.
     """
-    weights = weights_of(spec.operation)
+    weights = {
+        number: reduced
+        for number, reduced in weights_of(spec.operation).items()
+        if spec.names.count(spec.name(number)) < 2  # an array lies in one way for all its uses
+    }
     if not weights:
         raise SpecError(
             f"{spec.expression}: there are no weights to lay out ahead: no input is a second "

@@ -86,7 +86,7 @@ def placed(
 def _with_gaps(random: Random, shape: Sequence[int], layout: Layout | None) -> Strides:
     """Strides of a part of a larger tensor."""
     order = layout.order if layout else tuple(range(len(shape)))
-    strides, step = [0] * len(shape), 1
+    strides, step = [0] * len(shape), random.choice([1, 1, 1, 2])
     for dim in reversed(order):
         strides[dim] = step
         step = step * shape[dim] + random.choice([0, 0, 1, 3])

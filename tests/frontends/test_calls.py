@@ -82,7 +82,7 @@ def test_names_stand_for_what_is_given() -> None:
 def test_names_may_stand_for_types_and_tensors() -> None:
     tensor = parse_type("f32[8,2]{0,1}")
     spec = parse("h = relu(x @ w); h + bias", x="bf16[4,8]", w="bf16[8,2]{0,1}", bias="f32[2]")
-    assert [o.name for o in spec.operation.operands] == ["x", "w", "bias", "out"]
+    assert spec.names == ("x", "w", "bias", "out")
     assert parse("x @ w", x="f32[4,8]", w=tensor) == parse("f32[4,8] @ f32[8,2]{0,1}")
 
 

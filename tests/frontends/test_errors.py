@@ -28,7 +28,7 @@ SYNTAX = [
     ("f32[4,4] ? f32[4,4]", "the operators are @, *, /, + and -", 9),
     ("f32[4,4]S(5,1,1) @ f32[4,4]", "give one for each", 8),
     ("f32[4,4]S(3,1) @ f32[4,4]", "it must be at least 4", 8),
-    ("f32[4,4]S(1,4) @ f32[4,4]", "the fastest dimension, 1, has stride 4", 8),
+    ("f32[4,4]S(1,4) @ f32[4,4]", "dimension 0 has stride 1; it must be at least 16", 8),
     ("f32[4,4]{0,1:T(1,2)}S(4,1) @ f32[4,4]", "leave the strides out", 20),
     ("f32[4,4]S(5,1 @ f32[4,4]", "separate strides by commas", 14),
     ("f32[4,4]S(0,1) @ f32[4,4]", "at least 1", 10),
@@ -90,9 +90,7 @@ GOALS = [
     ("u32[4,4] @ u32[4,4] -> i32[4,4]", "the result is of u32, not i32", 23),
     ("relu(f32[4,4]) -> bf16[4,4]", "or cast(.., bf16) before ->", 18),
     (" + ".join(["f32[4]"] * 8), "8 tensors; a kernel takes 7", 63),
-    ("x = f32[4,4]; relu(x @ f32[4,4]) + x", "used in two roles", 33),
-    ("x = f32[4,4]; softmax(x @ f32[4,4]) @ transpose(x)", "give it as two inputs", 36),
-    ("x = relu(f32[4,4]); x @ transpose(x)", "used in two roles", 22),
+    ("y = f32[4,4] @ f32[4,4]; y @ transpose(y)", "used in two roles", 27),
     ("layer_norm(" * 8 + "f32[4,4]" + ", f32[4], f32[4])" * 8, "88 primitive operations", 0),
 ]
 
@@ -102,7 +100,6 @@ MATMULS = [
     ("f32[4] @ f32[4,4]", "takes matrices", 9),
     ("u8[4,4] @ f32[4,4]", "u8 and f32 cannot be multiplied", 10),
     ("u32[4,4] @ i32[4,4]", "u32 and i32 cannot be multiplied", 11),
-    ("x = f32[4,4]; x @ x", "cannot be two arguments of one operation", 16),
     ("fill_zero(f32[4,4]) @ f32[4,4]", "what is filled is no input", 20),
     ("attention(f32[4], f32[4], f32[4])", "the keys are the rows of a matrix", 18),
     ("attention(f32[4,8], f32[5,9], f32[5,4])", "q should be [m,d], k [n,d]", 20),
@@ -122,8 +119,6 @@ CONVOLUTIONS = [
     ("conv(f32[1,2,5,5], f32[3,2,3,3], layout=NCWH)", "use NCHW or NHWC", 40),
     ("conv(relu(f32[1,2,5,5]), f32[3,2,3,3], padding=1)", "cannot be padded", 47),
     ("conv(f32[1,2,5,5], i8[3,2,3,3])", "f32 and i8 cannot be multiplied", 19),
-    ("x = f32[1,3,5,5]; conv(x, f32[3,3,1,1], padding=0) + x", "read by a convolution", 51),
-    ("x = f32[2,2,2,2]; conv(x, x)", "cannot be two arguments", 18),
 ]
 
 MAPS = [
@@ -134,9 +129,6 @@ MAPS = [
     ("f32[4,8] * f32[1]", "write the number itself", 11),
     ("f32[4,8] * (f32[4,4] @ f32[4,1])", "drop it by sum(.., axis=.., keepdims=True)", 21),
     ("f32[4] + bf16[4]", "cast one of them, as in cast(.., f32)", 9),
-    ("x = f32[4]; x + x", "write x * 2", 16),
-    ("x = f32[4]; x - x", "give it as two inputs", 16),
-    ("x = f32[4,4]; x * transpose(x)", "write square(x)", 18),
     ("exp(i32[4])", "cast it to f32 first", 0),
     ("i8[4] / 2", "cast it to i32, and that to f32", 6),
     ("2 / i32[4]", "reciprocal is for floating-point numbers", 2),

@@ -219,18 +219,38 @@ def test_strides_without_gaps_say_nothing() -> None:
 
 def test_inputs_come_in_the_order_of_their_first_use() -> None:
     spec = parse("w = f32[8,2]; x = f32[4,8]; bias = f32[2]; bias + relu(x @ w)")
-    assert [o.name for o in spec.operation.operands] == ["bias", "x", "w", "out"]
+    assert spec.names == ("bias", "x", "w", "out")
 
 
-def test_names_that_generated_code_has_itself_are_replaced() -> None:
-    spec = parse("int = f32[4,8]; out = f32[8,4]; x0 = f32[4]; relu(int @ out) + x0")
-    assert [o.name for o in spec.operation.operands] == ["a", "b", "c", "out"]
-    assert parse(spec.expression) == spec
-    spec = parse("b = f32[4,8]; relu(f32[9,4] @ b)")
-    assert [o.name for o in spec.operation.operands] == ["a", "b", "out"]
-    spec = parse("a = f32[8,4]; relu(f32[9,8] @ a)")
-    assert [o.name for o in spec.operation.operands] == ["b", "a", "out"]
-    assert parse(spec.expression) == spec
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("int = f32[4,8]; out = f32[8,4]; x0 = f32[4]; relu(int @ out) + x0", "int out x0 a"),
+        ("b = f32[4,8]; relu(f32[9,4] @ b)", "a b out"),
+        ("a = f32[8,4]; relu(f32[9,8] @ a)", "b a out"),
+        ("x = f32[4,8]; w = f32[8,4]; x @ w", "x w c"),
+        ("c = f32[4,8]; c @ f32[8,4]", "c b out"),
+        ("b = f32[4,8]; b @ f32[8,4]", "b a c"),
+        ("image = f32[1,1,4,4]; conv(f32[1,1,4,4], image)", "a image out"),
+        ("x = f32[4,4]; w = f32[4,4]; x @ w + x", "x w x out"),
+        ("int = f32[4,4]; int @ int", "int int c"),
+        ("t0 = f32[4,8]; __x = f32[8,4]; relu(t0 @ __x)", "t0 __x out"),
+    ],
+)
+def test_names(text: str, names: str) -> None:
+    spec = parse(text)
+    called = [spec.name(operand) for operand in range(len(spec.forms))]
+    assert called == names.split()
+    again = parse(spec.expression)
+    assert again == spec and again.names == spec.names
+
+
+def test_specs_that_differ_in_names_alone_are_equal() -> None:
+    plain = parse("relu(f32[4,8] @ f32[8,2])")
+    named = parse("x = f32[4,8]; w = f32[8,2]; relu(x @ w)")
+    assert plain == named and hash(plain) == hash(named)
+    assert plain.operation is named.operation
+    assert parse("x = f32[4,4]; x @ x") == parse("f32[4,4] @ f32[4,4]")
 
 
 def test_sizes_may_be_huge() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from morello.cli import main
-from morello.errors import TargetError
+from morello.errors import FileError, TargetError
 from morello.targets import calibration, catalog
 from morello.targets.calibration import Calibration, applied, calibrated, default_path, load, save
 from morello.targets.costs import coefficients
@@ -106,7 +106,7 @@ def test_a_file_of_bytes() -> None:
 
 def test_where_nothing_can_be_written(home: Path) -> None:
     (home / "file").write_text("")
-    with pytest.raises(TargetError, match=r"cannot write .*--output"):
+    with pytest.raises(FileError, match=r"cannot write .*x\.json.*another file"):
         save(MEASURED, home / "file" / "x.json")
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
 from morello.codegen.ahead import Ahead, Index
 from morello.codegen.loops import Loop, cut, emits_nothing, loops, with_size
+from morello.codegen.names import Names
 from morello.codegen.parallel import Region
 from morello.codegen.views import (
     Address,
@@ -44,17 +44,22 @@ from morello.targets.target import Target, c_type
 class Body:
     """Emits statements, and gathers what they need: a workspace and parallel regions."""
 
-    def __init__(self, target: Target, pointers: dict[str, str]) -> None:
+    def __init__(self, target: Target, names: Names, pointers: dict[str, str], goal: Spec) -> None:
         self.target = target
+        self._goal = goal
         self.regions: list[Region] = []
         self.workspace_bytes = 0
+        self._names = names
         self._pointers = pointers
-        self._in_use = self._begun = 0
-        self._names: Counter[str] = Counter()
+        self._in_use = 0
         self._ahead = Ahead(target)
 
     def emit(self, impl: Impl, views: Sequence[View]) -> list[str]:
         """The statements of a complete Impl over these views of its operands."""
+        with self._names.scope():
+            return self._statements(impl, views)
+
+    def _statements(self, impl: Impl, views: Sequence[View]) -> list[str]:
         rewrite = impl.rewrite
         if isinstance(rewrite, Tile | Split):
             return self._loop(impl, rewrite, views)
@@ -71,10 +76,6 @@ class Body:
                 return self.emit(impl.children[0].impl, views)
         return self._sequence(impl, views)
 
-    def _fresh(self, stem: str) -> str:
-        self._names[stem] += 1
-        return f"{stem}{self._names[stem] - 1}"
-
     # ---- loops
 
     def _loop(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[str]:
@@ -83,37 +84,37 @@ class Body:
             return self._unrolled(impl, rewrite, views)
         lines = []
         for loop in loops(impl, views, dim):
-            if loop.times == 1:
-                lines += self.emit(loop.body, loop.tiles(None))
-                continue
-            if dim in spec.operation.reduced and _held(spec.operation, views):
-                lines += self._sums(loop)
-                continue
-            index = Index(self._fresh(dim), loop.step, loop.times)
-            tiles = loop.tiles(index.name)
-            with self._ahead.inside(index, tiles):
-                nested = self.emit(loop.body, tiles)
-            self._names[dim] -= 1
-            lines += _for(index.name, loop.size, loop.step, nested)
+            with self._names.scope():
+                lines += self._steps(loop)
         return lines
+
+    def _steps(self, loop: Loop) -> list[str]:
+        operation = loop.spec.operation
+        if loop.times == 1:
+            return self.emit(loop.body, loop.tiles(None))
+        if loop.dim in operation.reduced and _held(operation, loop.views):
+            return self._sums(loop)
+        index = Index(self._names.fresh(loop.dim), loop.step, loop.times)
+        tiles = loop.tiles(index.name)
+        with self._ahead.inside(index, tiles):
+            nested = self.emit(loop.body, tiles)
+        return _for(index.name, loop.size, loop.step, nested)
 
     def _sums(self, loop: Loop) -> list[str]:
         """A loop that adds to sums in registers, in parts if others wish for lines meanwhile."""
         every, wishes = self._ahead.served(loop.times)
         if not wishes:
             return self._adding(loop, loop.size)
-        part = Index(self._fresh(loop.dim), every * loop.step, loop.times // every)
+        part = Index(self._names.fresh(loop.dim), every * loop.step, loop.times // every)
         asks = self._ahead.statements(wishes, part)
         lines = self._adding(loop, part.step, part.name)
-        self._names[loop.dim] -= 1
         return _for(part.name, loop.size, part.step, [*asks, *lines])
 
     def _adding(self, loop: Loop, size: int, start: str = "0") -> list[str]:
         """The loop itself, over so many elements from there on."""
-        variable = self._fresh(loop.dim)
+        variable = self._names.fresh(loop.dim)
         with self._ahead.busy():
             nested = self.emit(loop.body, loop.tiles(variable))
-        self._names[loop.dim] -= 1
         return _for(variable, size, loop.step, nested, start)
 
     def _unrolled(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[str]:
@@ -149,7 +150,7 @@ class Body:
         tiles: Sequence[View] = views
         variables = []
         for dim, size in pixels:
-            variable = self._fresh(dim) if size > 1 else ""
+            variable = self._names.fresh(dim) if size > 1 else ""
             variables.append(variable)
             one = replace(spec, sizes=with_size(spec, dim, 1))
             tiles = cut(spec, one, tiles, dim, 0, variable)
@@ -159,10 +160,9 @@ class Body:
                 if variable:
                     stack.enter_context(self._ahead.inside(Index(variable, 1, size)))
             lines = self.emit(child.impl, _matmul_views(operation, tiles))
-        for (dim, size), variable in reversed(list(zip(pixels, variables, strict=True))):
+        for (_, size), variable in reversed(list(zip(pixels, variables, strict=True))):
             if variable:
                 lines = _for(variable, size, 1, lines)
-                self._names[dim] -= 1
         return lines
 
     # ---- on all cores
@@ -171,7 +171,7 @@ class Body:
         """Items numbered from 0: tiles in order, and the remainder if there is one."""
         spec, body, *rest = impl.spec, *impl.children
         counts = [spec.size(dim) // size for dim, size in rewrite.tiles]
-        variables = [self._fresh(dim) for dim, _ in rewrite.tiles]
+        variables = [self._names.fresh(dim) for dim, _ in rewrite.tiles]
         tiles: Sequence[View] = views
         step = spec
         for (dim, size), variable in zip(rewrite.tiles, variables, strict=True):
@@ -194,8 +194,6 @@ class Body:
             tail = self.emit(last, cut(spec, last.spec, views, dim, counts[0] * size))
             lines = [f"if (item < {counts[0]}) {{", *_indented(lines), "} else {"]
             lines += [*_indented(tail), "}"]
-        for dim, _ in rewrite.tiles:
-            self._names[dim] -= 1
         return self._end_region(region, saved, lines, divisor + len(rest))
 
     def _begin_region(self, views: Sequence[View]) -> tuple[Region, tuple[int, int, Ahead]]:
@@ -206,8 +204,7 @@ class Body:
             assert isinstance(view, MemoryView)
             pointers[view.pointer] = self._pointers[view.pointer]
             variables |= dict.fromkeys(view.address.terms)
-        region = Region(f"region{self._begun}", pointers, tuple(variables))
-        self._begun += 1
+        region = Region(self._names.lasting("region"), pointers, tuple(variables))
         saved = self._in_use, self.workspace_bytes, self._ahead
         self._in_use = self.workspace_bytes = 0
         self._ahead = Ahead(self.target)
@@ -226,7 +223,7 @@ class Body:
         """Every piece into its parts of buffers, and then the reduction of those."""
         spec, dim, (body, merge) = impl.spec, rewrite.dim, impl.children
         in_use = self._in_use
-        variable = self._fresh(dim)
+        variable = self._names.fresh(dim)
         pieces = cut(spec, body.impl.spec, views, dim, 0, variable)
         lines, parts, outputs = [], [], spec.operation.outputs
         for position, output in enumerate(outputs):
@@ -243,7 +240,6 @@ class Body:
         step = body.impl.spec.size(dim)
         head = ["const long piece = item;", f"const long {variable} = item * {step};"]
         inner = [*head, *self.emit(body.impl, pieces)]
-        self._names[dim] -= 1
         lines += self._end_region(region, saved, inner, rewrite.pieces)
         lines += self.emit(merge.impl, [*parts, *(views[i] for i in outputs)])
         self._in_use = in_use
@@ -253,7 +249,7 @@ class Body:
 
     def _sequence(self, impl: Impl, views: Sequence[View]) -> list[str]:
         """One child after the other, with buffers and registers for what lies between them."""
-        in_use, names = self._in_use, self._names.copy()
+        in_use = self._in_use
         tensors: dict[int, View] = dict(enumerate(views))
         declared: list[str] = []
         lines: list[str] = []
@@ -263,7 +259,7 @@ class Body:
             for position, wire in enumerate(_wires(child, len(views))):
                 tensor = spec.tensor(position)
                 if wire not in tensors:
-                    stem = _stem(impl, spec, position)
+                    stem = self._stem(impl, spec, position)
                     line, tensors[wire] = self._place(stem, tensor)
                     declared.append(line)
                 before = impl.spec.dtypes[wire] if wire < len(views) else tensor.dtype
@@ -278,10 +274,18 @@ class Body:
             wishes = self._ahead.later if first else self._ahead.next_copies
             with self._ahead.wishing(wishes(impl, views)):
                 lines += self.emit(child.impl, used)
-        self._in_use, self._names = in_use, names
+        self._in_use = in_use
         if not declared:
             return lines
         return ["{", *_indented([*declared, *lines]), "}"]
+
+    def _stem(self, impl: Impl, spec: Spec, position: int) -> str:
+        """What a new buffer is called after."""
+        rewrite = impl.rewrite
+        if isinstance(rewrite, Move):
+            names = self._goal.names_in(impl.spec.operation)
+            return names.get(rewrite.operand, rewrite.operand)
+        return spec.operation.operands[position].name
 
     def _place(self, stem: str, tensor: TensorSpec) -> tuple[str, View]:
         if tensor.level == self.target.registers:
@@ -289,7 +293,7 @@ class Body:
         return self._buffer(f"{stem}_{self.target.levels[tensor.level].name}_", tensor)
 
     def _registers(self, stem: str, tensor: TensorSpec) -> tuple[str, RegisterView]:
-        form, name = tensor.form, self._fresh(f"{stem}_reg")
+        form, name = tensor.form, self._names.fresh(f"{stem}_reg")
         view = register_view(name, form.layout, tensor.shape, form.vector)
         dims = "".join(f"[{count}]" for count in view.counts())
         return f"{c_type(tensor.dtype, form.vector)} {name}{dims};", view
@@ -297,7 +301,7 @@ class Body:
     def _buffer(self, stem: str, tensor: TensorSpec) -> tuple[str, MemoryView]:
         offset = self._in_use
         layout = tensor.form.layout
-        view = buffer_view(self._fresh(stem), layout, tensor.shape)
+        view = buffer_view(self._names.fresh(stem), layout, tensor.shape)
         size = view.strides[0] * layout.extents(tensor.shape)[0] * tensor.dtype.bytes
         self._in_use += -(-size // LINE_BYTES) * LINE_BYTES
         self.workspace_bytes = max(self.workspace_bytes, self._in_use)
@@ -316,7 +320,7 @@ class Body:
                         for i, s in enumerate(view.strides))  # fmt: skip
         terms = {name: coefficient // lanes for name, coefficient in view.address.terms.items()}
         shape = tuple(n // lanes if d == fastest else n for d, n in enumerate(view.shape))
-        name = self._fresh(f"{view.pointer}_groups")
+        name = self._names.fresh(f"{view.pointer}_groups")
         c = f"const {_pointed(tensor.dtype)}"
         self._pointers[name] = c
         address = Address(terms, view.address.constant // lanes)
@@ -342,6 +346,7 @@ class Body:
                 for dim, stride in one.terms:
                     names[f"{operand.name}_{dim}"] = view.step(position) * stride
             names[f"{operand.name}_rows"] = _rows(view)
+            names[f"{operand.name}_panel"] = view.layout.panel[1] if view.layout.panel else 1
         repeats = max((len(registers) for registers in held.values()), default=1)
         return [
             kernel.c.format(
@@ -381,12 +386,6 @@ def _indented(lines: Sequence[str]) -> list[str]:
 
 def _wires(child: Branch, operands: int) -> Sequence[int]:
     return child.wires or range(operands)
-
-
-def _stem(impl: Impl, spec: Spec, position: int) -> str:
-    """What a new buffer is called after."""
-    rewrite = impl.rewrite
-    return rewrite.operand if isinstance(rewrite, Move) else spec.operation.operands[position].name
 
 
 def _middle(view: View, shape: tuple[int, ...]) -> View:

@@ -26,7 +26,7 @@ class Region:
         return [
             "{",
             f"  struct {self.name} environment = {{{values}}};",
-            f"  run_parallel({self.name}_items, &environment, {count});",
+            f"  run_parallel({self.name}, &environment, {count});",
             "}",
         ]
 
@@ -43,7 +43,7 @@ class Region:
             *fields,
             "};",
             "",
-            f"static void {self.name}_items(void *environment, long begin, long end) {{",
+            f"static void {self.name}(void *environment, long begin, long end) {{",
             f"  const struct {self.name} *const taken = environment;",
             *unpacked,
             *workspace,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from morello.codegen.body import Body
+from morello.codegen.names import Names, check_function_name
 from morello.codegen.parallel import PARALLEL, dispatcher
 from morello.codegen.views import buffer_view
 from morello.ir.spec import Spec
@@ -37,21 +38,26 @@ class Source:
 
 
 def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
-    """Emit C for a complete Impl. `schedule` is printed above the function."""
+    """Emit C for a complete Impl. `schedule` is printed above the function.
+
+    Operands have their own names in it, but for those that mean something else there. Raises
+    `BuildError` if C and C++ can have no function of this name.
+    """
+    check_function_name(name, impl.target.helpers)
     spec = impl.spec
+    names = Names({*_exported(name), _guard(name), *impl.target.helpers})
+    called = {array: names.parameter(array) for array in spec.arrays}
+    parameters = {called[array]: pointed for array, pointed in _pointed(spec).items()}
     views = [
         buffer_view(
-            operand.name,
+            called[spec.name(index)],
             tensor.form.layout,
             tensor.shape,
             spec.strides[index] if spec.strides else None,
         )
-        for index, (operand, tensor) in enumerate(
-            zip(spec.operation.operands, spec.tensors, strict=True)
-        )
+        for index, tensor in enumerate(spec.tensors)
     ]
-    pointers = dict(_parameters(spec))
-    body = Body(impl.target, dict(pointers))
+    body = Body(impl.target, names, dict(parameters), spec)
     lines = body.emit(impl, views)
     items = _items(impl)
     code: list[str] = []
@@ -59,16 +65,16 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
         code += dispatcher(name)
     for region in body.regions:
         code += region.definition(_workspace(region.workspace))
-    code += [f"{signature(spec, name)} {{", *_workspace(body.workspace_bytes)]
+    code += [f"{_signature(name, parameters)} {{", *_workspace(body.workspace_bytes)]
     code += ["  " + line for line in lines]
     code.append("}")
     if items:
         region = body.regions[0]
         code += [
             "",
-            f"{_range_signature(spec, name)} {{",
+            f"{_range_signature(name, parameters)} {{",
             f"  struct {region.name} environment = {{{', '.join(region.pointers)}}};",
-            f"  {region.name}_items(&environment, begin, end);",
+            f"  {region.name}(&environment, begin, end);",
             "}",
         ]
     helpers = [impl.target.helpers[h] for h in used_in(code, impl.target.helpers)]
@@ -78,7 +84,7 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
         parts.append(GROUP)
     parts += [*helpers, "", *code]
     text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n")
-    header = _header(spec, name, items, bool(body.regions))
+    header = _header(spec, name, parameters, items, bool(body.regions))
     return Source(name, text, header, items, bool(body.regions))
 
 
@@ -93,33 +99,45 @@ def _items(impl: Impl) -> int:
     return count + len(impl.children) - 1
 
 
-def signature(spec: Spec, name: str) -> str:
-    """The C prototype: one restrict pointer per operand, inputs first."""
-    parameters = [f"{c} *restrict {operand}" for operand, c in _parameters(spec)]
-    return f"void {name}({', '.join(parameters)})"
+def _exported(name: str) -> tuple[str, ...]:
+    """The functions that a file may define for others: the whole, its pieces, its threads."""
+    return name, f"{name}_range", f"{name}_set_parallel"
 
 
-def _range_signature(spec: Spec, name: str) -> str:
-    return signature(spec, f"{name}_range")[:-1] + ", long begin, long end)"
+def _signature(name: str, parameters: Mapping[str, str]) -> str:
+    """The C prototype: one restrict pointer per array, inputs first."""
+    declared = (f"{c} *restrict {parameter}" for parameter, c in parameters.items())
+    return f"void {name}({', '.join(declared)})"
 
 
-def _parameters(spec: Spec) -> Iterable[tuple[str, str]]:
-    """Every operand's name, and the C type it points to."""
-    for operand, dtype in zip(spec.operation.operands, spec.dtypes, strict=True):
-        const = "" if operand.written else "const "
-        yield operand.name, f"{const}{dtype.c}"
+def _range_signature(name: str, parameters: Mapping[str, str]) -> str:
+    return _signature(f"{name}_range", parameters)[:-1] + ", long begin, long end)"
 
 
-def _header(spec: Spec, name: str, items: int, parallel: bool) -> str:
-    guard = re.sub(r"\W", "_", name).upper() + "_H"
-    prototypes = [signature(spec, name)]
+def _pointed(spec: Spec) -> dict[str, str]:
+    """By the name of each array, the C type that it is a pointer to."""
+    consts = ("" if one.written else "const " for one in spec.operation.operands)
+    types = [f"{const}{dtype.c}" for const, dtype in zip(consts, spec.dtypes, strict=True)]
+    return {array: types[operand] for array, operand in spec.arrays.items()}
+
+
+def _guard(name: str) -> str:
+    """The macro that tells that a header was included."""
+    return f"{name.upper()}_H"
+
+
+def _header(
+    spec: Spec, name: str, parameters: Mapping[str, str], items: int, parallel: bool
+) -> str:
+    guard = _guard(name)
+    prototypes = [_signature(name, parameters)]
     notes = []
     if parallel:
         notes.append("It runs on the caller's thread until set_parallel gives it a pool.")
         prototypes.append(f"void {name}_set_parallel(parallel_t run, void *pool)")
     if items:
         notes.append(f"range does the items from begin to end, of {items}; they may run at once.")
-        prototypes.append(_range_signature(spec, name))
+        prototypes.append(_range_signature(name, parameters))
     declared = "".join(
         prototype.replace("restrict ", "MORELLO_RESTRICT ") + ";\n" for prototype in prototypes
     )
@@ -127,7 +145,8 @@ def _header(spec: Spec, name: str, items: int, parallel: bool) -> str:
         once = "#ifndef MORELLO_PARALLEL\n#define MORELLO_PARALLEL\n"
         declared = f"{once}{PARALLEL}\n#endif\n{declared}"
     shapes = ", ".join(
-        f"{o.name}: {t.type}" for o, t in zip(spec.operation.operands, spec.tensors, strict=True)
+        f"{parameter}: {spec.tensor(operand).type}"
+        for parameter, operand in zip(parameters, spec.arrays.values(), strict=True)
     )
     more = "".join(f"\n   {note}" for note in notes)
     return f"""\
@@ -151,7 +170,7 @@ extern "C" {{
 
 
 def _comment(text: str) -> str:
-    first, *rest = text.splitlines()
+    first, *rest = text.replace("*/", "* /").splitlines()
     return "\n".join([f"/* {first}", *(f"   {line}".rstrip() for line in rest)]) + " */"
 
 

@@ -76,6 +76,5 @@ def _from_array(array: npt.NDArray[Any]) -> Type:
         return make_type(shape, dtype, layout, strides)
     except SpecError:
         raise SpecError(
-            f"its strides are {array.strides} bytes, and elements must neither overlap nor "
-            f"lie apart along every dimension; {contiguous}."
+            f"its strides are {array.strides} bytes, and elements must not overlap; {contiguous}."
         ) from None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import prod
+
 from morello.frontends.maps import add, check_float, multiply, subtract, unary
-from morello.frontends.values import MisuseError, Value, axis_of, listed, made
+from morello.frontends.values import MisuseError, Numbers, Value, axis_of, listed, made
 from morello.ir.primitives import reduce
 from morello.ir.primitives import softmax as softmax_operation
 
@@ -11,28 +13,41 @@ EPSILON = 1e-5
 """What layer_norm and rms_norm add to the variance."""
 
 
-def sum(x: Value, *, axis: int = -1, keepdims: bool = False) -> Value:
+def sum(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
     return _reduced("Sum", x, axis, keepdims)
 
 
-def max(x: Value, *, axis: int = -1, keepdims: bool = False) -> Value:
+def max(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
     return _reduced("Max", x, axis, keepdims)
 
 
-def mean(x: Value, *, axis: int = -1, keepdims: bool = False) -> Value:
+def mean(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
     check_float("mean", x)
-    count = x.shape[axis_of(axis, x.rank)]
+    count = prod(x.shape[d] for d in _axes(axis, x.rank))
     return multiply(sum(x, axis=axis, keepdims=keepdims), 1 / count)
 
 
-def _reduced(kind: str, x: Value, axis: int, keepdims: bool) -> Value:
-    along = axis_of(axis, x.rank)
-    x = x.settled
-    if keepdims and x.rank == 1:
-        what = "one number is all that is left of a vector"
-        raise MisuseError(what, "write the vector as a matrix, such as f32[1,64]", at=0)
-    out = made(reduce(kind, x.rank, along), [x], _rows(x, along))
-    return out.expanded(along) if keepdims else out
+def _axes(axis: Numbers, rank: int) -> list[int]:
+    """The axes that are reduced, in order."""
+    given = (axis,) if isinstance(axis, int) else axis
+    found = sorted({axis_of(one, rank) for one in given})
+    if len(found) < len(given):
+        raise MisuseError("an axis is reduced twice", "name each once", at="axis")
+    return found
+
+
+def _reduced(kind: str, x: Value, axis: Numbers, keepdims: bool) -> Value:
+    """Along several axes, one after the other, the last first."""
+    axes = _axes(axis, x.rank)
+    if keepdims and x.rank == len(axes):
+        what = f"one number is all that is left of {'a vector' * (x.rank == 1) or 'a tensor'}"
+        raise MisuseError(what, "leave keepdims out, or keep an axis, such as that of f32[1,64]")
+    for along in reversed(axes):
+        x = x.settled
+        x = made(reduce(kind, x.rank, along), [x], _rows(x, along))
+    for along in axes if keepdims else ():
+        x = x.expanded(along)
+    return x
 
 
 def softmax(x: Value, *, axis: int = -1) -> Value:

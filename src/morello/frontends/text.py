@@ -11,9 +11,9 @@ from types import UnionType
 from typing import Any, get_args
 
 from morello.errors import SpecError
+from morello.frontends.copies import move
 from morello.frontends.functions import FUNCTIONS, signature
 from morello.frontends.inputs import TensorLike, type_of
-from morello.frontends.names import kept
 from morello.frontends.syntax import (
     Call,
     Expression,
@@ -66,10 +66,11 @@ class _Meaning:
         self._places: dict[str, int | None] = {}
         self._inputs: dict[Tensor, int] = {}
         self._used: set[str] = set()
+        self._bound: dict[str, Expression] = {}
         for name, one in given.items():
             if found := _taken(name):
                 raise SpecError(f"{name} is {found}; call the tensor by another name.")
-            self._values[name] = value_of(laid(one, kept(name)))
+            self._values[name] = value_of(laid(one, name))
             self._places[name] = None
 
     def bind(self, name: Name, node: Expression) -> None:
@@ -81,6 +82,7 @@ class _Meaning:
             raise wrong(self.text, name.at, f"{name.name} stands for something already", fix)
         value = self._input(node, name.name) if isinstance(node, Operand) else self.of(node)
         self._values[name.name], self._places[name.name] = value, name.at
+        self._bound[name.name] = node
 
     def check_used(self) -> None:
         for name, at in self._places.items():
@@ -109,7 +111,7 @@ class _Meaning:
         return value
 
     def _input(self, node: Operand, name: str) -> Value:
-        tensor = laid(node.type, kept(name))
+        tensor = laid(node.type, name)
         self._inputs[tensor] = node.at
         return value_of(tensor)
 
@@ -201,10 +203,18 @@ class _Meaning:
             tensor = value.settled.tensor
         except MisuseError as error:
             raise wrong(self.text, node.at, error.what, error.fix) from None
+        if tensor.operation is None and isinstance(self._meant(node), Call):
+            tensor = move(value).tensor  # of what a call leaves as it is
         if tensor.operation is None:
             fix = "compute something of it, as in f32[64,64] @ f32[64,64]"
             raise wrong(self.text, node.at, "this is a tensor, not something to compute", fix)
         return tensor
+
+    def _meant(self, node: Expression) -> Expression:
+        """The expression, or what its name was bound to."""
+        while isinstance(node, Name) and node.name in self._bound:
+            node = self._bound[node.name]
+        return node
 
     def placed(self, tensor: Tensor, said: Operand) -> Laid:
         """The result as a tensor of the type that is said."""
@@ -218,8 +228,8 @@ class _Meaning:
             what = f"the result is of {known}, not {said.type.dtype}"
             raise wrong(self.text, said.at, what, fix)
         return Laid(
-            tensor.shape, said.type.dtype, tensor.operation, tensor.inputs, "",
-            said.type.layout, said.type.strides,
+            tensor.shape, said.type.dtype, tensor.operation, tensor.inputs,
+            layout=said.type.layout, strides=said.type.strides,
         )  # fmt: skip
 
     def goal(self, node: Expression, result: Tensor) -> Spec:
@@ -228,9 +238,10 @@ class _Meaning:
         except SpecError as error:
             what, _, fix = str(error).rstrip(".").rpartition("; ")
             raise wrong(self.text, node.at, what, fix) from None
-        if len(built.inputs) > MAX_INPUTS:
-            what = f"{len(built.inputs)} tensors; a kernel takes {MAX_INPUTS} and the result"
-            at = self._inputs[built.inputs[MAX_INPUTS]]
+        arrays = list(dict.fromkeys(t.array for t in built.inputs))
+        if len(arrays) > MAX_INPUTS:
+            what = f"{len(arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
+            at = self._inputs[arrays[MAX_INPUTS]]
             raise wrong(self.text, at, what, "compute a part as a Spec of its own")
         tensors = [*built.inputs, result]
         places = [t if isinstance(t, Laid) else None for t in tensors]
@@ -240,6 +251,7 @@ class _Meaning:
             [t.dtype for t in tensors],
             layouts=[None if place is None else place.layout for place in places],
             strides=[None if place is None else place.strides for place in places],
+            names=built.names,
         )
 
 

@@ -59,11 +59,6 @@ def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -
         if shape[dim] == 1:
             continue
         step = strides[dim]
-        if least == 1 and step != 1:
-            raise SpecError(
-                f"the fastest dimension, {dim}, has stride {step}; it must be 1, "
-                "so name the dimension whose stride is 1 first in the layout."
-            )
         if not least <= step <= MAX_SIZE:
             raise SpecError(
                 f"dimension {dim} has stride {step}; it must be at least {least}, what the "

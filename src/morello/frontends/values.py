@@ -50,7 +50,7 @@ class Laid(Tensor):
 
 def laid(type: Type, name: str = "") -> Laid:
     """An input of this type."""
-    return Laid(type.shape, type.dtype, None, (), name, type.layout, type.strides)
+    return Laid(type.shape, type.dtype, name=name, layout=type.layout, strides=type.strides)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,11 +135,6 @@ def made(
     tensors = [argument.tensor for argument in arguments]
     if any(argument.filled for argument in arguments):
         raise MisuseError("what is filled is no input", "fill it as a Spec of its own")
-    if len(set(tensors)) < len(tensors):
-        raise MisuseError(
-            "one tensor cannot be two arguments of one operation",
-            "give it as two inputs, which may be the same array",
-        )
     orders = [operand.dims for operand in operation.operands]
     for i, argument in enumerate(arguments):
         orders[i] = tuple(orders[i][argument.axes.index(d)] for d in range(argument.rank))

@@ -9,7 +9,7 @@ place in memory until a rewrite gives it one, which cuts the composition in two.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from morello.errors import SpecError
 from morello.ir.axes import Axis, axis
@@ -174,13 +174,22 @@ MAX_COMPONENTS = 64
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a composition being built: what makes it, or None for an input."""
+    """A tensor of a composition being built: what makes it, or None for an input.
+
+    An input that is read in a way of its own is another input `of` the same array.
+    """
 
     shape: tuple[int, ...]
     dtype: DType
     operation: Operation | None = None
     inputs: tuple[Tensor, ...] = ()
     name: str = ""
+    of: Tensor | None = None
+
+    @property
+    def array(self) -> Tensor:
+        """The input that stands for all that are of the same array."""
+        return self.of or self
 
     def __hash__(self) -> int:
         return id(self)
@@ -191,58 +200,90 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Built:
-    """An operation, its dimensions' sizes, and its inputs in order."""
+    """An operation, its dimensions' sizes, its inputs in order, and all operands' names."""
 
     operation: Operation
     sizes: tuple[int, ...]
     inputs: tuple[Tensor, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Those that inputs have, and others for the rest; those of one array have one name."""
+        *own, output = (operand.name for operand in self.operation.operands)
+        usual = dict(zip((t.array for t in reversed(self.inputs)), reversed(own), strict=True))
+        given = {t.name for t in usual}
+        kept = {name for t, name in usual.items() if not t.name} - given
+        free = (n for n in map(letter, range(99)) if n not in given | kept)
+        names: dict[Tensor, str] = {}
+        for t in (t.array for t in self.inputs):
+            if t not in names:
+                names[t] = t.name or (usual[t] if usual[t] in kept else next(free))
+        inputs = [names[t.array] for t in self.inputs]
+        return (*inputs, next(n for n in (output, "out", *free) if n not in inputs))
+
 
 def build(result: Tensor) -> Built:
     """The operation that makes a tensor: a primitive, or a composition of several.
 
-    Inputs come in the order in which they are first used, from left to right. Raises
-    `SpecError` where a tensor is used in ways that no one loop nest serves.
+    Inputs come in the order in which they are first used, from left to right. What is used
+    in a second way, which no one loop nest serves, is an input of its own there, or else
+    computed again. Raises `SpecError` where that would compute products again.
     """
     made, inputs = _in_order(result)
-    if len(made) > MAX_COMPONENTS:
-        raise SpecError(
-            f"this takes {len(made)} primitive operations, and a Spec may have "
-            f"{MAX_COMPONENTS}; compute a part of it as a Spec of its own."
-        )
+    _check_count(made)
     names = _Unification(made)
+    while names.apart:
+        result = _again(made, *names.apart)
+        made, inputs = _in_order(result)
+        _check_count(made)
+        names = _Unification(made)
     numbers = {id(t): i for i, t in enumerate([*inputs, *made])}
     components = []
     sizes: dict[str, int] = {}
     for one in made:
         assert one.operation is not None
         dims = tuple(names.dim(one, d) for d in one.operation.dims)
-        _check_distinct(dims)
         components.append(
             Component(one.operation, tuple(numbers[id(t)] for t in one.inputs), dims, one.dtype)
         )
         for dim, size in zip(dims, primitive_sizes(one), strict=True):
             if axis(dim).plain:
                 sizes[dim] = size
-    if len(components) == 1 and len(set(components[0].inputs)) == len(components[0].inputs):
-        return Built(components[0].operation, primitive_sizes(made[0]), made[0].inputs)
+    if len(components) == 1:
+        one, given = made[0], made[0].inputs
+        each = (t if t not in given[:i] else replace(t, of=t.array) for i, t in enumerate(given))
+        return Built(components[0].operation, primitive_sizes(one), tuple(each))
     used = {
         t: one.operand_dims(position)
         for one in reversed(components)
         for position, t in enumerate(one.inputs)
     }
-    given = {t.name for t in inputs}
-    free = (name for i in range(99) if (name := letter(i)) not in given)
-    operands = [Operand(t.name or next(free), used[i]) for i, t in enumerate(inputs)]
-    whole = compose(operands, components)
+    whole = compose([Operand(letter(i), used[i]) for i in range(len(inputs))], components)
     return Built(whole, tuple(sizes[d] for d in whole.dims), tuple(inputs))
 
 
-def _check_distinct(dims: Sequence[str]) -> None:
-    """Dimensions of a primitive that became the same one would be walked together."""
-    names = [name for d in dims for name in axis(d).names]
-    if len(set(names)) < len(names):
+def _check_count(made: Sequence[Tensor]) -> None:
+    if len(made) > MAX_COMPONENTS:
+        raise SpecError(
+            f"this takes {len(made)} primitive operations, and a Spec may have "
+            f"{MAX_COMPONENTS}; compute a part of it as a Spec of its own."
+        )
+
+
+def _again(made: Sequence[Tensor], user: Tensor, operand: int) -> Tensor:
+    """The result with a tensor of its own as one operand of one of those that are made."""
+    source = user.inputs[operand]
+    if any(t.operation and t.operation.name in ("Matmul", "Conv") for t in _in_order(source)[0]):
         raise SpecError(_IN_TWO_ROLES)
+    own = replace(source) if source.operation else replace(source, of=source.array)
+    new: dict[Tensor, Tensor] = {}
+    for one in made:
+        inputs = [new.get(t, t) for t in one.inputs]
+        if one is user:
+            inputs[operand] = own
+        if tuple(inputs) != one.inputs:
+            new[one] = replace(one, inputs=tuple(inputs))
+    return new[made[-1]]
 
 
 def primitive_sizes(tensor: Tensor) -> tuple[int, ...]:
@@ -280,15 +321,24 @@ def _in_order(result: Tensor) -> tuple[list[Tensor], list[Tensor]]:
     return list(done), list(inputs)
 
 
+_Item = tuple[int, str]
+"""A dimension of the primitive that makes a tensor, by the tensor's id."""
+
+
 class _Unification:
     """Which dimensions of the components are the same one, and what they are called."""
 
+    apart: tuple[Tensor, int] | None = None
+    """The first that takes a tensor in a way that does not go with its other uses; as what."""
+
     def __init__(self, made: Sequence[Tensor]) -> None:
-        self._parents: dict[tuple[int, str], tuple[int, str]] = {}
-        self._windows: dict[tuple[int, str], tuple[Tensor, Axis]] = {}
-        self._names: dict[tuple[int, str], str] = {}
-        self._join(made)
-        self._name(made)
+        self._made = made
+        self._parents: dict[_Item, _Item] = {}
+        self._windows: dict[_Item, tuple[Tensor, Axis]] = {}
+        self._names: dict[_Item, str] = {}
+        self._join()
+        if self.apart is None:
+            self._name()
 
     def dim(self, tensor: Tensor, name: str) -> str:
         """What a dimension of the primitive that makes `tensor` is in the composition."""
@@ -299,28 +349,67 @@ class _Unification:
             return str(window.substitute(inner))
         return self._names[root]
 
-    def _root(self, item: tuple[int, str]) -> tuple[int, str]:
+    def _root(self, item: _Item) -> _Item:
         while self._parents.get(item, item) != item:
             item = self._parents[item]
         return item
 
-    def _join(self, made: Sequence[Tensor]) -> None:
-        seen: dict[tuple[int, int], tuple[Tensor, Axis]] = {}  # a tensor's dimension, by position
-        for one in made:
+    def _join(self) -> None:
+        """Tensors' first uses, which always go together; then their others, while they do."""
+        seen: dict[Tensor, tuple[Tensor, tuple[Axis, ...]]] = {}
+        for one in self._made:
             assert one.operation is not None
-            for position, along in enumerate(one.operation.axes[one.operation.output]):
-                seen[id(one), position] = one, along
-        for one in made:
+            seen[one] = one, one.operation.axes[one.operation.output]
+        first: set[Tensor] = set()
+        others = []
+        for one in self._made:
             assert one.operation is not None
             for operand, source in enumerate(one.inputs):
-                for position, along in enumerate(one.operation.axes[operand]):
-                    place = id(source), position
-                    if place not in seen:
-                        seen[place] = one, along
-                    else:
-                        self._same(*seen[place], one, along)
+                axes = one.operation.axes[operand]
+                if source in first:
+                    others.append((one, operand, axes))
+                elif source in seen:
+                    self._same(*seen[source], one, axes)
+                else:
+                    seen[source] = one, axes
+                first.add(source)
+        for one, operand, axes in others:
+            before = dict(self._parents), dict(self._windows)
+            try:
+                self._same(*seen[one.inputs[operand]], one, axes)
+                together = self._distinct()
+            except SpecError:
+                together = False
+            if not together:
+                self._parents, self._windows = before
+                self.apart = one, operand
+                return
 
-    def _same(self, first: Tensor, before: Axis, second: Tensor, after: Axis) -> None:
+    def _distinct(self) -> bool:
+        """Whether no two dimensions of a primitive became the same one, walked together."""
+        for one in self._made:
+            assert one.operation is not None
+            leaves = [leaf for d in one.operation.dims for leaf in self._leaves((id(one), d))]
+            if len(set(leaves)) < len(leaves):
+                return False
+        return True
+
+    def _leaves(self, item: _Item) -> list[_Item]:
+        """The dimensions that one is, or is a window over."""
+        root = self._root(item)
+        if root not in self._windows:
+            return [root]
+        user, window = self._windows[root]
+        return [leaf for name in window.names for leaf in self._leaves((id(user), name))]
+
+    def _same(
+        self, first: Tensor, made: tuple[Axis, ...], second: Tensor, used: tuple[Axis, ...]
+    ) -> None:
+        """Two ways to index one tensor."""
+        for before, after in zip(made, used, strict=True):
+            self._equal(first, before, second, after)
+
+    def _equal(self, first: Tensor, before: Axis, second: Tensor, after: Axis) -> None:
         """Two names for one dimension of a tensor."""
         if before.plain and after.plain:
             a = self._root((id(first), before.names[0]))
@@ -336,9 +425,9 @@ class _Unification:
         else:
             raise SpecError(_TWO_WAYS)
 
-    def _name(self, made: Sequence[Tensor]) -> None:
+    def _name(self) -> None:
         taken: set[str] = set()
-        for one in reversed(made):
+        for one in reversed(self._made):
             assert one.operation is not None
             for dim in one.operation.dims:
                 root = self._root((id(one), dim))
@@ -350,9 +439,8 @@ class _Unification:
 
 
 _IN_TWO_ROLES = (
-    "a tensor is used in two roles that no one loop nest serves, as x is in x @ transpose(x) or "
-    "x @ w + x; give it as two inputs, which may be the same array, or compute a part as a Spec "
-    "of its own."
+    "the result of a product is used in two roles that no one loop nest serves, as x is in "
+    "x @ transpose(x); compute it as a Spec of its own."
 )
 
 _TWO_WAYS = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from morello.ir.compose import letter
 from morello.ir.dtype import DType, result_dtype
 from morello.ir.functions import OPERATORS
 from morello.ir.operation import Component, Operation
@@ -34,11 +33,13 @@ def expression(
     sizes: Sequence[int],
     dtypes: Sequence[DType],
     types: Sequence[str],
+    names: Sequence[str] = (),
     *,
     placed: bool,
 ) -> str:
     """The text that `frontends.text` reads as this operation on operands of these types.
 
+    `names` are the operands', if not as the operation calls them; inputs of one are one array.
     The output's type is said if it must be `placed`, or has another dtype than usual.
     """
     *inputs, result = types
@@ -47,14 +48,16 @@ def expression(
     )
     named = dict(zip(operation.dims, sizes, strict=True))
     uses = [tensor for one in components for tensor in one.inputs]
-    names = [operand.name for operand in operation.operands[:-1]]
-    custom = bool(operation.components) and names != [letter(i) for i in range(len(names))]
+    usual = [operand.name for operand in operation.operands[:-1]]
+    called = list(names[:-1]) or usual
     lets: list[str] = []
     tensors: list[_Text] = []
     for number, text in enumerate(inputs):
-        if operation.components and (custom or uses.count(number) > 1):
-            lets.append(f"{names[number]} = {text}; ")
-            text = names[number]
+        name = called[number]
+        if called != usual or uses.count(number) > 1:
+            if name not in called[:number]:
+                lets.append(f"{name} = {text}; ")
+            text = name
         tensors.append(_Text(text, dtypes[number], external=True))
     for one in components:
         number = len(tensors)
@@ -62,8 +65,8 @@ def expression(
         goal = number == len(inputs) + len(components) - 1
         made = _primitive(one, [tensors[t] for t in one.inputs], along, result, goal=goal)
         if uses.count(number) > 1:
-            name = next(n for n in (f"t{i}" for i in range(number, 999)) if n not in names)
-            names.append(name)
+            name = next(n for n in (f"t{i}" for i in range(number, 999)) if n not in called)
+            called.append(name)
             lets.append(f"{name} = {made.text}; ")
             made = _Text(name, made.dtype)
         tensors.append(made)

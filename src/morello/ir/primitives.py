@@ -7,13 +7,13 @@ from functools import cache
 from morello.ir.functions import Function
 from morello.ir.operation import Operand, Operation, accumulating, operation
 
-MAX_BATCH_DIMS = 2
-MAX_RANK = 4
+MAX_RANK = 6
+MAX_BATCH_DIMS = MAX_RANK - 2
 
 SINGLE = "r"
 """The dimension, of size 1, of what is left when the only dimension is reduced."""
 
-_NAMES = ("i", "j", "k", "l")
+_NAMES = ("i", "j", "k", "l", "m", "n")
 
 
 def _dims(rank: int) -> tuple[str, ...]:

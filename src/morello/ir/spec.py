@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
+from typing import TypeVar
 
 from morello.errors import SpecError
 from morello.ir.dtype import F32, DType, result_dtype
 from morello.ir.expression import expression
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
-from morello.ir.primitives import matmul
+from morello.ir.primitives import MAX_BATCH_DIMS, matmul
 from morello.ir.tensor import ALIAS_BYTES, Form, TensorSpec, canonical, gapless
 
 MAX_SIZE = 2**31 - 1
 
 Strides = tuple[int, ...] | None
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -25,6 +28,10 @@ class Spec:
 
     `parallel` says that it may be spread over the target's cores. `strides` of a goal's
     operands, in elements by logical dimension, are given where they have gaps.
+
+    `names` are what a goal's operands are called, if not as the operation calls them. Inputs
+    of one name are one array. They make no difference to what is computed: Specs that differ
+    in them alone are equal.
     """
 
     operation: Operation
@@ -34,6 +41,7 @@ class Spec:
     dtypes: tuple[DType, ...]
     parallel: bool = False
     strides: tuple[Strides, ...] = ()
+    names: tuple[str, ...] = field(default=(), compare=False)
 
     def size(self, dim: str) -> int:
         return self.sizes[self.operation.dims.index(dim)]
@@ -57,8 +65,37 @@ class Spec:
 
     @property
     def bytes(self) -> int:
-        """The size of all operands together."""
-        return sum(tensor.bytes for tensor in self.tensors)
+        """The size of all arrays together."""
+        return sum(self.tensor(operand).bytes for operand in self.arrays.values())
+
+    # ---- names
+
+    def name(self, operand: int) -> str:
+        """What an operand is called."""
+        return self.names[operand] if self.names else self.operation.operands[operand].name
+
+    def names_in(self, part: Operation) -> dict[str, str]:
+        """What is called by names of its own here, by the names that a part of it has for it."""
+        if not self.names or (self.operation.components and not part.components):
+            return {}
+        called: dict[str, str] = {}
+        for operand, name in zip(self.operation.operands, self.names, strict=True):
+            if name not in called.values():
+                called[operand.name] = name
+        return called
+
+    @property
+    def arrays(self) -> dict[str, int]:
+        """The arrays by name, the output last; each is some operands, of which this is one."""
+        found: dict[str, int] = {}
+        for operand in range(len(self.forms)):
+            found.setdefault(self.name(operand), operand)
+        return found
+
+    def spread(self, arrays: Sequence[_T]) -> list[_T]:
+        """Of the arrays that are read, one a name, the one that each input is."""
+        named = dict(zip(self.arrays, arrays, strict=False))
+        return [named[self.name(i)] for i in range(len(self.forms)) if i != self.operation.output]
 
     @property
     def expression(self) -> str:
@@ -69,6 +106,7 @@ class Spec:
             self.sizes,
             self.dtypes,
             [self._type(operand) for operand in range(len(self.forms))],
+            self.names,
             placed=not result.plain or bool(self._strides(self.operation.output)),
         )
 
@@ -104,12 +142,14 @@ def goal(
     *,
     layouts: Sequence[Layout | None] = (),
     strides: Sequence[Strides] = (),
+    names: Sequence[str] = (),
     parallel: bool = False,
 ) -> Spec:
     """The Spec of an operation whose operands all lie in main memory.
 
     `layouts` are row-major unless given, and gapless unless `strides` (in elements) say
-    otherwise. Raises `SpecError` for sizes that no tensor has.
+    otherwise; `names` are the operation's own unless given. Raises `SpecError` for sizes that
+    no tensor has.
     """
     for dim, size in zip(operation.dims, sizes, strict=True):
         if not 1 <= size <= MAX_SIZE:
@@ -122,7 +162,10 @@ def goal(
         forms.append(canonical(shape, form_of(shape, layout, stride, dtypes[operand])))
     kept = tuple(strides) if any(s is not None for s in strides) else ()
     levels = (0,) * len(forms)
-    return Spec(operation, tuple(sizes), levels, tuple(forms), tuple(dtypes), parallel, kept)
+    called = () if list(names) == [o.name for o in operation.operands] else tuple(names)
+    return Spec(
+        operation, tuple(sizes), levels, tuple(forms), tuple(dtypes), parallel, kept, called
+    )
 
 
 def form_of(shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DType) -> Form:
@@ -161,8 +204,10 @@ def matmul_spec(
         raise SpecError(f"{where}: every size must be at least 1 and at most {MAX_SIZE}.")
     if a[:-2] != b[:-2]:
         raise SpecError(f"{where}: the batch sizes {list(a[:-2])} and {list(b[:-2])} differ.")
-    if len(a) > 4:
-        raise SpecError(f"{where}: at most two batch dimensions are taken; flatten the others.")
+    if len(a) - 2 > MAX_BATCH_DIMS:
+        raise SpecError(
+            f"{where}: at most {MAX_BATCH_DIMS} batch dimensions are taken; flatten the others."
+        )
     if a[-1] != b[-2]:
         raise SpecError(
             f"{where}: inner sizes {a[-1]} and {b[-2]} differ; "

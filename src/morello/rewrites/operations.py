@@ -44,7 +44,7 @@ from morello.rewrites.fields import Fields, read_dtype, whole
 
 _TERM = r"([1-9]\d{0,3})?[a-z]\w{0,30}"
 _AXIS = re.compile(rf"{_TERM}(\+{_TERM})*(-[1-9]\d{{0,3}})?", re.ASCII)
-_NAME = re.compile(r"[A-Za-z_]\w{0,60}", re.ASCII)
+NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def operation_data(one: Operation) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _operand(fields: Fields) -> Operand:
         if not _AXIS.fullmatch(text):
             raise RewriteError(f"{fields.what}: no dimension is called {text!r}.")
     name = fields.get("name", str)
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise RewriteError(f"{fields.what}: no operand is called {name!r:.40}.")
     return Operand(
         name,

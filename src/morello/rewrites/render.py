@@ -15,7 +15,6 @@ from rich.text import Text
 
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
-from morello.ir.spec import Spec
 from morello.rewrites.accumulate import ToAccumulate
 from morello.rewrites.bufferize import Bufferize
 from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
@@ -27,7 +26,6 @@ from morello.rewrites.parallel import Parallel, Serial
 from morello.rewrites.parallel_split import ParallelSplit
 from morello.rewrites.select import Select
 from morello.rewrites.tile import Split, Tile
-from morello.targets.target import Target
 
 _STYLES = {
     "title": "bold",
@@ -93,9 +91,9 @@ def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _title(impl: Impl) -> str:
     spec, target = impl.spec, impl.target
     tensors = [
-        f"{operand.name} {tensor.type}"
-        + (f" in {target.levels[tensor.level].name}" if tensor.level else "")
-        for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True)
+        f"{name} {spec.tensor(operand).type}"
+        + (f" in {target.levels[level].name}" if (level := spec.levels[operand]) else "")
+        for name, operand in spec.arrays.items()
     ]
     cores = f" on {target.cores} cores" if spec.parallel else ""
     named = spec.expression if spec.operation.components else spec.operation
@@ -120,12 +118,12 @@ class _Listing:
         elif isinstance(rewrite, Parallel):
             yield from self._parallel(impl, rewrite, depth, runs)
         elif isinstance(rewrite, SpatialSplit | ParallelSplit):
-            yield self._line("loop", _words(rewrite, impl), impl, depth, runs)
+            yield self._line("loop", self._words(impl), impl, depth, runs)
             yield from self._children(impl, depth, runs, inside=("body",))
         elif isinstance(rewrite, Select):
             yield self._line("kernel", rewrite.kernel, impl, depth, runs)
         else:
-            yield self._line("move", _words(rewrite, impl), impl, depth, runs)
+            yield self._line("move", self._words(impl), impl, depth, runs)
             serving = ("in", "out", "fill", "step")
             yield from self._children(impl, depth, runs, inside=serving)
 
@@ -158,10 +156,16 @@ class _Listing:
         """All in order, those of the roles `inside` indented, the others at the same level."""
         for child in impl.children:
             if child.role == "out" and isinstance(impl.rewrite, Move):
-                back = f"{impl.rewrite.operand} <- {impl.rewrite.level}"
+                back = f"{self._called(impl, impl.rewrite.operand)} <- {impl.rewrite.level}"
                 yield _Line("move", _indent(depth) + back)
             inner = depth + 1 if child.role in inside else depth
             yield from self.lines(child.impl, inner, runs * child.times)
+
+    def _words(self, impl: Impl) -> str:
+        return _words(impl.rewrite, impl, self._whole.spec.names_in(impl.spec.operation))
+
+    def _called(self, impl: Impl, operand: str) -> str:
+        return self._whole.spec.names_in(impl.spec.operation).get(operand, operand)
 
     def _line(self, kind: str, text: str, impl: Impl, depth: int, runs: int) -> _Line:
         more = "" if impl.complete else "+"
@@ -173,7 +177,9 @@ class _Listing:
     def _hole(self, impl: Impl, depth: int) -> _Line:
         mark = _GAP + "<- next" if self._holes == self._here else ""
         self._holes += 1
-        where = _places(impl.spec, impl.target)
+        levels = [impl.target.levels[level].name for level in impl.spec.levels]
+        operands = zip(impl.spec.operation.operands, levels, strict=True)
+        where = ", ".join(f"{self._called(impl, o.name)} in {level}" for o, level in operands)
         empty = ("",) * (len(impl.target.levels) + 1)
         return _Line("hole", f"{_indent(depth)}?? {impl.spec}{mark}", (where, *empty))
 
@@ -190,16 +196,16 @@ _STEPS = {
 _STARTS: Mapping[str, str] = {"zero": "0", "lowest": "lowest"}
 
 
-def _words(rewrite: object, impl: Impl) -> str:
-    """What a rewrite does, in a few words."""
+def _words(rewrite: object, impl: Impl, names: Mapping[str, str]) -> str:
+    """What a rewrite does, in a few words; `names` are the goal's for operands."""
     spec = impl.spec
     operation = spec.operation
     match rewrite:
         case Move():
-            return _moved(rewrite, operation)
+            return _moved(rewrite, operation, names)
         case ToAccumulate():
             filled = [o for o in operation.operands if o.start]
-            return ", ".join(f"{o.name} = {_STARTS[o.start]}" for o in filled)
+            return ", ".join(f"{names.get(o.name, o.name)} = {_STARTS[o.start]}" for o in filled)
         case Bufferize():
             text = f"t{rewrite.component} -> {rewrite.level}"
             made = impl.children[0].impl.spec.operation
@@ -217,7 +223,8 @@ def _words(rewrite: object, impl: Impl) -> str:
         case Pointwise():
             return "all pixels as the rows of a matmul"
         case PadFirst():
-            return f"{operation.operands[0].name}, padded -> {rewrite.level}"
+            image = operation.operands[0].name
+            return f"{names.get(image, image)}, padded -> {rewrite.level}"
         case Pack():
             packed = next(child.impl.spec for child in impl.children if child.role == "body")
             return f"groups of {packed.dtypes[0].lanes} along {DIM}"
@@ -230,8 +237,8 @@ def _range(dim: str, size: int, tile: int) -> str:
     return f"{dim} in 0..{size // tile * tile}" + (f" by {tile}" if tile > 1 else "")
 
 
-def _moved(move: Move, operation: Operation) -> str:
-    text = f"{move.operand} -> {move.level}"
+def _moved(move: Move, operation: Operation, names: Mapping[str, str]) -> str:
+    text = f"{names.get(move.operand, move.operand)} -> {move.level}"
     if move.layout is None:
         return text
     dims = operation.operands[operation.find(move.operand)].dims
@@ -244,15 +251,6 @@ def _placed(layout: Layout, vector: int, dims: Sequence[str], dtype: str = "") -
         return f" as {dtype}{layout}"
     text = f" of {vector}" + (f" {dtype}" if dtype else "")
     return text if layout.row_major else f"{text} along {dims[layout.order[-1]]}"
-
-
-def _places(spec: Spec, target: Target) -> str:
-    """Where every operand is: what a hole's next rewrite depends on."""
-    names = (operand.name for operand in spec.operation.operands)
-    return ", ".join(
-        f"{name} in {target.levels[level].name}"
-        for name, level in zip(names, spec.levels, strict=True)
-    )
 
 
 def _percent(share: float) -> str:

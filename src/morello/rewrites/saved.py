@@ -21,7 +21,7 @@ from morello.rewrites.decompose import Decompose
 from morello.rewrites.fields import Fields, read_dtype, read_layout, whole
 from morello.rewrites.impl import Impl, replay
 from morello.rewrites.move import Move, MoveAll
-from morello.rewrites.operations import operation_data, read_operation
+from morello.rewrites.operations import NAME, operation_data, read_operation
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial
 from morello.rewrites.parallel_split import ParallelSplit
@@ -46,6 +46,7 @@ def save(impl: Impl) -> dict[str, Any]:
         "cores": target.cores,
         "limits": {level.name: level.capacity for level in target.levels[1:]},
         "spec": spec_data(impl.spec, target),
+        **({"names": list(impl.spec.names)} if impl.spec.names else {}),
         "cost": impl.cost,
         "rewrites": [rewrite.data() for rewrite in impl.decisions()],
     }
@@ -69,7 +70,7 @@ def load(data: Any, target: Target | None = None) -> Impl:
     target = replace(target or find_target(saved_for), cores=top.whole("cores", least=1))
     limits = {name: whole(n, name) for name, n in Fields(top.get("limits", dict), "limits")}
     try:
-        spec = _spec(top.get("spec", dict), target)
+        spec = _named(_spec(top.get("spec", dict), target), top.texts("names"))
         rewrites = [
             _rewrite(step, f"rewrite {number}")
             for number, step in enumerate(top.get("rewrites", list), start=1)
@@ -143,6 +144,25 @@ def _spec(data: Any, target: Target) -> Spec:
     parallel = fields.get("parallel", bool)
     spec = Spec(operation, sizes, tuple(levels), tuple(forms), tuple(dtypes), parallel)
     return _with_strides(spec, strides) if any(s is not None for s in strides) else spec
+
+
+def _named(spec: Spec, names: tuple[str, ...]) -> Spec:
+    """The Spec with these names for its operands, if there are any."""
+    if not names:
+        return spec
+    *inputs, output = names
+    if len(names) != len(spec.forms) or output in inputs:
+        raise RewriteError(f"the schedule's names are {list(names)!r:.60}, and not one an operand.")
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise RewriteError(f"the schedule's names: no operand is called {name!r:.40}.")
+    made = replace(spec, names=names)
+    for operand, name in enumerate(inputs):
+        first = made.arrays[name]
+        strides = made.strides or (None,) * len(names)
+        if made.tensor(operand) != made.tensor(first) or strides[operand] != strides[first]:
+            raise RewriteError(f"the schedule's names: {name!r} is two arrays that differ.")
+    return made
 
 
 def _level(name: str, target: Target) -> int:

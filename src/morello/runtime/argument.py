@@ -95,26 +95,26 @@ def arguments(spec: Spec) -> tuple[Argument, ...]:
             f"{operation} reads the output that it writes; compile an operation that only "
             "writes it, or generate the C with `morello synth`."
         )
-    return tuple(_argument(spec, operand) for operand in range(len(operation.operands)))
+    return tuple(_argument(spec, *array) for array in spec.arrays.items())
 
 
-def _argument(spec: Spec, operand: int) -> Argument:
+def _argument(spec: Spec, name: str, operand: int) -> Argument:
     one, tensor = spec.operation.operands[operand], spec.tensor(operand)
     layout, given = tensor.form.layout, spec.strides[operand] if spec.strides else None
     if layout.panel is not None:
         if one.written:
             raise SpecError(
-                f"{one.name} is {tensor.type}: a NumPy array cannot lie in panels; "
+                f"{name} is {tensor.type}: a NumPy array cannot lie in panels; "
                 "generate the C with `morello synth`, or give a plain layout such as {1,0}."
             )
-        return argument(one.name, tensor.dtype, (math.prod(layout.extents(tensor.shape)),))
+        return argument(name, tensor.dtype, (math.prod(layout.extents(tensor.shape)),))
     if tensor.dtype.lanes > 1:
-        raise SpecError(f"{one.name} is {tensor.type}: no NumPy array has groups for elements.")
+        raise SpecError(f"{name} is {tensor.type}: no NumPy array has groups for elements.")
     gapless = dict(zip(layout.order, layout.strides(tensor.shape), strict=True))
     strides = given or tuple(gapless[d] for d in range(layout.rank))
     size = tensor.dtype.bytes
     steps = tuple(step * size for step in strides)
-    return Argument(one.name, tensor.dtype, tensor.shape, steps, one.written)
+    return Argument(name, tensor.dtype, tensor.shape, steps, one.written)
 
 
 def argument(name: str, dtype: DType, shape: tuple[int, ...], *, output: bool = False) -> Argument:

@@ -68,8 +68,9 @@ class Bounded:
 
 
 def expected(spec: Spec, inputs: Sequence[Array]) -> Bounded:
-    """The output of a Spec with a single one, for inputs of its dtypes."""
-    tensors = [Bounded(_wide(x, d)) for x, d in zip(inputs, spec.dtypes, strict=False)]
+    """The output of a Spec with a single one, for the arrays that it reads, of its dtypes."""
+    operands = spec.spread(inputs)
+    tensors = [Bounded(_wide(x, d)) for x, d in zip(operands, spec.dtypes, strict=False)]
     *dtypes, dtype = spec.dtypes
     with np.errstate(all="ignore"):
         return _apply(spec.operation, spec.sizes, tensors, dtypes, dtype)

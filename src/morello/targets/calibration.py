@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from morello.errors import TargetError
+from morello.files import make_folder, write_text
 from morello.targets.costs import with_coefficients
 from morello.targets.cpu import HostCPU
 from morello.targets.target import Target
@@ -92,22 +92,9 @@ def load(path: Path) -> Calibration:
 
 
 def save(calibration: Calibration, path: Path) -> None:
-    """Write a calibration, whole or not at all; raises `TargetError` if it cannot be."""
-    text = json.dumps({"morello": VERSION} | asdict(calibration), indent=2) + "\n"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                file.write(text)
-            os.replace(temporary, path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise TargetError(
-            f"cannot write {path}: {error.strerror}; give --output a file that can be written."
-        ) from None
+    """Write a calibration, whole or not at all; raises `FileError` if it cannot be."""
+    make_folder(path)
+    write_text(path, json.dumps({"morello": VERSION} | asdict(calibration), indent=2) + "\n")
 
 
 def parse(text: str, path: Path) -> Calibration:

@@ -1,0 +1,261 @@
+"""Every command and every piece of Python that the pages show runs, and does what they say."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from contextlib import redirect_stdout
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.docs.pages import (
+    PAGES,
+    ROOT,
+    Command,
+    blocks,
+    check_count,
+    check_output,
+    code,
+    commands,
+    rows,
+)
+
+import morello
+from morello.cli import main
+from morello.frontends.functions import FUNCTIONS
+from morello.frontends.ranges import family
+from morello.frontends.text import parse, parse_type
+from morello.ir.dtype import DTYPES
+from morello.targets import find_target
+
+README = ROOT / "README.md"
+MAKEFILE = (ROOT / "Makefile").read_text()
+
+SHORTER = {
+    "precompute": {"m=1..2048": "m=1..2", "k=1..2048": "k=1..2", "n=1..2048": "n=1..2"},
+    "model": {"EXTRA": "--samples 4 --seconds 0.001"},
+    "bench": {"EXTRA": "--seconds 0.05"},
+}
+"""What takes long is run with less of it, by commands: words for other words, and more of them."""
+
+QUICK = (
+    "relu(f32[256,1024] @ f32[1024,4096] + f32[4096])",
+    "bf16[1,2048] @ bf16[2048,16384]",
+)
+"""Expressions of the README that take a second or two to search; the others are read."""
+
+
+@pytest.fixture(autouse=True)
+def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A folder to work in, on a machine that was not calibrated."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MORELLO_CALIBRATION", "none")
+    return tmp_path
+
+
+def alike() -> bool:
+    """Whether this CPU is like that of the pages' figures, which has AVX-512."""
+    return find_target("native").vector_bytes[0] == 64
+
+
+def run(words: list[str]) -> str:
+    """What a command prints."""
+    output = StringIO()
+    with redirect_stdout(output):
+        assert main(words) == 0
+    return output.getvalue()
+
+
+def as_run(command: Command) -> list[str]:
+    """The words after `morello` of a command, or of the one that a target of make runs."""
+    words = command.words
+    if words[0] == "make":
+        recipe = re.search(rf"^{words[1]}: .*\n\t\$\(BIN\)/(.*)$", MAKEFILE, re.MULTILINE)
+        assert recipe is not None, f"make {words[1]} runs no morello"
+        words = Command(recipe[1], "").words
+    assert words[0] == "morello", command.line
+    shorter = SHORTER.get(words[1], {})
+    return [shorter.get(word, word) for word in words[1:]] + shorter.get("EXTRA", "").split()
+
+
+CONSOLE = [
+    pytest.param(block, id=f"{page.stem}-{number}")
+    for page in PAGES
+    for number, block in enumerate(commands(page))
+]
+
+
+@pytest.mark.parametrize("block", CONSOLE)
+def test_console_blocks(block: list[Command]) -> None:
+    for command in block:
+        said = re.search(r"# .*?: ([\d,]+) Specs, not ([\d,]+)$", command.line)
+        words = as_run(command)
+        if said is not None:
+            fresh = [word for word in words if word not in ("--db", "specs.db")]
+            for one, count in ((words, said[1]), (fresh, said[2])):
+                found = json.loads(run([*one, "--json"]))["search"]["specs"]
+                if alike():
+                    check_count(found, int(count.replace(",", "")))
+            continue
+        output = run([*words, "--json"] if "known: no search" in command.line else words)
+        if "known: no search" in command.line:
+            assert json.loads(output)["search"]["specs"] == 0
+        elif command.shown:
+            check_output(output, command.shown, alike=alike())
+        elif words[0] == "synth":
+            written = [words[i + 1] for i, word in enumerate(words) if word in ("-o", "--header")]
+            assert output == "" and all(Path(name).stat().st_size for name in written)
+
+
+def test_there_are_console_blocks() -> None:
+    found = {as_run(command)[0] for page in PAGES for block in commands(page) for command in block}
+    assert found >= {"bench", "model", "precompute", "synth"}
+
+
+PYTHON = [page for page in PAGES if blocks(page, "python")]
+
+
+@pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.stem)
+def test_python_blocks(page: Path) -> None:
+    """One after the other, with the arrays that they call by name."""
+    random = np.random.default_rng(0)
+
+    def array(*shape: int) -> Any:
+        return random.standard_normal(shape, np.float32)
+
+    names: dict[str, Any] = {"a": array(512, 512), "b": array(512, 512)}
+    names |= {"x": array(8, 4096), "weights": array(4096, 4096), "morello": morello}
+    for block in blocks(page, "python"):
+        with redirect_stdout(StringIO()):
+            exec(compile(block, page.name, "exec"), names)
+    for result, (left, right) in {"c": ("a", "b"), "y": ("x", "weights")}.items():
+        if result in names:
+            wanted = names[left] @ names[right]
+            np.testing.assert_allclose(names[result], wanted, rtol=1e-3, atol=1e-3)
+    for target in (names[name] for name in ("AVX10", "TARGET") if name in names):
+        impl, _ = morello.implement("relu(f32[4,64])", target=target)
+        assert impl.complete
+
+
+# ---- what stands in the text
+
+
+def test_what_you_can_say() -> None:
+    said = [one for row in rows(README, "What you can say") for one in re.findall("`(.+?)`", row)]
+    assert len(said) > 12
+    for text in said:
+        if re.fullmatch(r"\w+\[[\d,]+\]\S*", text):
+            parse_type(text)
+        else:
+            parse(text)
+    assert {*QUICK} <= {*said}
+
+
+@pytest.mark.parametrize("expression", QUICK)
+def test_what_you_can_say_has_programs(expression: str) -> None:
+    assert "Proven cheapest" in run(["explain", expression])
+
+
+def test_words_of_the_language() -> None:
+    table = README.read_text().partition("## What you can say\n")[2].partition("\n## ")[0]
+    named = re.search(r"also (.*), \.\.\.", table)
+    dtypes = re.search(r"\| `((?:[a-z]+\d+ ?)+)`, mixed", table)
+    options = re.search(r"with (.*) \|", table)
+    assert named is not None and dtypes is not None and options is not None
+    words = " ".join(re.findall("`(.+?)`", named[1])).split()
+    assert {*words} - {*"+-*/"} <= {*FUNCTIONS} and words
+    assert {*dtypes[1].split()} == {*DTYPES}
+
+
+def helps() -> Iterator[tuple[str, str]]:
+    """Each command, and what it says of itself."""
+    listed = re.findall(r"^    (\w+)(?: |$)", text_of_help([]), re.MULTILINE)
+    yield from ((name, text_of_help([name])) for name in listed)
+
+
+def text_of_help(words: list[str]) -> str:
+    output = StringIO()
+    with redirect_stdout(output), pytest.raises(SystemExit) as ended:
+        main([*words, "--help"])
+    assert ended.value.code == 0
+    return output.getvalue()
+
+
+def options(text: str) -> set[str]:
+    return set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", text))
+
+
+def test_commands_have_the_options_that_the_pages_say() -> None:
+    known = dict(helps())
+    said = [row.strip("`") for row in rows(README, "The command")]
+    assert {text.split()[1] for text in said} == {*known}
+    for text in said:
+        assert options(text) <= options(known[text.split()[1]]), text
+    every = set().union(*map(options, known.values()))
+    for page in PAGES:
+        for text in code(page):
+            words = text.split()
+            if words[0] == "morello" and len(words) > 1 and words[1] in known:
+                assert options(text) <= options(known[words[1]]), f"{page.name}: {text}"
+            elif words[0].startswith("--") and page != ROOT / "CONTRIBUTING.md":
+                assert words[0].partition("=")[0] in every, f"{page.name}: {text}"
+
+
+def test_targets_of_make_exist() -> None:
+    known = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+    for page in PAGES:
+        said = re.findall(r"`make ([a-z-]+)", page.read_text())
+        assert {*said} <= known, page.name
+
+
+def test_what_python_code_calls_exists() -> None:
+    for page in PAGES:
+        for text in code(page):
+            if called := re.match(r"morello\.(\w+)[.(]", text):
+                assert called[1] in morello.__all__, f"{page.name}: {text}"
+
+
+def test_pages_that_are_named_exist() -> None:
+    for page in PAGES:
+        for text in code(page):
+            if re.fullmatch(r"[\w/]+\.(md|py)", text) and "/" in text:
+                package = ROOT / "src" / "morello"
+                places = (ROOT, ROOT / "tests", package, *package.glob("*/"))
+                assert any((place / text).exists() for place in places), f"{page.name}: {text}"
+
+
+def test_the_family_that_is_precomputed_has_the_goals_that_the_page_says() -> None:
+    page = ROOT / "docs" / "table.md"
+    (command,) = [c for block in commands(page) for c in block if "precompute" in c.line]
+    said = re.search(r"has ([\d,]+) goals", page.read_text())
+    assert said is not None
+    expression, *ranges = command.words[2 : command.words.index("--db")]
+    assert len(family(expression, ranges)) == int(said[1].replace(",", ""))
+
+
+SHOWN = "kernel  2.58 ms  104.1  1.14x\nlargest error 1.2e-06\nsearched 1,000 Specs in 0.84 s\n"
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong"),
+    [
+        (SHOWN, ""),
+        (SHOWN.replace("2.58 ms", "1.3 us").replace("104.1", "7.0").replace("1.14", "0.50"), ""),
+        (SHOWN.replace("1,000", "1,299"), ""),
+        (SHOWN.replace("1,000", "1,301"), "1,301 Specs, and the page says 1,000"),
+        (SHOWN.replace("e-06", "e-04"), "largest error 1.2e-04"),
+        (SHOWN.replace("largest", "greatest"), "is not, but for figures"),
+        (SHOWN.replace("1.14x", ""), "is not, but for figures"),
+        (SHOWN + "and more\n", "is not, but for figures"),
+    ],
+)
+def test_outputs_are_compared(found: str, wrong: str) -> None:
+    if not wrong:
+        check_output(found, SHOWN, alike=True)
+        return
+    with pytest.raises(AssertionError, match=re.escape(wrong)):
+        check_output(found, SHOWN, alike=True)

@@ -1,0 +1,145 @@
+"""What users call tensors: kept from the text to the call, and no part of what is computed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello
+from morello.cli import main
+from morello.codegen import generate
+from morello.errors import CallError, RewriteError, SpecError
+from morello.rewrites import Move, saved
+from morello.rewrites.render import tree
+from morello.table import Table
+
+PRODUCT = "x = f32[8,64]; w = f32[64,32]; x @ w"
+RESIDUAL = "x = f32[8,8]; w = f32[8,8]; x @ w + x"
+
+
+def array(*shape: int) -> Any:
+    return np.random.default_rng(len(shape)).standard_normal(shape, np.float32)
+
+
+def test_a_single_operation_keeps_the_names_of_its_operands() -> None:
+    kernel = morello.compile(PRODUCT, weights="constant")
+    x, w = array(8, 64), array(64, 32)
+    np.testing.assert_allclose(kernel(x, kernel.pack("w", w)), x @ w, rtol=1e-4, atol=1e-5)
+    assert [argument.name for argument in kernel.arguments] == ["x", "w", "c"]
+    assert kernel.spec.expression.startswith("x = f32[8,64]; w = f32[64,32]")
+    with pytest.raises(SpecError, match="has no input 'b'; it has x, w"):
+        kernel.pack("b", w)
+    with pytest.raises(CallError, match=r"call kernel\(x, w, out=None\)"):
+        kernel(x)
+
+
+def test_the_c_and_what_is_printed_have_the_names() -> None:
+    impl, _ = morello.implement(PRODUCT, target="avx2")
+    source = generate(impl)
+    parameters = "(const float *restrict x, const float *restrict w, float *restrict c)"
+    assert f"void kernel{parameters} {{" in source.text
+    assert parameters.replace("restrict", "MORELLO_RESTRICT") in source.header
+    assert "x: f32[8,64], w: f32[64,32], c: f32[8,32]." in source.header
+    title, _, *lines = tree(impl).splitlines()
+    assert title == "Matmul for avx2: x f32[8,64], w f32[64,32], c f32[8,32]"
+    assert any(line.strip().startswith("c = 0") for line in lines)
+
+
+def test_schedules_go_by_the_names() -> None:
+    schedule = morello.schedule(PRODUCT, target="avx2").to_accumulate().move("w", "L2")
+    assert schedule.impl.children[-1].impl.rewrite == Move("b", "L2")
+    assert "w -> L2" in str(schedule) and "x in" in str(schedule)
+    fused = morello.schedule("x = f32[4,8]; w = f32[8,4]; relu(x @ w)", target="avx2")
+    assert fused.move("w", "L2").impl.rewrite == Move("b", "L2")
+    with pytest.raises(RewriteError, match="no operand 'v'"):
+        fused.move("v", "L2")
+
+
+def test_saved_schedules_keep_the_names() -> None:
+    impl, _ = morello.implement(RESIDUAL)
+    read = saved.load(json.loads(json.dumps(saved.save(impl))), impl.target)
+    assert read == impl and read.spec.names == ("x", "w", "x", "out")
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["x", "w", "out"], "not one an operand"),
+        (["x", "w", "x", "x"], "not one an operand"),
+        (["x", "w", "x;", "out"], "no operand is called 'x;'"),
+        (["x", "x", "x", "out"], "'x' is two arrays that differ"),
+        ([1], "should be texts"),
+    ],
+)
+def test_names_in_a_file_that_cannot_be(names: list[Any], said: str) -> None:
+    impl, _ = morello.implement("x = f32[4,8]; w = f32[8,8]; x @ w + x", target="avx2")
+    data = json.loads(json.dumps(saved.save(impl)))
+    with pytest.raises(RewriteError, match=said):
+        saved.load(data | {"names": names}, impl.target)
+
+
+def test_a_table_has_one_answer_for_all_names(tmp_path: Path) -> None:
+    with Table(tmp_path / "specs.db") as table:
+        morello.implement("f32[8,16] @ f32[16,8] + f32[8]", target="avx2", table=table)
+        impl, statistics = morello.implement(
+            "x = f32[8,16]; w = f32[16,8]; v = f32[8]; x @ w + v", target="avx2", table=table
+        )
+        assert statistics is not None and statistics.specs == 0
+        assert impl.spec.names == ("x", "w", "v", "out")
+        assert "const float *restrict v" in generate(impl).text
+
+
+# ---- one array in several roles
+
+
+@pytest.mark.parametrize(
+    ("text", "function"),
+    [
+        (RESIDUAL, lambda x, w: x @ w + x),
+        ("x = f32[8,64]; x @ transpose(x)", lambda x: x @ x.T),
+        ("x = f32[8,8]; x @ x", lambda x: x @ x),
+        ("x = f32[8,8]; x * transpose(x)", lambda x: x * x.T),
+        ("x = f32[8]; x + x", lambda x: x + x),
+        (
+            "x = f32[8,8]; y = relu(x); y @ transpose(y)",
+            lambda x: np.maximum(x, 0) @ np.maximum(x, 0).T,
+        ),
+        ("x = f32[1,3,5,5]; conv(x, f32[3,3,1,1]) + x", None),
+        ("x = f32[2,2,3,3]; conv(x, transpose(x, order=[1,0,2,3]))", None),
+    ],
+)
+def test_an_array_that_is_read_in_two_ways_is_given_once(text: str, function: Any) -> None:
+    kernel = morello.compile(text)
+    assert kernel.max_error is not None
+    *taken, _ = kernel.arguments
+    assert len({argument.name for argument in taken}) == len(taken)
+    if function is not None:
+        inputs = [array(*argument.shape) for argument in taken]
+        np.testing.assert_allclose(kernel(*inputs), function(*inputs), rtol=1e-4, atol=1e-4)
+
+
+def test_softmax_of_a_tensor_with_itself() -> None:
+    kernel = morello.compile("x = f32[8,8]; softmax(x @ transpose(x)) @ x", threads=2)
+    x = array(8, 8)
+    scores = np.exp(x @ x.T - (x @ x.T).max(axis=1, keepdims=True))
+    wanted = scores / scores.sum(axis=1, keepdims=True) @ x
+    np.testing.assert_allclose(kernel(x), wanted, rtol=1e-4, atol=1e-5)
+    assert [argument.name for argument in kernel.arguments] == ["x", "out"]
+    assert kernel.source.text.count("const float *restrict x,") == 1
+
+
+def test_an_array_in_two_roles_keeps_its_layout() -> None:
+    """What is a weight in one role only cannot be laid out for that one."""
+    with pytest.raises(SpecError, match="no weights"):
+        morello.compile("x = f32[8,8]; x @ transpose(x)", weights="constant")
+    kernel = morello.compile(RESIDUAL, weights="constant")
+    assert kernel.spec.forms[0] == kernel.spec.forms[2]
+
+
+def test_numpy_races_with_arrays_in_two_roles(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", RESIDUAL, "--vs", "numpy", "--seconds", "0.05", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["spec"] == RESIDUAL
