@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +11,13 @@ from traceback import walk_tb
 from types import TracebackType
 
 import morello
+from morello.errors import MorelloError
 
 PASSED, REFUSED, OVER_BUDGET = "passed", "refused", "out of budget"
 """What may come of a case. Refused is what Morello says no to, as it may."""
 
 _HOME = Path(morello.__file__).parent
+_PARTICULARS = re.compile(r"'[^']*'|[-+]?\d[\d.]*(?:e[-+]?\d+)?|\b(?:nan|inf)\b|\S*/\S*")
 
 
 class FaultError(Exception):
@@ -50,11 +53,24 @@ class Adversary(ABC):
 
 
 def fault_of(error: BaseException) -> FaultError:
-    """An error that nobody should see as a fault, known by its type and where Morello raised it."""
+    """An error that nobody should see as a fault, known by its type and where Morello raised it.
+
+    What Morello says itself is told apart by its reason as well.
+    """
     if isinstance(error, FaultError):
         return error
-    where = _place(error.__traceback__)
-    return FaultError(f"{type(error).__name__} in {where}", str(error)[:500])
+    sort = f"{type(error).__name__} in {_place(error.__traceback__)}"
+    if isinstance(error, MorelloError):
+        sort = f"{sort}: {_reason(str(error))}"
+    return FaultError(sort, str(error)[:500])
+
+
+def _reason(message: str) -> str:
+    """What a message says of any case: a compiler's error, or the end of its first line."""
+    lines = message.splitlines() or [""]
+    line = next((one for one in lines if "error: " in one), lines[0])
+    reason = line.partition("error: ")[2] or line.rpartition(": ")[2]
+    return _PARTICULARS.sub("_", reason)[:80]
 
 
 def _place(trace: TracebackType | None) -> str:

@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[1]
 MEMORY = 6 << 30
 """Bytes of addresses that a worker may have."""
 START_S = 120.0
-"""How long the first answer of a process may take beyond a case's own time."""
+"""How long a process may take until it is ready."""
 _POLL_S = 0.25
 
 
@@ -120,7 +120,10 @@ class Process:
                 start_new_session=True,
             )
         self._began = time.monotonic()
-        self._fresh = True
+        try:
+            self._read(START_S)
+        except LostError as lost:
+            raise RuntimeError(f"no worker can be started: {lost.sort}: {lost.detail}") from None
 
     def _read(self, patience: float) -> dict[str, Any]:
         """The next answer, as long as no case takes longer than it may."""
@@ -135,11 +138,9 @@ class Process:
                 self._unread += chunk
             if self._place.get() != number:
                 number, since = self._place.get(), time.monotonic()
-                self._fresh = False
-            if time.monotonic() - since > patience + START_S * self._fresh:
+            if time.monotonic() - since > patience:
                 self.end()
                 raise LostError(number, "hang", f"still busy after {patience:.0f} s")
-        self._fresh = False
         line, _, self._unread = self._unread.partition(b"\n")
         answer: dict[str, Any] = json.loads(line)
         return answer
@@ -151,4 +152,6 @@ class Process:
         self.end()
         how = signal.Signals(-code).name if code < 0 else f"exit code {code}"
         written = self._log.read_text(errors="replace").strip().splitlines()
-        return LostError(number, f"crash: {how}", " | ".join(written[:6])[:500])
+        return LostError(
+            number, f"crash: {how}", " | ".join([*written[:4], *written[4:][-3:]])[:700]
+        )

@@ -132,7 +132,7 @@ def test_programs_find_nothing_where_nothing_is_wrong(plant: Callable[..., None]
     plant(lambda root, given, out: None)
     kind = KINDS["programs"]
     outcomes = [kind.check(kind.case(numbered("programs", 1, n))) for n in range(150)]
-    assert set(outcomes) == {PASSED, REFUSED} and outcomes.count(PASSED) > 100
+    assert set(outcomes) <= {PASSED, REFUSED} and outcomes.count(PASSED) > 100
 
 
 def test_programs_run_what_is_compiled() -> None:
