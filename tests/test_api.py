@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
+import multiprocessing
+import pickle
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import ml_dtypes
@@ -17,6 +22,7 @@ from morello.ir.dtype import BF16, F32, I32
 from morello.ir.operation import reordered
 from morello.ir.primitives import divide_vec_scalar, fill, matmul, softmax
 from morello.ir.spec import Spec, goal
+from morello.runtime.kernel import CompiledKernel
 from morello.runtime.load import Library
 from morello.runtime.threads import available_threads
 from morello.runtime.tolerance import expected
@@ -156,6 +162,69 @@ def test_schedules_by_hand_run(name: str) -> None:
     kernel = morello.compile(schedule)
     assert kernel.max_error is not None and kernel.max_error < 1e-5
     assert kernel.threads == (4 if name in ("parallel", "ragged", "softmax") else 1)
+
+
+# ---- copies and pickles
+
+
+def same(one: morello.Kernel, other: morello.Kernel) -> bool:
+    """Whether the kernels are the same in all that they know of themselves."""
+    names = ("spec", "source", "compiler", "threads", "statistics", "max_error", "arguments")
+    return all(getattr(one, name) == getattr(other, name) for name in names)
+
+
+@pytest.mark.parametrize(
+    "expression", ["f32[8,24] @ f32[24,16]", "softmax(f32[5,9])", "bf16[4,8] @ bf16[8,16]"]
+)
+def test_kernels_can_be_pickled(expression: str) -> None:
+    kernel = morello.compile(expression)
+    for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+        read = pickle.loads(pickle.dumps(kernel, protocol))
+        assert read is not kernel and same(read, kernel)
+        assert read.impl.decisions() == kernel.impl.decisions()
+        inputs = [one.random(np.random.default_rng(2)) for one in kernel.arguments[:-1]]
+        np.testing.assert_array_equal(read(*inputs), kernel(*inputs))
+    assert copy.copy(kernel) is kernel and copy.deepcopy([kernel]) == [kernel]
+
+
+def test_kernels_with_packed_operands_can_be_pickled() -> None:
+    kernel = morello.compile("f32[4,16] @ f32[16,32]", weights="constant")
+    read = pickle.loads(pickle.dumps(kernel))
+    assert same(read, kernel)
+    a, b = random(4, 16), random(16, 32)
+    np.testing.assert_array_equal(read(a, read.pack("b", b)), kernel(a, kernel.pack("b", b)))
+
+
+def test_kernels_for_threads_can_be_pickled() -> None:
+    started = morello.schedule("f32[64,16] @ f32[16,64]", threads=2).parallel(m=32)
+    kernel = morello.compile(started.solve())
+    read = pickle.loads(pickle.dumps(kernel))
+    assert same(read, kernel) and read.threads == 2
+    a, b = random(64, 16), random(16, 64)
+    np.testing.assert_array_equal(read(a, b), kernel(a, b))
+
+
+def apply(kernel: morello.Kernel, x: Any) -> Any:
+    return kernel(x)
+
+
+def test_kernels_go_to_other_processes() -> None:
+    kernel, x = morello.compile("exp(f32[6,10])"), random(6, 10)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        made = pool.submit(apply, kernel, x).result()
+    np.testing.assert_array_equal(made, kernel(x))
+
+
+def test_what_cannot_be_pickled_says_so() -> None:
+    kernel = morello.compile("f32[4,4] @ f32[4,4]", target="avx2")
+    own = dataclasses.replace(kernel.impl.target, name="mine")
+    mine = morello.compile("f32[4,4] @ f32[4,4]", target=own)
+    with pytest.raises(TargetError, match="unknown target 'mine'"):
+        pickle.dumps(mine)
+    bare = CompiledKernel(kernel.library.path, kernel.symbol, kernel.arguments)
+    with pytest.raises(TypeError, match=r"cannot be pickled.* pickle a morello\.Kernel"):
+        pickle.dumps(bare)
+    assert copy.deepcopy(bare) is bare
 
 
 # ---- threads

@@ -19,6 +19,7 @@ from morello.measuring import Measured, rivals, time_all
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import Timing
 from morello.runtime.toolchain import Compiler, find_compiler
+from morello.search.budget import UNTIMED
 from morello.search.programs import keep, recall
 from morello.search.structure import structure
 from morello.table import Table
@@ -42,7 +43,7 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> list[list[Impl]]:
 
 def test_rivals_differ_and_the_cheapest_is_the_first() -> None:
     best, _ = api.implement(GOAL)
-    found = rivals(best, 6)
+    found = rivals(best, 6, UNTIMED.start())
     assert found[0] is best and len(found) == 6
     assert len({generate(impl).text for impl in found}) == 6
     assert len({structure(impl) for impl in found}) == 6

@@ -20,7 +20,6 @@ from morello.precompute import (
     Progress,
     Task,
     dask_workers,
-    local_workers,
     precompute,
     solve_task,
     tasks_of,
@@ -30,6 +29,7 @@ from morello.search.programs import recall
 from morello.search.solve import search
 from morello.table import Table
 from morello.targets import find_target
+from morello.workers import local_workers
 
 TARGET = "avx2"
 MATMULS = family("f32[m,k] @ f32[k,n]", ["m=1..4", "k=2", "n=1,3,4"])
@@ -157,7 +157,7 @@ def test_tasks_differ_by_all_that_answers_depend_on() -> None:
 
 def test_members_without_a_program_are_counted() -> None:
     task = Task("name", ("f32[2,2] @ f32[2,2]", "f32[2,2] @ f32[3,2]"), 1.0)
-    found = solve_task(task, TARGET, space_name(find_target(TARGET)), 1)
+    found = solve_task(task, TARGET, space_name(find_target(TARGET)), 1, 1)
     assert len(found.programs) == 1 and found.pages
     (said,) = found.failed
     assert said.endswith(".")
@@ -165,7 +165,7 @@ def test_members_without_a_program_are_counted() -> None:
 
 def test_workers_must_be_alike() -> None:
     with pytest.raises(TargetError, match="another machine, or has another version"):
-        solve_task(Task("name", (), 1.0), TARGET, "another space", 1)
+        solve_task(Task("name", (), 1.0), TARGET, "another space", 1, 1)
 
 
 def test_a_worker_that_fails_ends_it_with_what_was_done(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,7 +14,7 @@ from hypothesis import strategies as st
 
 import morello
 from morello.cli import main
-from morello.errors import SpecError
+from morello.errors import CallError, SpecError
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.layout import Layout
 from morello.quality import assess
@@ -127,5 +129,37 @@ def test_what_cannot_be_laid_out_says_so() -> None:
     kernel = morello.compile("f32[4,16] @ f32[16,16]", weights="constant")
     with pytest.raises(SpecError, match="no input 'w'"):
         kernel.pack("w", np.zeros((16, 16), np.float32))
-    with pytest.raises(SpecError, match=r"b is f32\[16,16\]"):
+    with pytest.raises(SpecError, match=r"b is f32\[16,16\], and not float32\[16,8\]; pass one"):
         kernel.pack("b", np.zeros((16, 8), np.float32))
+
+
+class Broken:
+    @property
+    def __array_interface__(self) -> object:
+        raise ZeroDivisionError
+
+
+def test_whatever_is_an_array_can_be_laid_out() -> None:
+    kernel = morello.compile("f32[4,16] @ f32[16,16]", weights="constant", verify=False)
+    values = np.arange(256, dtype=np.float32).reshape(16, 16)
+    wanted = kernel.pack("b", values)
+    memory = values.tobytes()
+    rows = ((ctypes.c_float * 16) * 16).from_buffer_copy(memory)
+    for same in (memoryview(memory).cast("f", (16, 16)), list(values), rows):
+        np.testing.assert_array_equal(kernel.pack("b", same), wanted)
+    message = (
+        r"b is f32\[16,16\], and not float64\[16,16\]; convert with np.asarray\(b, dtype='float"
+    )
+    with pytest.raises(SpecError, match=message):
+        kernel.pack("b", values.tolist())
+    for none in ([[1.0], [2.0, 3.0]], Broken()):
+        with pytest.raises(
+            SpecError, match=r"no array \((Value|ZeroDivision)Error\); pass a NumPy"
+        ):
+            kernel.pack("b", none)  # type: ignore[arg-type]
+    odd_ones: tuple[Any, ...] = (None, "text", 7, {})
+    for odd in odd_ones:
+        with pytest.raises(SpecError, match=r"b is f32\[16,16\], and not "):
+            kernel.pack("b", odd)
+    with pytest.raises(CallError, match=r"b is a masked array.*pass b.filled\(0\), or b.data"):
+        kernel.pack("b", np.ma.masked_array(values, mask=values > 5))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, replace
+from math import inf
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from morello.building import load, source_of
 from morello.codegen import Source
@@ -15,6 +19,7 @@ from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
 from morello.ir.spec import Spec
 from morello.measuring import rivals, time_all
+from morello.rewrites import saved
 from morello.rewrites.impl import Impl
 from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
@@ -23,7 +28,7 @@ from morello.runtime.threads import thread_count
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
-from morello.search.graph import Progress
+from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.programs import keep, recall
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Statistics, search
@@ -37,6 +42,8 @@ WEIGHTS = ("plain", "constant")
 """What there is to say of weights: they lie as the Spec says, or as the kernel likes best."""
 MOST_MEASURED = 64
 """Programs of one goal that may be built and timed."""
+LEAST_S = 0.1
+"""Of a budget that several searches share, each has so many seconds at least."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +53,7 @@ class _Options:
     table: Table | str | Path | None
     weights: str
     measure: int
+    budget: Budget
     compiler: str | None
     progress: Progress | None
 
@@ -57,6 +65,10 @@ class Kernel(CompiledKernel):
     how many `threads` it runs on, the search's `statistics` (None if it was scheduled by hand),
     and `max_error`, the greatest error found when it was verified, as a part of the greatest
     output (None if it was not).
+
+    It can be pickled, if its target is one that `find_target` knows: as its schedule, which is
+    compiled again where it is read, from that machine's cache if it is there, and not searched
+    for nor verified again. Raises `TargetError` on a machine that cannot run it.
     """
 
     __slots__ = ("compiler", "impl", "max_error", "source", "spec", "statistics", "threads")
@@ -69,13 +81,19 @@ class Kernel(CompiledKernel):
     statistics: Statistics | None
     max_error: float | None
 
-    def pack(self, name: str, values: Array) -> Array:
+    def pack(self, name: str, values: ArrayLike) -> Array:
         """The values of the input of this name, an array of its shape, as the kernel wants them.
 
         A flat array if it lies in panels; else one with its strides. Raises `SpecError` for
-        values of another shape or dtype, and for a name that no input has.
+        values of another shape or dtype, or that are no array, and for a name that no input
+        has; `CallError` for a masked array.
         """
         return laid_out(self.spec, self.arguments, name, values)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        find_target(self.impl.target.name)  # says at once what cannot be read
+        recipe = saved.save(self.impl), self.compiler, self.statistics, self.max_error
+        return _unpickled, recipe
 
     def __repr__(self) -> str:
         return f"<morello.Kernel {self.spec.expression} for {self.impl.target.name}>"
@@ -91,6 +109,7 @@ def compile(
     table: Table | str | Path | None = None,
     weights: str = "plain",
     measure: int = 1,
+    budget: float = SECONDS,
     progress: Progress | None = None,
 ) -> Kernel:
     """The fastest program of a Spec under the cost model, compiled, checked and callable.
@@ -101,9 +120,11 @@ def compile(
     this one finds. With `weights="constant"`, second factors of products and filters may lie as
     the kernel likes best: give it what `Kernel.pack` makes of them, once. With `measure`, so
     many different programs are built and timed, the cheapest among them, and the fastest is
-    taken; a table has it for all later calls. Unless `verify` is off, the kernel is compared
-    with NumPy in float64 on random data before it is handed out. Raises `MorelloError` (see
-    `morello.errors`).
+    taken; a table has it for all later calls. The search may take `budget` seconds, and half of
+    the memory that is free: if it has not come to its end by then, the best program so far is
+    taken, and `Kernel.statistics` tells that it is not proven the cheapest. Unless `verify` is
+    off, the kernel is compared with NumPy in float64 on random data before it is handed out.
+    Raises `MorelloError` (see `morello.errors`).
     """
     goal, machine = _plan(what, target, threads)
     spec = goal.spec if isinstance(goal, Impl) else goal
@@ -111,14 +132,35 @@ def compile(
     check_memory(spec)
     arguments(spec)  # says at once what Python cannot call
     found = find_compiler(compiler)
-    options = _Options(table, weights, measure, compiler, progress)
+    options = _Options(table, weights, measure, Budget(budget), compiler, progress)
     impl, statistics = _implement(goal, machine, options)
+    kernel = _compiled(impl, found, statistics)
+    if verify:
+        kernel.max_error = _verified(kernel)
+    return kernel
+
+
+def _compiled(impl: Impl, compiler: Compiler, statistics: Statistics | None) -> Kernel:
     source = source_of(impl)
-    kernel = load(Kernel, impl, source, found)
+    kernel = load(Kernel, impl, source, compiler)
     kernel.spec, kernel.impl, kernel.source = impl.spec, impl, source
-    kernel.compiler, kernel.statistics = found, statistics
-    kernel.threads = machine.cores if source.parallel else 1
-    kernel.max_error = _verified(kernel) if verify else None
+    kernel.compiler, kernel.statistics = compiler, statistics
+    kernel.threads = impl.target.cores if source.parallel else 1
+    kernel.max_error = None
+    return kernel
+
+
+def _unpickled(
+    schedule: dict[str, Any],
+    compiler: Compiler,
+    statistics: Statistics | None,
+    max_error: float | None,
+) -> Kernel:
+    """The kernel of which `Kernel.__reduce__` made this."""
+    impl = saved.load(schedule)
+    check_runs_here(impl.target)
+    kernel = _compiled(impl, compiler, statistics)
+    kernel.max_error = max_error
     return kernel
 
 
@@ -147,6 +189,7 @@ def implement(
     table: Table | str | Path | None = None,
     weights: str = "plain",
     measure: int = 1,
+    budget: float = SECONDS,
     compiler: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[Impl, Statistics | None]:
@@ -154,7 +197,7 @@ def implement(
 
     The options are those of `compile`; the compiler is for what is measured.
     """
-    options = _Options(table, weights, measure, compiler, progress)
+    options = _Options(table, weights, measure, Budget(budget), compiler, progress)
     return _implement(*_plan(what, target, threads), options)
 
 
@@ -210,10 +253,23 @@ def _implement(
             return _implement(goal, machine, replace(options, table=opened))
     if options.weights == "plain":
         return _searched(goal, machine, options)
-    quick = replace(options, measure=1)
-    found = [_searched(one, machine, quick) for one in with_layouts(goal, machine)]
-    best = min(found, key=lambda one: one[0].cost)
+    best = _best_layout(goal, machine, replace(options, measure=1))
     return best if options.measure == 1 else _searched(best[0].spec, machine, options)
+
+
+def _best_layout(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+    """The cheapest of the programs for all layouts of the weights; these share the time."""
+    layouts = list(with_layouts(goal, machine))
+    ends = time.monotonic() + options.budget.seconds
+    found = []
+    for number, one in enumerate(layouts):
+        left = max(ends - time.monotonic(), 0.0) / (len(layouts) - number)
+        share = replace(options.budget, seconds=max(left, LEAST_S))
+        found.append(_searched(one, machine, replace(options, budget=share)))
+    lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in found)
+    impl, statistics = min(found, key=lambda one: one[0].cost)
+    gap = impl.cost / lower - 1 if lower else inf
+    return impl, replace(statistics, gap=gap)
 
 
 def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
@@ -221,15 +277,17 @@ def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Sta
     assert not isinstance(table, str | Path)
     began = time.perf_counter()
     kept = None if table is None else recall(goal, machine, table)
-    if kept is not None and (kept.measured or options.measure == 1):
-        return kept.impl, Statistics.of_recall(time.perf_counter() - began, kept.measured)
-    solution = search(goal, machine, table=table, progress=options.progress)
+    if kept is not None and kept.serves(options.measure, options.budget.seconds):
+        seconds = time.perf_counter() - began
+        return kept.impl, Statistics.of_recall(seconds, kept.measured, kept.gap)
+    solution = search(goal, machine, table=table, budget=options.budget, progress=options.progress)
     impl, statistics = reconstruct(goal, machine, solution.decisions), solution.statistics
     if options.measure > 1:
         impl, measured = _fastest(impl, options)
         statistics = replace(statistics, measured=measured)
     if table is not None:
-        keep(impl, table, statistics.measured)
+        gap, seconds = statistics.gap, options.budget.seconds
+        keep(impl, table, statistics.measured, gap, inf if statistics.proven else seconds)
     return impl, statistics
 
 
@@ -238,7 +296,7 @@ def _fastest(best: Impl, options: _Options) -> tuple[Impl, int]:
     check_runs_here(best.target)
     check_memory(best.spec)
     arguments(best.spec)
-    programs = rivals(best, options.measure, options.progress)
+    programs = rivals(best, options.measure, options.budget.start(options.progress))
     found = time_all(programs, find_compiler(options.compiler))
     return found[0].impl, len(found)
 

@@ -8,32 +8,77 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from signal import SIGINT, SIGTERM
+from typing import TextIO
 
 from morello import __version__
 from morello.errors import MorelloError
+from morello.process import interrupted_by
 
-USAGE_ERROR, INTERRUPTED = 2, 130
+USAGE_ERROR, BY_SIGNAL = 2, 128
+ENDED: dict[int, str] = {SIGINT: "interrupted", SIGTERM: "terminated"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code. Errors are one sentence on stderr, code 2."""
-    arguments = _parser().parse_args(argv)
+    try:
+        arguments = _parser().parse_args(argv)
+    except SystemExit as said:  # and printed all there is to say
+        return _flushed(USAGE_ERROR if said.code else 0)
     try:
         _unbridle_blas()
         _command(arguments.command)(arguments)
+    except SystemExit:  # by rich: whoever reads what we print has had enough
+        return _flushed(0)
+    except (Exception, KeyboardInterrupt) as error:
+        code = _ended(error, as_json=arguments.json)
+        if code is None:
+            raise
+        return _flushed(code)
+    return _flushed(0)
+
+
+def _ended(error: BaseException, *, as_json: bool) -> int | None:
+    """Say in a sentence what ended the command, and with what code; None if that is a bug."""
+    number = interrupted_by(error)
+    if number is not None:
+        start = "\n" if sys.stderr.isatty() else ""  # after the ^C that a terminal shows
+        _say(f"{start}morello: {ENDED.get(number, 'ended')}.", sys.stderr)
+        return BY_SIGNAL + number
+    if isinstance(error, MorelloError):
+        return _failed(str(error), as_json=as_json)
+    if isinstance(error, MemoryError):
+        return _failed("out of memory; make the sizes smaller.", as_json=as_json)
+    if isinstance(error, BrokenPipeError):  # as rich has it
+        return 0
+    if isinstance(error, OSError):
+        what = "standard output" if error.filename is None else error.filename
+        return _failed(f"{what}: {error.strerror or error}.", as_json=as_json)
+    return None
+
+
+def _flushed(code: int) -> int:
+    """Have what was printed written; the code to end with, which says if it cannot be."""
+    try:
         sys.stdout.flush()
-    except MorelloError as error:
-        return _failed(str(error), as_json=arguments.json)
-    except MemoryError:
-        return _failed("out of memory; make the sizes smaller.", as_json=arguments.json)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        return _failed(f"{error.strerror}: {error.filename}.", as_json=arguments.json)
-    except KeyboardInterrupt:
-        print("\nmorello: interrupted.", file=sys.stderr)
-        return INTERRUPTED
-    return 0
+        _drop(sys.stdout)
+        if code == 0 and not isinstance(error, BrokenPipeError):
+            _say(f"morello: standard output: {error.strerror}.", sys.stderr)
+            return USAGE_ERROR
+    return code
+
+
+def _say(text: str, stream: TextIO) -> None:
+    try:
+        print(text, file=stream, flush=True)
+    except OSError:  # then there is nobody to tell
+        _drop(stream)
+
+
+def _drop(stream: TextIO) -> None:
+    """Have what could not be written go nowhere; Python would try again when it ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], None]:
@@ -61,9 +106,9 @@ def _command(name: str) -> Callable[[argparse.Namespace], None]:
 
 
 def _failed(message: str, *, as_json: bool) -> int:
-    print(f"morello: {message}", file=sys.stderr)
+    _say(f"morello: {message}", sys.stderr)
     if as_json:
-        print(json.dumps({"error": message}))
+        _say(json.dumps({"error": message}), sys.stdout)
     return USAGE_ERROR
 
 
@@ -167,6 +212,10 @@ def _common(parser: argparse.ArgumentParser) -> None:
         help="constant: second factors and filters may lie as the kernel likes best (plain)",
     )  # fmt: skip
     parser.add_argument(
+        "--budget", type=float, default=20.0, metavar="SECONDS",
+        help="take the best program so far if the search takes longer (20)",
+    )  # fmt: skip
+    parser.add_argument(
         "--measure", type=int, default=1, metavar="K",
         help="build and time K different programs, and take the fastest (1)",
     )  # fmt: skip
@@ -186,7 +235,3 @@ def _unbridle_blas() -> None:
     """
     for setting in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
         os.environ.pop(setting, None)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,7 @@ def bench(arguments: argparse.Namespace) -> None:
             table=table,
             weights=arguments.weights,
             measure=arguments.measure,
+            budget=arguments.budget,
             progress=report,
         )
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
@@ -136,7 +138,7 @@ def bench(arguments: argparse.Namespace) -> None:
     if arguments.json:
         _print_json(result)
     else:
-        _print_race(result, timings, kernel.spec)
+        _print_race(result, timings, kernel)
 
 
 def targets(arguments: argparse.Namespace) -> None:
@@ -199,6 +201,7 @@ def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
             table=table,
             weights=arguments.weights,
             measure=arguments.measure,
+            budget=arguments.budget,
             progress=report,
         )
 
@@ -319,6 +322,8 @@ def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
             "tried": statistics.tried,
             "bounded": statistics.bounded,
             "measured": statistics.measured,
+            "proven": statistics.proven,
+            "gap": statistics.gap if isfinite(statistics.gap) else None,
         }
     return data
 
@@ -326,8 +331,11 @@ def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
 def _searched(statistics: Statistics) -> str:
     chosen = f"The fastest of {statistics.measured} measured. " if statistics.measured else ""
     if not statistics.specs:
-        return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms."
+        unproven = "" if statistics.proven else f" {_unproven(statistics)}."
+        return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms.{unproven}"
     proven = "The cheapest was proven so" if chosen else "Proven cheapest"
+    if not statistics.proven:
+        proven = _unproven(statistics)
     return (
         f"{chosen}{proven} under the cost model in {statistics.seconds:.2f} s: "
         f"{statistics.specs:,} Specs expanded by {statistics.rewrites:,} rewrites, "
@@ -335,7 +343,18 @@ def _searched(statistics: Statistics) -> str:
     )
 
 
-def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) -> None:
+def _unproven(statistics: Statistics) -> str:
+    """How good a program is that was found when the budget ended the search."""
+    if not isfinite(statistics.gap):
+        return "Not proven cheapest (a longer --budget may find better)"
+    return (
+        f"Not proven cheapest, but within {statistics.gap:.0%} of it "
+        "(a longer --budget may find better)"
+    )
+
+
+def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.Kernel) -> None:
+    spec = kernel.spec
     console = Console(highlight=False)
     threads = "one thread" if result["threads"] == 1 else f"{result['threads']} threads"
     console.print(
@@ -372,6 +391,8 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], spec: Spec) 
             f"searched {search['specs']:,} Specs in {search['seconds']:.2f} s, "
             f"predicted {cycles(result['cost'])} cycles"
         )
+    if kernel.statistics is not None and not kernel.statistics.proven:
+        console.print(_unproven(kernel.statistics))
     if search is not None and search["measured"]:
         console.print(f"the fastest of {search['measured']} programs measured")
 

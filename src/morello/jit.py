@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from numba import njit
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+_Taken = ParamSpec("_Taken")
+_Given = TypeVar("_Given")
 
 
 def compiled(function: _Function) -> _Function:
@@ -19,3 +22,24 @@ def compiled(function: _Function) -> _Function:
         made = njit(function)
     result: _Function = made
     return result
+
+
+def interruptible(function: Callable[_Taken, _Given]) -> Callable[_Taken, _Given]:
+    """A function that calls compiled ones, and raises `KeyboardInterrupt` when it is interrupted.
+
+    An interrupt within a call of a compiled function may come out of it as a `SystemError`.
+    """
+
+    @wraps(function)
+    def call(*args: _Taken.args, **keywords: _Taken.kwargs) -> _Given:
+        try:
+            return function(*args, **keywords)
+        except SystemError as error:
+            cause: BaseException | None = error
+            while cause is not None and not isinstance(cause, KeyboardInterrupt):
+                cause = cause.__cause__ or cause.__context__
+            if cause is None:
+                raise
+            raise KeyboardInterrupt from error
+
+    return call

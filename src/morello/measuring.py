@@ -10,13 +10,14 @@ from itertools import chain, islice
 from morello.building import load_all
 from morello.codegen import generate
 from morello.ir.spec import Spec
+from morello.jit import interruptible
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import Timing, measure
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs
 from morello.runtime.toolchain import Compiler
+from morello.search.budget import Watch
 from morello.search.candidates import candidates
-from morello.search.graph import Progress
 from morello.search.reconstruct import reconstruct
 
 SECONDS = 0.5
@@ -36,10 +37,14 @@ class Measured:
     timing: Timing
 
 
-def rivals(best: Impl, count: int, progress: Progress | None = None) -> list[Impl]:
-    """The cheapest Impl of its goal, and others that may be faster: `count`, if there are."""
+@interruptible
+def rivals(best: Impl, count: int, watch: Watch) -> list[Impl]:
+    """The cheapest Impl of its goal, and others that may be faster: `count`, if there are.
+
+    Fewer if the watch ends the search for them.
+    """
     goal, target = best.spec, best.target
-    others = candidates(goal, target, best.cost, progress)
+    others = candidates(goal, target, best.cost, watch)
     impls = chain([best], (reconstruct(goal, target, one) for one in others))
     return list(islice(_different(impls), count))
 

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, Future, ProcessPoolExecutor
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
-from math import log2
-from multiprocessing import get_context
+from math import inf, log2
 
 from morello.errors import MorelloError, TableError, TargetError
 from morello.frontends.ranges import Family
 from morello.frontends.text import parse
+from morello.search.budget import Budget
 from morello.search.memory import space_name
 from morello.search.programs import keep
 from morello.search.reconstruct import reconstruct
@@ -33,6 +33,8 @@ AHEAD = 4
 """Tasks given to each worker before the first is done."""
 WEIGHT = 1500.0
 """About so much work (see `_weight`) makes a task: a second or two."""
+MEMORY = 0.7
+"""The share of the free memory that all workers together may use."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +93,12 @@ def _task(members: Sequence[str], weight: float, space: str, keeps: int) -> Task
     return Task(hashlib.blake2b(name.encode(), digest_size=12).hexdigest(), tuple(members), weight)
 
 
-def solve_task(task: Task, target: str, space: str, keeps: int) -> Found:
-    """Solve the members of a task; called in the process of a worker."""
+def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) -> Found:
+    """Solve the members of a task; called in the process of a worker, one of so many.
+
+    However long that takes, as what is found must not depend on the time that there was.
+    """
+    budget = Budget(inf, MEMORY / workers)
     machine = find_target(target)
     if space_name(machine) != space:
         raise TargetError(
@@ -105,7 +111,7 @@ def solve_task(task: Task, target: str, space: str, keeps: int) -> Found:
             try:
                 goal = parse(expression)
                 own = streamed(machine, goal)
-                solution = search(goal, own, table=table)
+                solution = search(goal, own, table=table, budget=budget)
                 keep(reconstruct(goal, own, solution.decisions), table)
             except MorelloError as error:
                 failed.append(str(error))
@@ -131,7 +137,7 @@ def precompute(
     try:
         while True:
             for task in islice(coming, AHEAD * count - len(waiting)):
-                future = workers.submit(solve_task, task, target, space, table.keeps)
+                future = workers.submit(solve_task, task, target, space, table.keeps, count)
                 waiting.append((task, future))
             if not waiting:
                 return
@@ -148,16 +154,6 @@ def precompute(
     finally:
         for _, future in waiting:
             future.cancel()
-
-
-@contextmanager
-def local_workers(count: int) -> Iterator[Executor]:
-    """Processes of this machine."""
-    workers = ProcessPoolExecutor(count, mp_context=get_context("spawn"))
-    try:
-        yield workers
-    finally:
-        workers.shutdown(wait=False, cancel_futures=True)
 
 
 @contextmanager

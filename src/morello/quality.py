@@ -14,6 +14,7 @@ import numpy as np
 from morello import api
 from morello.building import load_all
 from morello.ir.spec import Spec
+from morello.jit import interruptible
 from morello.measuring import COMPILER_S, rivals
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import measure
@@ -22,7 +23,7 @@ from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
 from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import compare
-from morello.search.graph import Progress
+from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.reconstruct import reconstruct
 from morello.search.sample import sample
 from morello.targets.target import Target
@@ -98,6 +99,7 @@ class Quality:
         }
 
 
+@interruptible
 def assess(
     expression: str | Spec,
     samples: int = 100,
@@ -106,21 +108,26 @@ def assess(
     threads: int | str = 1,
     seconds: float = 0.1,
     seed: int = 0,
+    budget: float = SECONDS,
     compiler: str | None = None,
     progress: Progress | None = None,
 ) -> Quality:
     """Build, verify and time random programs of a Spec, and the search's first choices.
 
     Each is timed for about `seconds`, in turns; what is much slower than the fastest is called a
-    few times, and what the compiler takes too long for is left out.
+    few times, and what the compiler takes too long for is left out. Each of the searches for
+    them may take `budget` seconds.
     Raises `VerificationError` if a program computes something else than it should.
     """
-    best, _ = api.implement(expression, target=target, threads=threads, progress=progress)
+    best, _ = api.implement(
+        expression, target=target, threads=threads, budget=budget, progress=progress
+    )
+    limit = Budget(budget)
     goal, machine = best.spec, best.target
     api.check_runs_here(machine)
     api.check_memory(goal)
-    chosen = rivals(best, CHOICES, progress)
-    drawn = sample(goal, machine, best.cost, samples, seed, progress)
+    chosen = rivals(best, CHOICES, limit.start(progress))
+    drawn = sample(goal, machine, best.cost, samples, seed, limit.start(progress))
     impls = [*chosen, *(reconstruct(goal, machine, one) for one in drawn)]
     found = load_all(impls, find_compiler(compiler), COMPILER_S)
     built = [(n, kernel) for n, kernel in enumerate(found) if kernel is not None]

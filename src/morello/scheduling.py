@@ -31,6 +31,7 @@ from morello.rewrites import (
 )
 from morello.rewrites.impl import Impl, grow, replay
 from morello.rewrites.render import tree
+from morello.search.budget import SECONDS, Budget
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.target import Target
@@ -200,13 +201,14 @@ class Schedule:
         """Close the current hole with a kernel."""
         return self.rewrite(Select(kernel))
 
-    def solve(self) -> Schedule:
+    def solve(self, budget: float = SECONDS) -> Schedule:
         """Fill every hole with the cheapest program that fits the memory left there.
 
-        Raises `SearchError` where none does.
+        Each search may take `budget` seconds, after which the best program so far is taken.
+        Raises `SearchError` where there is none.
         """
         root = self.impl
-        decisions = list(_solved(root, root.target.limits, {}))
+        decisions = list(_solved(root, root.target.limits, Budget(budget), {}))
         return Schedule(replay(root.spec, root.target, decisions))
 
     def _current(self) -> Spec:
@@ -319,26 +321,29 @@ def _inside(impl: Impl, limits: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _solved(
-    impl: Impl, limits: tuple[int, ...], known: dict[tuple[Spec, tuple[int, ...]], list[Rewrite]]
+    impl: Impl,
+    limits: tuple[int, ...],
+    budget: Budget,
+    known: dict[tuple[Spec, tuple[int, ...]], list[Rewrite]],
 ) -> Iterator[Rewrite]:
     """The decisions of an Impl in pre-order, its holes filled by search, equal ones once."""
     if impl.rewrite is None:
         query = impl.spec, limits
         if query not in known:
-            known[query] = _searched(impl.spec, impl.target, limits)
+            known[query] = _searched(impl.spec, impl.target, limits, budget)
         yield from known[query]
         return
     yield impl.rewrite
     for child in impl.children:
-        yield from _solved(child.impl, _inside(impl, limits), known)
+        yield from _solved(child.impl, _inside(impl, limits), budget, known)
 
 
-def _searched(spec: Spec, target: Target, limits: tuple[int, ...]) -> list[Rewrite]:
+def _searched(spec: Spec, target: Target, limits: tuple[int, ...], budget: Budget) -> list[Rewrite]:
     farthest, *nearer = target.levels
     left = [replace(one, capacity=n) for one, n in zip(nearer, limits, strict=True)]
     smaller = replace(target, levels=(farthest, *left))
     try:
-        decisions = search(spec, smaller).decisions
+        decisions = search(spec, smaller, budget=budget).decisions
     except SearchError as error:
         amounts = ", ".join(f"{one.capacity} of {one.name}" for one in left)
         raise SearchError(f"{error} The schedule leaves it {amounts}.") from None

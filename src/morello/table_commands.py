@@ -20,12 +20,13 @@ from rich.table import Table as Grid
 from morello.errors import TableError
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
-from morello.precompute import Progress, dask_workers, local_workers, precompute
+from morello.precompute import Progress, dask_workers, precompute
 from morello.search.query import answers
 from morello.table import Table
 from morello.table.statistics import Statistics, statistics
 from morello.targets.catalog import find_target
 from morello.targets.costs import streamed
+from morello.workers import local_workers
 
 
 def run_precompute(arguments: argparse.Namespace) -> None:

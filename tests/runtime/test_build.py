@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from morello.errors import BuildError, CompilerTimeoutError
-from morello.runtime.build import build, default_cache
+from morello.runtime.build import build
+from morello.runtime.cache import default_cache
 from morello.runtime.toolchain import Compiler, find_compiler
 
 ANSWER = "int answer(void) { return 42; }"

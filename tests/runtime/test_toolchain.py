@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import importlib.util
 import platform
+import shlex
 import shutil
 import subprocess
 from pathlib import Path
@@ -45,12 +46,28 @@ def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", hide)
 
 
-def pretend(directory: Path, name: str, banner: str, code: int = 0) -> Path:
-    """A program that prints `banner`, whatever it is asked."""
+def pretend(directory: Path, name: str, text: str, code: int = 0) -> Path:
+    """A program that prints `text`, whatever it is asked."""
     program = directory / name
-    program.write_text(f"#!/bin/sh\necho '{banner}'\nexit {code}\n")
+    program.write_text(f"#!/bin/sh\necho '{text}'\nexit {code}\n")
     program.chmod(0o755)
     return program
+
+
+def clang(major: int, minor: int, patch: int) -> str:
+    """The macros that tell a clang; like every one, it says that it is a gcc 4.2.1 as well."""
+    return f"#define __clang__ 1\n{gcc(4, 2, 1)}" + "".join(
+        f"#define __clang_{part}__ {number}\n"
+        for part, number in (("major", major), ("minor", minor), ("patchlevel", patch))
+    )
+
+
+def gcc(major: int, minor: int, patch: int) -> str:
+    """The macros that tell a gcc."""
+    return (
+        f"#define __GNUC__ {major}\n#define __GNUC_MINOR__ {minor}\n"
+        f"#define __GNUC_PATCHLEVEL__ {patch}\n#define __GNUC_STDC_INLINE__ 1\n"
+    )
 
 
 def test_nothing_found(bare_path: Path, no_wheel: None) -> None:
@@ -72,9 +89,10 @@ def test_cc_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_cc_that_is_no_compiler(bare_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(bare_path, "broken", "clang version 19.1.0", code=1)
+    pretend(bare_path, "broken", clang(19, 1, 0), code=1)
     pretend(bare_path, "other", "Turbo C 2.0")
-    for name in ("broken", "other"):
+    pretend(bare_path, "true", "true (GNU coreutils) 9.1\nFree Software Foundation")
+    for name in ("broken", "other", "true"):
         monkeypatch.setenv("CC", name)
         with pytest.raises(BuildError, match=f"'{name}', is not a working clang"):
             find_compiler()
@@ -86,16 +104,40 @@ def test_cc_that_cannot_be_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
         find_compiler()
 
 
+@pytest.mark.parametrize("name", ["true", "echo", "cat", "sh", "ld", "make"])
+def test_programs_that_are_no_compilers(name: str) -> None:
+    if not shutil.which(name):
+        pytest.skip(f"there is no {name}")
+    with pytest.raises(BuildError, match=f"'{name}', is not a working clang, gcc or zig cc"):
+        find_compiler(name)
+
+
+@pytest.mark.parametrize("command", ["", " ", "\t\n"])
+def test_an_empty_command(command: str) -> None:
+    with pytest.raises(BuildError, match=r"the requested compiler, '.*', is empty\. Run `pip"):
+        find_compiler(command)
+
+
+@pytest.mark.parametrize("compiler", usable_compilers(), ids=lambda c: c.kind)
+def test_a_compiler_found_in_another_way_is_the_same(
+    compiler: Compiler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CC", shlex.join(compiler.command))
+    found = find_compiler()
+    assert (found.kind, found.command) == (compiler.kind, compiler.command)
+    assert found.version > (3,)
+
+
 def test_order(bare_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pretend(bare_path, "gcc", "gcc (Distro 12.2.0-14) 12.2.0\nFree Software Foundation")
+    pretend(bare_path, "gcc", gcc(12, 2, 0))
     zig = find_compiler()
     assert zig.kind == "zig"
     assert Path(zig.command[0]).name.startswith("zig")
-    pretend(bare_path, "clang", "Distro clang version 16.0.6")
+    pretend(bare_path, "clang", clang(16, 0, 6))
     assert find_compiler() == zig
-    pretend(bare_path, "clang-18", "clang version 18.1.3 (tags)")
+    pretend(bare_path, "clang-18", clang(18, 1, 3))
     assert find_compiler() == Compiler("clang 18.1.3", "clang", ("clang-18",), (18, 1, 3))
-    pretend(bare_path, "clang-20", "clang version 20.1.0")
+    pretend(bare_path, "clang-20", clang(20, 1, 0))
     assert find_compiler().version == (20, 1, 0)
     monkeypatch.setenv("CC", "gcc -m64")
     assert find_compiler() == Compiler("gcc 12.2.0", "gcc", ("gcc", "-m64"), (12, 2, 0))
@@ -103,8 +145,8 @@ def test_order(bare_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_gcc_when_there_is_nothing_better(bare_path: Path, no_wheel: None) -> None:
-    pretend(bare_path, "cc", "cc (GCC) 14.1\nFree Software Foundation")
-    assert find_compiler() == Compiler("gcc 14.1", "gcc", ("cc",), (14, 1))
+    pretend(bare_path, "cc", gcc(14, 1, 0))
+    assert find_compiler() == Compiler("gcc 14.1.0", "gcc", ("cc",), (14, 1, 0))
 
 
 def test_the_wheel_is_found_without_running_it(

@@ -68,6 +68,13 @@ def row_softmax(x: Tensor) -> Tensor:
     return apply(softmax("Softmax", 2, 1), x, shape=x.shape)
 
 
+def windows(image: Tensor, pixels: int) -> Tensor:
+    """A convolution along the rows of an image, which keeps its channels."""
+    batch, channels, height, width = image.shape
+    weights = tensor(channels, channels, 1, pixels)
+    return apply(conv(), image, weights, shape=(batch, channels, height, width - pixels + 1))
+
+
 def _products() -> dict[str, tuple[Spec, Target]]:
     return {
         "matmul": (matmul_goal(2, 2, 2), PLAIN),
@@ -155,6 +162,8 @@ def _compositions() -> dict[str, tuple[Spec, Target]]:
         "map-of-map": (goal_of(mapped("relu", mapped("exp", x))), PLAIN),
         "sum-of-map": (goal_of(reduced("Sum", mapped("exp", x))), PLAIN),
         "map-of-sum": (goal_of(centred), PLAIN),
+        "conv-of-conv": (goal_of(windows(windows(tensor(1, 1, 1, 3), 2), 2)), PLAIN),
+        "conv-of-map": (goal_of(windows(mapped("relu", tensor(1, 1, 1, 5)), 2)), MASKS),
     }
 
 

@@ -15,8 +15,9 @@ from morello.frontends.text import parse
 from morello.rewrites.impl import replay
 from morello.search.alternatives import Alternatives
 from morello.search.bound import Bound
+from morello.search.budget import UNTIMED
 from morello.search.candidates import APART, SLACKS, candidates
-from morello.search.graph import GoalSizes, Pruning, Space, build
+from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.limits import Limits
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
@@ -55,7 +56,7 @@ def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alter
     """Of all programs, or of those within a slack of the cheapest."""
     spec, target = GOALS[name]
     tight = with_capacities(target, capacities)
-    sizes = GoalSizes.of(spec, tight)
+    sizes = goal_sizes(spec)
     space = Space(spec, tight, sizes)
     if slack == np.inf:
         return Alternatives(build(space))
@@ -110,7 +111,7 @@ def test_candidates_are_different_and_near_the_cheapest() -> None:
     best = search(goal, target)
     found = [
         reconstruct(goal, target, decisions)
-        for decisions in islice(candidates(goal, target, best.cost), 20)
+        for decisions in islice(candidates(goal, target, best.cost, UNTIMED.start()), 20)
     ]
     costs = [impl.cost for impl in found]
     assert len({structure(impl) for impl in found}) == len(found) == 20
@@ -121,7 +122,7 @@ def test_candidates_are_different_and_near_the_cheapest() -> None:
 
 def test_candidates_end() -> None:
     goal, target = parse("f32[1,1] @ f32[1,1]"), find_target("avx2")
-    found = list(candidates(goal, target, search(goal, target).cost))
+    found = list(candidates(goal, target, search(goal, target).cost, UNTIMED.start()))
     assert 1 <= len(found) < 100
 
 

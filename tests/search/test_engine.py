@@ -59,7 +59,9 @@ def brute(case: Case, node: int, limits: Amounts) -> float:
     return best
 
 
-def solve(case: Case, keeps: int = 1, room: int = 1 << 12) -> tuple[list[float], float]:
+def solve(
+    case: Case, keeps: int = 1, room: int = 1 << 12, stride: int = 1 << 20
+) -> tuple[list[float], float]:
     """The engine's best costs of node 0, and what the best would be without limits."""
     limits = Limits(case.limits)
     edges = case.edges
@@ -75,18 +77,24 @@ def solve(case: Case, keeps: int = 1, room: int = 1 << 12) -> tuple[list[float],
         case.nodes, parent, own, allocation, first_child, child, times,
         np.full(case.nodes, engine.INFINITE), np.zeros(case.nodes, np.int64), guard, field,
     )  # fmt: skip
-    head = np.full(case.nodes, -1, np.int32)
-    following, box_edge = np.empty(room, np.int32), np.empty((room, keeps), np.int32)
-    box_cost, missed = np.empty((room, keeps)), np.zeros(case.nodes, np.uint8)
-    box_peak, box_limit = np.empty(room, np.int64), np.empty(room, np.int64)
-    boxes, _ = engine.solve(
-        0, limits.pack(case.limits), 0, case.nodes + 1, start, order, bound, low, low_peak,
-        own, allocation, first_child, child, times, guard, field,
-        head, following, box_cost, box_edge, box_peak, box_limit, missed,
+    problem = engine.Problem(
+        start, order, bound, low, low_peak, own, allocation, first_child, child, times
+    )
+    depth = case.nodes + 1
+    boxes = engine.Boxes(
+        np.full(case.nodes, -1, np.int32), np.empty(room, np.int32),
+        np.empty((room, keeps)), np.empty((room, keeps), np.int32),
+        np.empty(room, np.int64), np.empty(room, np.int64),
     )  # fmt: skip
-    assert 0 < boxes <= room
+    stack = engine.stack(problem, 0, limits.pack(case.limits), 0, depth, keeps)
+    missed = np.zeros(case.nodes, np.uint8)
+    upto = stride
+    while not engine.solve(problem, boxes, stack, missed, upto, guard, field):
+        assert stack.at[engine.AT_TRIED] == upto
+        upto += stride
+    assert 0 < stack.at[engine.AT_BOXES] <= room
     assert not missed.any()
-    return box_cost[head[0]].tolist(), float(low[0])
+    return boxes.cost[boxes.head[0]].tolist(), float(low[0])
 
 
 def finite(cost: float) -> float:
@@ -100,6 +108,11 @@ def test_the_engine_finds_what_recursion_finds(case: Case) -> None:
     wanted = brute(case, 0, case.limits)
     assert finite(cost) == wanted
     assert finite(low) <= wanted
+
+
+@given(cases(), st.integers(1, 3), st.integers(1, 3))
+def test_a_search_may_stop_and_go_on(case: Case, keeps: int, stride: int) -> None:
+    assert solve(case, keeps, stride=stride) == solve(case, keeps)
 
 
 @given(cases())

@@ -30,7 +30,7 @@ Doubles = npt.NDArray[np.float64]
 
 FLAGS = (
     *("-O3", "-std=gnu11", "-shared", "-fPIC"),
-    *("-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"),
+    *("-ffp-contract=fast", "-fno-trapping-math"),
     *("-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-psabi"),
     *("-nostdlib", "-Wl,--no-undefined"),  # so a call to any library fails to link
 )
@@ -39,6 +39,9 @@ ZIG = (sys.executable, "-m", "ziglang", "cc", "-fno-sanitize=undefined")
 
 TWO = ("max", "min")
 ONE = tuple(name for name in ULP if name not in TWO)
+
+GCC_WIDTHS = {"x86-64-v3": (8, 4, 1), "x86-64-v4": (16,), "native": (4, 1)}
+"""Of those that are registers there, the ones to try."""
 
 FEATURES = {"x86-64-v3": {"avx2", "fma"}, "x86-64-v4": {"avx512f", "avx512dq", "avx512vl"}}
 
@@ -54,7 +57,7 @@ class Build:
 
 
 def builds() -> list[Build]:
-    """Every width on all that this CPU can run: what is too wide for it, compilers split."""
+    """Every width on all that this CPU can run: what is too wide for it, clang splits."""
     archs = ["native"]
     if platform.machine() == "x86_64":
         words = set(Path("/proc/cpuinfo").read_text().split())
@@ -65,7 +68,7 @@ def builds() -> list[Build]:
         for compiler in compilers
         for arch in archs
         for width in WIDTHS
-        if arch != "x86-64-v4" or width == 16 or compiler == "zig"
+        if compiler == "zig" or width in GCC_WIDTHS[arch]
     ]
 
 

@@ -365,7 +365,7 @@ def test_dictionaries_are_complete_and_ordered(name: str, tmp_path: Path) -> Non
     """Each by itself, as a code generator may emit it: every use follows its definition."""
     isa, features = CONFIGURATIONS[name]
     known = set(merged(isa, features))
-    dictionaries = [shuffle_helpers(isa), product_helpers(isa, features)]
+    dictionaries = [shuffle_helpers(isa, DTYPES), product_helpers(isa, features)]
     for dtype in DTYPES:
         dictionaries.append(vector_helpers(isa, dtype, REGISTERS[isa][-1] // size(dtype)))
     for source, target in CONVERSIONS:

@@ -6,39 +6,21 @@ import errno
 import hashlib
 import os
 import platform
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 from morello.errors import BuildError, CompilerTimeoutError
+from morello.runtime.cache import default_cache, is_whole, open_cache, publish, unwritable
 from morello.runtime.toolchain import Compiler, base_flags
+from morello.runtime.workspace import Workspace, workspace
 from morello.targets.cpu import host_cpu
 
 PATIENCE_S = 600.0
 """How long a compiler may take, in seconds."""
 
 ERROR_LINES = 6
-
-
-def default_cache() -> Path:
-    """`$MORELLO_CACHE`, else `$XDG_CACHE_HOME/morello`, else `~/.cache/morello`.
-
-    Raises `BuildError` if that takes a home directory and there is none.
-    """
-    shared = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    chosen = os.environ.get("MORELLO_CACHE") or f"{shared}/morello"
-    try:
-        return Path(chosen).expanduser()
-    except RuntimeError:
-        raise BuildError(
-            f"the kernel cache {chosen} is in no known home directory; set MORELLO_CACHE to a "
-            "directory that can be written."
-        ) from None
 
 
 def build(
@@ -51,26 +33,30 @@ def build(
 ) -> Path:
     """The shared object that `compiler` makes of the C text `source`, from the cache if there.
 
-    The source stays beside it, under the same name with `.c`. Safe to call from any number
-    of processes at once. Raises `BuildError` if the compilation fails, or the cache cannot
-    be written, and `CompilerTimeoutError` if it takes longer than `patience_s`.
+    The source stays beside it, under the same name with `.c`. A damaged object is built
+    again. Safe to call from any number of processes at once. Raises `BuildError` if the
+    compilation fails, or the cache cannot be written, or others may write to it, and
+    `CompilerTimeoutError` if it takes longer than `patience_s`.
     """
     # Absolute, as a bare file name would be looked for among the system's libraries.
     cache = (default_cache() if cache is None else cache).absolute()
-    key = _key(source, compiler, flags)
-    library = cache / f"{key}.so"
-    if library.is_file():
+    open_cache(cache)
+    library = cache / f"{_key(source, compiler, flags)}.so"
+    if is_whole(library):
         return library
-    with _workspace(cache) as workspace:
-        made, text = workspace / "kernel.so", workspace / "kernel.c"
-        text.write_text(source, encoding="utf-8")
-        # The source first: whoever finds the library can count on finding its source.
-        kept = library.with_suffix(".c")
-        problem = _compile(text, made, compiler, flags, cache, patience_s)
-        os.replace(text, kept)
-        if problem is not None:
-            raise BuildError(f"{compiler} could not compile {kept}:\n{problem}")
-        os.replace(made, library)
+    try:
+        with workspace(cache) as room:
+            text, made = room.path / "kernel.c", room.path / "kernel.so"
+            text.write_text(source, encoding="utf-8")
+            # The source first: whoever finds the library can count on finding its source.
+            kept = library.with_suffix(".c")
+            problem = _compile(text, made, room, compiler, flags, patience_s)
+            os.replace(text, kept)
+            if problem is not None:
+                raise BuildError(f"{compiler} could not compile {kept}:\n{problem}")
+            publish(made, library)
+    except OSError as error:
+        raise unwritable(cache, error.strerror or str(error)) from error
     return library
 
 
@@ -85,46 +71,27 @@ def _key(source: str, compiler: Compiler, flags: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-@contextmanager
-def _workspace(cache: Path) -> Iterator[Path]:
-    """A directory of our own inside `cache`, gone at the end; `OSError` becomes `BuildError`."""
-    workspace = None
-    try:
-        cache.mkdir(parents=True, exist_ok=True)
-        workspace = Path(tempfile.mkdtemp(prefix="build-", dir=cache))
-        yield workspace
-    except OSError as error:
-        raise _unwritable(cache, error.strerror or str(error)) from error
-    finally:
-        if workspace is not None:
-            shutil.rmtree(workspace, ignore_errors=True)
-
-
-def _unwritable(cache: Path, reason: str) -> BuildError:
-    return BuildError(
-        f"the kernel cache {cache} cannot be written ({reason}); "
-        "set MORELLO_CACHE to a directory with room that can be written."
-    )
-
-
 def _compile(
     source: Path,
     library: Path,
+    room: Workspace,
     compiler: Compiler,
     flags: tuple[str, ...],
-    cache: Path,
     patience_s: float,
 ) -> str | None:
-    """Runs the compiler; None, or the first lines of what it says is wrong."""
+    """Runs the compiler; None, or the first lines of what it says is wrong.
+
+    Raises `BuildError` if it cannot be run, `OSError` if the disk is full.
+    """
     command = [*compiler.command, *base_flags(compiler), *flags, source.name, "-o", library.name]
     environment = {**os.environ, "LC_ALL": "C"}
     if compiler.kind == "zig":
         # Zig keeps a cache of its own, and spins for ever when it cannot write it. Nothing in
         # it is of use to the next kernel, so it may as well vanish with the workspace.
         for variable in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
-            environment[variable] = str(source.parent / "zig")
+            environment[variable] = str(room.path / "zig")
     try:
-        done = _run(command, source.parent, environment, patience_s)
+        done = _run(command, room, environment, patience_s)
     except subprocess.TimeoutExpired:
         raise CompilerTimeoutError(
             f"{compiler} was still running after {patience_s:g} s and was stopped."
@@ -135,17 +102,17 @@ def _compile(
         return None
     output = done.stderr + done.stdout
     if os.strerror(errno.ENOSPC) in output or "NoSpaceLeft" in output:
-        raise _unwritable(cache, os.strerror(errno.ENOSPC))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     return _first_errors(output) or f"it left with code {done.returncode} and made nothing."
 
 
 def _run(
-    command: list[str], directory: Path, environment: dict[str, str], patience_s: float
+    command: list[str], room: Workspace, environment: dict[str, str], patience_s: float
 ) -> subprocess.CompletedProcess[str]:
     """Run a command, and end it with all that it started if it takes too long."""
     with subprocess.Popen(
         command,
-        cwd=directory,
+        cwd=room.path,
         env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -153,6 +120,7 @@ def _run(
         text=True,
         errors="replace",
         start_new_session=True,
+        pass_fds=(room.lock,),
     ) as process:
         try:
             output, problems = process.communicate(timeout=patience_s)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, NoReturn
 
 import numpy as np
@@ -43,9 +44,18 @@ def explain(arguments: tuple[Argument, ...], *args: Any, **keywords: Any) -> NoR
     raise CallError(f"the arrays do not fit {signature}.")
 
 
+def check_unmasked(label: str, value: object, remedy: str = "") -> None:
+    """Raises `CallError` if `value` is a masked array."""
+    if isinstance(value, np.ma.MaskedArray):
+        name = label.removeprefix("argument ")
+        remedy = remedy or f"pass {name}.filled(0), or {name}.data if its mask means nothing"
+        raise CallError(f"{label} is a masked array, whose mask no kernel sees; {remedy}.")
+
+
 def _check(argument: Argument, value: object) -> Array:
     """`value` as an array, if it fits; raises `CallError` if it does not."""
     label = "out" if argument.output else f"argument {argument.name}"
+    check_unmasked(label, value, _another_output(argument) if argument.output else "")
     array = _as_array(value)
     if array is None:
         kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
@@ -62,7 +72,7 @@ def _remedy(argument: Argument, array: Array) -> str:
     """How to make of `array` one that fits; "" if it does."""
     name, size = argument.name, argument.dtype.bytes
     if array.dtype not in (argument.dtype.np, argument.raw):
-        remedy = f"convert with {name}.astype({_named(argument)})"
+        remedy = f"convert with {name}.astype({dtype_code(argument)})"
     elif array.shape != argument.shape:
         remedy = f"pass an array of shape {argument.shape}"
     elif not same_strides(argument, array.strides):
@@ -77,12 +87,13 @@ def _remedy(argument: Argument, array: Array) -> str:
 
 def _as_array(value: object) -> Array | None:
     """`value`, or the memory it offers, as an array; None if it offers none."""
-    if isinstance(value, np.ndarray):
-        return value
-    try:
-        return np.asarray(memoryview(value))  # type: ignore[arg-type]
-    except (TypeError, ValueError, BufferError):
-        return None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of NumPy, which has to guess what a buffer is
+        try:
+            # Without what subclasses make of being an array.
+            return np.asarray(value if isinstance(value, np.ndarray) else memoryview(value))  # type: ignore[arg-type]
+        except Exception:  # whatever an object raises when it is asked for its memory
+            return None
 
 
 def _described(array: Array) -> str:
@@ -91,7 +102,7 @@ def _described(array: Array) -> str:
     return text if array.flags.aligned else f"{text} at a misaligned address"
 
 
-def _named(argument: Argument) -> str:
+def dtype_code(argument: Argument) -> str:
     """The NumPy dtype as code that gives it."""
     known = argument.dtype.np == argument.raw
     return repr(argument.dtype.np.name) if known else f"ml_dtypes.{argument.dtype.np.name}"
@@ -107,14 +118,14 @@ def _relayout(argument: Argument) -> str:
 
 def _from_object(argument: Argument) -> str:
     order = ", order='F'" if argument.is_column_major and not argument.is_row_major else ""
-    return f"convert with np.asarray({argument.name}, dtype={_named(argument)}{order})"
+    return f"convert with np.asarray({argument.name}, dtype={dtype_code(argument)}{order})"
 
 
 def _another_output(argument: Argument) -> str:
     if argument.is_row_major:
-        made = f"np.empty({argument.shape}, {_named(argument)})"
+        made = f"np.empty({argument.shape}, {dtype_code(argument)})"
     elif argument.is_column_major:
-        made = f"np.empty({argument.shape}, {_named(argument)}, order='F')"
+        made = f"np.empty({argument.shape}, {dtype_code(argument)}, order='F')"
     else:
         made = "a new array from that Argument's empty()"
     return f"pass {made}, or omit out"

@@ -25,11 +25,12 @@ _ALIGN_BYTES = 1 << 16
 class CompiledKernel:
     """A kernel in memory. `kernel(*inputs, out=None)` runs it and returns the output.
 
-    The arrays are NumPy's, or anything that offers the buffer protocol. They must have the
-    dtypes, shapes and strides of `arguments`, the last of which is the output; a dimension
-    of size 1 may have any stride. Those of bfloat16 are `ml_dtypes.bfloat16` or, as raw bits,
-    uint16. Without `out`, which may also come by position, the output is a new array. Raises
-    `CallError` if an array does not fit, or `out` shares memory with an input.
+    The arrays are NumPy's, or anything that offers the buffer protocol, but not masked arrays,
+    as no kernel sees a mask. They must have the dtypes, shapes and strides of `arguments`, the
+    last of which is the output; a dimension of size 1 may have any stride. Those of bfloat16
+    are `ml_dtypes.bfloat16` or, as raw bits, uint16. Without `out`, which may also come by
+    position, the output is a new array. Raises `CallError` if an array does not fit, or `out`
+    shares memory with an input.
     """
 
     # A slot, so that Python finds a builtin function in `__call__` and never runs a frame of
@@ -105,6 +106,18 @@ class CompiledKernel:
         all_flags = arch_flags(compiler, arch) + flags
         path = build(source, compiler=compiler, flags=all_flags, cache=cache, patience_s=patience_s)
         return cls(path, symbol, arguments, compiler=compiler, cache=cache, release_gil=release_gil)
+
+    def __copy__(self) -> Self:
+        return self  # nothing about it changes, as of a function
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        raise TypeError(
+            f"{self!r} cannot be pickled, as it does not know what it was made of; pickle a "
+            "morello.Kernel, which is compiled again where it is read."
+        )
 
     def __repr__(self) -> str:
         *inputs, output = (f"{argument.name}: {argument}" for argument in self.arguments)

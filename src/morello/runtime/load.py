@@ -60,6 +60,7 @@ class _CArgument(ctypes.Structure):
         ("itemsize", ctypes.c_int64),
         ("alignment", ctypes.c_int64),
         ("extent", ctypes.c_int64),
+        ("row_major", ctypes.c_int64),
         ("shape", ctypes.c_int64 * MAX_RANK),
         ("strides", ctypes.c_int64 * MAX_RANK),
         ("formats", ctypes.c_char * _MAX_FORMATS),
@@ -119,10 +120,15 @@ def _trampoline(compiler: Compiler, cache: Path | None) -> Callable[..., Any]:
     """trampoline.c's `make_function`. Never unloaded: functions it made may outlive anything."""
     source = Path(__file__).with_name("trampoline.c")
     library = own_library(source, "trampoline", compiler, kind=ctypes.PyDLL, cache=cache)
+    objects = [ctypes.py_object] * 3
+    library.set_types.argtypes = [*objects[:2], ctypes.c_ssize_t]
+    library.set_types.restype = None
+    # An object's type is the last of what all objects have.
+    type_offset = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)
+    library.set_types(np.ndarray, np.ma.MaskedArray, type_offset)
     make = library.make_function
     make.restype = ctypes.py_object
     pointer = ctypes.POINTER(_CArgument)
-    objects = [ctypes.py_object] * 3
     make.argtypes = [ctypes.c_void_p, pointer, ctypes.c_ssize_t, ctypes.c_int, *objects]
     return make
 
@@ -134,6 +140,7 @@ def _c_argument(argument: Argument) -> _CArgument:
         itemsize=itemsize,
         alignment=itemsize,
         extent=argument.extent,
+        row_major=argument.is_row_major,
         shape=(ctypes.c_int64 * MAX_RANK)(*argument.shape),
         strides=(ctypes.c_int64 * MAX_RANK)(*argument.strides),
         formats=_formats(argument.raw).encode(),

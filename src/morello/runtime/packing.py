@@ -10,13 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from morello.errors import SpecError
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.spec import Spec
-from morello.ir.tensor import gapless
+from morello.ir.tensor import TensorSpec, gapless
 from morello.runtime.argument import Argument, Array, argument, arguments
+from morello.runtime.explain import check_unmasked, dtype_code
 
 
 def packed(values: Array, dtype: DType, layout: Layout) -> Array:
@@ -49,20 +51,40 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
     return flat
 
 
-def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array) -> Array:
-    """Values of the input of this name, as the kernel of these arguments wants them."""
+def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: ArrayLike) -> Array:
+    """Values of the input of this name, as the kernel of these arguments wants them.
+
+    Raises `SpecError` if they are no array of its shape and dtype, `CallError` if masked.
+    """
     inputs = [argument.name for argument in arguments if not argument.output]
     if name not in inputs:
         raise SpecError(f"{spec.expression} has no input {name!r}; it has {', '.join(inputs)}.")
     tensor, wanted = spec.tensor(spec.arrays[name]), arguments[inputs.index(name)]
-    if values.shape != tensor.shape or values.dtype != wanted.dtype.np:
-        given = f"{values.dtype}[{','.join(map(str, values.shape))}]"
-        raise SpecError(f"{name} is {tensor.type}, and not {given}.")
+    check_unmasked(name, values)
+    array = _as_array(name, tensor, values)
+    if array.shape != tensor.shape or array.dtype != wanted.dtype.np:
+        given = f"{array.dtype}[{','.join(map(str, array.shape))}]"
+        convert = f"np.asarray({name}, dtype={dtype_code(wanted)})"
+        remedy = (
+            f"convert with {convert}" if array.shape == tensor.shape else "pass one of its shape"
+        )
+        raise SpecError(f"{name} is {tensor.type}, and not {given}; {remedy}.")
     if tensor.form.layout.panel is not None:
-        return packed(values, tensor.dtype, tensor.form.layout)
+        return packed(array, tensor.dtype, tensor.form.layout)
     result = wanted.empty()
-    result[...] = values
+    result[...] = array
     return result
+
+
+def _as_array(name: str, tensor: TensorSpec, values: ArrayLike) -> Array:
+    try:
+        return np.asarray(values)
+    except Exception as error:  # whatever an object raises when it is asked for an array
+        kind = type(values).__name__
+        raise SpecError(
+            f"{name} is {tensor.type}, and this {kind} is no array ({type(error).__name__}); "
+            f"pass a NumPy array of shape {tensor.shape}."
+        ) from None
 
 
 def plain(spec: Spec) -> Spec:

@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -79,7 +80,7 @@ def find_compiler(requested: str | None = None) -> Compiler:
     `ziglang` wheel if it is installed. Raises `BuildError` if there is none, or if the one
     asked for cannot be used.
     """
-    if requested:
+    if requested is not None:
         return _demand(requested, "the requested compiler")
     if from_environment := os.environ.get("CC", "").strip():
         return _demand(from_environment, "the compiler in CC")
@@ -129,6 +130,8 @@ def _demand(command: str, source: str) -> Compiler:
         words = tuple(shlex.split(command))
     except ValueError as error:
         raise BuildError(f"{source}, {command!r}, cannot be parsed: {error}.") from None
+    if not words:
+        raise BuildError(f"{source}, {command!r}, is empty. {REMEDY}")
     if words in (("zig",), ("ziglang",), ("zig", "cc")) and (wheel := _zig_wheel()):
         return wheel
     if Path(words[0]).stem == "zig" and len(words) == 1:
@@ -180,33 +183,50 @@ def _nothing() -> Compiler:
 
 def _identify(words: tuple[str, ...]) -> Compiler | None:
     """What `words` runs, asked of the compiler itself; None if it is not one we know."""
-    banner = _banner(words, os.environ.get("PATH", ""))
-    first = banner.partition("\n")[0]
-    if Path(words[0]).stem == "zig" and "clang" in banner:
-        return _named("zig cc", "zig", words, first)
-    if "clang" in banner:
-        return _named("clang", "clang", words, first)
-    if "Free Software Foundation" in banner:
-        return _named("gcc", "gcc", words, first.partition(")")[2] or first)
+    macros = _macros(words, os.environ.get("PATH", ""))
+    if "__clang__" in macros:
+        version = _version(macros, "__clang_major__", "__clang_minor__", "__clang_patchlevel__")
+        if Path(words[0]).stem == "zig":
+            return _named("zig cc", "zig", words, version)
+        return _named("clang", "clang", words, version)
+    if "__GNUC__" in macros:
+        version = _version(macros, "__GNUC__", "__GNUC_MINOR__", "__GNUC_PATCHLEVEL__")
+        return _named("gcc", "gcc", words, version)
     return None
 
 
-def _named(label: str, kind: Kind, words: tuple[str, ...], text: str) -> Compiler:
-    version = _numbers(text)
+def _named(label: str, kind: Kind, words: tuple[str, ...], version: tuple[int, ...]) -> Compiler:
     return Compiler(f"{label} {'.'.join(map(str, version))}", kind, words, version)
 
 
 @functools.cache
-def _banner(words: tuple[str, ...], path: str) -> str:
-    """What `--version` prints, or "" if it fails. `path` is the PATH, part of the cache key."""
+def _macros(words: tuple[str, ...], path: str) -> Mapping[str, str]:
+    """The macros that a C compiler defines by itself, none if `words` runs no C compiler.
+
+    Not its `--version`, as much that is no compiler has one. `path` is the PATH, part of the
+    cache key.
+    """
     del path
+    command = [*words, "-dM", "-E", "-x", "c", os.devnull]
     try:
         done = subprocess.run(
-            [*words, "--version"], capture_output=True, text=True, errors="replace", timeout=60
+            command,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=60,
         )
     except (OSError, subprocess.TimeoutExpired):
-        return ""
-    return done.stdout if done.returncode == 0 else ""
+        return {}
+    if done.returncode != 0:
+        return {}
+    return dict(re.findall(r"^#define (\w+) (.*)$", done.stdout, re.MULTILINE))
+
+
+def _version(macros: Mapping[str, str], *names: str) -> tuple[int, ...]:
+    """The numbers that macros of these names stand for, 0 where there is none."""
+    return tuple(int(value) if (value := macros.get(name, "")).isdecimal() else 0 for name in names)
 
 
 def _numbers(text: str) -> tuple[int, ...]:

@@ -50,6 +50,7 @@ int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
 void PyBuffer_Release(Py_buffer *);
 Py_ssize_t PyTuple_Size(PyObject *);
 PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
+int PyType_IsSubtype(PyObject *, PyObject *);
 int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
 PyObject *PyObject_CallObject(PyObject *, PyObject *);
 PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *);
@@ -63,7 +64,7 @@ enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8 };
 
 /* What an array must be. load.py has the same struct. */
 typedef struct {
-    int64_t ndim, itemsize, alignment, extent;
+    int64_t ndim, itemsize, alignment, extent, row_major;
     int64_t shape[MAX_RANK], strides[MAX_RANK];
     char formats[MAX_FORMATS]; /* the buffer-protocol letters that name the dtype */
 } Argument;
@@ -78,6 +79,29 @@ typedef struct {
     PyObject *keep;     /* holds the kernel's code in memory */
     Argument arguments[MAX_ARGUMENTS];
 } Plan;
+
+/* NumPy's type of arrays, and that of masked ones; and where in an object its type is, which
+ * differs between CPython's builds with and without the GIL. */
+static PyObject *array_type, *masked_type;
+static Py_ssize_t type_offset;
+
+void set_types(PyObject *array, PyObject *masked, Py_ssize_t offset)
+{
+    Py_IncRef(array); /* for good */
+    Py_IncRef(masked);
+    array_type = array;
+    masked_type = masked;
+    type_offset = offset;
+}
+
+/* Whether `object` lends its memory. A masked array does not: nobody would see its mask. */
+static int borrow(PyObject *object, Py_buffer *view, int flags)
+{
+    PyObject *type = *(PyObject **)((char *)object + type_offset);
+    if (type != array_type && PyType_IsSubtype(type, masked_type))
+        return 0;
+    return PyObject_GetBuffer(object, view, flags) == 0;
+}
 
 static int names_dtype(const char *format, const char *accepted)
 {
@@ -101,12 +125,18 @@ static int matches(const Py_buffer *view, const Argument *argument)
 {
     if (view->ndim != argument->ndim || view->itemsize != argument->itemsize)
         return 0;
-    if (!names_dtype(view->format, argument->formats))
+    if (!names_dtype(view->format, argument->formats) || view->suboffsets != NULL)
+        return 0;
+    if (view->ndim > 0 && view->shape == NULL)
+        return 0;
+    /* Without strides, which ctypes leaves out though asked, it is row-major. */
+    if (view->strides == NULL && !argument->row_major)
         return 0;
     for (int i = 0; i < view->ndim; i++) {
         if (view->shape[i] != argument->shape[i])
             return 0;
-        if (view->strides[i] != argument->strides[i] && argument->shape[i] != 1)
+        if (view->strides != NULL && view->strides[i] != argument->strides[i] &&
+            argument->shape[i] != 1)
             return 0;
     }
     return (uintptr_t)view->buf % (uintptr_t)argument->alignment == 0;
@@ -179,7 +209,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         goto finish;
     while (held < inputs) {
         Py_ssize_t i = held;
-        if (PyObject_GetBuffer(args[i], &views[i], PyBUF_STRIDES | PyBUF_FORMAT) != 0)
+        if (!borrow(args[i], &views[i], PyBUF_STRIDES | PyBUF_FORMAT))
             goto finish;
         held++;
         if (!matches(&views[i], &wanted[i]))
@@ -195,7 +225,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         Py_IncRef(given);
         result = given;
     }
-    if (PyObject_GetBuffer(result, out, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE) != 0)
+    if (!borrow(result, out, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE))
         goto finish;
     held++;
     if (!matches(out, &wanted[inputs]))

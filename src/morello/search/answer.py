@@ -12,26 +12,30 @@ from morello.ir.spec import Spec
 from morello.rewrites import Rewrite
 from morello.rewrites.rewrite import apply
 from morello.search import engine
+from morello.search.budget import Progress
 from morello.search.family import Kind
-from morello.search.graph import Floats, Graph, Space
+from morello.search.graph import Graph, Space
 from morello.search.memory import Memory
+
+STRIDE = 1_000_000
+"""Progress is told of after so many edges."""
 
 
 @dataclass
 class Answer:
-    """The boxes that solving a graph left, with as many decisions each as there are columns."""
+    """The boxes that solving a graph left, the first `count`, and the cost of the goal."""
 
     graph: Graph
     cost: float
-    head: Ints
-    following: Ints
-    box_cost: Floats
-    box_edge: Ints
-    box_peak: Ints
-    box_limit: Ints
-    boxes: int
+    boxes: engine.Boxes
+    count: int
     tried: int
     missed: Ints
+
+    @property
+    def last(self) -> float:
+        """The cost of the last of the goal's decisions that were wanted."""
+        return float(self.boxes.cost[self.boxes.head[0], -1])
 
     def decisions(self, memory: Memory | None = None) -> list[Rewrite]:
         """The rewrites of the cheapest program, in pre-order."""
@@ -59,22 +63,22 @@ class Answer:
         known = low[node] < engine.INFINITE and start[node] == start[node + 1]
         if (low_edge[node] >= 0 or known) and peak != limits.full and limits.fits(peak, limit):
             return int(low_edge[node])
-        box = int(self.head[node])
+        boxes = self.boxes
+        box = int(boxes.head[node])
         while not (
-            limits.fits(int(self.box_peak[box]), limit)
-            and limits.fits(limit, int(self.box_limit[box]))
+            limits.fits(int(boxes.peak[box]), limit) and limits.fits(limit, int(boxes.limit[box]))
         ):
-            box = int(self.following[box])
-        return int(self.box_edge[box, 0])
+            box = int(boxes.following[box])
+        return int(boxes.edge[box, 0])
 
     def box_nodes(self) -> Ints:
         """The node of every box."""
-        result = np.full(self.boxes, -1, np.int64)
-        box, node = self.head.copy(), np.arange(len(self.head))
+        result = np.full(self.count, -1, np.int64)
+        box, node = self.boxes.head.copy(), np.arange(len(self.boxes.head))
         while len(node := node[box >= 0]):
             box = box[box >= 0]
             result[box] = node
-            box = self.following[box]
+            box = self.boxes.following[box]
         return result
 
 
@@ -97,30 +101,49 @@ def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewri
     return found
 
 
-def solve_graph(graph: Graph, keeps: int = 1) -> Answer:
+def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) -> Answer:
     """Solve a graph's first node under the target's limits: its `keeps` best decisions."""
     limits, known = graph.space.limits, graph.known
-    nodes = len(graph.keys)
+    nodes, given = len(graph.keys), len(known.spec)
     start, order, bound, low, low_peak, _ = graph.bounds
-    limit = limits.pack(graph.space.target.limits)
-    given = len(known.spec)
-    room = (1 << 16) + given
-    while True:
-        head, missed = np.full(nodes, -1, np.int32), np.zeros(nodes, np.uint8)
-        following = np.empty(room, np.int32)
-        cost, edge = np.empty((room, keeps)), np.empty((room, keeps), np.int32)
-        peak, upto = np.empty(room, np.int64), np.empty(room, np.int64)
-        cost[:given], edge[:given] = engine.INFINITE, -1
-        cost[:given, 0] = known.cost
-        peak[:given], upto[:given] = known.peak, known.limit
-        engine.link(known.spec, head, following)
-        boxes, tried = engine.solve(
-            0, limit, given, graph.waves + 2, start, order, bound, low, low_peak,
-            graph.own, graph.allocation, graph.first_child, graph.child, graph.times,
-            limits.guard, limits.field, head, following, cost, edge, peak, upto, missed,
-        )  # fmt: skip
-        if boxes >= 0:
-            break
-        room *= 4
-    best = float(cost[head[0], 0])
-    return Answer(graph, best, head, following, cost, edge, peak, upto, boxes, tried, missed)
+    problem = engine.Problem(
+        start, order, bound, low, low_peak,
+        graph.own, graph.allocation, graph.first_child, graph.child, graph.times,
+    )  # fmt: skip
+    limit, depth = limits.pack(graph.space.target.limits), graph.waves + 2
+    boxes = _boxes(nodes, (1 << 16) + given + depth, keeps)
+    boxes.cost[:given], boxes.edge[:given] = engine.INFINITE, -1
+    boxes.cost[:given, 0] = known.cost
+    boxes.peak[:given], boxes.limit[:given] = known.peak, known.limit
+    engine.link(known.spec, boxes.head, boxes.following)
+    stack = engine.stack(problem, 0, limit, given, depth, keeps)
+    missed = np.zeros(nodes, np.uint8)
+    tried = 0
+    while not engine.solve(
+        problem, boxes, stack, missed, tried + STRIDE, limits.guard, limits.field
+    ):
+        count, tried = stack.at[[engine.AT_BOXES, engine.AT_TRIED]].tolist()
+        if count + depth >= len(boxes.following):
+            boxes = _grown(boxes)
+        if progress is not None:
+            progress(nodes, len(graph.parent))
+    count, tried = stack.at[[engine.AT_BOXES, engine.AT_TRIED]].tolist()
+    return Answer(graph, float(boxes.cost[boxes.head[0], 0]), boxes, count, tried, missed)
+
+
+def _boxes(nodes: int, room: int, keeps: int) -> engine.Boxes:
+    """Room for boxes, all of it empty."""
+    return engine.Boxes(
+        np.full(nodes, -1, np.int32), np.empty(room, np.int32),
+        np.empty((room, keeps)), np.empty((room, keeps), np.int32),
+        np.empty(room, np.int64), np.empty(room, np.int64),
+    )  # fmt: skip
+
+
+def _grown(boxes: engine.Boxes) -> engine.Boxes:
+    """The same boxes with room for four times as many."""
+    columns = (
+        np.concatenate([column, np.empty_like(column, shape=(3 * len(column), *column.shape[1:]))])
+        for column in boxes[1:]
+    )
+    return engine.Boxes(boxes.head, *columns)

@@ -10,9 +10,11 @@ from morello.ir.batch import Batch
 from morello.ir.forms import Ints
 from morello.ir.spec import Spec
 from morello.search import engine
+from morello.search.budget import Progress
 from morello.search.family import Family, Kind
-from morello.search.graph import Floats, GoalSizes, Space, build
+from morello.search.graph import Floats, Space, build
 from morello.search.memory import Memory
+from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
 _NEVER = 2 * engine.INFINITE
@@ -45,7 +47,12 @@ class Bound:
     """
 
     def __init__(
-        self, goal: Spec, target: Target, sizes: GoalSizes, memory: Memory | None = None
+        self,
+        goal: Spec,
+        target: Target,
+        sizes: Sizes,
+        memory: Memory | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.space = Space(goal, target, sizes, relaxed=True)
         self.specs = 0
@@ -54,7 +61,7 @@ class Bound:
         start = self.space.goal_batch()
         if memory is None or not self._recalled(memory, start) < engine.INFINITE:
             self._memory = None
-            self._work_out(memory)
+            self._work_out(memory, progress)
 
     def __call__(self, batch: Batch) -> Floats:
         kind = Kind.of(batch)
@@ -67,8 +74,8 @@ class Bound:
         result = np.full(len(batch), engine.INFINITE) if table is None else table(batch)
         return result if self._memory is None else np.where(result == engine.INFINITE, 0.0, result)
 
-    def _work_out(self, memory: Memory | None) -> None:
-        graph = build(self.space)
+    def _work_out(self, memory: Memory | None, progress: Progress | None) -> None:
+        graph = build(self.space, progress=progress)
         low = graph.bounds[3]
         self.specs = len(graph.keys)
         for index, family in enumerate(self.space.families):

@@ -10,7 +10,7 @@ answer to every limit in [p, l].
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -177,57 +177,98 @@ def bounds(
     return start, order, bound, low, low_peak, low_edge
 
 
+class Problem(NamedTuple):
+    """A graph for the solver.
+
+    By node, where its edges start, its bound and the peak that attains it; by position, an edge
+    and its bound; by edge, its own cost, its allocation, and where its children start; and the
+    children, each with how many times it runs.
+    """
+
+    start: Ints
+    order: Ints
+    bound: Floats
+    low: Floats
+    low_peak: Ints
+    own: Floats
+    allocation: Ints
+    first_child: Ints
+    child: Ints
+    times: Ints
+
+
+class Boxes(NamedTuple):
+    """Answers: each node's, linked from `head` by `following`.
+
+    As many decisions each as there are columns, best first: costs and edges. The peak is that of
+    all of them, and they hold for limits up to `limit`.
+    """
+
+    head: Ints
+    following: Ints
+    cost: Floats
+    edge: Ints
+    peak: Ints
+    limit: Ints
+
+
+class Stack(NamedTuple):
+    """Where a search stands: the nodes from the root down to the one at hand, a row each.
+
+    `at` is the row at hand, its node, the position of its next edge, its limit, the number of
+    boxes and of edges tried. Above it: the node, position, child, limit, cost and peak to go on
+    from. The best decisions so far: cost, peak and edge.
+    """
+
+    at: Ints
+    node: Ints
+    edge: Ints
+    child: Ints
+    limit: Ints
+    cost: Floats
+    peak: Ints
+    best: Floats
+    best_peak: Ints
+    best_edge: Ints
+
+
+AT_BOXES, AT_TRIED = 4, 5
+"""Where in `Stack.at` the number of boxes is, and of the edges tried."""
+
+
+def stack(problem: Problem, root: int, limit: int, given: int, depth: int, keeps: int) -> Stack:
+    """A search for `keeps` programs of `root` within `limit` that has not begun.
+
+    `given` is how many boxes there are already, `depth` the most nodes from the root down.
+    """
+    return Stack(
+        np.array([0, root, problem.start[root], limit, given, 0], np.int64),
+        np.empty(depth, np.int32), np.empty(depth, np.int32), np.empty(depth, np.int32),
+        np.empty(depth, np.int64), np.empty(depth), np.empty(depth, np.int64),
+        np.full((depth, keeps), INFINITE), np.zeros((depth, keeps), np.int64),
+        np.full((depth, keeps), -1, np.int32),
+    )  # fmt: skip
+
+
 @compiled
 def solve(
-    root: int,
-    limit: int,
-    given: int,
-    depth: int,
-    start: Ints,
-    order: Ints,
-    bound: Floats,
-    low: Floats,
-    low_peak: Ints,
-    own: Floats,
-    allocation: Ints,
-    first_child: Ints,
-    child: Ints,
-    times: Ints,
-    guard: int,
-    field: int,
-    head: Ints,
-    following: Ints,
-    box_cost: Floats,
-    box_edge: Ints,
-    box_peak: Ints,
-    box_limit: Ints,
-    missed: Ints,
-) -> tuple[int, int]:
-    """The cheapest programs of `root` within `limit`, by depth-first search with boxes.
+    problem: Problem, boxes: Boxes, stack: Stack, missed: Ints, upto: int, guard: int, field: int
+) -> bool:
+    """Go on with a search for the cheapest programs of a node, depth-first, with boxes.
 
-    Fills the boxes after those that are `given`, linked from `head` by `following`: as many
-    decisions each as there are columns, best first, and the peak of all of them. Returns how
-    many boxes (-1: no room left) and how many edges were tried. `missed` is set for nodes that
-    have a known answer, but were asked for one under other limits: then the result counts for
-    nothing.
+    Fills the boxes after those that are given. Stops, to be called again, once `upto` edges
+    were tried or there may be no room for more boxes; tells whether it came to the end.
+    `missed` is set for nodes that have a known answer, but were asked for one under other
+    limits: then the result counts for nothing.
     """
+    start, order, bound, low, low_peak, own, allocation, first_child, child, times = problem
+    head, following, box_cost, box_edge, box_peak, box_limit = boxes
+    at, at_node, at_edge, at_child, at_limit, at_cost, at_peak, best, best_peak, best_edge = stack
     keeps = box_cost.shape[1]
     last = keeps - 1
-    at_node = np.empty(depth, np.int32)
-    at_edge = np.empty(depth, np.int32)
-    at_child = np.empty(depth, np.int32)
-    at_limit = np.empty(depth, np.int64)
-    at_cost = np.empty(depth)
-    at_peak = np.empty(depth, np.int64)
-    best = np.full((depth, keeps), INFINITE)
-    best_peak = np.zeros((depth, keeps), np.int64)
-    best_edge = np.full((depth, keeps), -1, np.int32)
+    room = following.shape[0] - at_node.shape[0]
     full = guard - (guard >> (field - 1))
-    boxes = given
-    tried = 0
-    sp = 0
-    node = root
-    i = start[node]
+    sp, node, i, limit, count, tried = at[0], at[1], at[2], at[3], at[4], at[5]
     j = np.int32(-1)  # the next child of the current edge; -1: the edge is not begun
     cost = 0.0
     peak = np.int64(0)
@@ -241,6 +282,9 @@ def solve(
             if j < 0:
                 if bound[i] >= best[sp, last]:
                     break
+                if tried >= upto or count >= room:
+                    at[0], at[1], at[2], at[3], at[4], at[5] = sp, node, i, limit, count, tried
+                    return False
                 tried += 1
                 if not fits(allocation[e], limit, guard):
                     i += 1
@@ -297,23 +341,22 @@ def solve(
             at_cost[sp], at_peak[sp] = cost, peak
             sp += 1
             best[sp], best_edge[sp], best_peak[sp] = INFINITE, -1, 0
-            node, limit = wanted, inner
-            i = start[node]
+            node, limit = np.int64(wanted), inner
+            i = np.int64(start[node])
             j = np.int32(-1)
             continue
-        if boxes == following.shape[0]:
-            return -1, tried
-        following[boxes], head[node] = head[node], boxes
-        box_limit[boxes], box_peak[boxes] = limit, 0
+        following[count], head[node] = head[node], count
+        box_limit[count], box_peak[count] = limit, 0
         for place in range(keeps):
-            box_cost[boxes, place] = best[sp, place]
-            box_edge[boxes, place] = best_edge[sp, place]
-            box_peak[boxes] = larger(box_peak[boxes], best_peak[sp, place], guard, field)
-        boxes += 1
+            box_cost[count, place] = best[sp, place]
+            box_edge[count, place] = best_edge[sp, place]
+            box_peak[count] = larger(box_peak[count], best_peak[sp, place], guard, field)
+        count += 1
         if sp == 0:
-            return boxes, tried
+            at[4], at[5] = count, tried
+            return True
         sp -= 1
-        node, i, j, limit = at_node[sp], at_edge[sp], at_child[sp], at_limit[sp]
+        node, i, j, limit = np.int64(at_node[sp]), np.int64(at_edge[sp]), at_child[sp], at_limit[sp]
         cost, peak = at_cost[sp], at_peak[sp]
 
 

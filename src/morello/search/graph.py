@@ -24,20 +24,19 @@ from morello.ir.operation import Operation, accumulates_later
 from morello.ir.spec import Spec
 from morello.ir.tensor import IDEAL, Form
 from morello.rewrites import Edges, Rewrite, expand
-from morello.rewrites.parallel import piece
 from morello.search import engine
+from morello.search.budget import Progress
 from morello.search.family import Family, Kind
 from morello.search.known import Known, joined
 from morello.search.limits import Limits
-from morello.search.rules import Rules, piece_counts, rules
+from morello.search.panels import Panels
+from morello.search.rules import Rules, rules
 from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
 Floats = npt.NDArray[np.floating[Any]]
-Progress = Callable[[int, int], None]
 Recall = Callable[[Batch], Known]
 
-_MOST_OPEN_DIMS = 5
 _MOST_REWRITES = 256  # a byte numbers them
 _OPERATION_RANK = 40  # an operation outranks those that it leaves to do
 _PARALLEL_RANK = 1000  # from a core's piece there may be more steps to go than from the whole
@@ -47,16 +46,14 @@ _PACKED_RANK = 20  # a product outranks that of groups, and that the copies it l
 class Space:
     """What can be reached from a goal: its rules, sizes, and families of Specs.
 
-    Dimensions of the goal have the sizes that tiling reaches, known ahead; what else is met
-    (the windows of convolutions, say) is numbered as it comes.
+    Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
     """
 
-    def __init__(
-        self, goal: Spec, target: Target, sizes: GoalSizes, *, relaxed: bool = False
-    ) -> None:
+    def __init__(self, goal: Spec, target: Target, sizes: Sizes, *, relaxed: bool = False) -> None:
         self.goal, self.target, self.sizes, self.relaxed = goal, target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.forms = Forms()
+        self._blocks = Panels.of(goal).odd_even
         self.families: list[Family] = []
         self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
         self._rules: dict[Kind, list[Rules]] = {}
@@ -65,10 +62,8 @@ class Space:
         """The number of a batch's family."""
         key = batch.operation, batch.dtypes, batch.parallel
         if key not in self._numbers:
-            wide = len(batch.sizes) > _MOST_OPEN_DIMS or bool(batch.operation.components)
-            sizes = self.sizes.ahead if wide else self.sizes.open
             self._numbers[key] = len(self.families)
-            self.families.append(Family(Kind(*key), sizes, open_sizes=not wide))
+            self.families.append(Family(Kind(*key), self.sizes))
         return self._numbers[key]
 
     def find_family(self, batch: Batch) -> Family | None:
@@ -78,7 +73,7 @@ class Space:
 
     def rules(self, kind: Kind) -> list[Rules]:
         if kind not in self._rules:
-            found = rules(kind, self.target, self.sizes.open, relaxed=self.relaxed)
+            found = rules(kind, self.target, self.sizes, relaxed=self.relaxed, blocks=self._blocks)
             if sum(len(group.rewrites) for group in found) > _MOST_REWRITES:
                 raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
             self._rules[kind] = found
@@ -96,7 +91,7 @@ class Space:
         start -= _PACKED_RANK * any(dtype.lanes > 1 for dtype in batch.dtypes)
         rank = np.full(len(batch), start, np.int32)
         for size in batch.sizes:
-            rank += self.sizes.open.depth(size)
+            rank += self.sizes.depth(size)
         for level in batch.levels:
             rank += self.target.registers - level
         return rank
@@ -109,25 +104,9 @@ class Space:
         return Batch.of([goal], self.forms)
 
 
-def panel_widths(goal: Spec) -> set[int]:
-    """The widths of a goal's panels, to which tiles are cut."""
-    return {form.layout.panel[1] for form in goal.forms if form.layout.panel is not None}
-
-
-@dataclass(frozen=True)
-class GoalSizes:
-    """The sizes known ahead, and those numbered as they come."""
-
-    ahead: Sizes
-    open: Sizes
-
-    @staticmethod
-    def of(goal: Spec, target: Target) -> GoalSizes:
-        widths, sizes = panel_widths(goal), set(goal.sizes)
-        if goal.parallel:
-            tiles = [(n, piece(n, count)) for n in goal.sizes for count in piece_counts(target)]
-            sizes |= {part for n, tile in tiles for part in (tile, n % tile) if part}
-        return GoalSizes(Sizes(sizes, widths, closed=True), Sizes(sizes, widths))
+def goal_sizes(goal: Spec) -> Sizes:
+    """The sizes of a goal and of its tiles."""
+    return Sizes(goal.sizes, Panels.of(goal).widths)
 
 
 _WEIGHTS = {
@@ -205,11 +184,14 @@ class Graph:
 class Pruning:
     """Leave out what no program of at most `upper` cycles contains.
 
-    `estimate` bounds from below the cost of every Spec of a batch.
+    `estimate` bounds from below the cost of every Spec of a batch. With a `width`, only so many
+    rewrites of each Spec stay, those with the lowest bounds: what is left may lack the cheapest
+    program, or have none.
     """
 
     estimate: Callable[[Batch], Floats]
     upper: float
+    width: int | None = None
 
 
 @dataclass(frozen=True)
@@ -251,11 +233,61 @@ class _Pending:
         return result
 
 
+@dataclass(frozen=True)
+class _Applied:
+    """A rewrite of several Specs: edges by row, whose `whole` cost is bounded from below.
+
+    The limits and budgets are the parents'; the children's times, and the bounds of what they
+    cost in all, are by child and row.
+    """
+
+    rule: int
+    parents: Ints
+    own: Floats
+    allocation: Ints
+    limits: Ints
+    budgets: Floats
+    whole: Floats
+    children: Sequence[Batch]
+    times: Sequence[Ints]
+    totals: Sequence[Floats]
+
+    def of(self, rows: Ints) -> _Applied:
+        """Some of the rows."""
+        return _Applied(
+            self.rule, self.parents[rows], self.own[rows], self.allocation[rows],
+            self.limits[rows], self.budgets[rows], self.whole[rows],
+            [child[rows] for child in self.children],
+            [times[rows] for times in self.times], [total[rows] for total in self.totals],
+        )  # fmt: skip
+
+
+def _narrowed(applied: list[_Applied], width: int) -> list[_Applied]:
+    """Of every Spec's edges, so many: those with the lowest bounds, the first among equals."""
+    if not applied:
+        return []
+    parents = np.concatenate([one.parents for one in applied])
+    order = np.lexsort((np.concatenate([one.whole for one in applied]), parents))
+    ordered = parents[order]
+    first = np.searchsorted(ordered, ordered)
+    keep = np.empty(len(parents), np.bool_)
+    keep[order] = np.arange(len(parents)) - first < width
+    ends = np.cumsum([len(one.parents) for one in applied])
+    parts = zip(applied, np.split(keep, ends[:-1]), strict=True)
+    return [one.of(kept.nonzero()[0]) for one, kept in parts if kept.any()]
+
+
 class _Expansion:
     """The state of one expansion, wave by wave."""
 
-    def __init__(self, space: Space, pruning: Pruning | None, recall: Recall | None) -> None:
-        self.space, self.pruning, self.recall = space, pruning, recall
+    def __init__(
+        self,
+        space: Space,
+        pruning: Pruning | None,
+        recall: Recall | None,
+        progress: Progress | None,
+    ) -> None:
+        self.space, self.pruning, self.recall, self.progress = space, pruning, recall, progress
         self.waiting: dict[int, dict[int, _Pending]] = defaultdict(dict)
         self.made: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
         self.edges: list[tuple[Ints, Floats, Ints]] = []  # parents, own costs, allocations
@@ -268,7 +300,7 @@ class _Expansion:
         self.known: list[Known] = []
         self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
 
-    def run(self, starts: Sequence[Start], progress: Progress | None) -> Graph:
+    def run(self, starts: Sequence[Start]) -> Graph:
         for start in starts:
             count = len(start.batch)
             slots = np.arange(self.slot_count, self.slot_count + count, dtype=np.int32)
@@ -284,8 +316,6 @@ class _Expansion:
                 self._wave(family, pending)
             self._queue(below=rank)
             waves += 1
-            if progress is not None:
-                progress(self.node_count, self.edge_count)
         return self._graph(waves)
 
     def _wait(self, batch: Batch, slots: Ints, limits: Ints, budgets: Floats) -> None:
@@ -330,16 +360,27 @@ class _Expansion:
                 batch[open_], numbers[open_], limits[open_], budgets[open_],
             )  # fmt: skip
         index = 0
+        applied: list[_Applied] = []
         for group in self.space.rules(packed.kind):
             rows = group.guard(batch).nonzero()[0]
             if len(rows):
                 parents, within, worth = numbers[rows], limits[rows], budgets[rows]
                 some = batch if len(rows) == len(batch) else batch[rows]
                 for offset, rewrite in enumerate(group.rewrites):
+                    if self.progress is not None:
+                        self.progress(self.node_count, self.edge_count)
                     for edges in expand(rewrite, some, self.space.target):
                         at = edges.rows
-                        self._add(index + offset, edges, parents[at], within[at], worth[at])
+                        made = self._applied(
+                            index + offset, edges, parents[at], within[at], worth[at]
+                        )
+                        if len(made.parents):
+                            applied.append(made)
             index += len(group.rewrites)
+        if self.pruning is not None and self.pruning.width is not None:
+            applied = _narrowed(applied, self.pruning.width)
+        for made in applied:
+            self._add(made)
 
     def _recalled(self, known: Known, limits: Ints) -> Known:
         """What is known of Specs for which there is an answer under these limits."""
@@ -348,15 +389,16 @@ class _Expansion:
         fine[known.spec[within]] = True
         return known.of(fine[known.spec])
 
-    def _add(self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats) -> None:
-        """Record edges that fit their limits and may belong to a good enough program."""
+    def _applied(
+        self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats
+    ) -> _Applied:
+        """Those edges that fit their limits and may belong to a good enough program."""
         count = len(parents)
-        space = self.space
         own = np.zeros(count) + edges.cost
         keep: Any = np.ones(count, np.bool_)
-        allocation = space.limits.column(edges.allocation, count)
+        allocation = self.space.limits.column(edges.allocation, count)
         if edges.allocation:
-            keep = space.limits.fits(allocation, limits)
+            keep = self.space.limits.fits(allocation, limits)
         times = [np.zeros(count, np.int32) + c.times for c in edges.children]
         children = [c.batch for c in edges.children]
         whole, totals = own, [own] * len(children)
@@ -367,31 +409,30 @@ class _Expansion:
             self.dropped.append((parents[~keep], whole[~keep]))
         if self.pruning is not None:
             keep &= (whole < engine.INFINITE) & (whole <= budgets)
-        if not every(keep):
-            rows = keep.nonzero()[0]
-            count = len(rows)
-            if count == 0:
-                return
-            parents, own, allocation = parents[rows], own[rows], allocation[rows]
-            limits, spare = limits[rows], (budgets - whole)[rows]
-            budgets = budgets[rows]
-            times, totals = [t[rows] for t in times], [t[rows] for t in totals]
-            children = [c[rows] for c in children]
-        else:
-            spare = budgets - whole
-        self.edges.append((parents, own, allocation))
-        self.kinds.append((count, rule, len(children)))
+        found = _Applied(
+            rule, parents, own, allocation, limits, budgets, whole, children, times, totals
+        )
+        return found if every(keep) else found.of(keep.nonzero()[0])
+
+    def _add(self, edges: _Applied) -> None:
+        """Record edges, and put the Specs that they lead to aside."""
+        count, children = len(edges.parents), edges.children
+        self.edges.append((edges.parents, edges.own, edges.allocation))
+        self.kinds.append((count, edges.rule, len(children)))
         slots = self.slot_count + np.arange(count, dtype=np.int32) * np.int32(len(children))
-        remaining = limits - allocation
-        for position, child in enumerate(children):
+        remaining = edges.limits - edges.allocation
+        spare = edges.budgets - edges.whole
+        for position, (child, times, total) in enumerate(
+            zip(children, edges.times, edges.totals, strict=True)
+        ):
             budget = spare
             if self.pruning is not None:
                 # what runs beside something else takes no time of its own, but within reason
-                shares = (spare + totals[position]) / np.maximum(times[position], 1)
-                budget = np.where(times[position] > 0, shares, budgets)
+                shares = (spare + total) / np.maximum(times, 1)
+                budget = np.where(times > 0, shares, edges.budgets)
             self._wait(child, slots + np.int32(position), remaining, budget)
         if children:
-            self.times.append(np.stack(times, axis=1).ravel())
+            self.times.append(np.stack(edges.times, axis=1).ravel())
         self.edge_count += count
         self.slot_count += count * len(children)
 
@@ -432,7 +473,7 @@ def build(
     budget = np.array([pruning.upper if pruning else np.inf]) * (1 + 1e-9)
     limit = np.array([space.limits.pack(space.target.limits)])
     goal = Start(space.goal_batch(), limit, budget)
-    return _Expansion(space, pruning, recall).run([goal], progress)
+    return _Expansion(space, pruning, recall, progress).run([goal])
 
 
 def grow(
@@ -446,7 +487,7 @@ def grow(
         here = nodes[graph.families[nodes] == number]
         batch = space.families[number].batch(graph.keys[here], space.forms)
         starts.append(Start(batch, graph.limit[here], graph.budget[here]))
-    more = _Expansion(space, pruning, None).run(starts, progress)
+    more = _Expansion(space, pruning, None, progress).run(starts)
     count, arity = len(graph.keys), np.diff(more.first_child)
     known = graph.known.of(~np.isin(graph.known.spec, nodes))
     # The new roots stay, as others may lead to them; the old nodes get the same edges.

@@ -51,7 +51,7 @@ def _free(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
     cost, edge, peak, free = engine.unlimited(
         start, order, bound, low, low_peak, graph.dropped, answered,
         graph.own, graph.allocation, graph.first_child, graph.child, graph.times,
-        graph.budget, answer.box_cost.shape[1], limits.guard, limits.field,
+        graph.budget, answer.boxes.cost.shape[1], limits.guard, limits.field,
     )  # fmt: skip
     limit = np.where(free == 1, capacity, graph.limit)
     here = (answered == 0) & (cost[:, 0] < engine.INFINITE)
@@ -67,13 +67,13 @@ def _free(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
 
 def _boxes(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
     """Answers that the engine found under limits that mattered."""
-    count = answer.boxes
-    cost, edge = answer.box_cost[:count], answer.box_edge[:count]
+    count, boxes = answer.count, answer.boxes
+    cost, edge = boxes.cost[:count], boxes.edge[:count]
     node = answer.box_nodes()
     budget = answer.graph.budget[node]
-    peak = answer.box_peak[:count]
+    peak = boxes.peak[:count]
     exact: Bools = cost <= budget[:, None]
     edge = np.where(exact, edge, -1).astype(np.int64)
     cost = np.where(exact, cost, engine.INFINITE)
     kept = np.flatnonzero(edge[:, 0] >= 0)
-    return node[kept], peak[kept], answer.box_limit[kept], edge[kept], cost[kept]
+    return node[kept], peak[kept], boxes.limit[kept], edge[kept], cost[kept]

@@ -9,7 +9,8 @@ from morello.ir.spec import Spec
 from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.bound import Bound
-from morello.search.graph import GoalSizes, Graph, Progress, Pruning, Space, build
+from morello.search.budget import Progress
+from morello.search.graph import Graph, Pruning, Space, build, goal_sizes
 from morello.targets.target import Target
 
 SPREAD = 30.0
@@ -58,8 +59,9 @@ def sample(
 
 
 def _graph(goal: Spec, target: Target, cost: float, progress: Progress | None) -> Graph:
-    sizes = GoalSizes.of(goal, target)
-    bound, space = Bound(goal, target, sizes), Space(goal, target, sizes)
+    sizes = goal_sizes(goal)
+    bound = Bound(goal, target, sizes, progress=progress)
+    space = Space(goal, target, sizes)
     for slack in SLACKS:
         graph = build(space, Pruning(bound, cost * slack), progress)
         if len(graph.keys) > NODES:

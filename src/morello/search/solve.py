@@ -5,32 +5,29 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from functools import cache
+from math import inf
 
 import numpy as np
 
 from morello.errors import SearchError
+from morello.ir.compose import inputs_of, maker
+from morello.ir.layout import row_major
 from morello.ir.spec import Spec, matmul_spec
-from morello.rewrites import Rewrite
-from morello.search import engine
-from morello.search.answer import Answer, recalled, solve_graph
+from morello.jit import interruptible
+from morello.rewrites import Bufferize, Rewrite
+from morello.rewrites.rewrite import apply
+from morello.search.answer import recalled, solve_graph
 from morello.search.bound import Bound
-from morello.search.graph import (
-    GoalSizes,
-    Progress,
-    Pruning,
-    Space,
-    build,
-    grow,
-    panel_widths,
-)
+from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
+from morello.search.deepen import FIRST, deepen, exhaust
+from morello.search.graph import Pruning, Space, build, goal_sizes
+from morello.search.keys import Numbering
 from morello.search.memory import Memory
-from morello.search.record import record
+from morello.search.panels import Panels
+from morello.search.rules import seams
 from morello.table import Table
 from morello.targets import find_target
 from morello.targets.target import Target
-
-SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, np.inf)
-"""How far above the lower bound programs may be, attempt by attempt."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +36,9 @@ class Statistics:
 
     `bounded` counts the relaxed Specs solved for the lower bound, `entries` the answers
     (boxes) remembered, `tried` the rewrites weighed against limits. `measured` is how many
-    programs were timed to choose the fastest, 0 if the model chose.
+    programs were timed to choose the fastest, 0 if the model chose. Where a budget ended the
+    search, the cheapest program may cost less than the one that was found, which costs at most
+    `gap` (a part) more; infinite if no bound is known.
     """
 
     seconds: float
@@ -50,11 +49,17 @@ class Statistics:
     bounded: int
     exhaustive: bool
     measured: int = 0
+    gap: float = 0.0
+
+    @property
+    def proven(self) -> bool:
+        """No program is cheaper under the cost model."""
+        return self.gap == 0.0
 
     @staticmethod
-    def of_recall(seconds: float, measured: int = 0) -> Statistics:
+    def of_recall(seconds: float, measured: int = 0, gap: float = 0.0) -> Statistics:
         """Those of an answer that a table had."""
-        return Statistics(seconds, 0, 0, 0, 0, 0, False, measured)
+        return Statistics(seconds, 0, 0, 0, 0, 0, False, measured, gap)
 
 
 @dataclass(frozen=True)
@@ -68,12 +73,14 @@ class Solution:
     statistics: Statistics
 
 
+@interruptible
 def search(
     goal: Spec,
     target: Target,
     *,
     everything: bool = False,
     table: Table | None = None,
+    budget: Budget = UNTIMED,
     progress: Progress | None = None,
 ) -> Solution:
     """The cheapest program of `goal`, exactly, among all that the rules can reach.
@@ -81,15 +88,22 @@ def search(
     Goal-directed: expands only what may belong to a program within a few percent of a
     lower bound, and allows more until there is one; what was left out cannot beat it.
     `everything` leaves nothing out. What a `table` has of the Specs on the way is not worked
-    out again, and what was found of others is added to it. Raises `SearchError` when nothing
-    fits the target's memory limits.
+    out again, and what was found of others is added to it. A `budget` that is used up ends the
+    search with the cheapest program so far (see `Statistics.gap`); there is one soon after, if
+    not before. Raises `SearchError` when nothing fits the target's memory limits, or when the
+    search does not fit the budget's memory.
     """
     _load_engine()
     memory = None
     if table is not None:
         _load_table()
-        memory = Memory(table, target, panel_widths(goal))
-    solution = find(goal, target, memory, everything, progress)
+        memory = Memory(table, target, Panels.of(goal))
+    try:
+        solution = find(goal, target, memory, everything, budget.start(progress))
+    except BudgetError as error:
+        raise SearchError(f"{goal.expression}: {error}; make the sizes smaller.") from None
+    except MemoryError:
+        raise SearchError(f"{goal.expression}: the search ran out of memory.") from None
     if memory is not None:
         memory.write()
     return solution
@@ -100,37 +114,76 @@ def find(
     target: Target,
     memory: Memory | None = None,
     everything: bool = False,
-    progress: Progress | None = None,
+    watch: Watch | None = None,
 ) -> Solution:
     """As `search`; what was found is noted in the memory, and not written yet."""
     began = time.perf_counter()
-    sizes = GoalSizes.of(goal, target)
-    bounded = 0
-    space = Space(goal, target, sizes)
+    watch = watch or UNTIMED.start()
+    space = Space(goal, target, goal_sizes(goal))
     if memory is not None:
         solution = _recall(space, memory, began)
         if solution is not None:
             return solution
-    if everything:
-        answer = _solved(space, None, memory, progress)
-    else:
-        bound = Bound(goal, target, sizes, memory)
-        bounded = bound.specs
-        answer = _deepen(space, bound, memory, progress)
-    if answer.cost >= engine.INFINITE:
-        raise SearchError(f"{goal.expression}: no program fits the memory of {target.name}.")
-    graph = answer.graph
+    bounded = 0
     try:
-        decisions = tuple(answer.decisions(memory))
+        if everything:
+            outcome = exhaust(space, memory, watch)
+        else:
+            bound = _bound(space, memory, watch)
+            if bound is None:
+                return _in_parts(goal, target, watch, began)
+            bounded = bound.specs
+            outcome = deepen(space, bound, memory, watch)
     except LookupError:  # pages of a table may be damaged
-        return find(goal, target, None, everything, progress)
-    if memory is not None:
-        record(answer, memory)
+        return find(goal, target, None, everything, watch)
+    if not outcome.found:
+        raise SearchError(f"{goal.expression}: no program fits the memory of {target.name}.")
     statistics = Statistics(
-        time.perf_counter() - began, len(graph.keys), len(graph.parent), answer.boxes,
-        answer.tried, bounded, everything,
+        time.perf_counter() - began, outcome.specs, outcome.rewrites, outcome.entries,
+        outcome.tried, bounded, everything, gap=outcome.gap,
     )  # fmt: skip
-    return Solution(goal, target, answer.cost, decisions, statistics)
+    return Solution(goal, target, outcome.cost, outcome.decisions, statistics)
+
+
+def _bound(space: Space, memory: Memory | None, watch: Watch) -> Bound | None:
+    """The lower bound; None where it is too much work, and the goal can be cut into parts."""
+    goal, target, sizes = space.goal, space.target, space.sizes
+    if not seams(goal.operation):
+        return Bound(goal, target, sizes, memory, watch.untimed())
+    try:
+        return Bound(goal, target, sizes, memory, watch.part(FIRST))
+    except (BudgetError, MemoryError):
+        return None
+
+
+def _in_parts(goal: Spec, target: Target, watch: Watch, began: float) -> Solution:
+    """A program of a composition cut in two, what is between the parts stored in memory.
+
+    Each part is searched alone, so that nothing is known of the cheapest program of both.
+    """
+    operation, memory = goal.operation, target.levels[0].name
+    tensor = seams(operation)[0]
+    layout = row_major(len(maker(operation, tensor).result_dims))
+    cut = Bufferize(tensor - inputs_of(operation), memory, layout)
+    step = apply(cut, goal, target)
+    parts = [
+        find(hole.spec, target, watch=watch.part(1 / (len(step.holes) - number)))
+        for number, hole in enumerate(step.holes)
+    ]
+    done = [part.statistics for part in parts]
+    statistics = Statistics(
+        time.perf_counter() - began,
+        specs=sum(one.specs for one in done),
+        rewrites=sum(one.rewrites for one in done),
+        entries=sum(one.entries for one in done),
+        tried=sum(one.tried for one in done),
+        bounded=sum(one.bounded for one in done),
+        exhaustive=False,
+        gap=inf,
+    )
+    costs = [hole.times * part.cost for hole, part in zip(step.holes, parts, strict=True)]
+    decisions = (cut, *(decision for part in parts for decision in part.decisions))
+    return Solution(goal, target, step.cost + sum(costs), decisions, statistics)
 
 
 @cache
@@ -138,9 +191,10 @@ def _load_engine() -> None:
     """Have the compiled engine loaded (the first time ever, compiled) before time is taken."""
     one = matmul_spec((1, 1), (1, 1))
     target = find_target("avx2")
-    sizes = GoalSizes.of(one, target)
+    Numbering().numbers(np.zeros(1, np.int64))
+    sizes = goal_sizes(one)
     bound = Bound(one, target, sizes)
-    solve_graph(build(Space(one, target, sizes), Pruning(bound, np.inf)))
+    solve_graph(build(Space(one, target, sizes), Pruning(bound, inf)))
 
 
 @cache
@@ -168,33 +222,3 @@ def _recall(space: Space, memory: Memory, began: float) -> Solution | None:
         return None
     statistics = Statistics.of_recall(time.perf_counter() - began)
     return Solution(goal, target, float(known.cost[here[0]]), decisions, statistics)
-
-
-def _deepen(space: Space, bound: Bound, memory: Memory | None, progress: Progress | None) -> Answer:
-    """Solve with ever more slack over the lower bound, until the answers are within it."""
-    least = float(bound(space.goal_batch())[0])
-    found = np.inf
-    for slack in SLACKS:
-        upper = min(least * slack, found)
-        answer = _solved(space, Pruning(bound, upper), memory, progress)
-        last = float(answer.box_cost[answer.head[0], -1]) if answer.boxes else answer.cost
-        if last <= upper * (1 + 1e-9):
-            break
-        if last < engine.INFINITE:
-            found = last
-    return answer
-
-
-def _solved(
-    space: Space, pruning: Pruning | None, memory: Memory | None, progress: Progress | None
-) -> Answer:
-    """Solve, using what is known; where that is of other limits than are met, expand after all."""
-    if memory is None:
-        return solve_graph(build(space, pruning, progress))
-    graph = build(space, pruning, progress, memory.known)
-    while True:
-        answer = solve_graph(graph, memory.table.keeps)
-        missed = np.flatnonzero(answer.missed)
-        if not len(missed):
-            return answer
-        graph = grow(graph, missed, pruning, progress)

@@ -99,12 +99,17 @@ static inline $F pick_$K($I mask, $F a, $F b) {
 }
 """,
     "sqrt": """
+// gcc's own square root calls a library for negative numbers, to set errno
 static inline $F sqrt_$K($F x) {
 #ifdef __clang__
   return __builtin_elementwise_sqrt(x);
 #else
   $F y;
-  for (int i = 0; i < $W; ++i) y[i] = __builtin_sqrtf(x[i]);
+#ifdef __aarch64__
+  __asm__("fsqrt %0.4s, %1.4s" : "=w"(y) : "w"(x));
+#else
+  __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+#endif
   return y;
 #endif
 }
@@ -140,7 +145,19 @@ static inline float float_f32(unsigned bits) {
 static inline float pick_f32(int mask, float a, float b) { return mask ? a : b; }
 """,
     "sqrt": """
-static inline float sqrt_f32(float x) { return __builtin_sqrtf(x); }
+static inline float sqrt_f32(float x) {
+#ifdef __clang__
+  return __builtin_elementwise_sqrt(x);
+#else
+  float y;
+#ifdef __aarch64__
+  __asm__("fsqrt %s0, %s1" : "=w"(y) : "w"(x));
+#else
+  __asm__("vsqrtss %1, %1, %0" : "=v"(y) : "v"(x));
+#endif
+  return y;
+#endif
+}
 """,
     "fused": """
 static inline float fused_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }

@@ -32,7 +32,7 @@ from morello.targets.kernels.products import (
     row_sums,
 )
 from morello.targets.kernels.reductions import complete_lanes, lanes, runs
-from morello.targets.kernels.shuffles import odd_even, pack, transpose
+from morello.targets.kernels.shuffles import odd_even, odd_even_elements, pack, transpose
 from morello.targets.target import Kernel
 
 CASTS = (
@@ -84,6 +84,8 @@ def standard_kernels(
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]
         made += [transpose(dtype, n, cycles) for dtype in same]
     made += odd_even(widest // 2)
+    for dtype in DTYPES.values():
+        made += odd_even_elements(dtype)
     made += _packed(widest, features)
     return tuple(made)
 

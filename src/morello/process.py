@@ -1,0 +1,88 @@
+"""The process of a command: signals that end it, and its standard streams."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sys import UnraisableHookArgs
+
+DELAY_S = 0.01
+
+_received: list[int] = []
+"""Signals that asked this process to end."""
+
+
+def prepare() -> None:
+    """Let nothing but the command's own end, or an interrupt, end this process.
+
+    SIGTERM and SIGHUP are interrupts too, so that files and processes are cleared away. An
+    interrupt that comes where Python drops exceptions comes again. Streams that are closed get
+    descriptors, which other files would get otherwise; what is written there fails.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
+            signal.signal(number, _interrupt)
+    sys.unraisablehook, sys.excepthook = _come_again, _say_unless_interrupted
+    while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:
+        pass
+    os.close(descriptor)
+    if sys.stdout is None:
+        sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
+    if sys.stderr is None:
+        sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+def finish() -> None:
+    """Leave the interpreter's own end alone: all is done, and it takes but a moment."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is _interrupt:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def interrupted_by(error: BaseException | None) -> int | None:
+    """The signal that an exception comes from; None if it is not by an interrupt.
+
+    Compiled code makes other exceptions of interrupts, and may forget what they were.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    if _received:
+        return _received[0]
+    return None if error is None else signal.SIGINT
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    _received.append(number)
+    while frame is not None:
+        if frame.f_code is _come_again.__code__:  # what it raises would be dropped as well
+            _send_later(number)
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
+
+
+def _come_again(dropped: UnraisableHookArgs) -> None:
+    number = interrupted_by(dropped.exc_value)
+    if number is None:
+        sys.__unraisablehook__(dropped)
+    else:
+        _send_later(number)
+
+
+def _say_unless_interrupted(
+    kind: type[BaseException], error: BaseException, at: TracebackType | None
+) -> None:
+    """For modules in C that print what comes to them while they are imported."""
+    if interrupted_by(error) is None:
+        sys.__excepthook__(kind, error, at)
+
+
+def _send_later(number: int) -> None:
+    threading.Timer(DELAY_S, os.kill, (os.getpid(), number)).start()

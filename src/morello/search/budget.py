@@ -1,0 +1,110 @@
+"""How long a search may take, and how much memory it may use."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf, isnan
+from pathlib import Path
+
+import psutil
+
+from morello.errors import SearchError
+
+Progress = Callable[[int, int], None]
+"""Told, as a search goes on, how many Specs and rewrites it has expanded; it may raise."""
+
+SECONDS = 20.0
+"""How long a search may take if nobody says otherwise."""
+
+INTERVAL_S = 0.02
+"""The clock and the memory in use are looked at no more often than this."""
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+class BudgetError(SearchError):
+    """A search was ended by its budget."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What one search may use: seconds, and a share of the memory that is free when it begins."""
+
+    seconds: float = SECONDS
+    memory: float = 0.5
+
+    def __post_init__(self) -> None:
+        number = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
+        if not number or isnan(self.seconds) or self.seconds <= 0:
+            raise SearchError(
+                f"the budget of a search is a positive number of seconds, not {self.seconds!r}."
+            )
+
+    def start(self, report: Progress | None = None) -> Watch:
+        """A watch that begins now, and passes on what it is told to `report`."""
+        free = int(self.memory * _free())
+        now = time.monotonic()
+        return Watch(now, now + self.seconds, _in_use() + free, free, report)
+
+
+UNTIMED = Budget(inf)
+"""As long as it takes."""
+
+
+class Watch:
+    """A running budget: a `Progress` that raises `BudgetError` once the budget is used up."""
+
+    def __init__(
+        self, began: float, ends: float, most: int, free: int, report: Progress | None
+    ) -> None:
+        """Times as `time.monotonic` gives them, in seconds.
+
+        `most` is the memory that this process may have in use, and `free` how much of that
+        was not in use when the budget began, in bytes.
+        """
+        self._began, self._ends, self._most, self._free = began, ends, most, free
+        self._report = report
+        self._looked = 0.0
+
+    def __call__(self, specs: int, rewrites: int) -> None:
+        now = time.monotonic()
+        if now - self._looked < INTERVAL_S:
+            return
+        self._looked = now
+        if now > self._ends:
+            raise BudgetError(f"the search found no program in {self._ends - self._began:.3g} s")
+        if _in_use() > self._most:
+            raise BudgetError(
+                f"the search found no program in {self._free / 2**30:.1f} GiB of memory"
+            )
+        if self._report is not None:
+            self._report(specs, rewrites)
+
+    def part(self, share: float) -> Watch:
+        """The watch that ends when this share of the seconds that are left is over."""
+        now = time.monotonic()
+        ends = now + share * max(0.0, self._ends - now)
+        return Watch(self._began, ends, self._most, self._free, self._report)
+
+    def untimed(self) -> Watch:
+        """The watch over the memory alone."""
+        return Watch(self._began, inf, self._most, self._free, self._report)
+
+
+def _in_use() -> int:
+    """The memory that this process has in use, in bytes."""
+    return int(psutil.Process().memory_info().rss)
+
+
+def _free() -> int:
+    """The memory that this process may still take, in bytes: the machine's, or its container's."""
+    free = int(psutil.virtual_memory().available)
+    try:
+        most, used = (
+            int((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current")
+        )
+    except (OSError, ValueError):  # no container, or one without a limit
+        return free
+    return max(0, min(free, most - used))

@@ -1,0 +1,67 @@
+"""Worker processes of this machine, which never outlive the process that they work for."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from concurrent.futures import Executor, ProcessPoolExecutor
+from contextlib import contextmanager
+from multiprocessing import active_children, get_context, parent_process, resource_tracker
+from multiprocessing.connection import wait
+from threading import Thread
+from typing import Any
+
+
+@contextmanager
+def local_workers(count: int) -> Iterator[Executor]:
+    """So many processes; what they are at is dropped if this ends with an exception."""
+    others = set(active_children())
+    _start_tracker()
+    workers = _Workers(count, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    try:
+        yield workers
+    except BaseException:
+        workers.shutdown(wait=False, cancel_futures=True)
+        for process in set(active_children()) - others:
+            process.terminate()
+        raise
+    finally:
+        workers.shutdown(cancel_futures=True)
+
+
+class _Workers(ProcessPoolExecutor):
+    """Processes that leave interrupts from the keyboard, which all get, to their parent."""
+
+    def submit(self, *task: Any, **options: Any) -> Any:
+        """As always; the processes that this starts inherit what is blocked."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            return super().submit(*task, **options)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_tracker() -> None:
+    """Start the process that clears away what processes share, if they are killed: in silence."""
+    saved = os.environ.get("PYTHONWARNINGS")
+    os.environ["PYTHONWARNINGS"] = "ignore"
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if saved is None:
+            del os.environ["PYTHONWARNINGS"]
+        else:
+            os.environ["PYTHONWARNINGS"] = saved
+
+
+def _end_with_parent() -> None:
+    """Have this process end as soon as its parent has, whatever it is at."""
+    parent = parent_process()
+    assert parent is not None
+
+    def watch() -> None:
+        wait([parent.sentinel])
+        os._exit(1)
+
+    Thread(target=watch, daemon=True).start()

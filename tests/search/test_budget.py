@@ -1,0 +1,199 @@
+"""Searches that may not go on for as long as they like."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from math import inf, nan
+from pathlib import Path
+
+import pytest
+from tests.search.small_goals import GOALS
+
+from morello.errors import SearchError
+from morello.frontends.text import parse
+from morello.ir.spec import Spec
+from morello.search import budget as module
+from morello.search.bound import Bound
+from morello.search.budget import UNTIMED, Budget, BudgetError
+from morello.search.deepen import deepen, narrow
+from morello.search.graph import Pruning, Space, build, goal_sizes
+from morello.search.programs import keep, recall
+from morello.search.reconstruct import reconstruct
+from morello.search.solve import Solution, search
+from morello.table import Table
+from morello.targets import find_target
+from morello.targets.target import Target
+
+AVX2 = find_target("avx2")
+EXPRESSIONS = (
+    "f32[60,61] @ f32[61,62]",
+    "softmax(f32[13,17] @ f32[17,19]) @ f32[19,23]",
+    "rms_norm(f32[61,7], f32[7])",
+    "conv(f32[1,3,11,13], f32[5,3,3,3], padding=1)",
+    "maximum(u16[16,23] @ u16[23,33], 0)",
+)
+SHORT = Budget(1e-6)
+SOME = list(GOALS)[::6]
+"""Goals of many kinds."""
+
+
+def impl_cost(solution: Solution) -> float:
+    """What the program of a solution costs, by its rewrites, within all limits."""
+    impl = reconstruct(solution.goal, solution.target, solution.decisions)
+    assert impl.complete
+    return impl.cost
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_a_search_without_time_has_a_program(expression: str) -> None:
+    goal = parse(expression)
+    hasty = search(goal, AVX2, budget=SHORT)
+    assert impl_cost(hasty) == pytest.approx(hasty.cost)
+    assert not hasty.statistics.proven
+    cheapest = search(goal, AVX2)
+    assert cheapest.statistics.proven
+    assert cheapest.cost <= hasty.cost <= cheapest.cost * (1 + hasty.statistics.gap)
+    assert hasty.cost < 10 * cheapest.cost
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_time_enough_changes_nothing(name: str) -> None:
+    goal, target = GOALS[name]
+    free, timed = search(goal, target), search(goal, target, budget=Budget(600.0))
+    assert timed.decisions == free.decisions
+    assert timed.statistics.proven
+
+
+def parts_of(goal: Spec, target: Target) -> tuple[Space, Bound]:
+    sizes = goal_sizes(goal)
+    return Space(goal, target, sizes), Bound(goal, target, sizes)
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_a_narrowed_space_holds_no_cheaper_program(name: str) -> None:
+    goal, target = GOALS[name]
+    space, bound = parts_of(goal, target)
+    least = float(bound(space.goal_batch())[0])
+    narrowed = narrow(space, bound, least, SHORT.start())
+    cheapest = search(goal, target).cost
+    assert narrowed.found
+    assert least <= cheapest * (1 + 1e-9)
+    assert cheapest <= narrowed.cost * (1 + 1e-9)
+    assert narrow(space, bound, least, UNTIMED.start()).cost == pytest.approx(cheapest)
+
+
+def test_a_narrowed_graph_has_the_best_rewrites_of_each_spec() -> None:
+    space, bound = parts_of(parse("f32[6,8] @ f32[8,16]"), AVX2)
+    whole = build(space, Pruning(bound, inf))
+    narrowed = build(space, Pruning(bound, inf, 2))
+    assert len(narrowed.keys) < len(whole.keys)
+    assert max(narrowed.parent.tolist().count(n) for n in set(narrowed.parent.tolist())) == 2
+    root = [float(c) for c, parent in zip(narrowed.own, narrowed.parent, strict=True) if not parent]
+    assert len(root) == 2
+
+
+def test_deepening_that_is_ended_says_what_it_proved() -> None:
+    """Ended at the third attempt, it has the program of the second, and a bound by both."""
+    goal = parse("maximum(u16[16,23] @ u16[23,33], 0)")
+    space, bound = parts_of(goal, AVX2)
+    cheapest = search(goal, AVX2).cost
+    watch = Ending()
+    for calls in (500, 5_000, 10**9):
+        watch.calls = calls
+        outcome = deepen(space, bound, None, watch)
+        assert outcome.found
+        assert outcome.lower <= cheapest * (1 + 1e-9) <= outcome.cost * (1 + 2e-9)
+    assert outcome.gap == 0.0
+    assert outcome.cost == pytest.approx(cheapest)
+
+
+class Ending(module.Watch):
+    """Ends after so many calls, and never for those who need a program."""
+
+    def __init__(self) -> None:
+        super().__init__(0.0, inf, 1 << 60, 0, None)
+        self.calls = 0
+
+    def __call__(self, specs: int, rewrites: int) -> None:
+        self.calls -= 1
+        if self.calls == 0:
+            raise BudgetError("enough")
+
+    def part(self, share: float) -> module.Watch:
+        return self
+
+    def untimed(self) -> module.Watch:
+        return UNTIMED.start()
+
+
+def test_a_search_minds_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "INTERVAL_S", 0.0)
+    for expression in EXPRESSIONS[:2]:
+        with pytest.raises(SearchError, match=r"no program in 0\.0 GiB of memory; make the sizes"):
+            search(parse(expression), AVX2, budget=Budget(inf, 0.0))
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS[:2])
+def test_a_search_may_run_out_of_memory(expression: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("morello.search.solve.Bound", full)
+    with pytest.raises(SearchError, match="ran out of memory"):
+        search(parse(expression), AVX2)
+
+
+def test_a_watch_reports_and_ends() -> None:
+    told: list[tuple[int, int]] = []
+    watch = Budget(0.15).start(lambda *counts: told.append(counts))
+    watch(1, 2)
+    watch(3, 4)  # too soon to tell
+    time.sleep(0.03)
+    watch(5, 6)
+    assert told == [(1, 2), (5, 6)]
+    assert Budget(inf).start().part(0.5)(0, 0) is None
+    time.sleep(0.15)
+    with pytest.raises(BudgetError, match=r"no program in 0\.15 s"):
+        watch(7, 8)
+    with pytest.raises(BudgetError):
+        watch.part(0.5)(7, 8)
+    watch.untimed()(9, 10)
+    assert told[-1] == (9, 10)
+
+
+@pytest.mark.parametrize("seconds", [0, -1, nan, "3", None, True, [1]])
+def test_budgets_that_cannot_be(seconds: object) -> None:
+    with pytest.raises(SearchError, match="a positive number of seconds"):
+        Budget(seconds)  # type: ignore[arg-type]
+
+
+def test_a_container_may_have_less_memory_than_the_machine(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    free = module._free()
+    monkeypatch.setattr(module, "_CGROUP", tmp_path)
+    for name, text in (("memory.max", "max"), ("memory.current", "1000")):
+        (tmp_path / name).write_text(text)
+    assert module._free() > free / 2
+    (tmp_path / "memory.max").write_text("5000")
+    assert module._free() == 4000
+
+
+def test_a_table_keeps_what_is_not_proven_until_there_is_more_time() -> None:
+    goal = parse("f32[60,61] @ f32[61,62]")
+    hasty = search(goal, AVX2, budget=SHORT)
+    impl = reconstruct(goal, AVX2, hasty.decisions)
+    with Table(":memory:") as table:
+        keep(impl, table, gap=hasty.statistics.gap, seconds=SHORT.seconds)
+        kept = recall(goal, AVX2, table)
+        assert kept is not None
+        assert (kept.impl, kept.gap) == (impl, hasty.statistics.gap)
+        assert kept.serves(1, SHORT.seconds)
+        assert not kept.serves(1, 2 * SHORT.seconds)
+        assert not kept.serves(2, SHORT.seconds)
+        keep(impl, table, gap=inf, seconds=3.0)
+        assert recall(goal, AVX2, table) == replace(kept, gap=inf, seconds=3.0)
+        keep(impl, table)
+        proven = recall(goal, AVX2, table)
+        assert proven is not None and proven.gap == 0.0 and proven.serves(1, inf)

@@ -1,0 +1,62 @@
+"""Generated C calls no library, with the flags that whoever takes it may use."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.support import runs_here
+
+import morello
+from morello.codegen import generate
+from morello.runtime.toolchain import arch_flags, find_compiler
+from morello.targets.catalog import TARGETS, native
+from morello.targets.helpers.collect import used_in
+from morello.targets.target import Target
+
+MACHINES = (*TARGETS.values(), native())
+
+
+def link(text: str, target: Target, command: str, directory: Path) -> None:
+    """Builds C as a user would, but with no library at all: a call of one fails to link."""
+    compiler = find_compiler(command)
+    flags = arch_flags(compiler, target.arch)
+    if compiler.kind == "zig":
+        flags += ("-fno-sanitize=undefined",)  # it would call its runtime
+        if target.arch == "aarch64":
+            flags += ("-target", "aarch64-linux")
+    elif target.arch == "aarch64" and not runs_here(target):
+        pytest.skip("this gcc is for another machine")
+    source = directory / "source.c"
+    source.write_text(text)
+    whole = ("-O1", "-w", "-shared", "-fPIC", "-nostdlib", "-Wl,--no-undefined")
+    made = str(directory / "made.so")
+    done = subprocess.run(
+        [*compiler.command, *whole, *flags, str(source), "-o", made], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr[:2000]
+
+
+@pytest.fixture(params=["zig", "gcc"])
+def command(request: pytest.FixtureRequest) -> str:
+    if request.param == "gcc" and not shutil.which("gcc"):
+        pytest.skip("there is no gcc")
+    return str(request.param)
+
+
+@pytest.mark.parametrize("target", MACHINES, ids=lambda target: target.name)
+def test_no_helper_calls_a_library(target: Target, command: str, tmp_path: Path) -> None:
+    helpers = [target.helpers[name] for name in used_in(target.helpers.keys(), target.helpers)]
+    text = "\n".join(helpers)
+    included = [f"#include <{name}>" for mark, name in target.headers.items() if mark in text]
+    kept = text.replace("static inline", "__attribute__((used)) static")
+    link("\n".join(["#include <stdint.h>", *included, kept]), target, command, tmp_path)
+
+
+def test_no_kernel_calls_a_library(command: str, tmp_path: Path) -> None:
+    impl, _ = morello.implement("rsqrt(f32[3,20])", target="avx2")
+    source = generate(impl)
+    assert "rsqrt_f32" in source.text
+    link(source.text, impl.target, command, tmp_path)

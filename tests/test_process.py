@@ -1,0 +1,255 @@
+"""Commands as processes: whatever ends them, they leave a sentence, a code, and nothing else."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from morello.cli import main
+from morello.errors import MorelloError, TableError
+from morello.table import Table
+
+SMALL = "f32[8,8] @ f32[8,8]"
+PATIENCE_S = 60
+
+
+def chained(error: Exception, cause: BaseException | None, context: BaseException) -> Exception:
+    error.__cause__, error.__context__ = cause, context
+    return error
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        KeyboardInterrupt(),
+        chained(SystemError("returned a result with an exception set"), None, KeyboardInterrupt()),
+        chained(SystemError("and so on"), KeyboardInterrupt(), ValueError()),
+        chained(
+            TableError("cannot roll back"), None, chained(OSError(), None, KeyboardInterrupt())
+        ),
+    ],
+    ids=repr,
+)
+def test_what_came_of_an_interrupt_is_one(
+    error: BaseException, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        raise error
+
+    monkeypatch.setattr("morello.api.search", interrupt)
+    assert main(["explain", SMALL]) == 130
+    assert capsys.readouterr().err == "morello: interrupted.\n"
+
+
+def test_what_is_a_bug_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise SystemError("of another cause")
+
+    monkeypatch.setattr("morello.api.search", fail)
+    with pytest.raises(SystemError):
+        main(["explain", SMALL])
+
+
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """The command, after some code that may change things."""
+    text = (
+        f"import os, signal, sys, time\nfrom morello.__main__ import run\n{code}\nsys.exit(run())"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", f"{text}{code}\nsys.exit(run())", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+
+
+@pytest.mark.parametrize("imports", [1, 2, 5, 20, 100, 300, 500, 600])
+def test_interrupts_while_modules_are_imported(imports: int) -> None:
+    code = f"""
+left = {imports}
+def count(event, _):
+    global left
+    left -= event == "import"
+    if event == "import" and left == 0:
+        os.kill(os.getpid(), signal.SIGINT)
+sys.addaudithook(count)
+"""
+    done = run(code, "explain", SMALL)
+    assert (done.returncode, done.stderr) == (130, "morello: interrupted.\n")
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (signal.SIGINT, "interrupted"),
+        (signal.SIGTERM, "terminated"),
+        (signal.SIGHUP, "ended"),
+    ],
+)
+def test_interrupts_that_python_drops_come_again(number: int, said: str) -> None:
+    code = f"""
+class Dropping:
+    def __del__(self):
+        signal.raise_signal({int(number)})
+def search(*_, **__):
+    Dropping()
+    time.sleep({PATIENCE_S})
+import morello.api
+morello.api.search = search
+"""
+    done = run(code, "explain", SMALL)
+    assert (done.returncode, done.stderr) == (128 + number, f"morello: {said}.\n")
+
+
+def test_a_signal_that_is_ignored_stays_so() -> None:
+    """As `nohup` has it."""
+    code = """
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+def search(*_, **__):
+    signal.raise_signal(signal.SIGHUP)
+    raise MorelloError("went on.")
+import morello.api
+from morello.errors import MorelloError
+morello.api.search = search
+"""
+    done = run(code, "explain", SMALL)
+    assert (done.returncode, done.stderr) == (2, "morello: went on.\n")
+
+
+def test_a_file_that_is_being_written_when_it_is_terminated(tmp_path: Path) -> None:
+    code = """
+def fsync(_):
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+os.fsync = fsync
+"""
+    path = tmp_path / "x.c"
+    path.write_text("old")
+    done = run(code, "synth", SMALL, "-o", str(path))
+    assert (done.returncode, done.stderr) == (143, "morello: terminated.\n")
+    assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize(
+    ("command", "redirected", "code", "said"),
+    [
+        ("targets", ">&-", 2, "standard output: Bad file descriptor"),
+        ("targets --json", ">&-", 2, "standard output: Bad file descriptor"),
+        ("targets", ">/dev/full", 2, "standard output: No space left"),
+        ("explain nonsense --json", ">/dev/full", 2, "nonsense"),
+        ("explain nonsense", ">&-", 2, "nonsense"),
+        ("targets", ">&- 2>&-", 2, ""),
+        ("targets", ">&- <&- 2>/dev/full", 2, ""),
+        ("targets", "| true", 0, ""),
+    ],
+)
+def test_output_that_cannot_be_written(
+    command: str, redirected: str, code: int, said: str, unbuffered: str
+) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f'set -o pipefail; "$0" -m morello {command} {redirected}', sys.executable],
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code
+    assert said in done.stderr and done.stdout == ""
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+    assert done.stderr.count("morello:") == (1 if said else 0)
+
+
+def test_nothing_is_said_to_a_closed_output(tmp_path: Path) -> None:
+    """What prints nothing does not need it; no file takes its place either."""
+    path = tmp_path / "x.c"
+    command = f'"$0" -m morello synth "{SMALL}" -o "$1" --db "$2" >&- 2>&-'
+    arguments = [sys.executable, str(path), str(tmp_path / "t.db")]
+    subprocess.run(["bash", "-c", command, *arguments], check=True)
+    assert path.read_text().startswith("/*")
+    with Table(tmp_path / "t.db", create=False) as table:
+        assert table.check() == []
+
+
+def precomputing(path: Path) -> subprocess.Popen[str]:
+    """A process with workers, which have its standard error too, in a group of their own."""
+    sizes = ["m=1..256+1", "n=1..64+1"]
+    options = ["--db", str(path), "--target", "avx2", "--workers", "2"]
+    return subprocess.Popen(
+        [sys.executable, "-m", "morello", "precompute", "move(f32[m,n])", *sizes, *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def done_tasks(path: Path) -> set[str]:
+    with suppress(MorelloError), Table(path, create=False) as table:
+        return table.done()
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("number", "all_of_them", "said"),
+    [
+        (signal.SIGKILL, False, ""),
+        (signal.SIGINT, True, "morello: interrupted.\n"),
+        (signal.SIGTERM, False, "morello: terminated.\n"),
+    ],
+)
+def test_workers_do_not_outlive_their_parent(
+    number: int, all_of_them: bool, said: str, tmp_path: Path
+) -> None:
+    """Nor does anything that came with them, silently; what was done is in the table."""
+    path = tmp_path / "t.db"
+    process = precomputing(path)
+    try:
+        until = time.monotonic() + PATIENCE_S
+        while not (before := done_tasks(path)) and time.monotonic() < until:
+            time.sleep(0.1)
+        assert before
+        send = os.killpg if all_of_them else os.kill
+        send(process.pid, number)
+        # Which ends only when nobody has its standard error any more.
+        output, errors = process.communicate(timeout=PATIENCE_S)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    assert (output, errors) == ("", said)
+    assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
+    with Table(path, create=False) as table:
+        assert table.check() == [] and before <= table.done()
+
+
+def interrupted(arguments: Sequence[str], after: float) -> tuple[int, str]:
+    """What becomes of a command that is interrupted so long after it has begun to work."""
+    code = "import sys; from morello.__main__ import run; print(flush=True); sys.exit(run())"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    time.sleep(after)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=PATIENCE_S)
+    return process.returncode, errors
+
+
+@pytest.mark.parametrize("after", [0.3, 0.7, 1.1, 1.5])
+def test_interrupts_at_any_moment(after: float) -> None:
+    search = ["explain", "relu(f32[509,503] @ f32[503,499] + f32[499])"]
+    assert interrupted(search, after) == (130, "morello: interrupted.\n")
