@@ -116,6 +116,8 @@ def read_operation(data: Any, what: str) -> Operation:
 
 def _operand(fields: Fields) -> Operand:
     dims = fields.texts("dims")
+    if not dims:
+        raise RewriteError(f"{fields.what} has no 'dims'; save it again.")
     for text in dims:
         if not _AXIS.fullmatch(text):
             raise RewriteError(f"{fields.what}: no dimension is called {text!r}.")
