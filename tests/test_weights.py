@@ -17,13 +17,9 @@ from morello.cli import main
 from morello.errors import CallError, SpecError
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.layout import Layout
-<<<<<<< HEAD
 from morello.quality import assess
-from morello.runtime.packing import packed, random_inputs
-=======
 from morello.runtime.argument import arguments
-from morello.runtime.packing import packed
->>>>>>> 53284c0 (Which weights are laid out in panels is asked of a target that is the same everywhere)
+from morello.runtime.packing import packed, random_inputs
 
 
 @st.composite

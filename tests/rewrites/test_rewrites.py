@@ -348,7 +348,9 @@ def test_select() -> None:
     upright = replace(row, forms=(ROWS, registers(16), registers(16, column_major(2))))
     refuse(Select("fma_row_f32x16"), upright, "registers of c must run along n")
     refuse(Select("load_f32x16"), row, "it computes Move")
-    refuse(Select("fma_row_f32x99"), row, "no kernel 'fma_row_f32x99'; close to it are: fma_row_f32x")
+    refuse(
+        Select("fma_row_f32x99"), row, "no kernel 'fma_row_f32x99'; close to it are: fma_row_f32x"
+    )
     refuse(Select("zzz" * 999), row, r"no kernel 'zzz.{0,60}; close to it are: .{0,250}\.")
 
 

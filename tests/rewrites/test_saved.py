@@ -45,6 +45,7 @@ from morello.rewrites.operations import operation_data, read_operation
 from morello.rewrites.saved import load, save
 from morello.scheduling import Schedule
 from morello.targets import find_target
+from morello.targets.target import Target
 
 DATA: dict[str, Any] = json.loads(json.dumps(save(complete().impl)))
 FUSED: dict[str, Any] = json.loads(json.dumps(save(rewritten("fused").impl)))
