@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Edges, Rewrite, everywhere
@@ -76,4 +76,4 @@ def find_kernel(target: Target, name: str) -> Kernel:
         return kernel
     close = ", ".join(k.name for k in target.kernels if k.name[:4] == name[:4])
     known = close or ", ".join(k.name for k in target.kernels)
-    raise RewriteError(f"{target.name} has no kernel {name!r}; it has: {known}.")
+    raise RewriteError(f"{target.name} has no kernel {quoted(name)}; it has: {known}.")

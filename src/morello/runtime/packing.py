@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from morello.errors import SpecError
+from morello.errors import SpecError, quoted
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
 from morello.ir.spec import Spec
@@ -48,7 +48,9 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     """Values of the input of this name, as the kernel of these arguments wants them."""
     inputs = [argument.name for argument in arguments if not argument.output]
     if name not in inputs:
-        raise SpecError(f"{spec.expression} has no input {name!r}; it has {', '.join(inputs)}.")
+        raise SpecError(
+            f"{spec.expression} has no input {quoted(name)}; it has {', '.join(inputs)}."
+        )
     tensor, wanted = spec.tensor(spec.arrays[name]), arguments[inputs.index(name)]
     if values.shape != tensor.shape or values.dtype != wanted.dtype.np:
         given = f"{values.dtype}[{','.join(map(str, values.shape))}]"
