@@ -2,9 +2,10 @@ PYTHON ?= python3
 JOBS   ?= 2
 BIN    := .venv/bin
 RACERS := .venv-bench
+SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench bench-model test lint typecheck unit format lock clean
+.PHONY: help setup demo bench bench-model fuzz test lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +21,9 @@ bench: setup $(RACERS)/ready ## race all peers, for hours; BENCH="softmax --seco
 
 bench-model: setup ## how well the cost model orders programs; MODEL="softmax --samples 20" for less
 	$(BIN)/python -m benchmarks.model $(MODEL)
+
+fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KINDS="programs text"
+	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))
 
 $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	$(BIN)/python -m venv --without-pip $(RACERS)
@@ -57,4 +61,4 @@ lock: setup ## pin the newest allowed version of every dependency
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
-	find src tests tools benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests tools benchmarks fuzz -name __pycache__ -type d -prune -exec rm -rf {} +

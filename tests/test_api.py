@@ -20,7 +20,7 @@ from tests.rewrites.rewritten import begun, solved
 from tests.support import runs_here
 
 import morello
-from morello.errors import CallError, MorelloError, SpecError, TargetError, shown
+from morello.errors import CallError, MorelloError, SpecError, TargetError, quoted
 from morello.ir.dtype import BF16, F32, I32
 from morello.ir.operation import reordered
 from morello.ir.primitives import divide_vec_scalar, fill, matmul, softmax
@@ -337,7 +337,7 @@ def test_what_cannot_be_compiled() -> None:
         ({"progress": 3}, "progress is a function of two counts to call, not 3"),
         ({"budget": "3"}, "not '3'"),
     ],
-    ids=shown,
+    ids=quoted,
 )
 def test_options_of_wrong_types_get_a_sentence(
     entry: Callable[..., object], options: dict[str, Any], said: str

@@ -31,7 +31,7 @@ LAYERS = [
 ]
 """From the lowest up; modules that are not named stand above them all."""
 
-BENCHMARKS = sorted((ROOT / "benchmarks").rglob("*.py"))
+BESIDES = sorted(path for name in ("benchmarks", "fuzz") for path in (ROOT / name).rglob("*.py"))
 
 MOST_LINES = 600
 FORBIDDEN = ("/work" + "/", "/tmp" + "/", "/home" + "/")
@@ -47,7 +47,7 @@ def _each(paths: list[Path]) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("path", paths, ids=lambda p: str(p.relative_to(ROOT)))
 
 
-by_name, with_benchmarks = _each(SOURCES), _each(SOURCES + BENCHMARKS)
+by_name, all_by_name = _each(SOURCES), _each(SOURCES + BESIDES)
 
 
 def module(path: Path) -> tuple[str, ...]:
@@ -99,12 +99,12 @@ def test_there_are_no_import_cycles() -> None:
         below = {name: needed for name, needed in below.items() if name not in free}
 
 
-@with_benchmarks
+@all_by_name
 def test_files_are_not_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= MOST_LINES
 
 
-@with_benchmarks
+@all_by_name
 def test_files_say_what_they_are(path: Path) -> None:
     assert ast.get_docstring(ast.parse(path.read_text()))
 

@@ -19,7 +19,7 @@ from morello.errors import (
     SpecError,
     TableError,
     TargetError,
-    shown,
+    quoted,
 )
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
@@ -66,19 +66,19 @@ class _Options:
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, Table | str | Path | None):
-            raise TableError(f"a table is a Table or the path of one, not {shown(self.table)}.")
+            raise TableError(f"a table is a Table or the path of one, not {quoted(self.table)}.")
         if not isinstance(self.weights, str) or self.weights not in WEIGHTS:
-            raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {shown(self.weights)}.")
+            raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(self.weights)}.")
         whole = isinstance(self.measure, SupportsIndex)
         if not whole or not 1 <= self.measure <= MOST_MEASURED:
             raise SearchError(
-                f"1 to {MOST_MEASURED} programs can be measured, not {shown(self.measure)}."
+                f"1 to {MOST_MEASURED} programs can be measured, not {quoted(self.measure)}."
             )
         if not isinstance(self.compiler, str | None):
-            raise BuildError(f"a compiler is a command such as 'gcc', not {shown(self.compiler)}.")
+            raise BuildError(f"a compiler is a command such as 'gcc', not {quoted(self.compiler)}.")
         if self.progress is not None and not callable(self.progress):
             raise SearchError(
-                f"progress is a function of two counts to call, not {shown(self.progress)}."
+                f"progress is a function of two counts to call, not {quoted(self.progress)}."
             )
 
 
@@ -240,17 +240,17 @@ def _plan(
 ) -> tuple[Spec | Impl, Target]:
     """The goal and the machine, both as many threads as wanted."""
     count = thread_count(threads)
-    goal = parse(what) if isinstance(what, str) else what
+    goal = what if isinstance(what, Spec | Impl | Schedule) else parse(what)
     if isinstance(goal, Schedule):
         goal = goal.impl
     if not isinstance(goal, Spec | Impl):
         raise SpecError(
-            f"{shown(what)} cannot be compiled; give an expression such as "
+            f"{quoted(what)} cannot be compiled; give an expression such as "
             "'f32[64,64] @ f32[64,64]', a Spec, or a schedule."
         )
     if not isinstance(target, str | Target):
         raise TargetError(
-            f"a target is the name of one, such as 'native', or a Target, not {shown(target)}."
+            f"a target is the name of one, such as 'native', or a Target, not {quoted(target)}."
         )
     if isinstance(goal, Impl):
         made_for = goal.target.cores if goal.spec.parallel else 1

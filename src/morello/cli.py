@@ -12,7 +12,7 @@ from signal import SIGINT, SIGTERM
 from typing import TextIO
 
 from morello import __version__
-from morello.errors import MorelloError, shown
+from morello.errors import MorelloError, quoted
 from morello.process import interrupted_by
 
 USAGE_ERROR, BY_SIGNAL = 2, 128
@@ -229,7 +229,7 @@ def _whole(text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(f"{shown(text)} is no whole number") from None
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is no whole number") from None
 
 
 def _count(text: str) -> int | str:

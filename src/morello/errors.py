@@ -5,6 +5,22 @@ two that say what was wrong, where, and what would work. The command line prints
 the message alone and leaves with code 2.
 """
 
+from __future__ import annotations
+
+import reprlib
+
+
+def quoted(value: object) -> str:
+    """What a user gave, as an error shows it: as Python writes it, cut short if it is long."""
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return f"<{type(value).__name__}>"
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+
 
 class MorelloError(Exception):
     """Base of everything Morello raises on purpose."""
@@ -48,12 +64,3 @@ class VerificationError(MorelloError):
 
 class TableError(MorelloError):
     """A table of solved Specs that cannot be opened or written, or that is damaged."""
-
-
-def shown(value: object, most: int = 60) -> str:
-    """A value as Python writes it, cut short, for an error that is about it."""
-    try:
-        text = repr(value)
-    except Exception:  # a number of too many digits, say
-        text = f"<{type(value).__name__}>"
-    return text if len(text) <= most else f"{text[: most - 3]}..."

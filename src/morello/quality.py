@@ -13,7 +13,7 @@ import numpy as np
 
 from morello import api
 from morello.building import load_all
-from morello.errors import SearchError, shown
+from morello.errors import SearchError, quoted
 from morello.ir.spec import Spec
 from morello.jit import interruptible
 from morello.measuring import COMPILER_S, rivals
@@ -124,9 +124,9 @@ def assess(
     Raises `VerificationError` if a program computes something else than it should.
     """
     if not isinstance(samples, SupportsIndex) or not 1 <= samples <= MOST_SAMPLES:
-        raise SearchError(f"1 to {MOST_SAMPLES:,} programs can be sampled, not {shown(samples)}.")
+        raise SearchError(f"1 to {MOST_SAMPLES:,} programs can be sampled, not {quoted(samples)}.")
     if not isinstance(seed, SupportsIndex) or seed < 0:
-        raise SearchError(f"a seed is a whole number of at least 0, not {shown(seed)}.")
+        raise SearchError(f"a seed is a whole number of at least 0, not {quoted(seed)}.")
     check_seconds(seconds)
     best, _ = api.implement(
         expression, target=target, threads=threads, budget=budget, progress=progress

@@ -15,7 +15,8 @@ from morello.ir.spec import Spec
 from morello.rewrites import Rewrite, apply
 from morello.rewrites.rewrite import Step
 from morello.search.family import Kind
-from morello.search.graph import GoalSizes
+from morello.search.graph import goal_sizes
+from morello.search.panels import Panels
 from morello.search.rules import Rules, rules
 from morello.search.structure import Structure, traits
 from morello.targets.kernels import CASTS, standard_kernels
@@ -61,7 +62,7 @@ class Brute:
     """Remembers the steps from every Spec, and the least cost under every limit."""
 
     def __init__(self, goal: Spec, target: Target) -> None:
-        self.goal, self.target, self.sizes = goal, target, GoalSizes.of(goal, target).open
+        self.goal, self.target, self.sizes = goal, target, goal_sizes(goal)
         self.specs: list[Spec] = []
         self._numbers: dict[Spec, int] = {}  # by which all else is kept, as Specs hash slowly
         self._rules: dict[Kind, list[Rules]] = {}
@@ -149,7 +150,8 @@ class Brute:
         batch = Batch.of([spec], Forms())
         kind = Kind.of(batch)
         if kind not in self._rules:
-            self._rules[kind] = rules(kind, self.target, self.sizes)
+            blocks = Panels.of(self.goal).odd_even
+            self._rules[kind] = rules(kind, self.target, self.sizes, blocks=blocks)
         for group in self._rules[kind]:
             if not group.guard(batch)[0]:
                 continue

@@ -17,7 +17,7 @@ from morello.search.alternatives import Alternatives
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED
 from morello.search.candidates import APART, SLACKS, candidates
-from morello.search.graph import GoalSizes, Pruning, Space, build
+from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.limits import Limits
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
@@ -56,7 +56,7 @@ def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alter
     """Of all programs, or of those within a slack of the cheapest."""
     spec, target = GOALS[name]
     tight = with_capacities(target, capacities)
-    sizes = GoalSizes.of(spec, tight)
+    sizes = goal_sizes(spec)
     space = Space(spec, tight, sizes)
     if slack == np.inf:
         return Alternatives(build(space))

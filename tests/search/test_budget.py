@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import count
 from math import inf, nan
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from morello.search import budget as module
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepen import deepen, narrow
-from morello.search.graph import GoalSizes, Pruning, Space, build
+from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.programs import keep, recall
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Solution, search
@@ -66,7 +67,7 @@ def test_time_enough_changes_nothing(name: str) -> None:
 
 
 def parts_of(goal: Spec, target: Target) -> tuple[Space, Bound]:
-    sizes = GoalSizes.of(goal, target)
+    sizes = goal_sizes(goal)
     return Space(goal, target, sizes), Bound(goal, target, sizes)
 
 
@@ -129,6 +130,7 @@ class Ending(module.Watch):
 
 def test_a_search_minds_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(module, "_in_use", count().__next__)
     for expression in EXPRESSIONS[:2]:
         with pytest.raises(SearchError, match=r"no program in 0\.0 GiB of memory; make the sizes"):
             search(parse(expression), AVX2, budget=Budget(inf, 0.0))

@@ -39,7 +39,7 @@ from morello.search import graph as graphs
 from morello.search.answer import solve_graph
 from morello.search.bound import Bound
 from morello.search.family import Kind
-from morello.search.graph import Floats, GoalSizes, Graph, Space, build
+from morello.search.graph import Floats, Graph, Space, build, goal_sizes
 from morello.search.reconstruct import reconstruct
 from morello.search.rules import Rules, rules
 from morello.search.sizes import Sizes
@@ -89,7 +89,7 @@ def whole_graph(name: str, capacities: Amounts) -> Graph:
     """Everything that the search expands where nothing is left out."""
     spec, target = GOALS[name]
     tight = with_capacities(target, capacities)
-    return build(Space(spec, tight, GoalSizes.of(spec, tight)))
+    return build(Space(spec, tight, goal_sizes(spec)))
 
 
 def extremes(name: str) -> tuple[Amounts, Amounts]:
@@ -129,7 +129,7 @@ def test_the_bound_of_no_spec_exceeds_what_it_costs(name: str) -> None:
     spec, target = GOALS[name]
     for capacities in extremes(name):
         tight = with_capacities(target, capacities)
-        bound = Bound(spec, tight, GoalSizes.of(spec, tight))
+        bound = Bound(spec, tight, goal_sizes(spec))
         families: dict[object, list[tuple[Spec, float]]] = defaultdict(list)
         for one, cost in brute(name).optima(capacities).items():
             families[one.operation, one.dtypes, one.parallel].append((one, cost))
@@ -178,10 +178,10 @@ def test_a_search_without_a_rewrite_is_told_apart(
 ) -> None:
     """Else goals would not test what they are here for."""
 
-    def fewer(one: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False) -> list[Rules]:
+    def fewer(one: Kind, target: Target, sizes: Sizes, **options: bool) -> list[Rules]:
         return [
             Rules(group.guard, tuple(r for r in group.rewrites if not isinstance(r, kind)))
-            for group in rules(one, target, sizes, relaxed=relaxed)
+            for group in rules(one, target, sizes, **options)
         ]
 
     monkeypatch.setattr(graphs, "rules", fewer)

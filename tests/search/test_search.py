@@ -18,7 +18,7 @@ from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites.impl import replay
 from morello.search.bound import Bound
-from morello.search.graph import GoalSizes, Space, build
+from morello.search.graph import Space, build, goal_sizes
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import TARGETS
@@ -112,7 +112,7 @@ def test_leaving_out_what_cannot_win_changes_nothing(
 @given(goals(), targets)
 @settings(max_examples=15)
 def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
-    sizes = GoalSizes.of(spec, target)
+    sizes = goal_sizes(spec)
     bound = Bound(spec, target, sizes)
     graph = build(Space(spec, target, sizes))
     truth = graph.bounds[3]
@@ -188,7 +188,7 @@ def test_limits_too_large_to_pack_are_said() -> None:
 def test_statistics_count_the_space() -> None:
     spec = goal(4, 4, 4)
     full, pruned = (search(spec, AVX2, everything=e).statistics for e in (True, False))
-    sizes = GoalSizes.of(spec, AVX2)
+    sizes = goal_sizes(spec)
     graph = build(Space(spec, AVX2, sizes))
     assert (full.specs, full.rewrites) == (len(graph.keys), len(graph.parent))
     assert pruned.specs < full.specs

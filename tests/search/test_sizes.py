@@ -65,15 +65,6 @@ def test_what_is_asked_about_is_added(question: Callable[[Sizes, Ints], Ints]) -
     np.testing.assert_array_equal(question(Sizes([2]), column), question(known, column))
 
 
-def test_what_is_closed_takes_no_more() -> None:
-    known = Sizes([12, 20], closed=True)
-    assert known.numbers(np.array([12, 16, 4])).tolist() == [
-        known.values.tolist().index(size) for size in (12, 16, 4)
-    ]
-    with pytest.raises(KeyError, match="no such size: 7"):
-        known.numbers(np.array([12, 7]))
-
-
 @given(sizes, widths)
 def test_columns_of_cuts_are_the_cuts(size: int, panels: frozenset[int]) -> None:
     known = Sizes([size], panels)

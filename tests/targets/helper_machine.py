@@ -75,7 +75,7 @@ GUARD = 64
 
 def merged(isa: str, features: frozenset[str]) -> dict[str, str]:
     """Every helper of `isa`. No two dictionaries may define a name differently."""
-    parts = [shuffle_helpers(isa), product_helpers(isa, features)]
+    parts = [shuffle_helpers(isa, DTYPES), product_helpers(isa, features)]
     for length in REGISTERS[isa]:
         parts += [vector_helpers(isa, dtype, length // size(dtype)) for dtype in DTYPES]
         for source, target in CONVERSIONS:

@@ -346,6 +346,7 @@ class Body:
                 for dim, stride in one.terms:
                     names[f"{operand.name}_{dim}"] = view.step(position) * stride
             names[f"{operand.name}_rows"] = _rows(view)
+            names[f"{operand.name}_panel"] = view.layout.panel[1] if view.layout.panel else 1
         repeats = max((len(registers) for registers in held.values()), default=1)
         return [
             kernel.c.format(

@@ -248,8 +248,9 @@ def _in_memory(batch: Batch, operands: Sequence[int], target: Target) -> Iterato
 def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
     """Registers run along dimensions that the matmul has as well."""
     for operand, one in enumerate(batch.operation.operands):
-        fastest = batch.forms.fastest[batch.codes[operand]]
-        kept = np.isin(fastest, kept_dims(batch.operation, operand))
+        codes = batch.codes[operand]
+        kept = np.isin(batch.forms.fastest[codes], kept_dims(batch.operation, operand))
+        kept |= batch.forms.ideal[codes]
         here = (batch.levels[operand] < target.registers) | kept
         yield Condition(here, f"registers of {one.name} must run along what the matmul has")
 

@@ -154,12 +154,17 @@ class Move:
         assert layout is not None
         if layout.order and layout.rank != len(shape):
             raise RewriteError(f"{self}: {self.operand} has {len(shape)} dimensions.")
-        computes = everywhere(batch, not batch.operation.copies)
-        yield Condition(computes, f"{batch.operation} only moves within caches")
+        codes = batch.codes[operand]
+        blocked = batch.forms.odd_even[codes] | batch.forms.ideal[codes]
+        yield Condition(
+            everywhere(batch, not batch.operation.copies) | blocked,
+            f"{batch.operation} only moves within caches, and out of odd-even blocks",
+        )
         wanted = self._dtype(batch, operand)
         legal = target.casts_to(dtype, wanted) or not batch.operation.reads(operand)
         if batch.operation.operands[operand].written:
             legal &= target.casts_to(wanted, dtype)
+        legal &= dtype.is_float == wanted.is_float  # computes what it is meant to
         yield Condition(everywhere(batch, legal), f"no kernel converts {dtype} to {wanted}")
         if level_number(self, self.level, target) != target.registers:
             yield from memory_conditions(self, shape)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Edges, Rewrite, everywhere
@@ -81,5 +81,5 @@ def find_kernel(target: Target, name: str) -> Kernel:
         return kernel
     close = get_close_matches(name[:LONGEST], [k.name for k in target.kernels], CLOSE, cutoff=0.0)
     raise RewriteError(
-        f"{target.name} has no kernel {name!r:.{LONGEST}}; close to it are: {', '.join(close)}."
+        f"{target.name} has no kernel {quoted(name)}; close to it are: {', '.join(close)}."
     )

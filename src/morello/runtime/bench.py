@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from morello.errors import SearchError, shown
+from morello.errors import SearchError, quoted
 
 SAMPLE_SECONDS = 2e-3
 
@@ -80,7 +80,7 @@ def check_seconds(seconds: float) -> None:
     if not number or not 0 < seconds <= MOST_SECONDS:  # nan is not in between
         raise SearchError(
             f"a program is timed for more than 0 and at most {MOST_SECONDS:,.0f} seconds, "
-            f"not for {shown(seconds)}."
+            f"not for {quoted(seconds)}."
         )
 
 

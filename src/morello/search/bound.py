@@ -12,8 +12,9 @@ from morello.ir.spec import Spec
 from morello.search import engine
 from morello.search.budget import Progress
 from morello.search.family import Family, Kind
-from morello.search.graph import Floats, GoalSizes, Space, build
+from morello.search.graph import Floats, Space, build
 from morello.search.memory import Memory
+from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
 _NEVER = 2 * engine.INFINITE
@@ -49,7 +50,7 @@ class Bound:
         self,
         goal: Spec,
         target: Target,
-        sizes: GoalSizes,
+        sizes: Sizes,
         memory: Memory | None = None,
         progress: Progress | None = None,
     ) -> None:

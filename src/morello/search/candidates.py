@@ -11,7 +11,7 @@ from morello.rewrites import Rewrite
 from morello.search.alternatives import Alternatives
 from morello.search.bound import Bound
 from morello.search.budget import BudgetError, Watch
-from morello.search.graph import GoalSizes, Pruning, Space, build
+from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.structure import Structure
 from morello.targets.target import Target
 
@@ -47,7 +47,7 @@ def _unlike(
     watch: Watch,
 ) -> Iterator[list[Rewrite]]:
     """Those that cost more than all before; adds the others to those `alike`."""
-    sizes = GoalSizes.of(goal, target)
+    sizes = goal_sizes(goal)
     bound = Bound(goal, target, sizes, progress=watch)
     space = Space(goal, target, sizes)
     seen: set[Structure] = set()

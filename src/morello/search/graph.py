@@ -24,20 +24,19 @@ from morello.ir.operation import Operation, accumulates_later
 from morello.ir.spec import Spec
 from morello.ir.tensor import IDEAL, Form
 from morello.rewrites import Edges, Rewrite, expand
-from morello.rewrites.parallel import piece
 from morello.search import engine
 from morello.search.budget import Progress
 from morello.search.family import Family, Kind
 from morello.search.known import Known, joined
 from morello.search.limits import Limits
-from morello.search.rules import Rules, piece_counts, rules
+from morello.search.panels import Panels
+from morello.search.rules import Rules, rules
 from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
 Floats = npt.NDArray[np.floating[Any]]
 Recall = Callable[[Batch], Known]
 
-_MOST_OPEN_DIMS = 5
 _MOST_REWRITES = 256  # a byte numbers them
 _OPERATION_RANK = 40  # an operation outranks those that it leaves to do
 _PARALLEL_RANK = 1000  # from a core's piece there may be more steps to go than from the whole
@@ -47,16 +46,14 @@ _PACKED_RANK = 20  # a product outranks that of groups, and that the copies it l
 class Space:
     """What can be reached from a goal: its rules, sizes, and families of Specs.
 
-    Dimensions of the goal have the sizes that tiling reaches, known ahead; what else is met
-    (the windows of convolutions, say) is numbered as it comes.
+    Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
     """
 
-    def __init__(
-        self, goal: Spec, target: Target, sizes: GoalSizes, *, relaxed: bool = False
-    ) -> None:
+    def __init__(self, goal: Spec, target: Target, sizes: Sizes, *, relaxed: bool = False) -> None:
         self.goal, self.target, self.sizes, self.relaxed = goal, target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.forms = Forms()
+        self._blocks = Panels.of(goal).odd_even
         self.families: list[Family] = []
         self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
         self._rules: dict[Kind, list[Rules]] = {}
@@ -65,10 +62,8 @@ class Space:
         """The number of a batch's family."""
         key = batch.operation, batch.dtypes, batch.parallel
         if key not in self._numbers:
-            wide = len(batch.sizes) > _MOST_OPEN_DIMS or bool(batch.operation.components)
-            sizes = self.sizes.ahead if wide else self.sizes.open
             self._numbers[key] = len(self.families)
-            self.families.append(Family(Kind(*key), sizes, open_sizes=not wide))
+            self.families.append(Family(Kind(*key), self.sizes))
         return self._numbers[key]
 
     def find_family(self, batch: Batch) -> Family | None:
@@ -78,7 +73,7 @@ class Space:
 
     def rules(self, kind: Kind) -> list[Rules]:
         if kind not in self._rules:
-            found = rules(kind, self.target, self.sizes.open, relaxed=self.relaxed)
+            found = rules(kind, self.target, self.sizes, relaxed=self.relaxed, blocks=self._blocks)
             if sum(len(group.rewrites) for group in found) > _MOST_REWRITES:
                 raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
             self._rules[kind] = found
@@ -96,7 +91,7 @@ class Space:
         start -= _PACKED_RANK * any(dtype.lanes > 1 for dtype in batch.dtypes)
         rank = np.full(len(batch), start, np.int32)
         for size in batch.sizes:
-            rank += self.sizes.open.depth(size)
+            rank += self.sizes.depth(size)
         for level in batch.levels:
             rank += self.target.registers - level
         return rank
@@ -109,25 +104,9 @@ class Space:
         return Batch.of([goal], self.forms)
 
 
-def panel_widths(goal: Spec) -> set[int]:
-    """The widths of a goal's panels, to which tiles are cut."""
-    return {form.layout.panel[1] for form in goal.forms if form.layout.panel is not None}
-
-
-@dataclass(frozen=True)
-class GoalSizes:
-    """The sizes known ahead, and those numbered as they come."""
-
-    ahead: Sizes
-    open: Sizes
-
-    @staticmethod
-    def of(goal: Spec, target: Target) -> GoalSizes:
-        widths, sizes = panel_widths(goal), set(goal.sizes)
-        if goal.parallel:
-            tiles = [(n, piece(n, count)) for n in goal.sizes for count in piece_counts(target)]
-            sizes |= {part for n, tile in tiles for part in (tile, n % tile) if part}
-        return GoalSizes(Sizes(sizes, widths, closed=True), Sizes(sizes, widths))
+def goal_sizes(goal: Spec) -> Sizes:
+    """The sizes of a goal and of its tiles."""
+    return Sizes(goal.sizes, Panels.of(goal).widths)
 
 
 _WEIGHTS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -17,6 +17,7 @@ from morello.search.engine import INFINITE
 from morello.search.family import Kind
 from morello.search.known import Known, joined
 from morello.search.limits import Limits
+from morello.search.panels import NO_PANELS, Panels
 from morello.search.points import (
     Floats,
     bits,
@@ -50,11 +51,8 @@ def code_version() -> str:
     return digest.hexdigest()
 
 
-def space_name(target: Target, widths: Iterable[int] = ()) -> str:
-    """What answers depend on beside the Spec: the machine, its costs, the code, the tiles.
-
-    `widths` are those of a goal's panels, to which tiles are cut.
-    """
+def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
+    """What answers depend on beside the Spec: the machine, its costs, the code, the tiles."""
     others = target.vector_bytes, target.fork, target.shared, target.refetch
     costs = [*map(repr, target.levels), *map(str, others)]
     costs += [f"{kernel.name} {kernel.factor}" for kernel in target.kernels]
@@ -65,7 +63,8 @@ def space_name(target: Target, widths: Iterable[int] = ()) -> str:
         "costs": hashlib.blake2b("\n".join(costs).encode(), digest_size=8).hexdigest(),
         "features": list(target.features),
         "code": code_version(),
-        "panels": sorted(widths),
+        "panels": sorted(panels.widths),
+        "odd_even": panels.odd_even,
     }
     return json.dumps(name)
 
@@ -88,9 +87,9 @@ class Answers:
 class Memory:
     """The part of a table that is of one space."""
 
-    def __init__(self, table: Table, target: Target, widths: Iterable[int] = ()) -> None:
+    def __init__(self, table: Table, target: Target, panels: Panels = NO_PANELS) -> None:
         self.table = table
-        self.space = space_name(target, widths)
+        self.space = space_name(target, panels)
         self.limits = Limits(target.limits)
         self.capacity = self.limits.pack(target.limits)
         self._added: dict[Key, list[Page]] = {}

@@ -11,8 +11,8 @@ from morello.errors import RewriteError
 from morello.ir.spec import Spec
 from morello.rewrites import saved
 from morello.rewrites.impl import Impl
-from morello.search.graph import panel_widths
 from morello.search.memory import space_name
+from morello.search.panels import Panels
 from morello.table import Table
 from morello.targets.target import Target
 
@@ -79,4 +79,4 @@ def _measured(name: str) -> str:
 def _place(goal: Spec, target: Target) -> tuple[str, str]:
     text = json.dumps(saved.spec_data(goal, target), separators=(",", ":"))
     name = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-    return space_name(target, panel_widths(goal)), name
+    return space_name(target, Panels.of(goal)), name

@@ -7,8 +7,9 @@ from typing import Any
 
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
-from morello.search.graph import GoalSizes, Space, panel_widths
+from morello.search.graph import Space, goal_sizes
 from morello.search.memory import Memory
+from morello.search.panels import Panels
 from morello.table import Table
 from morello.targets.target import Target
 
@@ -40,8 +41,8 @@ class SpecAnswer:
 
 def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All that a table knows of a Spec, the answers for the highest limits first, then the most."""
-    memory = Memory(table, target, panel_widths(spec))
-    space = Space(spec, target, GoalSizes.of(spec, target))
+    memory = Memory(table, target, Panels.of(spec))
+    space = Space(spec, target, goal_sizes(spec))
     known = memory.decisions(Batch.of([spec], space.forms))
     unpack = space.limits.unpack
     found = [

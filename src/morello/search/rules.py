@@ -60,8 +60,13 @@ class Rules:
     rewrites: tuple[Rewrite, ...]
 
 
-def rules(kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False) -> list[Rules]:
-    """What the search tries on Specs of this kind, in order; ties go to the first."""
+def rules(
+    kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False, blocks: bool = False
+) -> list[Rules]:
+    """What the search tries on Specs of this kind, in order; ties go to the first.
+
+    With `blocks`, operands may lie in odd-even blocks from the start.
+    """
     operation = kind.operation
     if kind.parallel:
         return [Rules(_always, (Serial(), *_parallel(kind, target))), *_reductions(kind, target)]
@@ -75,6 +80,8 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False) ->
         return [*groups, Rules(_always, tuple(MoveAll(level.name) for level in caches))]
     for index in range(len(operation.operands)):
         if not operation.components or _feeds_product(operation, index):
+            if blocks and (operation.copies or not relaxed):
+                groups += _out_of_blocks(kind, index, target, relaxed)
             groups += _moves(kind, index, target, relaxed)
     return [group for group in groups if group.rewrites]
 
@@ -113,13 +120,8 @@ def _kernels(kind: Kind, target: Target) -> list[Rules]:
 # ---- on all cores
 
 
-def piece_counts(target: Target) -> list[int]:
-    """In how many pieces a parallel loop may cut a dimension."""
-    return sorted({*_counts(target), *GRID})
-
-
 def _counts(target: Target) -> list[int]:
-    """As many, if it is the only dimension that is cut."""
+    """In how many pieces a parallel loop may cut the only dimension that is cut."""
     return [target.cores * n for n in PIECES]
 
 
@@ -262,6 +264,26 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
     if not (operation.components or operation.copies or _is_conv(operation)):
         groups += _register_moves(kind, index, target, taken, relaxed)
     return groups
+
+
+def _out_of_blocks(kind: Kind, index: int, target: Target, relaxed: bool) -> Iterator[Rules]:
+    """Copies of what lies in odd-even blocks, which may be what another copy begins with."""
+    operand = kind.operation.operands[index]
+    layout = Layout(()) if relaxed else row_major(len(operand.dims))
+    for number, level in enumerate(target.levels[1 : target.registers]):
+        copy = Move(operand.name, level.name, layout)
+        yield Rules(partial(_in_blocks, index=index, level=number), (copy,))
+
+
+def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
+    """An operand lies so at a level; of a copy, the other one is not nearer, where this goes."""
+    codes = batch.codes[index]
+    here: Bools = (batch.levels[index] == level) & (
+        batch.forms.odd_even[codes] | batch.forms.ideal[codes]
+    )
+    if batch.operation.copies:
+        here = here & (np.maximum.reduce(batch.levels) == level) & (len(batch.levels) > 1)
+    return here
 
 
 def _taken(kind: Kind, index: int, target: Target) -> list[Kernel]:

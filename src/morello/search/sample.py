@@ -10,7 +10,7 @@ from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.bound import Bound
 from morello.search.budget import Progress
-from morello.search.graph import GoalSizes, Graph, Pruning, Space, build
+from morello.search.graph import Graph, Pruning, Space, build, goal_sizes
 from morello.targets.target import Target
 
 SPREAD = 30.0
@@ -59,7 +59,7 @@ def sample(
 
 
 def _graph(goal: Spec, target: Target, cost: float, progress: Progress | None) -> Graph:
-    sizes = GoalSizes.of(goal, target)
+    sizes = goal_sizes(goal)
     bound = Bound(goal, target, sizes, progress=progress)
     space = Space(goal, target, sizes)
     for slack in SLACKS:

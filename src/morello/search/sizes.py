@@ -69,17 +69,13 @@ class Sizes:
     """All sizes reachable from some, each with a number that never changes.
 
     Sizes above one of `widths`, those of panels, may be cut to it, so that no panel has to
-    be. What is asked about is added, unless `closed`: then it raises `KeyError`.
+    be. What is asked about is added.
     """
 
-    def __init__(
-        self, goal: Iterable[int], widths: Iterable[int] = (), *, closed: bool = False
-    ) -> None:
+    def __init__(self, goal: Iterable[int], widths: Iterable[int] = ()) -> None:
         self.widths = frozenset(sorted(widths)[: MOST_CUTS - 2])
         self._reached: dict[int, int] = {1: 0}
-        self._closed = False
         self._add(goal)
-        self._closed = closed
 
     def __len__(self) -> int:
         return len(self.values)
@@ -126,8 +122,6 @@ class Sizes:
         return found
 
     def _add(self, sizes: Iterable[int]) -> None:
-        if self._closed:
-            raise KeyError(f"no such size: {next(iter(sizes))}")
         for size in sizes:
             self._reach(size)
         self.values = np.array(list(self._reached), np.int32)

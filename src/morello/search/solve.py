@@ -20,8 +20,10 @@ from morello.search.answer import recalled, solve_graph
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.deepen import FIRST, deepen, exhaust
-from morello.search.graph import GoalSizes, Pruning, Space, build, panel_widths
+from morello.search.graph import Pruning, Space, build, goal_sizes
+from morello.search.keys import Numbering
 from morello.search.memory import Memory
+from morello.search.panels import Panels
 from morello.search.rules import seams
 from morello.table import Table
 from morello.targets import find_target
@@ -95,7 +97,7 @@ def search(
     memory = None
     if table is not None:
         _load_table()
-        memory = Memory(table, target, panel_widths(goal))
+        memory = Memory(table, target, Panels.of(goal))
     try:
         solution = find(goal, target, memory, everything, budget.start(progress))
     except BudgetError as error:
@@ -117,7 +119,7 @@ def find(
     """As `search`; what was found is noted in the memory, and not written yet."""
     began = time.perf_counter()
     watch = watch or UNTIMED.start()
-    space = Space(goal, target, GoalSizes.of(goal, target))
+    space = Space(goal, target, goal_sizes(goal))
     if memory is not None:
         solution = _recall(space, memory, began)
         if solution is not None:
@@ -189,7 +191,8 @@ def _load_engine() -> None:
     """Have the compiled engine loaded (the first time ever, compiled) before time is taken."""
     one = matmul_spec((1, 1), (1, 1))
     target = find_target("avx2")
-    sizes = GoalSizes.of(one, target)
+    Numbering().numbers(np.zeros(1, np.int64))
+    sizes = goal_sizes(one)
     bound = Bound(one, target, sizes)
     solve_graph(build(Space(one, target, sizes), Pruning(bound, inf)))
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from morello.errors import TableError, shown
+from morello.errors import TableError, quoted
 from morello.table.page import Page, decode, encode, union
 from morello.table.store import Key, Store
 
@@ -36,7 +36,7 @@ class Table:
     ) -> None:
         if not 0 <= keeps <= MOST_KEPT:
             raise TableError(
-                f"a table keeps 1 to {MOST_KEPT} decisions of a Spec, not {shown(keeps)}."
+                f"a table keeps 1 to {MOST_KEPT} decisions of a Spec, not {quoted(keeps)}."
             )
         if cache_bytes < 0:
             raise TableError("the pages of a table cannot take less than no memory.")

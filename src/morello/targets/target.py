@@ -69,16 +69,16 @@ class Kernel:
     in registers, and how; if not, it is in the nearest cache. `c` is one line of C, repeated
     for each register of the operands that have several: `{name}` is that register, or, of an
     operand in memory, its first element; `{n}` and the other dimensions are sizes, `{length}`
-    is the largest, `{name_n}` the elements from one to the next along a dimension,
-    `{constant}` that of the operation's function (an argument of that name, to `semantics`).
-    It calls the target's helpers by their names. `semantics` is what it computes, on NumPy
-    arrays: from the operands that it reads to the value of the output, or a tuple of the
-    outputs'. `applies` gives the conditions on the Specs it closes beyond all this, `cost`
-    the cycles, `registers` those it needs for itself. The first operand lies in odd-even
-    blocks of `odd_even` elements, if that is not 0. The output may lie in panels, the first
-    number of `panel` wide, if it has no more rows than the second. The operands that it
-    `streams` are in the cache beyond the nearest, from where it fetches them ahead of their
-    use. A machine may take `factor` times those cycles (see `costs`).
+    is the largest, `{name_n}` the elements from one to the next along a dimension, `{name_panel}`
+    those of one of its panels, `{constant}` that of the operation's function (an argument of
+    that name, to `semantics`). It calls the target's helpers by their names. `semantics` is
+    what it computes, on NumPy arrays: from the operands that it reads to the value of the
+    output, or a tuple of the outputs'. `applies` gives the conditions on the Specs it closes
+    beyond all this, `cost` the cycles, `registers` those it needs for itself. The first operand
+    lies in odd-even blocks of `odd_even` elements, if that is not 0. The output may lie in
+    panels, the first number of `panel` wide, if it has no more rows than the second. The
+    operands that it `streams` are in the cache beyond the nearest, from where it fetches them
+    ahead of their use. A machine may take `factor` times those cycles (see `costs`).
     """
 
     name: str

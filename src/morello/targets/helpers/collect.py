@@ -39,7 +39,7 @@ def helpers_for(
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             found |= conversion_helpers(isa, source, target, width)
-    return found | shuffle_helpers(isa) | product_helpers(isa, features)
+    return found | shuffle_helpers(isa, _DTYPES) | product_helpers(isa, features)
 
 
 def used_in(texts: Collection[str], helpers: Mapping[str, str]) -> list[str]:

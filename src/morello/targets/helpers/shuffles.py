@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morello.targets.helpers.vectors import full_width, rounding_helpers, vector_helpers
+from morello.targets.helpers.vectors import full_width, rounding_helpers, scalar, vector_helpers
 
 LANE_BYTES = 16  # x86 shuffles cheaply within lanes of so many bytes only
 
@@ -18,8 +18,8 @@ _TRANSPOSES = {
 }
 
 
-def shuffle_helpers(isa: str) -> dict[str, str]:
-    """All rearrangements that `isa` does well."""
+def shuffle_helpers(isa: str, dtypes: Sequence[str]) -> dict[str, str]:
+    """All rearrangements that `isa` does well, and those of elements of any dtype."""
     result: dict[str, str] = {}
     for bytes_, n in _TRANSPOSES[isa]:
         result |= _transpose(isa, bytes_, n)
@@ -28,7 +28,10 @@ def shuffle_helpers(isa: str) -> dict[str, str]:
     if isa == "avx512":
         result |= _interleave4(isa, 64)
     w = full_width(isa, "f32")
-    return result | _odd_even_bf16(isa, w) | _odd_even(isa, 4, w) | _odd_even(isa, 2, w)
+    result |= _odd_even_bf16(isa, w) | _odd_even(isa, 4, w) | _odd_even(isa, 2, w)
+    for dtype in dtypes:
+        result |= _odd_even_elements(dtype)
+    return result
 
 
 def _shuffle(name: str, kind: str, indices: Sequence[int]) -> dict[str, str]:
@@ -251,3 +254,17 @@ static inline void {name}(const void *src, void *dst) {{
   store_{kind}(d + {w}, {halves[1]}(a, b));
 }}"""
     return helpers
+
+
+def _odd_even_elements(dtype: str) -> dict[str, str]:
+    """Up to a block of any size, whose odd elements begin at `half`, one by one."""
+    c = scalar(dtype)
+    names = f"deinterleave_{dtype}", f"interleave_{dtype}"
+    places = ("d[i / 2 + i % 2 * half] = s[i]", "d[i] = s[i / 2 + i % 2 * half]")
+    return {
+        name: f"""\
+static inline void {name}(const {c} *s, {c} *d, long half, long n) {{
+  for (long i = 0; i < n; ++i) {place};
+}}"""
+        for name, place in zip(names, places, strict=True)
+    }

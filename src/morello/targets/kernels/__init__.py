@@ -32,14 +32,18 @@ from morello.targets.kernels.products import (
     row_sums,
 )
 from morello.targets.kernels.reductions import complete_lanes, lanes, runs
-from morello.targets.kernels.shuffles import odd_even, pack, transpose
+from morello.targets.kernels.shuffles import odd_even, odd_even_elements, pack, transpose
 from morello.targets.target import Kernel
 
 CASTS = (
     (BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (U8, I16), (I8, I16), (U8, I32), (I8, I32),
-    (I16, I32), (U16, I32), (I32, F32), (I32, I16),
+    (I16, I32), (U16, I32), (I32, F32), (F32, I32), (I32, I16),
 )  # fmt: skip
-"""The dtypes that copies convert between."""
+"""The dtypes that copies convert between.
+
+Of a floating-point number, an integer is what is before its point, as in C and NumPy: what
+is beyond the integer's range, and what is no number, becomes any integer.
+"""
 
 SCALARS = {F32: (F32, BF16, F16), I32: (I32, I16, U16, I8, U8), U32: (U32,), I16: (I16, I8, U8)}
 """The dtypes that products are summed in, and those of the scalars they take."""
@@ -84,6 +88,8 @@ def standard_kernels(
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]
         made += [transpose(dtype, n, cycles) for dtype in same]
     made += odd_even(widest // 2)
+    for dtype in DTYPES.values():
+        made += odd_even_elements(dtype)
     made += _packed(widest, features)
     return tuple(made)
 

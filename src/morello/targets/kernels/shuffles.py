@@ -9,8 +9,9 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, DType
-from morello.ir.forms import Bools
+from morello.ir.forms import Bools, pick, prod_columns
 from morello.targets.kernels.conditions import flat, unit_sizes
+from morello.targets.kernels.moves import LOAD, STORE
 from morello.targets.target import Condition, Kernel
 
 
@@ -109,6 +110,8 @@ def odd_even(block: int) -> tuple[Kernel, ...]:
             yield flat(s, plain)
             codes = s.codes[blocked]
             right = s.forms.odd_even[codes] & (s.forms.panel[codes] == block)
+            position, _ = s.operation.places[blocked, s.operation.dims[-1]]
+            right &= s.forms.panel_dim[codes] == position
             label = s.operation.operands[blocked].name
             yield Condition(
                 right | s.forms.ideal[codes], f"{label} must lie in odd-even blocks of {block}"
@@ -132,3 +135,26 @@ def odd_even(block: int) -> tuple[Kernel, ...]:
         kernel(f"deinterleave_f32_{block}", F32, F32, True, f"deinterleave_4_{half}", 4.0),
         kernel(f"interleave_f32_{block}", F32, F32, False, f"interleave_4_{half}", 4.0),
     )
+
+
+def odd_even_elements(dtype: DType) -> tuple[Kernel, ...]:
+    """A run into an odd-even block of any size, or a part of one, and back: one by one."""
+
+    def kernel(name: str, blocked: int) -> Kernel:
+        label = ("src", "dst")[blocked]
+
+        def applies(s: Batch) -> Iterator[Condition]:
+            codes, shape = s.codes[blocked], s.shape(blocked)
+            length = pick(shape, s.forms.panel_dim[codes])
+            inside = s.forms.odd_even[codes] & (length <= s.forms.panel[codes])
+            yield Condition(inside, f"{label} must be an odd-even block or a part of one")
+            yield Condition(prod_columns(s.sizes) == length, "every other size must be 1")
+            yield flat(s, 1 - blocked)
+
+        return Kernel(
+            name, "Move", (dtype, dtype), (None, None),
+            f"{name}(&{{src}}, &{{dst}}, {{{label}_panel}} / 2, {{length}});",
+            lambda src: src, applies, lambda s: (LOAD + STORE) * prod_columns(s.sizes), registers=1,
+        )  # fmt: skip
+
+    return kernel(f"deinterleave_{dtype}", 1), kernel(f"interleave_{dtype}", 0)

@@ -1,0 +1,1 @@
+"""Adversaries: each tries to break one promise of Morello's, and shrinks what does."""

@@ -1,0 +1,243 @@
+"""Kernels and functions called with every odd kind of argument.
+
+A case is a Python expression of the names that `_names` gives; calls of kernels are compared with
+NumPy where NumPy makes numbers of the same arguments.
+"""
+
+from __future__ import annotations
+
+import array
+import ctypes
+import re
+from collections.abc import Iterator
+from functools import cache
+from random import Random
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+import morello
+from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, from_morello
+from morello.errors import MorelloError
+
+KERNELS = {
+    "add": "f32[4] + f32[4]",
+    "product": "f32[4,4] @ f32[4,4]",
+    "turned": "transpose(f32[4,4]) + f32[4,4]{0,1}",
+    "gaps": "relu(f32[4,4]S(6,1))",
+    "half": "f16[4] * f16[4]",
+    "brain": "bf16[4] * bf16[4]",
+    "octets": "u8[4] + u8[4]",
+    "ones": "f32[1,1] * f32[1,1]",
+}
+
+_ARRAYS = (
+    "np.arange(4, dtype='f4')", "np.ones((4, 4), 'f4')", "np.ones((4, 4), 'f4', order='F')",
+    "np.ones((4, 6), 'f4')[:, :4]", "np.ones((8, 4), 'f4')[::2]", "np.ones(8, 'f4')[::-2]",
+    "np.ones(4, 'f8')", "np.ones(4, '>f4')", "np.ones(4, 'i4')", "np.ones(5, 'f4')",
+    "np.ones((4, 1), 'f4')", "np.float32(3)", "np.array(3, 'f4')", "np.ones((1, 1), 'f4')",
+    "np.ones(4, 'f2')", "np.ones(4, bfloat16)", "np.ones(4, 'u2')", "np.ones(4, 'u1')",
+    "np.ones(4, '?')", "np.array(['a'] * 4)", "np.ones(4, object)", "np.ones((0, 4), 'f4')",
+    "np.broadcast_to(np.float32(1), (4, 4))", "np.broadcast_to(np.float32(1), 4)",
+    "np.ones((1,) * 32, 'f4')", "np.frombuffer(bytes(17), 'u1')[1:].view('f4')",
+    "read_only(np.ones(4, 'f4'))", "read_only(np.ones((4, 4), 'f4'))", "np.ma.ones(4, 'f4')",
+    "np.ma.array(np.ones(4, 'f4'), mask=[0, 1, 0, 0])", "np.matrix(np.ones((4, 4), 'f4'))",
+    "np.ones((4, 4), 'f4').T", "np.rec.array(np.ones(4, 'f4'))", "np.ones(4, [('a', 'f4')])",
+    "(ctypes.c_float * 4)()", "((ctypes.c_float * 4) * 4)()", "(ctypes.c_uint8 * 4)()",
+    "(ctypes.c_float * 0)()", "ctypes.c_float(1)", "ctypes.pointer(ctypes.c_float(1))",
+    "memoryview(np.ones(4, 'f4'))", "memoryview(bytes(16)).cast('f')", "memoryview(bytearray(4))",
+    "memoryview(np.ones((4, 4), 'f4')).cast('B')", "memoryview(np.ones(8, 'f4'))[::2]",
+    "memoryview(bytes(64)).cast('f', (4, 4))", "array.array('f', [1] * 4)", "bytes(4)", "bytes(16)",
+    "bytearray(16)", "array.array('d', [1] * 4)", "None", "3", "1.5", "'text'", "[1.0] * 4",
+    "[[1.0] * 4] * 4", "(1.0,) * 4", "{}", "object()", "np", "Sub((4,), 'f4')", "Lying()",
+    "Broken({})", "Broken(None)", "Broken({'shape': (4,), 'typestr': '<f4', 'version': 3})",
+    "Broken({'shape': (4,), 'typestr': '<f4', 'data': (0, False), 'version': 3})",
+    "Broken({'shape': (-1,), 'typestr': '?', 'data': 'x', 'version': 3})", "Raising()",
+    "released(memoryview(bytearray(16)).cast('f'))", "np.datetime64('now')", "Ellipsis",
+    "np.ones((4, 4), 'f4')[..., None]", "np.ones(4, 'c8')", "np.ones((2, 2, 2, 2), 'f4')",
+)  # fmt: skip
+_OUTS = ("a0", "b0", "a0[::-1]", "np.empty(4, 'f4')", "np.empty((4, 4), 'f4')")
+_CALLS = (
+    "morello.parse({})", "morello.parse('x @ w', x={}, w={})", "morello.parse('x + x', x={})",
+    "morello.parse('sum(x)', x={}, y={})", "morello.parse('x * 2', **{{'x': {}}})",
+    "morello.matmul({}, {})", "morello.matmul('f32[4,4]', {})",
+    "morello.compile({})", "morello.implement({})", "morello.schedule({})",
+    "morello.compile('f32[4] + f32[4]', threads={})",
+    "morello.compile('f32[4] + f32[4]', target={})",
+    "morello.compile('f32[4] + f32[4]', compiler={})",
+    "morello.compile('f32[4] + f32[4]', table={})",
+    "morello.compile('f32[4] + f32[4]', weights={})",
+    "morello.compile('f32[4] + f32[4]', measure={})",
+    "morello.compile('f32[4] + f32[4]', budget={})",
+    "morello.Table({})", "morello.Table(':memory:', {})",
+    "product.pack({}, {})", "product.pack('b', {})", "product.pack({}, np.ones((4, 4), 'f4'))",
+    "morello.schedule('f32[4,4] @ f32[4,4]').tile(m={})",
+    "morello.schedule('f32[4,4] @ f32[4,4]').move({}, {})",
+    "morello.schedule('f32[4,4] @ f32[4,4]').select({})",
+)  # fmt: skip
+_ODD = (
+    "None", "3", "-1", "0", "1.5", "'3'", "''", "' '", "b'f32[4]'", "True", "[]", "{}",
+    "np.int64(2)", "np.float32(1)", "float('nan')", "float('inf')", "10**30", "'\\0'", "'\\ud800'",
+    "'f32[4,4]'", "'text' * 1000",
+)  # fmt: skip
+
+
+class Sub(np.ndarray[Any, Any]):
+    """A subclass."""
+
+
+class Lying(Sub):
+    """An array that says it has another shape."""
+
+    def __new__(cls) -> Lying:
+        return np.ones(8, np.float32).view(cls)
+
+    shape = property(lambda self: (4,))
+
+
+class Broken:
+    """Offers what is no array."""
+
+    def __init__(self, interface: Any) -> None:
+        self.__array_interface__ = interface
+
+
+class Raising:
+    """Raises whatever it is asked."""
+
+    @property
+    def __array_interface__(self) -> Any:
+        raise RuntimeError("no")
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        raise RuntimeError("no")
+
+    def __len__(self) -> int:
+        raise RuntimeError("no")
+
+
+def read_only(x: NDArray[Any]) -> NDArray[Any]:
+    x.flags.writeable = False
+    return x
+
+
+def released(view: memoryview) -> memoryview:
+    view.release()
+    return view
+
+
+class Arguments(Adversary):
+    """Odd arguments are refused in a sentence, or mean what NumPy says."""
+
+    name = "arguments"
+    what = "odd arguments give the right result or a sentence, and never a crash"
+
+    def case(self, random: Random) -> str:
+        if random.random() < 0.4:
+            call = random.choice(_CALLS)
+            tensors = "x={}" in call or call.startswith(("morello.matmul", "product.pack"))
+            odd = _ARRAYS if tensors and random.random() < 0.8 else _ODD
+            return call.format(*(random.choice(odd) for _ in range(call.count("{}"))))
+        name = random.choice(list(KERNELS))
+        count = _inputs(KERNELS[name]) + random.choice((0, 0, 0, 0, 0, 1, -1))
+        given = [random.choice(_ARRAYS + _LIKELY * 8) for _ in range(count)]
+        if random.random() < 0.3:
+            given.append("out=" + random.choice(_OUTS + _ARRAYS))
+        if random.random() < 0.02:
+            given.append(random.choice(("nonsense=1", "**{'': 1}", "**{'out ': None}")))
+        return f"{name}({', '.join(given)})"
+
+    def check(self, case: str) -> str:
+        try:
+            eval(case, _names(case))
+        except MorelloError as error:
+            if len(str(error)) > 2000:
+                raise FaultError("a long message", str(error)[:200]) from None
+            return REFUSED
+        except (FaultError, SystemError):
+            raise
+        except Exception as error:
+            if from_morello(error):
+                raise
+            return REFUSED  # there is no such argument or option
+        return PASSED
+
+    def smaller(self, case: str) -> Iterator[str]:
+        name = case.partition("(")[0]
+        for part in case[len(name) + 1 : -1].split(", "):
+            for simple in ("a0", "b0", "None"):
+                yield case.replace(part, simple, 1)
+
+
+_LIKELY = ("np.arange(4, dtype='f4')", "np.ones((4, 4), 'f4')", "a0", "b0")
+
+
+def _checking(name: str) -> Any:
+    """A kernel's function that compares what it gives with what NumPy makes of the same."""
+    kernel = _kernel(name)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        copies = [_copy(one) for one in arguments]
+        result = kernel(*arguments, **options)
+        wanted = _wanted(name, copies)
+        if wanted is None or not np.array_equal(
+            np.asarray(result, np.float64), wanted, equal_nan=True
+        ):
+            raise FaultError("a wrong result", f"{result!r:.200}, not {wanted!r:.200}")
+        return result
+
+    return call
+
+
+def _copy(value: Any) -> Any:
+    """The numbers of an argument, before the kernel may change them; None if there are none."""
+    try:
+        return np.array(value, copy=True)
+    except Exception:
+        return None
+
+
+def _wanted(name: str, given: list[Any]) -> NDArray[Any] | None:
+    count = _inputs(KERNELS[name])
+    if any(one is None for one in given[:count]):
+        return None
+    whole = name == "octets"
+    kind: Any = np.uint8 if whole else np.float64
+    if name == "brain":
+        given = [x.view(ml_dtypes.bfloat16) if x.dtype == np.uint16 else x for x in given]
+    a, *rest = (x.astype(kind) for x in given[:count])
+    result = {
+        "add": lambda: a + rest[0],
+        "product": lambda: a @ rest[0],
+        "turned": lambda: a.T + rest[0],
+        "gaps": lambda: np.maximum(a, 0),
+        "half": lambda: a * rest[0],
+        "brain": lambda: a * rest[0],
+        "octets": lambda: a + rest[0],
+        "ones": lambda: a * rest[0],
+    }[name]()
+    return np.asarray(result, np.float64)
+
+
+def _inputs(text: str) -> int:
+    return text.count("[")
+
+
+@cache
+def _kernel(name: str) -> morello.Kernel:
+    return morello.compile(KERNELS[name])
+
+
+def _names(case: str) -> dict[str, Any]:
+    """What the names in a case stand for."""
+    own = (Sub, Lying, Broken, Raising, read_only, released)
+    names: dict[str, Any] = {one.__name__: one for one in own}
+    modules = {"np": np, "ctypes": ctypes, "array": array, "morello": morello}
+    names |= {"a0": np.ones(4, "f4"), "b0": np.ones((4, 4), "f4")}
+    called = re.match(r"\w*", case)
+    if called and called[0] in KERNELS:
+        packs = case.startswith(f"{called[0]}.")
+        names[called[0]] = _kernel(called[0]) if packs else _checking(called[0])
+    return {**names, **modules, "bfloat16": ml_dtypes.bfloat16}

@@ -1,0 +1,147 @@
+"""Numbers, and how far from them a kernel's may be.
+
+A tensor's values are in float64, those of integer dtypes in int64, exact modulo the dtype's
+range. An error of infinity says that anything may be there: where a sum may overflow on the
+way, or where what is not known exactly decides between a number and NaN. Values that are NaN
+or infinite with an error of 0 must be so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+DTYPES: dict[str, np.dtype[Any]] = {
+    "u8": np.dtype(np.uint8), "i8": np.dtype(np.int8), "u16": np.dtype(np.uint16),
+    "i16": np.dtype(np.int16), "u32": np.dtype(np.uint32), "i32": np.dtype(np.int32),
+    "f16": np.dtype(np.float16), "bf16": np.dtype(ml_dtypes.bfloat16), "f32": np.dtype(np.float32),
+}  # fmt: skip
+
+FLOATS = ("f16", "bf16", "f32")
+EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}
+LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38}
+TINY = {"f16": 2.0**-24, "bf16": 2.0**-126, "f32": 2.0**-149}
+"""What a dtype cannot tell from zero; instructions on bf16 take what is subnormal for zero."""
+FLUSHED = 2.0**-118
+"""A function may give zero for what is smaller."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bounded:
+    """A tensor of a dtype."""
+
+    value: Array
+    error: Floats
+    dtype: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def is_float(self) -> bool:
+        return self.dtype in FLOATS
+
+    @property
+    def wild(self) -> NDArray[np.bool_]:
+        """Where anything may be."""
+        return np.isinf(self.error)
+
+    def seen(self, function: Callable[[Array], Array]) -> Bounded:
+        """A view, or a choice, of its elements."""
+        return Bounded(function(self.value), function(self.error), self.dtype)
+
+
+def exactly(array: Array, dtype: str) -> Bounded:
+    """An input."""
+    value = array.astype(np.float64 if dtype in FLOATS else np.int64)
+    return Bounded(value, np.zeros(value.shape), dtype)
+
+
+def number(value: float, dtype: str) -> Bounded:
+    """A constant, which a kernel may have in the dtype or in f32."""
+    if dtype not in FLOATS:
+        return Bounded(np.array(int(value)), np.zeros(()), dtype)
+    with np.errstate(all="ignore"):
+        held = np.array(value).astype(DTYPES[dtype]).astype(np.float64)
+    error = np.abs(held - value) if np.isfinite(held) else np.inf
+    return Bounded(np.array(value), np.asarray(error), dtype)
+
+
+def integers(value: Array, dtype: str) -> Bounded:
+    """Integers, wrapped around as the dtype does."""
+    wrapped = value.astype(np.int64).astype(DTYPES[dtype]).astype(np.int64)
+    return Bounded(wrapped, np.zeros(wrapped.shape), dtype)
+
+
+def apart(a: Array, b: Array) -> Floats:
+    """How far apart numbers are; 0 for two NaNs, infinite for one."""
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    distance = np.abs(a - b)
+    return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
+
+
+def monotone(function: Callable[..., Array], *arguments: Bounded) -> tuple[Array, Floats]:
+    """The values of a function that rises or falls with each argument, and what they pass on."""
+    value = function(*(x.value for x in arguments))
+    error = np.zeros(value.shape)
+    ends = [(x.value - x.error, x.value + x.error) if x.error.any() else (x.value,)
+            for x in arguments]  # fmt: skip
+    for corner in product(*ends):
+        error = np.maximum(error, apart(function(*corner), value))
+    for x in arguments:
+        error = np.where(x.wild, np.inf, error)
+    return value, error
+
+
+def rounded(
+    value: Array, error: Floats, dtype: str, *, ulps: float = 0.0, least: float = 0.0,
+    last: bool = False,
+) -> Bounded:  # fmt: skip
+    """What a kernel makes of these: within some ulps of f32, and then in a dtype.
+
+    What the dtype cannot hold is an infinity if that is the `last` that is done; before, it
+    may or may not be.
+    """
+    finite = np.isfinite(value)
+    size = np.where(finite, np.abs(value), 0.0) + np.where(np.isinf(error), 0.0, error)
+    relative = ulps * EPSILON["f32"] + EPSILON[dtype]
+    total = error + np.where(finite, relative * size + TINY[dtype] + least, 0.0)
+    return overflowed(value, total, dtype, last=last)
+
+
+def overflowed(value: Array, error: Floats, dtype: str, *, last: bool) -> Bounded:
+    """The numbers in a dtype that may not hold them."""
+    finite = np.isfinite(value)
+    size = np.abs(value)
+    over = finite & (size + error > LARGEST[dtype])
+    surely = over & last & (size - error > LARGEST[dtype] * (1 + EPSILON[dtype]))
+    value = np.where(surely, np.copysign(np.inf, value), value)
+    error = np.where(surely, 0.0, np.where(over, np.inf, error))
+    return Bounded(value, error, dtype)
+
+
+def summed(terms: Bounded, axes: Sequence[int], dtype: str, lost: Array | float = 0.0) -> Bounded:
+    """Sums along axes, in any order, each of their numbers off by `lost` in all."""
+    along = tuple(axes)
+    if not terms.is_float:
+        return integers(terms.value.sum(along), dtype)
+    count = int(np.prod([terms.shape[a] for a in along]))
+    value = terms.value.sum(along)
+    finite = np.isfinite(terms.value)
+    error = terms.error.sum(along) + lost
+    scale = np.where(finite, np.abs(terms.value), 0.0).sum(along)
+    scale += np.where(np.isinf(error), 0.0, error)
+    total = error + (count + 8) * EPSILON[dtype] * scale + (count + 1) * TINY[dtype]
+    total = np.where(scale > LARGEST[dtype] * (1 - EPSILON[dtype]), np.inf, total)
+    exact = ~np.isfinite(value) & np.isfinite(total) & (terms.error.sum(along) < np.inf)
+    return Bounded(value, np.where(exact, 0.0, total), dtype)

@@ -1,0 +1,131 @@
+"""Kernels on disk that are damaged, swapped or planted: the right kernel comes all the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import tempfile
+import traceback
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+
+import morello
+from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, fault_of
+from fuzz.damage import damaged, edits, fewer
+from morello.errors import MorelloError
+
+GOALS = ("f32[4,4] + f32[4,4]", "f32[4,4] * f32[4,4]")
+_KINDS = ("bytes", "bytes", "bytes", "empty", "other", "folder", "link", "dangling", "unreadable",
+          "text", "missing")  # fmt: skip
+_RIGHT, _REFUSED, _FAULT = 0, 10, 11
+
+
+class Caches(Adversary):
+    """What is wrong in the folder of kernels is built again, or said."""
+
+    name = "cache"
+    what = "after damage to cached kernels, compile gives the right one or a sentence"
+
+    def case(self, random: Random) -> str:
+        kind = random.choice(_KINDS)
+        said: dict[str, Any] = {"file": random.randrange(6), "kind": kind}
+        if kind == "bytes":
+            said["edits"] = edits(random)
+        return json.dumps(said)
+
+    def check(self, case: str) -> str:
+        said = json.loads(case)
+        with tempfile.TemporaryDirectory() as folder:
+            at = Path(folder) / "cache"
+            shutil.copytree(_good(), at)
+            files = sorted(path for path in at.rglob("*") if path.is_file())
+            _damage(files, said)
+            return _tried(at, folder)
+
+    def smaller(self, case: str) -> Iterator[str]:
+        said = json.loads(case)
+        for kept in fewer(said.get("edits", ())):
+            yield json.dumps({**said, "edits": kept})
+
+
+def _damage(files: list[Path], said: dict[str, Any]) -> None:
+    path = files[said["file"] % len(files)]
+    data = path.read_bytes()
+    path.unlink()
+    match said["kind"]:
+        case "bytes":
+            path.write_bytes(damaged(data, said["edits"]))
+        case "empty":
+            path.touch()
+        case "other":
+            same = [one for one in files if one.suffix == path.suffix and one != path]
+            path.write_bytes(same[0].read_bytes() if same else b"")
+        case "folder":
+            path.mkdir()
+        case "link":
+            moved = path.with_name("moved")
+            moved.write_bytes(data)
+            path.symlink_to(moved)
+        case "dangling":
+            path.symlink_to(path.with_name("nothing"))
+        case "unreadable":
+            path.write_bytes(data)
+            path.chmod(0)
+        case "text":
+            path.write_text("not a shared object")
+
+
+def _tried(at: Path, folder: str) -> str:
+    """What a process that loads from the folder comes to: it may crash, and must not."""
+    told = Path(folder) / "told"
+    child = os.fork()
+    if child == 0:
+        code = _FAULT
+        try:
+            code = _used(at)
+        except MorelloError:
+            code = _REFUSED
+        except BaseException as error:
+            told.write_text(json.dumps([fault_of(error).sort, traceback.format_exc()[-300:]]))
+        finally:
+            os._exit(code)
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        raise FaultError(f"crash: {signal.Signals(os.WTERMSIG(status)).name}", "while loading")
+    code = os.waitstatus_to_exitcode(status)
+    if code == _FAULT:
+        sort, detail = json.loads(told.read_text())
+        raise FaultError(sort, detail)
+    return PASSED if code == _RIGHT else REFUSED
+
+
+def _used(at: Path) -> int:
+    os.environ["MORELLO_CACHE"] = str(at)
+    for number, goal in enumerate(GOALS):
+        kernel = morello.compile(_impls()[goal], verify=False)
+        a, b = np.arange(32, dtype=np.float32).reshape(2, 4, 4)
+        if not np.array_equal(kernel(a, b), a * b if number else a + b):
+            raise FaultError("a wrong kernel", goal)
+    return _RIGHT
+
+
+@cache
+def _impls() -> dict[str, Any]:
+    return {goal: morello.implement(goal)[0] for goal in GOALS}
+
+
+@cache
+def _good() -> Path:
+    """A folder with the kernels of the goals, made by another process."""
+    at = Path(tempfile.mkdtemp(prefix="good-")) / "cache"
+    _impls()
+    outcome = _tried(at, str(at.parent))
+    assert outcome == PASSED, outcome
+    return at

@@ -1,0 +1,188 @@
+"""A campaign: kinds in turns on one or more workers, until the time is up."""
+
+from __future__ import annotations
+
+import shlex
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fuzz.adversary import Adversary, numbered
+from fuzz.process import LostError, Process
+from fuzz.shrink import shrink
+
+TURN_S = 5.0
+"""How long a kind goes on before the next has its turn."""
+SHRINKING_S = 60.0
+"""For each fault."""
+OVERTIME_S = 30.0
+"""For what is still to be shrunk when the time is up."""
+MOST_SHRUNK = 20
+"""Faults of a kind; more of them are counted only."""
+LIFETIME_S = 300.0
+"""Of a worker: what piles up in one must not look like a fault."""
+
+
+@dataclass
+class Finding:
+    """A fault, the smallest case that shows it, and how often its like was met."""
+
+    kind: str
+    seed: int
+    number: int
+    sort: str
+    detail: str
+    case: str
+    times: int = 1
+
+    @property
+    def line(self) -> str:
+        """What to paste to see it again."""
+        plain = not set(self.case) & set('"$`\\!')
+        quoted = f'"{self.case}"' if plain else shlex.quote(self.case)
+        return f"python -m fuzz {self.kind} --case {quoted}"
+
+
+@dataclass
+class Score:
+    """What came of a kind so far."""
+
+    outcomes: Counter[str] = field(default_factory=Counter)
+    findings: dict[str, Finding] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def cases(self) -> int:
+        return self.outcomes.total()
+
+    @property
+    def faults(self) -> int:
+        return sum(one.times for one in self.findings.values())
+
+
+class Campaign:
+    """Kinds of adversaries, whose cases are numbered; workers take turns at them."""
+
+    def __init__(
+        self,
+        kinds: Sequence[Adversary],
+        seed: int,
+        folder: Path,
+        environment: dict[str, str],
+        *,
+        seconds: float,
+        count: int | None = None,
+        first: int = 0,
+        workers: int = 1,
+        told: Callable[[], None] = lambda: None,
+    ) -> None:
+        """For `seconds`, or `count` cases of each kind if that comes sooner."""
+        self.kinds, self.seed = kinds, seed
+        self.scores = {kind.name: Score() for kind in kinds}
+        self._processes = [Process(folder / str(i), environment) for i in range(workers)]
+        self._until = time.monotonic() + seconds
+        self._last = 1 << 62 if count is None else first + count
+        self._next = {(k.name, i): first + i for k in kinds for i in range(workers)}
+        self._told, self._lock = told, threading.Lock()
+        self._stopped = threading.Event()
+
+    def run(self) -> None:
+        """All of it; ends the workers whatever happens."""
+        with ThreadPoolExecutor(len(self._processes)) as threads:
+            slots = [threads.submit(self._work, i) for i in range(len(self._processes))]
+            try:
+                while not all(slot.done() for slot in slots):
+                    time.sleep(0.2)
+                    self._told()
+                for slot in slots:
+                    slot.result()
+            finally:
+                self._stopped.set()
+                for process in self._processes:
+                    process.close()
+
+    @property
+    def findings(self) -> list[Finding]:
+        return [one for score in self.scores.values() for one in score.findings.values()]
+
+    def _work(self, slot: int) -> None:
+        spent = {kind.name: 0.0 for kind in self.kinds}
+        process = self._processes[slot]
+        while not self._stopped.is_set():
+            left = self._until - time.monotonic()
+            kinds = [k for k in self.kinds if self._next[k.name, slot] < self._last]
+            if left <= 0 or not kinds:
+                return
+            kind = min(kinds, key=lambda k: spent[k.name] / k.share)
+            began = time.monotonic()
+            faults = self._turn(kind, slot, min(TURN_S, left))
+            taken = time.monotonic() - began
+            spent[kind.name] += taken
+            with self._lock:
+                self.scores[kind.name].seconds += taken
+            for fault in faults:
+                self._found(kind, process, fault)
+            if process.age() > LIFETIME_S:
+                process.end()
+
+    def _turn(self, kind: Adversary, slot: int, seconds: float) -> list[Finding]:
+        """Let a kind go on for a while; the faults that it met."""
+        process, step = self._processes[slot], len(self._processes)
+        place = kind.name, slot
+        faults: list[tuple[int, str, dict[str, Any]]] = []
+        try:
+            for answer in process.run(
+                kind.name, self.seed, self._next[place], self._last, step, seconds, kind.patience_s
+            ):
+                self._next[place] = answer["next"]
+                with self._lock:
+                    self.scores[kind.name].outcomes.update(answer["outcomes"])
+                if "fault" in answer:
+                    faults.append((answer["next"] - step, answer["case"], answer["fault"]))
+        except LostError as lost:
+            if self._stopped.is_set():
+                return []
+            self._next[place] = lost.number + step
+            with self._lock:
+                self.scores[kind.name].outcomes["fault"] += 1
+            case = kind.case(numbered(kind.name, self.seed, lost.number))
+            faults.append((lost.number, case, {"sort": lost.sort, "detail": lost.detail}))
+        return [
+            Finding(kind.name, self.seed, number, fault["sort"], fault["detail"], case)
+            for number, case, fault in faults
+        ]
+
+    def _found(self, kind: Adversary, process: Process, finding: Finding) -> None:
+        """Keep a fault: shrunk, unless its like is known."""
+        with self._lock:
+            known = self.scores[kind.name].findings
+            if like := known.get(finding.sort):
+                like.times += 1
+                return
+            known[finding.sort] = finding
+            many = len(known) > MOST_SHRUNK
+        if not many:
+            finding.case, finding.detail = self.shrunk(kind, process, finding)
+
+    def shrunk(self, kind: Adversary, process: Process, finding: Finding) -> tuple[str, str]:
+        """The smallest case that was found to fail alike, and what it shows."""
+        now = time.monotonic()
+        until = min(now + SHRINKING_S, max(now, self._until) + OVERTIME_S)
+        details = {finding.case: finding.detail}
+
+        def fails(case: str) -> bool:
+            if time.monotonic() > until or self._stopped.is_set():
+                return False
+            answer = process.check(kind.name, case, kind.patience_s)
+            if answer["outcome"] != "fault" or answer["sort"] != finding.sort:
+                return False
+            details[case] = answer["detail"]
+            return True
+
+        smallest = shrink(finding.case, kind.smaller, fails)
+        return smallest, details[smallest]

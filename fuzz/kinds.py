@@ -1,0 +1,23 @@
+"""All kinds of adversaries, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fuzz.adversary import Adversary
+from fuzz.arguments import Arguments
+from fuzz.caches import Caches
+from fuzz.commands import Commands
+from fuzz.kills import Interrupts, Kills
+from fuzz.programs import Programs
+from fuzz.schedules import Schedules
+from fuzz.tables import Tables
+from fuzz.texts import Texts
+
+KINDS: Mapping[str, Adversary] = {
+    one.name: one
+    for one in (
+        Programs(), Texts(), Schedules(), Tables(), Caches(), Kills(), Interrupts(), Arguments(),
+        Commands(),
+    )
+}  # fmt: skip

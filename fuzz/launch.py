@@ -1,0 +1,104 @@
+"""Commands in processes of their own, and whatever they leave behind."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fuzz.adversary import FaultError
+
+_MARK = "MORELLO_FUZZ_MARK"
+_GONE_S = 15.0
+"""How long the processes of a command may live after it."""
+
+
+@dataclass
+class Command:
+    """A running command, known with all that it starts by a mark in their environments."""
+
+    process: subprocess.Popen[str]
+    mark: str
+
+    @staticmethod
+    def start(
+        arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
+    ) -> Command:
+        """`python` with these arguments, in a folder."""
+        mark = uuid.uuid4().hex
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=folder,
+            env={**os.environ, **(environment or {}), _MARK: mark},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+            start_new_session=True,
+        )
+        return Command(process, mark)
+
+    def after(self, seconds: float, number: signal.Signals, patience: float) -> tuple[int, str]:
+        """Its exit code and what it said of errors, with a signal sent after a while."""
+        time.sleep(seconds)
+        with contextlib.suppress(ProcessLookupError):
+            if self.process.poll() is None:
+                self.process.send_signal(number)
+        return self.done(patience)
+
+    def done(self, patience: float) -> tuple[int, str]:
+        """Its exit code and what it said of errors; raises `FaultError` if it hangs."""
+        try:
+            # descendants may hold the pipes open: what counts is its own end
+            self.process.wait(patience)
+        except subprocess.TimeoutExpired:
+            self.end()
+            raise FaultError("hang", f"still running after {patience:.0f} s") from None
+        self._check_gone()
+        _, said = self.process.communicate(timeout=10)
+        return self.process.returncode, said
+
+    def end(self) -> None:
+        """Kill it and all that it started."""
+        with contextlib.suppress(OSError):
+            self.process.kill()
+        for pid in marked(self.mark):
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.communicate(timeout=10)
+
+    def _check_gone(self) -> None:
+        until = time.monotonic() + _GONE_S
+        while left := marked(self.mark):
+            if time.monotonic() > until:
+                names = ", ".join(_name(pid) for pid in left)
+                self.end()
+                raise FaultError("a process left", f"{len(left)}: {names}"[:300])
+            time.sleep(0.1)
+
+
+def marked(mark: str) -> list[int]:
+    """The processes that have a mark in their environment."""
+    wanted = f"{_MARK}={mark}".encode()
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if wanted in path.read_bytes():
+                found.append(int(path.parent.name))
+    return found
+
+
+def _name(pid: int) -> str:
+    with contextlib.suppress(OSError):
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+        return words.replace("\0", " ")[:100]
+    return str(pid)

@@ -1,0 +1,376 @@
+"""What every function of an expression means, in NumPy, and how exact a kernel must be.
+
+Written from what the functions are said to do; nothing here is Morello's.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from fuzz.bounded import (
+    DTYPES,
+    FLOATS,
+    FLUSHED,
+    TINY,
+    Array,
+    Bounded,
+    exactly,
+    integers,
+    monotone,
+    number,
+    rounded,
+    summed,
+)
+from fuzz.reading import Node
+
+EPSILON = 1e-5
+"""What norms add to a variance."""
+
+_STEEPEST = 1.2
+"""No gelu or silu rises or falls by more, for each that its argument does."""
+
+
+def _erfc(x: Array) -> Array:
+    return np.asarray(np.frompyfunc(math.erfc, 1, 1)(x), np.float64)
+
+
+def _gelu(x: Array) -> Array:
+    return np.where(x == -np.inf, 0.0, 0.5 * x * _erfc(-x * math.sqrt(0.5)))
+
+
+def _gelu_tanh(x: Array) -> Array:
+    inner = 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+    return np.where(x == -np.inf, 0.0, x / (1 + np.exp(-inner)))
+
+
+UNARY: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "erf": (lambda x: 1 - _erfc(x), 4),
+    "exp": (np.exp, 3),
+    "reciprocal": (lambda x: 1 / x, 2),
+    "rsqrt": (lambda x: 1 / np.sqrt(x), 4),
+    "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), 6),
+    "sqrt": (np.sqrt, 1),
+    "tanh": (np.tanh, 6),
+}
+"""Functions that rise or fall, with how many ulps they may be off."""
+
+BUMPY: dict[str, tuple[Callable[[Array], Array], float]] = {
+    "gelu": (_gelu, 16),
+    "gelu_tanh": (_gelu_tanh, 400),
+    "silu": (lambda x: np.where(x == -np.inf, 0.0, x / (1 + np.exp(-x))), 10),
+}
+"""Functions that do both."""
+
+EXACT: dict[str, Callable[..., Array]] = {
+    "maximum": np.maximum,
+    "minimum": np.minimum,
+    "relu": lambda x: np.maximum(x, 0),
+    "neg": np.negative,
+}
+
+ARITHMETIC: dict[str, tuple[Callable[[Array, Array], Array], float]] = {
+    "add": (np.add, 1),
+    "subtract": (np.subtract, 1),
+    "multiply": (np.multiply, 1),
+    "divide": (np.divide, 4),
+}
+
+
+def evaluate(root: Node, arrays: Mapping[Node, Array], result: str | None) -> dict[Node, Bounded]:
+    """What every node of a graph is, given its inputs; the root in a dtype if one is said."""
+    known: dict[Node, Bounded] = {}
+    with np.errstate(all="ignore"):
+        for node in root.nodes():
+            if node.operation == "tensor":
+                assert node.type is not None
+                known[node] = exactly(arrays[node], node.type.dtype)
+                continue
+            given = [known[one] if isinstance(one, Node) else one for one in node.arguments]
+            options = dict(node.options)
+            if node is root:
+                options |= {"last": True}
+                if node.operation in ("matmul", "conv"):
+                    options |= {"result": result}
+            known[node] = _settled(_applied(node.operation, given, options), given)
+    return known
+
+
+def _settled(made: Bounded, given: list[Bounded | float]) -> Bounded:
+    """Integers are off by nothing or by anything."""
+    if made.is_float or not any(isinstance(x, Bounded) and x.error.any() for x in given):
+        return made
+    if made.error.any():
+        return made
+    return Bounded(made.value, np.full(made.shape, np.inf), made.dtype)
+
+
+def _applied(name: str, given: list[Bounded | float], options: dict[str, Any]) -> Bounded:
+    last = bool(options.pop("last", False))
+    if name in UNARY or name in BUMPY or name in EXACT or name in ARITHMETIC or name in _MAPS:
+        return mapped(name, *given, last=last)
+    if name == "cast":
+        return cast(*given, **options, last=last)  # type: ignore[arg-type]
+    return _OTHERS[name](*given, **options)
+
+
+# ---- maps
+
+
+def mapped(name: str, *given: Bounded | float, last: bool = False) -> Bounded:
+    """A function of every element, numbers and missing dimensions spread."""
+    name = "divide" if name == "divide_vec" else name
+    dtype = next(x.dtype for x in given if isinstance(x, Bounded))
+    arguments = [number(x, dtype) if isinstance(x, float) else x for x in given]
+    if dtype not in FLOATS:
+        return integers(_WHOLE[name](*(x.value for x in arguments)), dtype)
+    if name in EXACT:
+        value, error = monotone(EXACT[name], *arguments)
+        return Bounded(value, error, dtype)
+    if name in ARITHMETIC:
+        function, ulps = ARITHMETIC[name]
+        value, error = monotone(function, *arguments)
+        if name == "divide":
+            error = np.where(_near_zero(arguments[1]), np.inf, error)
+        return rounded(value, error, dtype, ulps=ulps, last=last)
+    (x,) = arguments
+    if name == "abs":
+        return Bounded(np.abs(x.value), x.error, dtype)
+    if name == "square":
+        value = np.square(x.value)
+        error = np.where(x.error == 0, 0.0, (2 * np.abs(x.value) + x.error) * x.error)
+        return rounded(value, np.nan_to_num(error, nan=np.inf), dtype, ulps=1, last=last)
+    if name in BUMPY:
+        function_of_one, ulps = BUMPY[name]
+        return rounded(
+            function_of_one(x.value), _STEEPEST * x.error, dtype, ulps=ulps, least=FLUSHED,
+            last=last,
+        )  # fmt: skip
+    function_of_one, ulps = UNARY[name]
+    value, error = monotone(function_of_one, x)
+    if name in ("reciprocal", "rsqrt"):
+        error = np.where(_near_zero(x), np.inf, error)
+    return rounded(value, error, dtype, ulps=ulps, least=FLUSHED, last=last)
+
+
+_MAPS = ("abs", "square", "divide_vec")
+
+_WHOLE: dict[str, Callable[..., Array]] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum,
+    "minimum": np.minimum, "abs": np.abs, "neg": np.negative, "square": np.square,
+    "relu": lambda x: np.maximum(x, 0),
+}  # fmt: skip
+
+
+def _near_zero(x: Bounded) -> Array:
+    """Where a divisor's sign is not known: zeros may have lost it."""
+    return np.asarray(np.abs(x.value) <= x.error + TINY["f32"])
+
+
+def cast(x: Bounded, *, dtype: str, last: bool = False) -> Bounded:
+    if dtype == x.dtype:
+        return x
+    if dtype in FLOATS:
+        return rounded(x.value.astype(np.float64), x.error, dtype, last=last)
+    if x.is_float:
+        info = np.iinfo(DTYPES[dtype])
+        value = np.trunc(np.nan_to_num(x.value))
+        inside = (value >= info.min) & (value <= info.max) & ~np.isnan(x.value)
+        low, high = np.trunc(x.value - x.error), np.trunc(x.value + x.error)
+        error = np.where(inside, np.maximum(apart_by(low, value), apart_by(high, value)), np.inf)
+        return Bounded(integers(np.where(inside, value, 0), dtype).value, error, dtype)
+    return integers(x.value, dtype)
+
+
+def apart_by(a: Array, b: Array) -> Array:
+    return np.asarray(np.nan_to_num(np.abs(a - b), nan=np.inf))
+
+
+# ---- what moves elements
+
+
+def move(x: Bounded) -> Bounded:
+    return x
+
+
+def transpose(x: Bounded, *, order: Any = None) -> Bounded:
+    return x.seen(lambda v: v.transpose(order))
+
+
+def expand_dims(x: Bounded, *, axis: int) -> Bounded:
+    return x.seen(lambda v: np.expand_dims(v, axis))
+
+
+def broadcast(x: Bounded, *, axis: int, size: int) -> Bounded:
+    return x.seen(lambda v: np.repeat(np.expand_dims(v, axis), size, axis))
+
+
+def one_prefix(x: Bounded) -> Bounded:
+    return x.seen(lambda v: v[None])
+
+
+def fill_zero(x: Bounded) -> Bounded:
+    return Bounded(np.zeros_like(x.value), np.zeros(x.shape), x.dtype)
+
+
+def fill_lowest(x: Bounded) -> Bounded:
+    least = -np.inf if x.is_float else np.iinfo(DTYPES[x.dtype]).min
+    return Bounded(np.full_like(x.value, least), np.zeros(x.shape), x.dtype)
+
+
+# ---- reductions
+
+
+def total(x: Bounded, *, axis: int = -1, keepdims: bool = False) -> Bounded:
+    return _kept(summed(x, [axis], x.dtype), axis, keepdims)
+
+
+def largest(x: Bounded, *, axis: int = -1, keepdims: bool = False) -> Bounded:
+    value = x.value.max(axis)
+    if not x.is_float:
+        return _kept(integers(value, x.dtype), axis, keepdims)
+    high, low = (x.value + x.error).max(axis), (x.value - x.error).max(axis)
+    error = np.where(np.isfinite(value), np.maximum(high - value, value - low), 0.0)
+    error = np.where(x.wild.any(axis) | np.isnan(error), np.inf, error)
+    return _kept(Bounded(value, error, x.dtype), axis, keepdims)
+
+
+def _kept(x: Bounded, axis: int, keepdims: bool) -> Bounded:
+    if keepdims:
+        return x.seen(lambda v: np.expand_dims(v, axis))
+    return x.seen(lambda v: v.reshape(v.shape or (1,)))
+
+
+def mean(x: Bounded, *, axis: int = -1, keepdims: bool = False) -> Bounded:
+    return mapped("multiply", total(x, axis=axis, keepdims=keepdims), 1 / x.shape[axis])
+
+
+def softmax(x: Bounded, *, axis: int = -1) -> Bounded:
+    top = x.value.max(axis, keepdims=True)
+    parts = np.exp(x.value - top)
+    value = parts / parts.sum(axis, keepdims=True)
+    reach = np.nan_to_num(top - x.value, nan=0.0, posinf=200.0).clip(0, 200)
+    relative = np.expm1(2 * x.error.max(axis, keepdims=True))
+    relative = relative + (x.shape[axis] + 16 + 2 * reach) * 2.0**-23
+    error = np.where(value == 0, 0.0, relative * value)
+    error = np.where(np.isnan(value), 0.0, error + FLUSHED)
+    error = np.where(x.wild.any(axis, keepdims=True) | np.isnan(error), np.inf, error)
+    return rounded(value, error, x.dtype, ulps=x.shape[axis])
+
+
+def softmax_denominator(x: Bounded, top: Bounded, *, axis: int = -1) -> Bounded:
+    return total(_exponential(x, top, axis), axis=axis)
+
+
+def softmax_complete(x: Bounded, top: Bounded, sums: Bounded, *, axis: int = -1) -> Bounded:
+    return mapped("divide", _exponential(x, top, axis), _row(sums, x, axis))
+
+
+def _row(rows: Bounded, x: Bounded, axis: int) -> Bounded:
+    shape = list(x.shape)
+    shape[axis] = 1
+    return rows.seen(lambda v: v.reshape(shape))
+
+
+def _exponential(x: Bounded, top: Bounded, axis: int) -> Bounded:
+    """exp(x - top), which is for a top that is no less than any x."""
+    reach = mapped("subtract", x, _row(top, x, axis))
+    made = mapped("exp", reach)
+    within = reach.value - reach.error <= 0
+    return Bounded(made.value, np.where(within, made.error, np.inf), x.dtype)
+
+
+def layer_norm(x: Bounded, gamma: Bounded, beta: Bounded) -> Bounded:
+    centred = mapped("subtract", x, mean(x, keepdims=True))
+    variance = mean(mapped("square", centred), keepdims=True)
+    scaled = mapped("multiply", centred, mapped("rsqrt", mapped("add", variance, EPSILON)))
+    return mapped("add", mapped("multiply", scaled, gamma), beta)
+
+
+def rms_norm(x: Bounded, gamma: Bounded) -> Bounded:
+    size = mean(mapped("square", x), keepdims=True)
+    scaled = mapped("multiply", x, mapped("rsqrt", mapped("add", size, EPSILON)))
+    return mapped("multiply", scaled, gamma)
+
+
+# ---- products
+
+
+def product_dtype(a: str, b: str) -> str:
+    """What sums of products are of, unless said."""
+    if a in FLOATS:
+        return "f32"
+    return "u32" if a == b == "u32" else "i32"
+
+
+def products(a: Bounded, b: Bounded, axes: list[int], dtype: str) -> Bounded:
+    """Sums along axes of products of what is spread already."""
+    if dtype not in FLOATS:
+        return integers((a.value * b.value).sum(tuple(axes)), dtype)
+    value, error = monotone(np.multiply, a, b)
+    lost = 0.0
+    if "bf16" in (a.dtype, b.dtype):
+        # instructions for bf16 take subnormal numbers, and sums of them, for zeros
+        small = (np.abs(a.value) < TINY["bf16"]) | (np.abs(b.value) < TINY["bf16"])
+        error = np.where(small & np.isfinite(value), error + np.abs(value), error)
+        error = np.where(small & ~np.isfinite(value), np.inf, error)
+        lost = TINY["bf16"] * (2 + int(np.prod([value.shape[axis] for axis in axes])))
+    return summed(Bounded(value, error, dtype), axes, dtype, lost)
+
+
+def matmul(a: Bounded, b: Bounded, *, result: str | None = None) -> Bounded:
+    dtype = result or product_dtype(a.dtype, b.dtype)
+    rows = a.seen(lambda v: v[..., :, :, None])
+    return products(rows, b.seen(lambda v: v[..., None, :, :]), [-2], dtype)
+
+
+def linear(x: Bounded, w: Bounded, b: Bounded) -> Bounded:
+    return mapped("add", matmul(x, w), b)
+
+
+def attention(q: Bounded, k: Bounded, v: Bounded) -> Bounded:
+    scores = matmul(q, k.seen(lambda x: np.swapaxes(x, -1, -2)))
+    return matmul(softmax(mapped("multiply", scores, 1 / math.sqrt(q.shape[-1]))), v)
+
+
+def conv(
+    image: Bounded, filters: Bounded, *, stride: Any = 1, padding: Any = 0, layout: str = "NCHW",
+    result: str | None = None,
+) -> Bounded:  # fmt: skip
+    """Every window times every filter: [batch, filter, row, column, channel, row, column]."""
+    dtype = result or product_dtype(image.dtype, filters.dtype)
+    if layout == "NHWC":
+        image = image.seen(lambda v: v.transpose(0, 3, 1, 2))
+        filters = filters.seen(lambda v: v.transpose(3, 2, 0, 1))
+    rows, columns = stride if isinstance(stride, list) else (stride, stride)
+    above, beside = padding if isinstance(padding, list) else (padding, padding)
+    pads = ((0, 0), (0, 0), (above, above), (beside, beside))
+    size = filters.shape[2:]
+
+    def windows(v: Array) -> Array:
+        slid = np.lib.stride_tricks.sliding_window_view(v, size, (2, 3))
+        return slid[:, :, ::rows, ::columns].transpose(0, 2, 3, 1, 4, 5)[:, None]
+
+    spread = image.seen(lambda v: windows(np.pad(v, pads)))
+    given = windows(np.pad(np.ones(image.shape, bool), pads))
+    weights = filters.seen(lambda v: v[None, :, None, None])
+    # what a filter has over padding may be left out or multiplied by zero
+    spare = ~given & ~np.isfinite(weights.value) if weights.is_float else np.zeros((), bool)
+    error = np.where(spare, np.inf, np.broadcast_to(spread.error, np.broadcast_shapes(
+        spread.shape, weights.shape)))  # fmt: skip
+    value = np.broadcast_to(spread.value, error.shape)
+    made = products(Bounded(value, error, image.dtype), weights, [-3, -2, -1], dtype)
+    return made.seen(lambda v: v.transpose(0, 2, 3, 1)) if layout == "NHWC" else made
+
+
+_OTHERS: dict[str, Callable[..., Bounded]] = {
+    "attention": attention, "broadcast": broadcast, "conv": conv, "expand_dims": expand_dims,
+    "fill_lowest": fill_lowest, "fill_zero": fill_zero, "layer_norm": layer_norm,
+    "linear": linear, "matmul": matmul, "max": largest, "mean": mean, "move": move,
+    "one_prefix": one_prefix, "rms_norm": rms_norm, "softmax": softmax,
+    "softmax_complete": softmax_complete, "softmax_denominator": softmax_denominator,
+    "sum": total, "transpose": transpose,
+}  # fmt: skip

@@ -1,0 +1,217 @@
+"""The text of an expression as a graph, read apart from Morello: as the Python that it nearly is.
+
+A type such as `f32[3,4]{0,1}S(1,5)` is taken out of the text first, and stands in it as a call
+of `tensor` with a number.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide",
+    ast.MatMult: "matmul",
+}  # fmt: skip
+
+TYPE = re.compile(
+    r"\b(u8|i8|u16|i16|u32|i32|f16|bf16|f32)\[([\d,\s]+)\](\{[^{}]*\})?(?:\s*S\(([\d,\s]+)\))?"
+)
+
+
+@dataclass(frozen=True)
+class Type:
+    """What is said of a tensor: its layout as text, and strides in elements, if there are."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    layout: str = ""
+    strides: tuple[int, ...] | None = None
+
+    def __str__(self) -> str:
+        strides = "" if self.strides is None else f" S({','.join(map(str, self.strides))})"
+        return f"{self.dtype}[{','.join(map(str, self.shape))}]{self.layout}{strides}"
+
+    @property
+    def in_panels(self) -> bool:
+        """Whether no strides say where its elements lie."""
+        return ":" in self.layout
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The strides, in elements."""
+        if self.strides is not None:
+            return self.strides
+        order = [int(d) for d in re.findall(r"\d+", self.layout.partition(":")[0])]
+        steps, step = [1] * len(self.shape), 1
+        for dim in order or reversed(range(len(self.shape))):
+            steps[dim], step = step, step * self.shape[dim]
+        return tuple(steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """An operation on other nodes and numbers, or, of no arguments and a type, an input."""
+
+    operation: str
+    arguments: tuple[Node | float, ...] = ()
+    options: tuple[tuple[str, Any], ...] = ()
+    type: Type | None = None
+
+    def nodes(self) -> Iterator[Node]:
+        """All that it takes and itself, once each, what is taken first."""
+        seen: set[Node] = set()
+
+        def visit(node: Node) -> Iterator[Node]:
+            if node not in seen:
+                seen.add(node)
+                for one in node.arguments:
+                    if isinstance(one, Node):
+                        yield from visit(one)
+                yield node
+
+        return visit(self)
+
+    def inputs(self) -> list[Node]:
+        return [one for one in self.nodes() if one.operation == "tensor"]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text in parts: Python in which `tensor(i)` stands for the i-th type, and the result's."""
+
+    tree: ast.Module
+    types: tuple[Type, ...]
+    result: Type | None
+
+    def __str__(self) -> str:
+        return _written(self.tree, self.types, self.result)
+
+    @property
+    def graph(self) -> Node:
+        """What the last of its expressions computes."""
+        names: dict[str, Node | float] = {}
+        for statement in self.tree.body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
+                names[statement.targets[0].id] = _node(statement.value, names, self.types)
+            elif isinstance(statement, ast.Expr):
+                found = _node(statement.value, names, self.types)
+        assert isinstance(found, Node)
+        return found
+
+
+def read(text: str) -> Text:
+    """The parts of a text that Morello reads; raises `SyntaxError` for what is no Python."""
+    types: list[Type] = []
+
+    def take(match: re.Match[str]) -> str:
+        dtype, shape, layout, strides = match.groups()
+        steps = _numbers(strides) if strides else None
+        types.append(Type(dtype, _numbers(shape), layout or "", steps))
+        return f"tensor({len(types) - 1})"
+
+    body, arrow, _ = TYPE.sub(take, text).partition("->")
+    return Text(ast.parse(body.strip()), tuple(types), types[-1] if arrow else None)
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(","))
+
+
+def _written(tree: ast.Module, types: tuple[Type, ...], result: Type | None) -> str:
+    text = "; ".join(ast.unparse(one) for one in tree.body)
+    text = re.sub(r"tensor\((\d+)\)", lambda match: str(types[int(match[1])]), text)
+    return text if result is None else f"{text} -> {result}"
+
+
+def is_type(node: ast.AST) -> bool:
+    """Whether this stands for a type."""
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (
+        node.func.id == "tensor"
+    )  # fmt: skip
+
+
+def _node(node: ast.expr, names: dict[str, Node | float], types: tuple[Type, ...]) -> Node | float:
+    def inner(one: ast.expr) -> Node | float:
+        return _node(one, names, types)
+
+    match node:
+        case ast.Constant(value=int() | float() as number):
+            return float(number)
+        case ast.Name(id=name):
+            return names[name]
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            value = inner(operand)
+            return -value if isinstance(value, float) else Node("neg", (value,))
+        case ast.BinOp(left=left, op=op, right=right):
+            return Node(OPERATORS[type(op)], (inner(left), inner(right)))
+        case ast.Call(args=[ast.Constant(value=int() as number)]) if is_type(node):
+            return Node("tensor", type=types[number])
+        case ast.Call(func=ast.Name(id="cast"), args=[x, ast.Name(id=dtype)]):
+            return Node("cast", (inner(x),), (("dtype", dtype),))
+        case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
+            options = tuple((str(k.arg), _option(k.value)) for k in keywords)
+            return Node(name, tuple(inner(one) for one in args), options)
+    raise SyntaxError(f"{ast.unparse(node)} means nothing")
+
+
+def _option(node: ast.expr) -> Any:
+    return node.id if isinstance(node, ast.Name) else ast.literal_eval(node)
+
+
+# ---- smaller texts
+
+
+def parts(text: Text) -> Iterator[ast.expr]:
+    """The expressions in a text, the outermost first, no names and numbers."""
+    for statement in text.tree.body:
+        assert isinstance(statement, ast.Assign | ast.Expr)
+        for node in ast.walk(statement.value):
+            if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call) and not is_type(node):
+                yield node
+
+
+def replaced(text: Text, old: ast.expr, new: ast.expr, more: tuple[Type, ...] = ()) -> str:
+    """The text with another expression in one's place, without names that nothing uses."""
+
+    class Replace(ast.NodeTransformer):
+        def visit(self, node: ast.AST) -> ast.AST:
+            visited: ast.AST = new if node is old else self.generic_visit(node)
+            return visited
+
+    tree = ast.parse(ast.unparse(text.tree))  # a copy whose nodes come in the same order
+    twins = dict(zip(ast.walk(text.tree), ast.walk(tree), strict=True))
+    old = twins[old]  # type: ignore[assignment]
+    changed: ast.Module = Replace().visit(tree)  # type: ignore[assignment]
+    return _written(_needed(changed), (*text.types, *more), text.result)
+
+
+def _needed(tree: ast.Module) -> ast.Module:
+    used: set[str] = set()
+    kept: list[ast.stmt] = []
+    for statement in reversed(tree.body):
+        if isinstance(statement, ast.Assign):
+            (target,) = statement.targets
+            if isinstance(target, ast.Name) and target.id not in used:
+                continue
+        used |= {n.id for n in ast.walk(statement) if isinstance(n, ast.Name)}
+        kept.append(statement)
+    return ast.Module(kept[::-1], [])
+
+
+def alone(text: Text, part: ast.expr) -> str:
+    """One of its expressions, and nothing else."""
+    last = ast.Module([*text.tree.body[:-1], ast.Expr(part)], [])
+    return _written(_needed(last), text.types, None)
+
+
+Change = Callable[[Type], Type]
+
+
+def retyped(text: Text, change: Change) -> str:
+    """The text with its types changed."""
+    result = text.result and change(text.result)
+    return _written(text.tree, tuple(change(one) for one in text.types), result)

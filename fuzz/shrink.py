@@ -1,0 +1,37 @@
+"""Smaller cases that fail alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
+
+C = TypeVar("C")
+T = TypeVar("T")
+
+
+def shrink(case: C, smaller: Callable[[C], Iterable[C]], fails: Callable[[C], bool]) -> C:
+    """Go to the first smaller case that fails as well, as long as there is one.
+
+    `fails` is asked once of each case, and ends it all by returning False from then on.
+    """
+    seen = {case}
+    going = True
+    while going:
+        going = False
+        for candidate in smaller(case):
+            if candidate in seen:
+                continue
+            seen.add(candidate)
+            if fails(candidate):
+                case, going = candidate, True
+                break
+    return case
+
+
+def without_runs(items: Sequence[T]) -> Iterator[Sequence[T]]:
+    """The items without a run of neighbours: halves first, then ever shorter runs."""
+    length = len(items) // 2 or len(items)
+    while length:
+        for start in range(0, len(items), length):
+            yield [*items[:start], *items[start + length :]]
+        length //= 2

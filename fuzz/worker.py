@@ -1,0 +1,102 @@
+"""A process in which cases are run: what breaks it breaks nothing else.
+
+Reads orders as lines of JSON: `run` cases by number until the time is up, or `check` one.
+Answers with lines of JSON. The number of the case that is being run stands in a shared file,
+for who waits to know it, whatever happens here.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import mmap
+import os
+import resource
+import struct
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import IO, Any
+
+from fuzz.adversary import fault_of, numbered
+from fuzz.kinds import KINDS
+
+REPORT_S = 0.5
+"""How often it tells of what it did."""
+
+
+class Place:
+    """The number of the case at hand, in a file that two processes share."""
+
+    def __init__(self, path: Path) -> None:
+        with path.open("r+b") as file:
+            self._memory = mmap.mmap(file.fileno(), 8)
+
+    def set(self, number: int) -> None:
+        struct.pack_into("q", self._memory, 0, number)
+
+    def get(self) -> int:
+        return int(struct.unpack_from("q", self._memory, 0)[0])
+
+
+def main() -> None:
+    """Serve until nobody asks for more."""
+    memory, place = int(sys.argv[1]), Place(Path(sys.argv[2]))
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    faulthandler.enable()
+    # What cases print must not look like answers.
+    answers = os.fdopen(os.dup(1), "w", buffering=1)
+    os.dup2(2, 1)
+    _say(answers, ready=True)
+    for line in sys.stdin:
+        order = json.loads(line)
+        if order["do"] == "run":
+            _run(order, place, answers)
+        else:
+            _say(answers, **_checked(order["kind"], order["case"]))
+
+
+def _run(order: dict[str, Any], place: Place, answers: IO[str]) -> None:
+    """Cases by number, every `step`-th from `first` on, until the time is up or `last` is met."""
+    kind, number = KINDS[order["kind"]], order["first"]
+    until = reported = time.monotonic()
+    until += order["seconds"]
+    outcomes: Counter[str] = Counter()
+    while number < order["last"]:
+        place.set(number)
+        case = kind.case(numbered(kind.name, order["seed"], number))
+        found = _checked(kind.name, case)
+        number += order["step"]
+        outcomes[found["outcome"]] += 1
+        now = time.monotonic()
+        if found["outcome"] == "fault":
+            _say(answers, fault=found, case=case, next=number, outcomes=outcomes, done=False)
+        elif now - reported > REPORT_S:
+            _say(answers, next=number, outcomes=outcomes, done=False)
+        else:
+            if now < until:
+                continue
+            break
+        outcomes, reported = Counter(), now
+        if now >= until:
+            break
+    _say(answers, next=number, outcomes=outcomes, done=True)
+
+
+def _checked(kind: str, case: str) -> dict[str, Any]:
+    try:
+        return {"outcome": KINDS[kind].check(case)}
+    except Exception as error:
+        fault = fault_of(error)
+        return {"outcome": "fault", "sort": fault.sort, "detail": fault.detail}
+
+
+def _say(answers: IO[str], **what: Any) -> None:
+    answers.write(json.dumps(what) + "\n")
+    answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""The adversaries' own reference: what it makes of texts, against NumPy written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from fuzz.bounded import DTYPES, Bounded
+from fuzz.meaning import evaluate
+from fuzz.reading import Type, read
+
+Array = np.ndarray[Any, Any]
+
+
+def softmax(x: Array, axis: int = -1) -> Array:
+    parts = np.exp(x - x.max(axis, keepdims=True))
+    return np.asarray(parts / parts.sum(axis, keepdims=True))
+
+
+def normed(x: Array) -> Array:
+    centred = x - x.mean(-1, keepdims=True)
+    return np.asarray(centred / np.sqrt((centred**2).mean(-1, keepdims=True) + 1e-5))
+
+
+def correlated(x: Array, w: Array, stride: int, padding: int) -> Array:
+    x = np.pad(x, ((0, 0), (0, 0), (padding, padding), (padding, padding)))
+    rows, columns = (1 + (x.shape[d] - w.shape[d]) // stride for d in (2, 3))
+    out = np.zeros((x.shape[0], w.shape[0], rows, columns))
+    for i in range(rows):
+        for j in range(columns):
+            piece = x[:, :, i * stride :, j * stride :][:, :, : w.shape[2], : w.shape[3]]
+            out[:, :, i, j] = np.tensordot(piece, w, ([1, 2, 3], [1, 2, 3]))
+    return out
+
+
+FLOATS: dict[str, Callable[..., Array]] = {
+    "f32[3,4] @ f32[4,5]": np.matmul,
+    "f32[2,3,4]{0,1,2} @ f32[2,4,5]": np.matmul,
+    "linear(f32[3,4], f32[4,5], f32[5])": lambda x, w, b: x @ w + b,
+    "f32[3,4] - f32[4] * 2": lambda x, y: x - 2 * y,
+    "1 / (f32[3] + 5) - -f32[3]": lambda x, y: 1 / (x + 5) + y,
+    "x = f32[3,4]; x - expand_dims(mean(x), axis=1)": lambda x: x - x.mean(1, keepdims=True),
+    "x = f32[3,4]; y = f32[4]; y + max(x, axis=0)": lambda y, x: y + x.max(0),
+    "softmax(f32[3,4], axis=0)": lambda x: softmax(x, 0),
+    "attention(f32[3,4], f32[5,4], f32[5,2])": lambda q, k, v: softmax(q @ k.T / 2) @ v,
+    "layer_norm(f32[3,4], f32[4], f32[4])": lambda x, g, b: normed(x) * g + b,
+    "rms_norm(f32[3,4], f32[4])": lambda x, g: x / np.sqrt((x**2).mean(1)[:, None] + 1e-5) * g,
+    "conv(f32[2,3,5,5], f32[4,3,3,3], stride=2, padding=1)": lambda x, w: correlated(x, w, 2, 1),
+    "conv(f32[1,4,4,2], f32[2,2,2,3], layout=NHWC)": lambda x, w: correlated(
+        x.transpose(0, 3, 1, 2), w.transpose(3, 2, 0, 1), 1, 0
+    ).transpose(0, 2, 3, 1),
+    "transpose(f32[2,3,4], order=[2,0,1])": lambda x: x.transpose(2, 0, 1),
+    "broadcast(f32[3], axis=0, size=2)": lambda x: np.stack([x, x]),
+    "one_prefix(sum(f32[3,4], axis=-2))": lambda x: x.sum(0)[None],
+    "sum(f32[4])": lambda x: x.sum(keepdims=True),
+    "x = f32[3,4]; softmax_complete(x, max(x), softmax_denominator(x, max(x)))": softmax,
+    "gelu(f32[9]) + silu(f32[9])": lambda x, y: _gelu(x) + y / (1 + np.exp(-y)),
+    "maximum(0.25, sqrt(square(f32[9]))) / rsqrt(f32[9] * 0 + 4)": lambda x, y: np.maximum(
+        0.25, np.abs(x)
+    ) * 2 + 0 * y,
+}  # fmt: skip
+
+
+def _gelu(x: Array) -> Array:
+    from math import erf
+
+    return np.array([0.5 * v * (1 + erf(v / 2**0.5)) for v in x])
+
+
+def values(text: str, seed: int = 0) -> tuple[Bounded, list[Array]]:
+    """What the reference makes of a text, and of which arrays."""
+    graph, random = read(text).graph, np.random.default_rng(seed)
+    arrays = {
+        n: random.standard_normal(n.type.shape).astype(DTYPES[n.type.dtype])
+        for n in graph.inputs()
+        if n.type
+    }
+    return evaluate(graph, arrays, None)[graph], list(arrays.values())
+
+
+@pytest.mark.parametrize("text", FLOATS)
+def test_it_means_what_numpy_does(text: str) -> None:
+    made, arrays = values(text)
+    expected = FLOATS[text](*(x.astype(np.float64) for x in arrays))
+    np.testing.assert_allclose(made.value, expected, rtol=1e-12, atol=1e-14)
+    assert (made.error < 1e-4).all() and made.dtype == "f32"
+
+
+def test_integers_wrap_around_in_their_dtype() -> None:
+    random = np.random.default_rng(0)
+    a, b = (random.integers(-128, 128, (3, 3)).astype(np.int8) for _ in range(2))
+    for text, expected in {
+        "square(i8[3,3]) - i8[3,3]": a * a - b,
+        "i8[3,3] @ i8[3,3]": a.astype(np.int32) @ b.astype(np.int32),
+        "abs(maximum(i8[3,3], i8[3,3]))": np.abs(np.maximum(a, b)),
+        "sum(i8[3,3] * i8[3,3], axis=1)": (a * b).sum(1, dtype=np.int8),
+        "cast(cast(i8[3,3], i32), f32) + cast(cast(i8[3,3], i32), f32)": a.astype(float) + b,
+    }.items():
+        graph = read(text).graph
+        made = evaluate(graph, dict(zip(graph.inputs(), (a, b), strict=True)), None)[graph]
+        np.testing.assert_array_equal(made.value, expected)
+
+
+def special(text: str, *arrays: Any) -> Bounded:
+    """What the reference makes of a text and these numbers."""
+    graph = read(text).graph
+    with np.errstate(all="ignore"):
+        given = {
+            n: np.array(x, DTYPES[n.type.dtype])
+            for n, x in zip(graph.inputs(), arrays, strict=True)
+            if n.type
+        }
+    return evaluate(graph, given, None)[graph]
+
+
+def test_what_must_be_infinite_or_nan_and_what_may_be() -> None:
+    inf, nan, huge = float("inf"), float("nan"), 3e38
+    made = special("f32[4] + f32[4]", [inf, inf, nan, huge], [1, -inf, 1, huge])
+    np.testing.assert_array_equal(made.value, [inf, nan, nan, inf])
+    np.testing.assert_array_equal(made.error, 0)
+    overflows = special("(f32[2] * f32[2]) * 1e-3", [huge, 2], [2, 2])
+    assert np.isinf(overflows.error[0]) and overflows.error[1] < 1e-6
+    sums = special("sum(f32[3,2])", [[inf, 1], [inf, -inf], [huge, huge]])
+    np.testing.assert_array_equal(sums.value[:2], [inf, nan])
+    np.testing.assert_array_equal(sums.error, [0, 0, inf])
+    assert np.isnan(special("softmax(f32[2])", [nan, 1]).value).all()
+    np.testing.assert_array_equal(special("exp(f32[2])", [-inf, 1000]).value, [0, inf])
+
+
+def test_errors_grow_with_what_few_digits_lose() -> None:
+    wide, narrow = (values(f"softmax({d}[3,4]) * 3")[0] for d in ("f32", "bf16"))
+    assert wide.error.max() < 1e-5 < 1e-3 < narrow.error.max() < 0.1
+    rounded = special("cast(f32[2], bf16)", [1.001, 1e39])
+    held = np.array([1.001], ml_dtypes.bfloat16).astype(float)
+    assert abs(held[0] - 1.001) <= rounded.error[0] < 0.02 and np.isinf(rounded.value[1])
+
+
+def test_texts_are_read_as_they_are_written() -> None:
+    text = "x = f32[3,4]{0,1} S(1,5); x @ f32[4,2] -> bf16[3,2]"
+    found = read(text)
+    assert str(found) == text
+    assert found.types[0].steps == (1, 5) and found.types[1].steps == (2, 1)
+    assert found.result == Type("bf16", (3, 2))
+    with pytest.raises(SyntaxError):
+        read("f32[3")
