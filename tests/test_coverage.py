@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.goals import conv_goal, matmul_goal, mlp_goal, softmax_goal
-from tests.support import compile_c, in_layout, with_capacities
+from tests.support import compile_c, in_layout, runs_here, with_capacities
 
 from morello.codegen import generate
 from morello.errors import SearchError, TargetError
@@ -528,6 +528,35 @@ def test_rewrite_select(check: Check) -> None:
 def test_layouts(layout: Layout, check: Check) -> None:
     check(goal(move(2), (16, 64), (F32, F32), layouts=(None, layout)))
     check(goal(move(2), (16, 64), (F32, F32), layouts=(layout, None)))
+
+
+ODD_EVEN: dict[str, tuple[Operation, tuple[int, ...], tuple[DType, ...], dict[int, Layout]]] = {
+    "into": (move(2), (3, 52), (F32, F32), {1: odd_even(2, 8)}),
+    "out": (move(2), (3, 52), (I8, I8), {0: odd_even(2, 6)}),
+    "turned": (move(2, (1, 0)), (8, 24), (U16, U16), {0: odd_even(2, 8)}),
+    "along-one": (move(2), (1, 32), (F32, F32), {1: Layout((1, 0), (0, 32), odd_even=True)}),
+    "between": (move(2), (2, 24), (F32, F32), {0: odd_even(2, 4), 1: odd_even(2, 6)}),
+    "widened": (move(2), (4, 40), (BF16, F32), {0: odd_even(2, 16)}),
+    "narrowed": (move(2), (4, 40), (F32, BF16), {1: odd_even(2, 32)}),
+    "matmul": (
+        matmul(), (4, 10, 12), (F32,) * 3,
+        {0: odd_even(2, 32), 1: odd_even(2, 4), 2: odd_even(2, 8)},
+    ),
+    "sum": (reduce("Sum", 2, 1), (3, 16), (F32, F32), {0: odd_even(2, 8)}),
+    "conv": (conv(), (1, 2, 1, 3, 3, 2, 2), (F32,) * 3, {0: odd_even(4, 4)}),
+}  # fmt: skip
+"""Operands in odd-even blocks that no other kernel takes."""
+
+
+@pytest.mark.parametrize("name", ODD_EVEN)
+@pytest.mark.parametrize("target", ["avx2", "neon"])
+def test_layout_odd_even(name: str, target: str, tmp_path: Path) -> None:
+    operation, sizes, dtypes, blocks = ODD_EVEN[name]
+    layouts = [blocks.get(operand) for operand in range(len(dtypes))]
+    impl = solved(goal(operation, sizes, dtypes, layouts=layouts), find_target(target))
+    assert impl.complete
+    if runs_here(impl.target):
+        compare(impl, tmp_path)
 
 
 def test_layout_nhwc(check: Check) -> None:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from morello.building import load, source_of
 from morello.codegen import Source
-from morello.errors import SearchError, SpecError, TargetError
+from morello.errors import SearchError, SpecError, TargetError, quoted
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
@@ -215,7 +215,7 @@ def _plan(
 ) -> tuple[Spec | Impl, Target]:
     """The goal and the machine, both as many threads as wanted."""
     count = thread_count(threads)
-    goal = parse(what) if isinstance(what, str) else what
+    goal = what if isinstance(what, Spec | Impl | Schedule) else parse(what)
     if isinstance(goal, Schedule):
         goal = goal.impl
     if isinstance(goal, Impl):
@@ -236,7 +236,7 @@ def _implement(
     goal: Spec | Impl, machine: Target, options: _Options
 ) -> tuple[Impl, Statistics | None]:
     if options.weights not in WEIGHTS:
-        raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {options.weights!r}.")
+        raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(options.weights)}.")
     if not 1 <= options.measure <= MOST_MEASURED:
         raise SearchError(f"1 to {MOST_MEASURED} programs can be measured, not {options.measure}.")
     if isinstance(goal, Impl):

@@ -232,7 +232,7 @@ def _loaded(arguments: argparse.Namespace) -> Impl | None:
     if impl.spec != goal:
         raise RewriteError(
             f"{arguments.schedule} is a schedule of {impl.spec.expression}, "
-            f"not of {arguments.expression}."
+            f"not of {arguments.expression:.200}."
         )
     return replace(impl, spec=goal)
 

@@ -5,6 +5,19 @@ two that say what was wrong, where, and what would work. The command line prints
 the message alone and leaves with code 2.
 """
 
+from __future__ import annotations
+
+import reprlib
+
+
+def quoted(value: object) -> str:
+    """What a user gave, as an error shows it: as Python writes it, cut short if it is long."""
+    return _SHORT.repr(value)
+
+
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
+
 
 class MorelloError(Exception):
     """Base of everything Morello raises on purpose."""

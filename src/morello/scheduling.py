@@ -6,7 +6,7 @@ import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from morello.errors import RewriteError, SearchError, SpecError
+from morello.errors import RewriteError, SearchError, SpecError, quoted
 from morello.ir.compose import inputs_of, intermediates, tensor_dims
 from morello.ir.dtype import DType, parse_dtype
 from morello.ir.layout import Layout, fastest, panels, parse_layout, row_major
@@ -247,7 +247,9 @@ class Schedule:
                 raise RewriteError(f"{what}: all its dimensions are reduced; give a layout.")
             return panels(len(dims), kept[-1], _size("packed", packed, 2))
         if along and along not in dims:
-            raise RewriteError(f"{what}: it has no dimension {along!r}; it has {', '.join(dims)}.")
+            raise RewriteError(
+                f"{what}: it has no dimension {quoted(along)}; it has {', '.join(dims)}."
+            )
         if vector:
             return fastest(len(dims), dims.index(along) if along in dims else len(dims) - 1)
         return None
@@ -274,7 +276,9 @@ def _size(name: str, size: int, least: int = 1) -> int:
     except TypeError:
         number = least - 1
     if not least <= number <= MAX_SIZE:
-        raise RewriteError(f"{name}={size!r}: a size is a whole number, at least {least}.")
+        raise RewriteError(
+            f"{name:.60}={quoted(size)}: a size is a whole number, at least {least}."
+        )
     return number
 
 

@@ -118,7 +118,7 @@ def test_layouts_are_named_where_they_are_not_row_major() -> None:
         ((4, 0), (0, 4), "every size must be at least 1"),
         ((2, 4, 4), (3, 4, 4), "batch sizes"),
         ((2, 4, 4), (4, 4), "batch sizes"),
-        ((1, 1, 1, 4, 4), (1, 1, 1, 4, 4), "at most two batch dimensions"),
+        ((1,) * 5 + (4, 4), (1,) * 5 + (4, 4), "at most 4 batch dimensions"),
         ((4, 5), (6, 4), "inner sizes 5 and 6 differ"),
     ],
 )

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,6 +19,7 @@ from tests.rewrites.rewritten import FOUR, SEARCH_ONLY, begun, kinds
 from tests.rewrites.rewritten import solved as rewritten
 from tests.support import with_capacities
 
+from morello.api import implement
 from morello.errors import MorelloError, RewriteError, TargetError
 from morello.frontends import parse
 from morello.ir.dtype import BF16, F32
@@ -44,6 +45,7 @@ from morello.rewrites.operations import operation_data, read_operation
 from morello.rewrites.saved import load, save
 from morello.scheduling import Schedule
 from morello.targets import find_target
+from morello.targets.target import Target
 
 DATA: dict[str, Any] = json.loads(json.dumps(save(complete().impl)))
 FUSED: dict[str, Any] = json.loads(json.dumps(save(rewritten("fused").impl)))
@@ -287,25 +289,64 @@ json_values = st.recursive(
 
 @st.composite
 def corrupted(draw: st.DrawFn, of: Any) -> Any:
-    """The data with something in it replaced."""
+    """The data with a thing or two in it replaced, left out, or put where it does not belong."""
     data = copy.deepcopy(of)
-    inner: Any = data
+    for _ in range(draw(st.integers(1, 3))):
+        inner, key = _somewhere(draw, data)
+        how = draw(st.sampled_from(["replace", "leave out", "copy", "shuffle"]))
+        if how == "replace":
+            inner[key] = draw(json_values)
+        elif how == "leave out":
+            del inner[key]
+        elif how == "copy":
+            other, place = _somewhere(draw, data)
+            inner[key] = copy.deepcopy(other[place])
+        elif isinstance(inner[key], list):
+            inner[key] = draw(st.permutations(inner[key]))
+    return data
+
+
+def _somewhere(draw: st.DrawFn, data: Any) -> tuple[Any, Any]:
+    """An object or a list somewhere within the data, and a key of it."""
+    inner = data
     while True:
         keys = sorted(inner) if isinstance(inner, dict) else list(range(len(inner)))
         key = draw(st.sampled_from(keys))
         if not isinstance(inner[key], dict | list) or not inner[key] or draw(st.booleans()):
-            inner[key] = draw(json_values)
-            return data
+            return inner, key
         inner = inner[key]
 
 
-@given(corrupted(DATA))
-def test_corrupted_data_is_read_or_refused(data: Any) -> None:
-    with contextlib.suppress(MorelloError):
-        load(data, FROZEN)
+@cache
+def schedules() -> list[tuple[Any, Target]]:
+    """Saved schedules of many operations, and what they are for."""
+    expressions = [
+        "relu(f32[4,9])",
+        "f32[4,9] + f32[9]",
+        "softmax(f32[3,4])",
+        "rms_norm(f32[3,4], f32[4])",
+        "conv(f32[1,4,5,5], f32[4,4,3,3], padding=1)",
+        "transpose(f32[4,6,8], order=[1,2,0])",
+        "bf16[8,16] @ bf16[16,16] -> bf16[8,16]",
+        "f32[8,8]S(100,1) @ f32[8,8]{0,1:T(8,1)}",
+    ]
+    avx2 = find_target("avx2")
+    made = [(save(implement(one, target=avx2)[0]), avx2) for one in expressions]
+    return [(DATA, FROZEN), (FUSED, FOUR), *made]
 
 
-@given(corrupted(FUSED))
-def test_corrupted_compositions_are_read_or_refused(data: Any) -> None:
-    with contextlib.suppress(MorelloError):
-        load(data, FOUR)
+@settings(max_examples=400)
+@given(st.data())
+def test_corrupted_data_is_read_or_refused(data: st.DataObject) -> None:
+    of, target = data.draw(st.sampled_from(schedules()))
+    try:
+        load(data.draw(corrupted(of)), target)
+    except MorelloError as error:
+        assert len(str(error)) < 1000
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_an_operand_without_dims(number: int) -> None:
+    of, target = schedules()[2]
+    with pytest.raises(RewriteError, match="has no 'dims'"):
+        load(edit(*OPERATION, "operands", number, "dims", to=..., of=of), target)

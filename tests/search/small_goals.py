@@ -11,7 +11,7 @@ from tests.search.brute import small_target
 from morello.ir.compose import Tensor
 from morello.ir.dtype import BF16, F32, I8, I16, I32, U8, DType
 from morello.ir.functions import Function
-from morello.ir.layout import column_major, panels
+from morello.ir.layout import column_major, odd_even, panels
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
     SOFTMAX_PARTS,
@@ -94,6 +94,9 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         ),
         "matmul-bytes": (matmul_goal(1, 2, 1, U8, I8, I32), PLAIN),
         "matmul-bytes-packed": (matmul_goal(4, 4, 1, U8, I8, I32), PRODUCTS),
+        "matmul-odd-even": (
+            goal(matmul(), (1, 4, 2), (F32,) * 3, layouts=(odd_even(2, 4), None, None)), PLAIN
+        ),
         "conv": (conv_goal(1, 2, 2, 2), PLAIN),
         "conv-strides": (of(conv((2, 1)), 1, 1, 2, 2, 1, 1, 2), MASKS),
         "conv-padded": (of(conv((1, 1), (1, 0)), 1, 1, 1, 2, 1, 2, 1), PLAIN),
@@ -112,6 +115,14 @@ def _copies() -> dict[str, tuple[Spec, Target]]:
         "turn": (of(move(3, (1, 2, 0)), 2, 3, 4), PLAIN),
         "widen": (of(move(2), 2, 10, dtypes=(BF16, F32)), PLAIN),
         "narrow": (of(move(2), 2, 10, dtypes=(F32, BF16)), MASKS),
+        "widen-odd-even": (
+            goal(move(2), (2, 6), (BF16, F32), layouts=(odd_even(2, 4), None)),
+            PLAIN,
+        ),
+        "turn-odd-even": (
+            goal(move(2, (1, 0)), (4, 2), (F32, F32), layouts=(None, odd_even(2, 4))),
+            MASKS,
+        ),
         "fill": (of(fill(2), 3, 5), PLAIN),
         "fill-lowest": (of(fill(2, "lowest"), 2, 7), MASKS),
         "fill-lowest-bytes": (of(fill(1, "lowest"), 19, dtypes=(I8,)), PLAIN),

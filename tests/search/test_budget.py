@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from itertools import count
 from math import inf, nan
 from pathlib import Path
 
@@ -129,6 +130,7 @@ class Ending(module.Watch):
 
 def test_a_search_minds_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(module, "_in_use", count().__next__)
     for expression in EXPRESSIONS[:2]:
         with pytest.raises(SearchError, match=r"no program in 0\.0 GiB of memory; make the sizes"):
             search(parse(expression), AVX2, budget=Budget(inf, 0.0))

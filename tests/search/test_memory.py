@@ -25,7 +25,7 @@ from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.forms import Forms
-from morello.ir.layout import panels
+from morello.ir.layout import odd_even, panels
 from morello.ir.primitives import matmul, move, reduce
 from morello.ir.spec import Spec, goal
 from morello.search import memory as memories
@@ -358,13 +358,14 @@ def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.Monk
 
 
 def test_goals_in_panels_are_apart() -> None:
-    """Their tiles are cut to the panels."""
-    spec, target = small("matmul-panels")
+    """Their tiles are cut to the panels, and what lies in odd-even blocks is copied."""
+    layouts = None, panels(2, 1, 4), odd_even(2, 4)
     with Table(":memory:") as table:
-        solved(spec, target, table)
-        solved(*small("matmul"), table)
-        panelled = [set(json.loads(space)["panels"]) for space in table.spaces()]
-    assert {4} in panelled and set() in panelled
+        for layout in layouts:
+            solved(goal(move(2), (2, 8), (F32, F32), layouts=(layout, None)), PLAIN, table)
+        found = [json.loads(space) for space in table.spaces()]
+    known = sorted((space["panels"], space["odd_even"]) for space in found)
+    assert known == [([], False), ([4], False), ([4], True)]
 
 
 # ---- programs of whole goals

@@ -334,6 +334,12 @@ def _wanted(kernel: Kernel) -> dict[str, tuple[int, int]]:
     return {"k": (rows, rows)} | ({"m": (2, MOST_ROWS)} if few else {})
 
 
+_Batches = dict[tuple[object, ...], tuple[Batch, list[Ints]]]
+
+MOST_DRAWN = 20
+"""How often random Specs are drawn before a kernel is taken for one that has no cases."""
+
+
 def _random_batch(
     operation: Operation,
     kernel: Kernel,
@@ -379,33 +385,40 @@ def _random_batch(
 def random_cases(target: Target) -> list[Case]:
     """A few random cases of every kernel, of each operation that it is for."""
     random, forms = np.random.default_rng(0), Forms()
-    batches: dict[tuple[object, ...], tuple[Batch, list[Ints]]] = {}
+    batches: _Batches = {}
     found = []
     for kernel in target.kernels:
         own: list[Case] = []
-        for operation in operations(kernel):
-            spans = tuple(o.dims for o in operation.operands)
-            sizes = tuple((dtype.bytes, dtype.lanes) for dtype in kernel.dtypes)
-            key = (
-                operation.dims,
-                spans,
-                kernel.held,
-                sizes,
-                kernel.streams,
-                *_wanted(kernel).values(),
-            )
-            if key not in batches:
-                batches[key] = _random_batch(operation, kernel, target, forms, random)
-            like, chosen = batches[key]
-            batch = replace(like, operation=operation, dtypes=kernel.dtypes)
-            holds = np.ones(len(batch), np.bool_)
-            for condition in Select(kernel.name).conditions(batch, target):
-                holds &= condition.holds
-            for row in random.permutation(np.flatnonzero(holds))[:PER_OPERATION].tolist():
-                homes = tuple(
-                    _homes(len(batch.shape(o)), held, kernel.dtypes[o], target)[chosen[o][row]]
-                    for o, held in enumerate(kernel.held)
-                )
-                own.append(Case(kernel, batch.spec(row), homes))
+        for _ in range(MOST_DRAWN):
+            own = _random_cases(kernel, target, forms, random, batches)
+            if own:
+                break
+            batches.clear()  # what is rare is drawn again
         found += [own[i] for i in random.permutation(len(own))[:MOST].tolist()]
     return found
+
+
+def _random_cases(
+    kernel: Kernel, target: Target, forms: Forms, random: np.random.Generator, batches: _Batches
+) -> list[Case]:
+    """Those of the kernel among random Specs, which kernels of operands alike have in common."""
+    own: list[Case] = []
+    for operation in operations(kernel):
+        spans = tuple(o.dims for o in operation.operands)
+        sizes = tuple((dtype.bytes, dtype.lanes) for dtype in kernel.dtypes)
+        rare = _wanted(kernel).values()
+        key = (operation.dims, spans, kernel.held, sizes, kernel.streams, *rare)
+        if key not in batches:
+            batches[key] = _random_batch(operation, kernel, target, forms, random)
+        like, chosen = batches[key]
+        batch = replace(like, operation=operation, dtypes=kernel.dtypes)
+        holds = np.ones(len(batch), np.bool_)
+        for condition in Select(kernel.name).conditions(batch, target):
+            holds &= condition.holds
+        for row in random.permutation(np.flatnonzero(holds))[:PER_OPERATION].tolist():
+            homes = tuple(
+                _homes(len(batch.shape(o)), held, kernel.dtypes[o], target)[chosen[o][row]]
+                for o, held in enumerate(kernel.held)
+            )
+            own.append(Case(kernel, batch.spec(row), homes))
+    return own

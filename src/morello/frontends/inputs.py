@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from morello.errors import SpecError
+from morello.errors import SpecError, quoted
 from morello.frontends.syntax import read_type
+from morello.frontends.tokens import MAX_NAME
 from morello.frontends.types import Type, make_type
-from morello.ir.dtype import DTYPES
+from morello.ir.dtype import DTYPES, DType
 from morello.ir.layout import Layout
-from morello.ir.tensor import TensorSpec, canonical, gapless
+from morello.ir.tensor import Form, TensorSpec, canonical, gapless
 
 TensorLike = str | TensorSpec | npt.NDArray[Any]
 """A type such as "f32[64,64]{0,1}", a tensor spec, or an array to take them from."""
@@ -25,21 +27,44 @@ def type_of(name: str, value: object) -> Type:
     """
     if isinstance(value, str):
         return read_type(value)
+    name = name[:MAX_NAME]
     try:
         if isinstance(value, TensorSpec):
             return _from_spec(value)
-        if isinstance(value, np.ndarray) or hasattr(value, "__array_interface__"):
-            return _from_array(np.asarray(value))
+        if _is_array(value):
+            return _from_array(_array(value))
     except SpecError as error:
         raise SpecError(f"{name}: {str(error).replace('NAME', name)}") from None
     raise SpecError(
-        f"{name} is a {type(value).__name__}; give a type such as 'f32[64,64]', or an array."
+        f"{name} is a {type(value).__name__:.60}; give a type such as 'f32[64,64]', or an array."
     )
 
 
+def _is_array(value: object) -> bool:
+    """It is an array, or says that it is one, even if it fails to say of what."""
+    if isinstance(value, np.ndarray):
+        return True
+    said = inspect.getattr_static(value, "__array_interface__", None) is not None
+    return said and not isinstance(value, type)
+
+
+def _array(value: object) -> npt.NDArray[Any]:
+    """What says that it is an array, as NumPy takes it."""
+    try:
+        return np.asarray(value)
+    except Exception as error:  # whatever an object of someone else's raises
+        raise SpecError(
+            f"it is no array that NumPy reads ({quoted(error)}); give an array."
+        ) from None
+
+
 def _from_spec(tensor: TensorSpec) -> Type:
+    if not isinstance(tensor.dtype, DType) or not isinstance(tensor.form, Form):
+        raise SpecError("its dtype is no DType, or its form no Form; write its type as a text.")
     if tensor.dtype.lanes > 1:
         raise SpecError(f"{tensor.dtype} is a packed type; give the type of its elements.")
+    if not all(isinstance(size, int) for size in tensor.shape):
+        raise SpecError(f"its shape is {quoted(tensor.shape)}; give whole numbers.")
     made = make_type(tensor.shape, tensor.dtype, tensor.form.layout)
     lies = tensor.form.vector or canonical(tensor.shape, tensor.form) != canonical(
         tensor.shape, gapless(tensor.form.layout)
@@ -56,7 +81,7 @@ def _from_array(array: npt.NDArray[Any]) -> Type:
     dtype = next((d for d in DTYPES.values() if d.np == array.dtype), None)
     if dtype is None:
         known = ", ".join(str(d.np) for d in DTYPES.values())
-        raise SpecError(f"the dtype is {array.dtype}; convert it to one of: {known}.")
+        raise SpecError(f"the dtype is {array.dtype!s:.60}; convert it to one of: {known}.")
     shape = array.shape
     if array.ndim == 0:
         raise SpecError("a number is no tensor; write it in the text, or make it an array.")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from morello.errors import SpecError
+from morello.errors import SpecError, quoted
+from morello.frontends.tokens import MAX_NAME, check_text
 
 _RANGE = re.compile(r"([1-9]\d{,8})\.\.([1-9]\d{,8})(?:\+([1-9]\d{,8}))?", re.ASCII)
 _LIST = re.compile(r"[1-9]\d{,8}(,[1-9]\d{,8})*", re.ASCII)
@@ -50,24 +51,29 @@ def family(expression: str, ranges: Sequence[str]) -> Family:
     `m=1..2048` are 1, 2, 4, ... up to 2048; `m=64..512+64` are 64, 128, ..., 512; `m=1,3,7`
     are these. Raises `SpecError` for other text, and for names that the expression has not.
     """
+    check_text(expression)
     names = {name for part in _BRACKETS.findall(expression) for name in _names(part)}
+    if long := [name for name in names if len(name) > MAX_NAME]:
+        raise SpecError(f"a size is called {quoted(long[0])}; use at most {MAX_NAME} characters.")
     sizes: dict[str, Sequence[int]] = {}
     for text in ranges:
         name, equals, rest = text.partition("=")
         if not equals or name not in names:
             known = ", ".join(sorted(names)) or "none"
             raise SpecError(
-                f"{text!r} gives no size of {expression!r}, whose names are: {known}; "
+                f"{quoted(text)} gives no size of {quoted(expression)}, whose names are: {known}; "
                 "write m=1..2048."
             )
         if name in sizes:
-            raise SpecError(f"{text!r}: {name} has a range already; give it one.")
+            raise SpecError(f"{quoted(text)}: {name} has a range already; give it one.")
         sizes[name] = _range(name, rest)
     if missing := sorted(names - sizes.keys()):
-        raise SpecError(f"{expression!r} needs a range for {missing[0]}: {missing[0]}=1..2048.")
+        raise SpecError(
+            f"{quoted(expression)} needs a range for {missing[0]}: {missing[0]}=1..2048."
+        )
     found = Family(expression, sizes)
     if len(found) > _MOST:
-        raise SpecError(f"{found} has {len(found):,} members; {_MOST:,} are the most.")
+        raise SpecError(f"{quoted(expression)} has {len(found):,} members; {_MOST:,} are the most.")
     return found
 
 
@@ -86,6 +92,6 @@ def _range(name: str, text: str) -> Sequence[int]:
     elif _LIST.fullmatch(text):
         return sorted({int(part) for part in text.split(",")})
     raise SpecError(
-        f"{name}={text} is no range; write {name}=1..2048 (doubling), {name}=64..512+64 or "
+        f"{name}={text:.60} is no range; write {name}=1..2048 (doubling), {name}=64..512+64 or "
         f"{name}=1,3,7."
     )

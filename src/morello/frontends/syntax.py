@@ -271,7 +271,7 @@ class _Parser:
         token = self.expect("number", "write a size, a whole number, here")
         if not token.text.isdecimal():
             raise wrong(
-                self.text, token.at, f"{token.text} is no size", "write a whole number here"
+                self.text, token.at, f"{token.text:.20} is no size", "write a whole number here"
             )
         digits = token.text.lstrip("0") or "0"
         if minus or digits == "0":

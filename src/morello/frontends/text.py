@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, get_args
 
-from morello.errors import SpecError
+from morello.errors import SpecError, quoted
 from morello.frontends.copies import move
 from morello.frontends.functions import FUNCTIONS, signature
 from morello.frontends.inputs import TensorLike, type_of
@@ -89,7 +89,7 @@ class _Meaning:
             if name in self._used:
                 continue
             if at is None:
-                raise SpecError(f"{name} is given, and the expression does not use it.")
+                raise SpecError(f"{name:.60} is given, and the expression does not use it.")
             raise wrong(self.text, at, f"{name} is never used", "use it, or leave it out")
 
     def of(self, node: Expression) -> Value | float:
@@ -134,7 +134,7 @@ class _Meaning:
             near = difflib.get_close_matches(node.function, FUNCTIONS, 1)
             fix = f"the functions are: {', '.join(FUNCTIONS)}"
             fix = f"did you mean {near[0]}" if near else fix
-            raise wrong(self.text, node.at, f"unknown function {node.function!r}", fix)
+            raise wrong(self.text, node.at, f"unknown function {quoted(node.function)}", fix)
         known = signature(node.function)
         if len(node.arguments) != len(known.arguments):
             wanted = len(known.arguments)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from morello.errors import SpecError
+from morello.errors import SpecError, quoted
 
 _TOKEN = re.compile(
     r"(?P<name>[A-Za-z_]\w*)"
@@ -14,6 +14,11 @@ _TOKEN = re.compile(
     r"|(?P<symbol>->|[-@+*/=;()\[\],])",
     re.ASCII,
 )
+MAX_TEXT = 100_000
+"""The most characters of a text."""
+MAX_NAME = 100
+"""The most characters of a name in it."""
+
 _SHOWN = 60
 """Characters of a long text that an error shows on either side of its place."""
 
@@ -32,6 +37,7 @@ class Token:
 
 def tokens(text: str) -> list[Token]:
     """The words of `text`, closed by one of kind "end"; raises `SpecError`."""
+    check_text(text)
     found: list[Token] = []
     at = 0
     while at < len(text):
@@ -41,20 +47,46 @@ def tokens(text: str) -> list[Token]:
         match = _TOKEN.match(text, at)
         if match is None:
             raise wrong(
-                text, at, f"{text[at]!r} means nothing here", "the operators are @, *, /, + and -"
+                text,
+                at,
+                f"{text[at]!a} means nothing here",
+                "the operators are @, *, /, + and -",
             )
         kind, word = str(match.lastgroup), match[0]
         if kind == "layout" and not word.endswith("}"):
             raise wrong(text, at, "a layout does not end", "close this brace, as in {1,0}")
+        if kind == "name" and len(word) > MAX_NAME:
+            what = f"a name of {len(word):,} characters"
+            raise wrong(text, at, what, f"use one of at most {MAX_NAME}")
         found.append(Token(word if kind == "symbol" else kind, word, at))
         at = match.end()
     return [*found, Token("end", "", len(text.rstrip()))]
 
 
+def check_text(text: object) -> None:
+    """Raise `SpecError` for what is no text, or too much of it."""
+    if not isinstance(text, str):
+        raise SpecError(
+            f"an expression is a text such as 'f32[64,64] @ f32[64,64]', and not {quoted(text)}."
+        )
+    if len(text) > MAX_TEXT:
+        raise SpecError(
+            f"the text has {len(text):,} characters, and {MAX_TEXT:,} are the most; "
+            "compute a part of it as a Spec of its own."
+        )
+
+
 def wrong(text: str, at: int, what: str, fix: str = "") -> SpecError:
     """The error that says what is wrong, shows the text, and points at the place with a fix."""
-    line = "".join(" " if c.isspace() else c for c in text).rstrip()
     begin, end = max(0, at - _SHOWN), at + _SHOWN
-    before, after = "..." * (begin > 0), "..." * (end < len(line))
+    before, after = "..." * (begin > 0), "..." * (end < len(text.rstrip()))
+    line = "".join(map(_column, text[begin:end])).rstrip()
     caret = " " * (len(before) + at - begin) + "^" + (f" {fix}." if fix else "")
-    return SpecError(f"{what.rstrip('.')}:\n  {before}{line[begin:end]}{after}\n  {caret}")
+    return SpecError(f"{what.rstrip('.')}:\n  {before}{line}{after}\n  {caret}")
+
+
+def _column(character: str) -> str:
+    """A character as one column of a terminal, so that what is below it stays there."""
+    if character.isspace():
+        return " "
+    return character if character.isascii() and character.isprintable() else "?"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from morello.errors import SpecError
+from morello.errors import SpecError, quoted
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.primitives import MAX_RANK
@@ -39,7 +39,7 @@ def make_type(
         raise SpecError(f"a tensor has 1 to {MAX_RANK} dimensions, not {len(shape)}.")
     for size in shape:
         if not 1 <= size <= MAX_SIZE:
-            raise SpecError(f"a size of {size}; sizes go from 1 to {MAX_SIZE}.")
+            raise SpecError(f"a size of {quoted(size)}; sizes go from 1 to {MAX_SIZE}.")
     layout = layout or row_major(len(shape))
     if strides is not None:
         strides = _checked(shape, layout, strides)

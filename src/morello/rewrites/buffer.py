@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.forms import Bools, Ints
@@ -34,7 +34,7 @@ def level_number(rewrite: object, name: str, target: Target) -> int:
     except KeyError:
         names = ", ".join(one.name for one in target.levels)
         raise RewriteError(
-            f"{rewrite}: {target.name} has no level {name!r}; there are: {names}."
+            f"{rewrite}: {target.name} has no level {quoted(name)}; there are: {names}."
         ) from None
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.errors import RewriteError, quoted
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.dtype import F32
 from morello.ir.forms import Ints
@@ -121,7 +121,7 @@ class Decompose:
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         if self.scheme not in SCHEMES:
             known = ", ".join(SCHEMES)
-            raise RewriteError(f"no scheme {self.scheme!r}; there are: {known}.")
+            raise RewriteError(f"no scheme {quoted(self.scheme)}; there are: {known}.")
         if level_number(self, self.level, target) == target.registers:
             raise RewriteError(f"{self}: what lies between the steps must be in memory.")
         of = SCHEMES[self.scheme].of

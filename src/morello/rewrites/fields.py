@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from morello.errors import RewriteError, SpecError
+from morello.errors import RewriteError, SpecError, quoted
 from morello.ir.dtype import PACKED, DType, parse_dtype
 from morello.ir.layout import Layout, parse_layout
 
@@ -20,7 +20,7 @@ class Fields:
 
     def __init__(self, data: Any, what: str) -> None:
         if not isinstance(data, dict):
-            raise RewriteError(f"{what} is {data!r:.40}, and should be an object.")
+            raise RewriteError(f"{what} is {quoted(data)}, and should be an object.")
         self.what = what
         self._data = data
         self._used: set[str] = set()
@@ -35,18 +35,22 @@ class Fields:
         """The field of this name and kind."""
         self._used.add(key)
         if key not in self._data and default is None:
-            raise RewriteError(f"{self.what} has no {key!r}; save it again.")
+            raise RewriteError(f"{self.what} has no {quoted(key)}; save it again.")
         value = self._data.get(key, default)
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
             wanted = _KINDS.get(kind, "an object")
-            raise RewriteError(f"{self.what}: {key!r} is {value!r:.40}, and should be {wanted}.")
+            raise RewriteError(
+                f"{self.what}: {quoted(key)} is {quoted(value)}, and should be {wanted}."
+            )
         return value
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts, empty if it is missing."""
         found = self.get(key, list, [])
         if not all(isinstance(one, str) for one in found):
-            raise RewriteError(f"{self.what}: {key!r} is {found!r:.40}, and should be texts.")
+            raise RewriteError(
+                f"{self.what}: {quoted(key)} is {quoted(found)}, and should be texts."
+            )
         return tuple(found)
 
     def objects(self, key: str, what: str) -> list[Fields]:
@@ -67,7 +71,7 @@ def whole(value: Any, name: str, least: int = 0) -> int:
     number = isinstance(value, int) and not isinstance(value, bool)
     if not number or not least <= value <= MAX_INTEGER:
         raise RewriteError(
-            f"{name} is {value!r:.40}, and should be a whole number of at least {least}."
+            f"{name} is {quoted(value)}, and should be a whole number of at least {least}."
         )
     return int(value)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any
 
-from morello.errors import RewriteError
+from morello.errors import RewriteError, quoted
 from morello.ir.axes import axis
 from morello.ir.compose import compose, tensor_dims
 from morello.ir.functions import BINARY, UNARY, Function
@@ -95,12 +95,12 @@ def read_operation(data: Any, what: str) -> Operation:
             one.texts("dims"),
             read_dtype(one.get("dtype", str)),
         )
-        for one in fields.objects("components", f"{name}'s component")
+        for one in fields.objects("components", f"{name:.60}'s component")
     )
     made = operation(
         name,
         fields.texts("dims"),
-        tuple(_operand(one) for one in fields.objects("operands", f"{name}'s operand")),
+        tuple(_operand(one) for one in fields.objects("operands", f"{name:.60}'s operand")),
         fields.texts("reduced"),
         fields.texts("whole"),
         fields.get("accumulates", bool, False),
@@ -108,20 +108,22 @@ def read_operation(data: Any, what: str) -> Operation:
         components,
     )
     if unused := fields.unused():
-        raise RewriteError(f"{what}: an operation has no {unused[0]!r}.")
+        raise RewriteError(f"{what}: an operation has no {quoted(unused[0])}.")
     if not (_composed(made) if components else _primitive(made)):
-        raise RewriteError(f"{what} is no operation that this Morello has, {name!r:.40}.")
+        raise RewriteError(f"{what} is no operation that this Morello has, {quoted(name)}.")
     return made
 
 
 def _operand(fields: Fields) -> Operand:
     dims = fields.texts("dims")
+    if not dims:
+        raise RewriteError(f"{fields.what} has no 'dims'; save it again.")
     for text in dims:
         if not _AXIS.fullmatch(text):
-            raise RewriteError(f"{fields.what}: no dimension is called {text!r}.")
+            raise RewriteError(f"{fields.what}: no dimension is called {quoted(text)}.")
     name = fields.get("name", str)
     if not NAME.fullmatch(name):
-        raise RewriteError(f"{fields.what}: no operand is called {name!r:.40}.")
+        raise RewriteError(f"{fields.what}: no operand is called {quoted(name)}.")
     return Operand(
         name,
         dims,
@@ -137,13 +139,13 @@ def _function(data: dict[str, Any], what: str) -> Function | None:
     fields = Fields(data, f"the function of {what}")
     name = fields.get("name", str)
     if name not in UNARY and name not in BINARY:
-        raise RewriteError(f"{fields.what}: there is no {name!r}.")
+        raise RewriteError(f"{fields.what}: there is no {quoted(name)}.")
     if "constant" not in fields:
         return Function(name)
     constant = data["constant"]
     number = isinstance(constant, int | float) and not isinstance(constant, bool)
     if not number or not abs(constant) <= sys.float_info.max or name in UNARY:
-        raise RewriteError(f"{fields.what}: {name} has no constant {constant!r:.40}.")
+        raise RewriteError(f"{fields.what}: {name} has no constant {quoted(constant)}.")
     return Function(name, constant)
 
 

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.forms import Bools, Forms, Ints, some
 from morello.ir.spec import Spec
@@ -127,7 +127,7 @@ def operand_index(batch: Batch, name: str) -> int:
     except KeyError:
         known = ", ".join(o.name for o in batch.operation.operands)
         raise RewriteError(
-            f"{batch.operation} has no operand {name!r}; its operands are: {known}."
+            f"{batch.operation} has no operand {quoted(name)}; its operands are: {known}."
         ) from None
 
 
@@ -136,7 +136,7 @@ def dim_index(batch: Batch, name: str) -> int:
     if name not in batch.operation.dims:
         known = ", ".join(batch.operation.dims)
         raise RewriteError(
-            f"{batch.operation} has no dimension {name!r}; its dimensions are: {known}."
+            f"{batch.operation} has no dimension {quoted(name)}; its dimensions are: {known}."
         )
     return batch.operation.dims.index(name)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from morello.errors import RewriteError, SpecError
+from morello.errors import RewriteError, SpecError, quoted
 from morello.ir.layout import Layout
 from morello.ir.spec import Spec, Strides, goal
 from morello.ir.tensor import Form, canonical
@@ -63,7 +63,7 @@ def load(data: Any, target: Target | None = None) -> Impl:
     version = top.get("morello", object)
     if version != VERSION:
         raise RewriteError(
-            f"the schedule has format {version!r:.40}, and this Morello reads {VERSION}; "
+            f"the schedule has format {quoted(version)}, and this Morello reads {VERSION}; "
             "save it again."
         )
     saved_for = top.get("target", str)
@@ -152,16 +152,18 @@ def _named(spec: Spec, names: tuple[str, ...]) -> Spec:
         return spec
     *inputs, output = names
     if len(names) != len(spec.forms) or output in inputs:
-        raise RewriteError(f"the schedule's names are {list(names)!r:.60}, and not one an operand.")
+        raise RewriteError(
+            f"the schedule's names are {quoted(list(names))}, and not one an operand."
+        )
     for name in names:
         if not NAME.fullmatch(name):
-            raise RewriteError(f"the schedule's names: no operand is called {name!r:.40}.")
+            raise RewriteError(f"the schedule's names: no operand is called {quoted(name)}.")
     made = replace(spec, names=names)
     for operand, name in enumerate(inputs):
         first = made.arrays[name]
         strides = made.strides or (None,) * len(names)
         if made.tensor(operand) != made.tensor(first) or strides[operand] != strides[first]:
-            raise RewriteError(f"the schedule's names: {name!r} is two arrays that differ.")
+            raise RewriteError(f"the schedule's names: {quoted(name)} is two arrays that differ.")
     return made
 
 
@@ -170,7 +172,7 @@ def _level(name: str, target: Target) -> int:
         return target.level(name)
     except KeyError:
         known = ", ".join(level.name for level in target.levels)
-        raise RewriteError(f"{target.name} has no level {name!r}; it has: {known}.") from None
+        raise RewriteError(f"{target.name} has no level {quoted(name)}; it has: {known}.") from None
 
 
 def _form(fields: Fields, shape: tuple[int, ...], level: int, target: Target) -> Form:
@@ -228,10 +230,12 @@ def _rewrite(data: Any, what: str) -> Rewrite:
     fields = Fields(data, what)
     name = fields.get("name", str)
     if name not in _REWRITES:
-        raise RewriteError(f"{what}: unknown name {name!r:.40}; it may be: {', '.join(_REWRITES)}.")
+        raise RewriteError(
+            f"{what}: unknown name {quoted(name)}; it may be: {', '.join(_REWRITES)}."
+        )
     rewrite = _REWRITES[name](fields)
     if unused := fields.unused():
-        raise RewriteError(f"{what}: {name} takes no {unused[0]!r}.")
+        raise RewriteError(f"{what}: {name} takes no {quoted(unused[0])}.")
     return rewrite
 
 
@@ -264,7 +268,9 @@ def _parallel(fields: Fields) -> Rewrite:
     tiles = []
     for tile in fields.get("tiles", list):
         if not (isinstance(tile, list) and len(tile) == 2 and isinstance(tile[0], str)):
-            raise RewriteError(f"{fields.what}: a tile is {tile!r:.40}, and should be [dim, size].")
+            raise RewriteError(
+                f"{fields.what}: a tile is {quoted(tile)}, and should be [dim, size]."
+            )
         tiles.append((tile[0], whole(tile[1], tile[0], least=1)))
     return Parallel(tuple(tiles))
 

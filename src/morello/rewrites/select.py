@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Edges, Rewrite, everywhere
@@ -69,11 +70,16 @@ def _placement(
         yield Condition(fits, f"registers of {name} must run along {held.along}")
 
 
+LONGEST, CLOSE = 60, 6
+"""How much of a name that no kernel has is looked at, and how many others are listed for it."""
+
+
 def find_kernel(target: Target, name: str) -> Kernel:
     """The target's kernel of this name; raises `RewriteError` that lists close ones."""
     kernel = target.kernel(name)
     if kernel is not None:
         return kernel
-    close = ", ".join(k.name for k in target.kernels if k.name[:4] == name[:4])
-    known = close or ", ".join(k.name for k in target.kernels)
-    raise RewriteError(f"{target.name} has no kernel {name!r}; it has: {known}.")
+    close = get_close_matches(name[:LONGEST], [k.name for k in target.kernels], CLOSE, cutoff=0.0)
+    raise RewriteError(
+        f"{target.name} has no kernel {quoted(name)}; close to it are: {', '.join(close)}."
+    )

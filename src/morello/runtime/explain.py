@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from morello.errors import CallError
+from morello.errors import CallError, quoted
 from morello.runtime.argument import Argument, Array, describe, same_strides
 
 
@@ -21,7 +21,8 @@ def explain(arguments: tuple[Argument, ...], *args: Any, **keywords: Any) -> NoR
     signature = f"kernel({', '.join([*(a.name for a in inputs), 'out=None'])})"
     if unknown := sorted(keywords.keys() - {"out"}):
         raise CallError(
-            f"unexpected keyword {unknown[0]!r}; call {signature} with the inputs by position."
+            f"unexpected keyword {quoted(unknown[0])}; "
+            f"call {signature} with the inputs by position."
         )
     if len(args) > len(inputs) and keywords:
         raise CallError(f"got {len(args)} arrays by position and out as well; call {signature}.")

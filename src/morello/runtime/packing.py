@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from morello.errors import SpecError
+from morello.errors import SpecError, quoted
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.spec import Spec
@@ -58,7 +58,9 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     """
     inputs = [argument.name for argument in arguments if not argument.output]
     if name not in inputs:
-        raise SpecError(f"{spec.expression} has no input {name!r}; it has {', '.join(inputs)}.")
+        raise SpecError(
+            f"{spec.expression} has no input {quoted(name)}; it has {', '.join(inputs)}."
+        )
     tensor, wanted = spec.tensor(spec.arrays[name]), arguments[inputs.index(name)]
     check_unmasked(name, values)
     array = _as_array(name, tensor, values)

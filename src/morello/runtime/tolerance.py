@@ -73,7 +73,10 @@ def expected(spec: Spec, inputs: Sequence[Array]) -> Bounded:
     tensors = [Bounded(_wide(x, d)) for x, d in zip(operands, spec.dtypes, strict=False)]
     *dtypes, dtype = spec.dtypes
     with np.errstate(all="ignore"):
-        return _apply(spec.operation, spec.sizes, tensors, dtypes, dtype)
+        made = _apply(spec.operation, spec.sizes, tensors, dtypes, dtype)
+    if made.error is None:
+        return made
+    return replace(made, error=np.where(np.isnan(made.error), np.inf, made.error))
 
 
 def only_integers(one: Operation) -> bool:
@@ -92,7 +95,9 @@ def _wide(x: Array, dtype: DType) -> Array:
 
 
 def _epsilon(dtype: DType) -> float:
-    """The spacing of a floating-point dtype's numbers at 1."""
+    """The spacing of a dtype's numbers at 1; of integers, of those that stand for them here."""
+    if not dtype.is_float:
+        return float(np.finfo(np.float64).eps)
     return float(ml_dtypes.finfo(dtype.np).eps)  # type: ignore[no-untyped-call]
 
 
@@ -120,7 +125,8 @@ def _apply(
     if name.startswith("Fill"):
         return Bounded(np.full(shape, 0.0 if name == "FillZero" else least(dtype)))
     terms = prod(sizes[one.dims.index(dim)] for dim in one.reduced)
-    if not dtype.is_float and not any(d.is_float for d in dtypes):
+    exactly = all(x.error is None for x in inputs)
+    if exactly and not dtype.is_float and not any(d.is_float for d in dtypes):
         exact = _integers(one, terms, [x.value for x in inputs])
         return Bounded(np.broadcast_to(_wrapped(exact, dtype), shape))
     floats = [replace(x, value=x.value.astype(np.float64)) for x in inputs]
@@ -167,8 +173,7 @@ def _compose(
 def _stored(x: Bounded, dtype: DType) -> Bounded:
     """The tensor as a dtype: what is known exactly is rounded as it must be."""
     if not dtype.is_float:
-        whole = np.trunc(np.nan_to_num(x.value)).astype(np.int64)
-        return Bounded(_wrapped(whole, dtype), x.error)
+        return _truncated(x, dtype)
     rounded = x.value.astype(dtype.np).astype(np.float64)
     if x.error is None:
         return Bounded(rounded)
@@ -176,6 +181,17 @@ def _stored(x: Bounded, dtype: DType) -> Bounded:
     exact = x.error == 0
     value = np.where(exact, rounded, x.value)
     return Bounded(value, np.where(exact, 0.0, x.error + half * (np.abs(x.value) + x.error)))
+
+
+def _truncated(x: Bounded, dtype: DType) -> Bounded:
+    """The tensor as integers: those of numbers that a dtype does not reach may be any."""
+    low, high = x.value - x.spread, x.value + x.spread
+    value, low, high = (np.trunc(one) for one in (x.value, low, high))
+    error = np.maximum(high - value, value - low)
+    reached = (low >= integers(dtype).min) & (high <= integers(dtype).max)
+    error = np.where(reached, error, np.inf)
+    whole = np.where(np.isfinite(value), value, 0).clip(-_DEEPEST, _DEEPEST).astype(np.int64)
+    return Bounded(_wrapped(whole, dtype), error if error.any() else None)
 
 
 def _wrapped(value: Array, dtype: DType) -> Array:

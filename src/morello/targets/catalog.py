@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from morello.errors import TargetError
+from morello.errors import TargetError, quoted
 from morello.targets.caches import sized
 from morello.targets.calibration import calibrated
 from morello.targets.cpu import host_cpu
@@ -23,7 +23,7 @@ def find_target(name: str) -> Target:
         return native()
     if name not in TARGETS:
         known = ", ".join([*TARGETS, "native"])
-        raise TargetError(f"unknown target {name!r}; the targets are: {known}.")
+        raise TargetError(f"unknown target {quoted(name)}; the targets are: {known}.")
     return TARGETS[name]
 
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from morello.errors import TargetError
+from morello.errors import TargetError, quoted
 from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
 from morello.targets.target import TRANSFERS, Kernel, Level, Target
@@ -107,7 +107,9 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
     known = coefficients(target)
     strange = [name for name in values if name not in known]
     if strange:
-        raise TargetError(f"{target.name} has no cost {strange[0]!r}; it has: {', '.join(known)}.")
+        raise TargetError(
+            f"{target.name} has no cost {quoted(strange[0])}; it has: {', '.join(known)}."
+        )
     chosen = {**known, **values}
 
     def with_transfers(level: Level) -> Level:

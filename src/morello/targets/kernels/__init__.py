@@ -37,9 +37,13 @@ from morello.targets.target import Kernel
 
 CASTS = (
     (BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (U8, I16), (I8, I16), (U8, I32), (I8, I32),
-    (I16, I32), (U16, I32), (I32, F32), (I32, I16),
+    (I16, I32), (U16, I32), (I32, F32), (F32, I32), (I32, I16),
 )  # fmt: skip
-"""The dtypes that copies convert between."""
+"""The dtypes that copies convert between.
+
+Of a floating-point number, an integer is what is before its point, as in C and NumPy: what
+is beyond the integer's range, and what is no number, becomes any integer.
+"""
 
 SCALARS = {F32: (F32, BF16, F16), I32: (I32, I16, U16, I8, U8), U32: (U32,), I16: (I16, I8, U8)}
 """The dtypes that products are summed in, and those of the scalars they take."""
