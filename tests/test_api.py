@@ -6,6 +6,9 @@ import copy
 import dataclasses
 import multiprocessing
 import pickle
+import subprocess
+import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
@@ -17,7 +20,7 @@ from tests.rewrites.rewritten import begun, solved
 from tests.support import runs_here
 
 import morello
-from morello.errors import CallError, SpecError, TargetError
+from morello.errors import CallError, MorelloError, SpecError, TargetError, quoted
 from morello.ir.dtype import BF16, F32, I32
 from morello.ir.operation import reordered
 from morello.ir.primitives import divide_vec_scalar, fill, matmul, softmax
@@ -26,6 +29,8 @@ from morello.runtime.kernel import CompiledKernel
 from morello.runtime.load import Library
 from morello.runtime.threads import available_threads
 from morello.runtime.tolerance import expected
+
+SMALL = "f32[4,4] @ f32[4,4]"
 
 
 def random(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -305,3 +310,60 @@ def test_what_cannot_be_compiled() -> None:
         morello.compile("f32[4,4] @ f32[4,64] -> f32[4,64]{0,1:T(16,1)}")
     with pytest.raises(AttributeError, match="nonsense"):
         morello.nonsense  # noqa: B018
+
+
+@pytest.mark.parametrize("entry", [morello.compile, morello.implement])
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"what": None}, "None cannot be compiled; give an expression"),
+        ({"what": 3.5}, "3.5 cannot be compiled"),
+        ({"what": b"f32[4,4]"}, "cannot be compiled"),
+        ({"what": np.zeros((400, 400))}, "cannot be compiled"),
+        ({"target": 7}, "a target is the name of one, such as 'native', or a Target, not 7"),
+        ({"target": None}, "not None"),
+        ({"threads": 1.5}, "cannot run on 1.5 threads"),
+        ({"threads": None}, "cannot run on None threads"),
+        ({"threads": 10**5000}, "cannot run on <int> threads"),
+        ({"weights": 3}, "weights are plain or constant, not 3"),
+        ({"weights": ["plain"]}, "weights are plain or constant"),
+        ({"measure": "3"}, "1 to 64 programs can be measured, not '3'"),
+        ({"measure": 2.0}, "not 2.0"),
+        ({"measure": None}, "not None"),
+        ({"measure": 10**5000}, "not <int>"),
+        ({"table": 3}, "a table is a Table or the path of one, not 3"),
+        ({"table": ["x" * 1000]}, "a table is a Table or the path of one"),
+        ({"compiler": 3}, "a compiler is a command such as 'gcc', not 3"),
+        ({"progress": 3}, "progress is a function of two counts to call, not 3"),
+        ({"budget": "3"}, "not '3'"),
+    ],
+    ids=quoted,
+)
+def test_options_of_wrong_types_get_a_sentence(
+    entry: Callable[..., object], options: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(MorelloError) as error:
+        entry(**({"what": SMALL} | options))
+    text = str(error.value)
+    assert said in text and text.endswith(".") and len(text) < 300
+
+
+def test_a_schedule_is_not_scheduled_again() -> None:
+    with pytest.raises(SpecError, match="scheduled already"):
+        morello.schedule(morello.schedule(SMALL))  # type: ignore[arg-type]
+
+
+def test_modules_that_the_pages_name_are_loaded_when_they_are_used() -> None:
+    code = """
+import sys, morello
+assert "numpy" not in sys.modules
+assert callable(morello.quality.assess) and morello.errors.SpecError
+assert {"quality", "errors", "compile"} <= {*morello.__all__}
+try:
+    morello.no_such_thing
+except AttributeError as error:
+    assert "no_such_thing" in str(error)
+else:
+    raise AssertionError
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -233,6 +233,18 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
         (["bench", "f32[4,4] @ f32[4,64] -> f32[4,64]{0,1:T(16,1)}"], "panels"),
         (["synth", SMALL, "-o", "/no/such/place/x.c"], "/no/such/place/x.c"),
         (["explain", SMALL, "--schedule", "/no/such.json"], "/no/such.json"),
+        (["explain", SMALL, "--measure", "0"], "1 to 64 programs can be measured, not 0"),
+        (["explain", SMALL, "--measure", "9" * 99], "1 to 64 programs can be measured, not 999"),
+        (["explain", SMALL, "--threads", "9" * 9999], "ask for 1 to 1024"),
+        (["explain", SMALL, "--budget", "nan"], "a positive number of seconds, not nan"),
+        *(
+            (["bench", SMALL, f"--seconds={seconds}"], "more than 0 and at most 86,400 seconds")
+            for seconds in ("inf", "nan", "-inf", "-1", "0", "1e-999", "1e9")
+        ),
+        (["model", SMALL, "--seconds", "inf"], "more than 0 and at most 86,400 seconds"),
+        (["model", SMALL, "--samples", "-5"], "1 to 100,000 programs can be sampled, not -5"),
+        (["model", SMALL, "--samples", "9" * 99], "1 to 100,000 programs can be sampled"),
+        (["model", SMALL, "--seed", "-1"], "a seed is a whole number of at least 0, not -1"),
     ],
 )
 def test_misuse_gets_a_sentence(
@@ -245,6 +257,33 @@ def test_misuse_gets_a_sentence(
     assert "Traceback" not in captured.err
     assert main([*arguments, "--json"]) == 2
     assert words in json.loads(capsys.readouterr().out)["error"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--workers", "-1", "there can be 1 to 1024 workers, not -1"),
+        ("--workers", "9" * 99, "there can be 1 to 1024 workers, not 999"),
+        ("--cache", "-1", "less than no memory"),
+        ("--keep", "-1", "keeps 1 to 64 decisions of a Spec, not -1"),
+        ("--keep", "9" * 99, "keeps 1 to 64 decisions of a Spec, not 999"),
+    ],
+)
+def test_numbers_that_no_precomputing_can_have(
+    option: str, value: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    family = ["precompute", "move(f32[m,n])", "m=1", "n=1", "--db", str(tmp_path / "t.db")]
+    assert main([*family, option, value]) == 2
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("text", ["x", "", "1.5", "1e3", "9" * 9999, "nan"])
+def test_what_is_no_number(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", SMALL, "--measure", text]) == 2
+    error = capsys.readouterr().err
+    assert "argument --measure" in error and "is no whole number" in error
+    assert len(error) < 1000
 
 
 def test_an_unwritable_cache(

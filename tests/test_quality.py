@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import pytest
 from morello import api, quality, quality_commands
 from morello.cli import main
 from morello.codegen import generate
-from morello.errors import VerificationError
+from morello.errors import SearchError, VerificationError
 from morello.ir.spec import Spec
 from morello.quality import Point, Quality, assess, kendall_tau
 from morello.quality_commands import scatter
@@ -115,5 +116,21 @@ def test_the_command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Mon
     text = capsys.readouterr().out
     assert "predicted and measured: -1.00" in text and "the search's choices" in text
     assert "the first choice is 50.0% slower" in text and "the first 5 10.0%" in text
-    assert main(["model", GOAL, "--samples", "0"]) == 2
-    assert "at least one program" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"samples": 0}, {"samples": -1}, {"samples": 10**9}, {"samples": 2.5}, {"samples": "2"},
+        {"seconds": 0}, {"seconds": -1.0}, {"seconds": float("nan")}, {"seconds": float("inf")},
+        {"seconds": 1e300}, {"seconds": "1"}, {"seed": -1}, {"seed": "0"},
+    ],
+    ids=str,
+)  # fmt: skip
+def test_numbers_that_cannot_be(options: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*_: object, **__: object) -> None:
+        raise AssertionError("there is no need to search")
+
+    monkeypatch.setattr(api, "implement", never)
+    with pytest.raises(SearchError, match=r"\.$"):
+        assess(GOAL, **options)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -233,6 +236,51 @@ def test_misuse_gets_a_sentence(path: Path, tmp_path: Path, capsys: Capture) -> 
     keep: list[str | Path] = ["precompute", *FAMILY, "--db", path, "--keep", "3", *TARGET]
     refused(capsys, "was made to keep 1 decisions of a Spec, not 3", *keep)
     assert not missing.exists()
+
+
+OF_OTHERS = """
+import os, sys, morello.commands
+from morello.cli import main
+from morello.errors import TableError
+from morello.table import Table
+path = sys.argv[1]
+actions = ["stats"], ["check"], ["query", "f32[4,4] @ f32[4,4]", "--target", "avx2"]
+def look():
+    for action, *more in actions:
+        assert main(["table", action, path, *more]) == 0
+look()  # loads all that it takes, as our own files may be closed to others
+if os.geteuid() == 0:
+    os.setgid(54321), os.setuid(12345)
+look()
+with Table(path, create=False) as table:
+    print(len(table.keys()), "pages")
+    try:
+        table.add({key: page for key, page, _ in table.pages()})
+    except TableError as error:
+        print(error)
+assert main(["explain", "f32[4,4] @ f32[4,4]", "--db", path]) == 2
+assert main(["table", "merge", path, path]) == 2
+"""
+
+
+@pytest.mark.parametrize("folder", [0o777, 0o555])
+def test_tables_that_are_only_to_be_read(folder: int, made: bytes) -> None:
+    """By another user, if this one is root; whether or not anything can be put beside it."""
+    with tempfile.TemporaryDirectory() as place:  # others may not look into those of the tests
+        path = Path(place, "a table.db")
+        path.write_bytes(made)
+        path.chmod(0o444)
+        path.parent.chmod(folder)
+        command = [sys.executable, "-c", OF_OTHERS, str(path)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        path.parent.chmod(0o700)
+        assert done.returncode == 0, done.stderr
+        (pages,) = set(re.findall(r"(\d+) pages", done.stdout))
+        assert int(pages) > 0 and done.stdout.count("all whole") == 2
+        assert "readonly database; give a file that can be written." in done.stdout
+        said = f"morello: {path} may not be written; give a file that can be written.\n"
+        assert done.stderr == 2 * said
+        assert path.read_bytes() == made
 
 
 def test_tables_that_keep_different_numbers(path: Path, tmp_path: Path, capsys: Capture) -> None:

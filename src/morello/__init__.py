@@ -13,6 +13,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from morello import errors as errors
+    from morello import quality as quality
     from morello.api import Kernel as Kernel
     from morello.api import compile as compile
     from morello.api import implement as implement
@@ -34,10 +36,13 @@ _HOMES = {
     "parse": "morello.frontends.text",
     "schedule": "morello.api",
 }
-__all__ = ["__version__", *_HOMES]
+_MODULES = ("errors", "quality")
+__all__ = ["__version__", *_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"morello.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'morello' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

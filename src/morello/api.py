@@ -7,13 +7,20 @@ import time
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsIndex
 
 from numpy.typing import ArrayLike
 
 from morello.building import load, source_of
 from morello.codegen import Source
-from morello.errors import SearchError, SpecError, TargetError, quoted
+from morello.errors import (
+    BuildError,
+    SearchError,
+    SpecError,
+    TableError,
+    TargetError,
+    quoted,
+)
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
@@ -56,6 +63,23 @@ class _Options:
     budget: Budget
     compiler: str | None
     progress: Progress | None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.table, Table | str | Path | None):
+            raise TableError(f"a table is a Table or the path of one, not {quoted(self.table)}.")
+        if not isinstance(self.weights, str) or self.weights not in WEIGHTS:
+            raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(self.weights)}.")
+        whole = isinstance(self.measure, SupportsIndex)
+        if not whole or not 1 <= self.measure <= MOST_MEASURED:
+            raise SearchError(
+                f"1 to {MOST_MEASURED} programs can be measured, not {quoted(self.measure)}."
+            )
+        if not isinstance(self.compiler, str | None):
+            raise BuildError(f"a compiler is a command such as 'gcc', not {quoted(self.compiler)}.")
+        if self.progress is not None and not callable(self.progress):
+            raise SearchError(
+                f"progress is a function of two counts to call, not {quoted(self.progress)}."
+            )
 
 
 class Kernel(CompiledKernel):
@@ -126,13 +150,13 @@ def compile(
     off, the kernel is compared with NumPy in float64 on random data before it is handed out.
     Raises `MorelloError` (see `morello.errors`).
     """
+    options = _Options(table, weights, measure, Budget(budget), compiler, progress)
     goal, machine = _plan(what, target, threads)
     spec = goal.spec if isinstance(goal, Impl) else goal
     check_runs_here(machine)
     check_memory(spec)
     arguments(spec)  # says at once what Python cannot call
     found = find_compiler(compiler)
-    options = _Options(table, weights, measure, Budget(budget), compiler, progress)
     impl, statistics = _implement(goal, machine, options)
     kernel = _compiled(impl, found, statistics)
     if verify:
@@ -206,7 +230,8 @@ def schedule(
 ) -> Schedule:
     """Start scheduling a Spec by hand; see `Schedule`."""
     goal, machine = _plan(what, target, threads)
-    assert not isinstance(goal, Impl)
+    if isinstance(goal, Impl):
+        raise SpecError("it is scheduled already; give an expression or a Spec.")
     return Schedule.of(goal, machine)
 
 
@@ -218,6 +243,15 @@ def _plan(
     goal = what if isinstance(what, Spec | Impl | Schedule) else parse(what)
     if isinstance(goal, Schedule):
         goal = goal.impl
+    if not isinstance(goal, Spec | Impl):
+        raise SpecError(
+            f"{quoted(what)} cannot be compiled; give an expression such as "
+            "'f32[64,64] @ f32[64,64]', a Spec, or a schedule."
+        )
+    if not isinstance(target, str | Target):
+        raise TargetError(
+            f"a target is the name of one, such as 'native', or a Target, not {quoted(target)}."
+        )
     if isinstance(goal, Impl):
         made_for = goal.target.cores if goal.spec.parallel else 1
         if count not in (1, made_for):
@@ -235,10 +269,6 @@ def _plan(
 def _implement(
     goal: Spec | Impl, machine: Target, options: _Options
 ) -> tuple[Impl, Statistics | None]:
-    if options.weights not in WEIGHTS:
-        raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(options.weights)}.")
-    if not 1 <= options.measure <= MOST_MEASURED:
-        raise SearchError(f"1 to {MOST_MEASURED} programs can be measured, not {options.measure}.")
     if isinstance(goal, Impl):
         if not goal.complete:
             raise SpecError("the schedule has Specs left to do; solve() fills them by search.")

@@ -12,7 +12,7 @@ from signal import SIGINT, SIGTERM
 from typing import TextIO
 
 from morello import __version__
-from morello.errors import MorelloError
+from morello.errors import MorelloError, quoted
 from morello.process import interrupted_by
 
 USAGE_ERROR, BY_SIGNAL = 2, 128
@@ -143,9 +143,9 @@ def _parser() -> argparse.ArgumentParser:
 
     model = commands.add_parser("model", help="how well the cost model predicts times")
     model.add_argument("expression", metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"')
-    model.add_argument("--samples", type=int, default=100, help="random programs to time (100)")
+    model.add_argument("--samples", type=_whole, default=100, help="random programs to time (100)")
     model.add_argument("--seconds", type=float, default=0.1, help="to time each for (0.1)")
-    model.add_argument("--seed", type=int, default=0, help="of the random programs (0)")
+    model.add_argument("--seed", type=_whole, default=0, help="of the random programs (0)")
     model.add_argument("--target", default="native", help="one of `morello targets` (native)")
     model.add_argument(
         "--threads", type=_count, default=1, metavar="N|all", help="threads to use (1)"
@@ -162,12 +162,14 @@ def _parser() -> argparse.ArgumentParser:
     precompute.add_argument("--db", type=Path, required=True, metavar="PATH", help="the table")
     precompute.add_argument("--target", default="native", help="one of `morello targets` (native)")
     precompute.add_argument(
-        "--keep", type=int, default=0, metavar="K", help="decisions to keep of each Spec (1)"
+        "--keep", type=_whole, default=0, metavar="K", help="decisions to keep of each Spec (1)"
     )
-    precompute.add_argument("--workers", type=int, default=0, metavar="N", help="processes (all)")
+    precompute.add_argument(
+        "--workers", type=_whole, default=0, metavar="N", help="processes (all)"
+    )
     precompute.add_argument("--dask", metavar="ADDRESS", help="work on this Dask cluster instead")
     precompute.add_argument(
-        "--cache", type=int, default=256, metavar="MB", help="memory for the table's pages (256)"
+        "--cache", type=_whole, default=256, metavar="MB", help="memory for the table's pages (256)"
     )
     precompute.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -216,15 +218,26 @@ def _common(parser: argparse.ArgumentParser) -> None:
         help="take the best program so far if the search takes longer (20)",
     )  # fmt: skip
     parser.add_argument(
-        "--measure", type=int, default=1, metavar="K",
+        "--measure", type=_whole, default=1, metavar="K",
         help="build and time K different programs, and take the fastest (1)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def _whole(text: str) -> int:
+    """A whole number; whoever takes it says which make sense."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is no whole number") from None
+
+
 def _count(text: str) -> int | str:
     """A number, or the text for someone else to refuse with the reason."""
-    return int(text) if text.lstrip("-").isdecimal() else text
+    try:
+        return int(text)
+    except ValueError:
+        return text
 
 
 def _unbridle_blas() -> None:

@@ -35,7 +35,7 @@ from morello.rewrites import saved
 from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.render import print_impl, tree
 from morello.runtime.argument import Array
-from morello.runtime.bench import Timing, limit_threads, measure
+from morello.runtime.bench import Timing, check_seconds, limit_threads, measure
 from morello.runtime.packing import random_inputs
 from morello.runtime.threads import thread_count
 from morello.runtime.tolerance import least
@@ -107,6 +107,7 @@ def explain(arguments: argparse.Namespace) -> None:
 def bench(arguments: argparse.Namespace) -> None:
     """Build, verify and time the best kernel, next to its rivals if asked."""
     threads = thread_count(arguments.threads)
+    check_seconds(arguments.seconds)
     loaded = _loaded(arguments)
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores

@@ -41,15 +41,18 @@ def check_writable(path: Path) -> None:
         if found is not None and stat.S_ISDIR(found.st_mode):
             raise FileError(f"{path} is a folder; give a file in it.")
         if found is not None and not _allowed(path, os.W_OK):
-            raise FileError(f"{path} is not to be written; give another file.")
+            raise FileError(f"{path} may not be written; give a file that can be written.")
         if _standard(found) is None and (found is None or stat.S_ISREG(found.st_mode)):
             folder = _followed(path).parent
             if not folder.is_dir():
-                raise FileError(f"cannot write {path}: there is no folder {folder}; make it first.")
+                raise FileError(
+                    f"cannot write {path}: there is no folder {folder}; make it, or give a file "
+                    "in a folder that can be written."
+                )
             if not _allowed(folder, os.W_OK | os.X_OK):
                 raise FileError(
-                    f"cannot write {path}: {folder} is not to be written; give a file in a folder "
-                    "that can be."
+                    f"cannot write {path}: {folder} may not be written; give a file in a folder "
+                    "that can be written."
                 )
 
 

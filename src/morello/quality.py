@@ -7,17 +7,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
-from typing import Any
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from morello import api
 from morello.building import load_all
+from morello.errors import SearchError, quoted
 from morello.ir.spec import Spec
 from morello.jit import interruptible
 from morello.measuring import COMPILER_S, rivals
 from morello.rewrites.impl import Impl
-from morello.runtime.bench import measure
+from morello.runtime.bench import check_seconds, measure
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
@@ -27,6 +28,9 @@ from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.reconstruct import reconstruct
 from morello.search.sample import sample
 from morello.targets.target import Target
+
+MOST_SAMPLES = 100_000
+"""Programs that may be drawn; each takes a compiler's run."""
 
 CHOICES = 5
 """How many of the search's own choices are measured beside the samples."""
@@ -119,6 +123,11 @@ def assess(
     them may take `budget` seconds.
     Raises `VerificationError` if a program computes something else than it should.
     """
+    if not isinstance(samples, SupportsIndex) or not 1 <= samples <= MOST_SAMPLES:
+        raise SearchError(f"1 to {MOST_SAMPLES:,} programs can be sampled, not {quoted(samples)}.")
+    if not isinstance(seed, SupportsIndex) or seed < 0:
+        raise SearchError(f"a seed is a whole number of at least 0, not {quoted(seed)}.")
+    check_seconds(seconds)
     best, _ = api.implement(
         expression, target=target, threads=threads, budget=budget, progress=progress
     )

@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.markup import escape
 
 from morello.commands import progress, readable
-from morello.errors import SearchError
 from morello.quality import CHOICES, Quality, assess
 from morello.rewrites.impl import cycles
 
@@ -23,8 +22,6 @@ CHOSEN = "o"
 
 def run_model(arguments: argparse.Namespace) -> None:
     """Tell how well predicted costs and measured times of programs of a Spec agree."""
-    if arguments.samples < 1:
-        raise SearchError(f"at least one program is to be sampled, not {arguments.samples}.")
     with progress() as report:
         quality = assess(
             arguments.expression,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
 import time
 from collections import defaultdict
@@ -21,6 +20,7 @@ from morello.errors import TableError
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.precompute import Progress, dask_workers, precompute
+from morello.runtime.threads import available_threads
 from morello.search.query import answers
 from morello.table import Table
 from morello.table.statistics import Statistics, statistics
@@ -36,14 +36,14 @@ def run_precompute(arguments: argparse.Namespace) -> None:
     began = time.perf_counter()
     progress = Progress(0, 0, 0.0, 0)
     with ExitStack() as stack:
-        table = stack.enter_context(
-            Table(arguments.db, arguments.keep, cache_bytes=arguments.cache << 20)
-        )
         if arguments.dask:
             workers, count = stack.enter_context(dask_workers(arguments.dask))
         else:
-            count = arguments.workers or len(os.sched_getaffinity(0))
+            count = arguments.workers or available_threads()
             workers = stack.enter_context(local_workers(count))
+        table = stack.enter_context(
+            Table(arguments.db, arguments.keep, cache_bytes=arguments.cache << 20)
+        )
         bar = stack.enter_context(_bar())
         task = bar.add_task("solving", total=1.0, left="")
         start = 0.0

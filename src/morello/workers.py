@@ -12,10 +12,19 @@ from multiprocessing.connection import wait
 from threading import Thread
 from typing import Any
 
+from morello.errors import TargetError, quoted
+
+MOST_WORKERS = 1024
+
 
 @contextmanager
 def local_workers(count: int) -> Iterator[Executor]:
-    """So many processes; what they are at is dropped if this ends with an exception."""
+    """So many processes; what they are at is dropped if this ends with an exception.
+
+    Raises `TargetError` for a number of processes that cannot be.
+    """
+    if not 1 <= count <= MOST_WORKERS:
+        raise TargetError(f"there can be 1 to {MOST_WORKERS} workers, not {quoted(count)}.")
     others = set(active_children())
     _start_tracker()
     workers = _Workers(count, mp_context=get_context("spawn"), initializer=_end_with_parent)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sqlite3
 import tempfile
@@ -350,22 +349,28 @@ def test_a_table_without_its_parts_is_refused(path: Path) -> None:
 
 
 def test_places_where_no_file_can_be(tmp_path: Path) -> None:
-    refused(tmp_path, "unable to open")
+    refused(tmp_path, "is a folder")
     refused(tmp_path / "no" / "folder", "give a file in a folder that can be written")
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_folders_and_files_that_are_only_to_be_read(path: Path) -> None:
+def test_a_log_that_cannot_be_read_is_not_left_out(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it has would be missing, were the file read alone."""
     fill(path)
-    path.chmod(0o400)
-    with pytest.raises(TableError, match="can be written"), Table(path) as table:
-        table.add({KEYS[0]: sample(9)})
-    path.unlink()
-    path.parent.chmod(0o500)
-    try:
-        refused(path, "can be written")
-    finally:
-        path.parent.chmod(0o700)
+    path.with_name(f"{path.name}-wal").write_bytes(b"something")
+    monkeypatch.setattr("morello.table.store._connected", lambda path, **_: Unopened())
+    with pytest.raises(TableError, match="unable to open"):
+        Table(path, create=False)
+
+
+class Unopened:
+    """A connection to a file that nothing can be written beside."""
+
+    def execute(self, _: str) -> None:
+        error = sqlite3.OperationalError("unable to open database file")
+        error.sqlite_errorcode = sqlite3.SQLITE_CANTOPEN
+        raise error
 
 
 def test_a_table_that_another_process_holds_is_waited_for(

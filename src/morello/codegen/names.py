@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count, product
 
-from morello.errors import BuildError
+from morello.errors import BuildError, quoted
 
 MAX_LENGTH = 200
 
@@ -100,7 +100,7 @@ def check_function_name(name: str, helpers: Collection[str] = ()) -> None:
     else:
         return
     raise BuildError(
-        f"the C function cannot be called {name!r:.60}, which {why}; give it another name, of "
+        f"the C function cannot be called {quoted(name)}, which {why}; give it another name, of "
         "ASCII letters, digits and underscores, that starts with a letter, such as my_kernel."
     )
 

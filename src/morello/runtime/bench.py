@@ -12,9 +12,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from morello.errors import SearchError, quoted
+
 SAMPLE_SECONDS = 2e-3
+
+MOST_SECONDS = 86_400.0
+"""A day: nothing is timed for longer."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +72,16 @@ def measure(
             if not callables:
                 break
     return {name: Timing(tuple(samples[name]), calls[name]) for name in callables}
+
+
+def check_seconds(seconds: float) -> None:
+    """Raise `SearchError` if nothing can be timed for so long."""
+    number = isinstance(seconds, int | float | np.floating | np.integer)
+    if not number or not 0 < seconds <= MOST_SECONDS:  # nan is not in between
+        raise SearchError(
+            f"a program is timed for more than 0 and at most {MOST_SECONDS:,.0f} seconds, "
+            f"not for {quoted(seconds)}."
+        )
 
 
 @contextmanager

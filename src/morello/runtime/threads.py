@@ -9,7 +9,7 @@ import os
 import weakref
 from pathlib import Path
 
-from morello.errors import TargetError
+from morello.errors import TargetError, quoted
 from morello.runtime.load import Library, own_library
 from morello.runtime.toolchain import Compiler, find_compiler
 
@@ -65,7 +65,7 @@ def thread_count(threads: int | str) -> int:
         count = 0
     if not 1 <= count <= MAX_THREADS:
         raise TargetError(
-            f"a kernel cannot run on {threads} threads; ask for 1 to {MAX_THREADS}, or for "
+            f"a kernel cannot run on {quoted(threads)} threads; ask for 1 to {MAX_THREADS}, or for "
             f'"all", which are {available_threads()}, the CPUs this process may use.'
         )
     return count

@@ -16,8 +16,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
-from morello.errors import TableError
+from morello.errors import FileError, TableError
+from morello.files import check_writable
 
 VERSION = 1
 APPLICATION = 0x4D54424C  # "MTBL"
@@ -50,18 +52,27 @@ class Key:
 
 
 class Store:
-    """A table's file. Every method raises `TableError` for what the file does not allow."""
+    """A table's file. Every method raises `TableError` for what the file does not allow.
+
+    It must be one that can be written, unless it is not to be created; then it may be one that
+    can only be read.
+    """
 
     def __init__(self, path: Path, keeps: int, *, create: bool = True) -> None:
         self.path = path
         self._spaces: dict[str, int] = {}
         self._kinds: dict[tuple[str, str], int] = {}
+        if create and str(path) != ":memory:":
+            try:
+                check_writable(path)
+            except FileError as error:
+                raise TableError(str(error)) from None
         if not create and not (path.is_file() and path.stat().st_size):
             raise TableError(f"there is no table at {path}; precompute one, or use --db.")
         with self._explained():
-            self._file = sqlite3.connect(
-                path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False
-            )
+            self._file = _connected(path)
+            if not create:
+                self._file = _readable(self._file, path)
             self._open(keeps)
 
     def _open(self, keeps: int) -> None:
@@ -229,7 +240,6 @@ class Store:
 
     def bytes(self) -> int:
         """The size of the file, with what is not yet merged into it."""
-        self._query("PRAGMA wal_checkpoint(PASSIVE)")
         pages, size, free = (
             self._query(f"PRAGMA {name}")[0][0]
             for name in ("page_count", "page_size", "freelist_count")
@@ -252,12 +262,35 @@ class Store:
             ) from None
 
 
+def _connected(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
+    return sqlite3.connect(
+        path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False, uri=uri
+    )
+
+
+def _readable(file: sqlite3.Connection, path: Path) -> sqlite3.Connection:
+    """The connection, or one that writes nothing beside the file, if nothing can be written there.
+
+    What a log beside the file has could not be seen then, so there must be none.
+    """
+    try:
+        file.execute("SELECT 1 FROM sqlite_master LIMIT 1")
+    except sqlite3.OperationalError as error:
+        log = Path(f"{path}-wal")
+        unwritable = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+        if error.sqlite_errorcode & 0xFF not in unwritable or (log.exists() and log.stat().st_size):
+            raise
+        file.close()
+        return _connected(f"file:{quote(str(path))}?immutable=1", uri=True)
+    return file
+
+
 def _remedy(error: Exception) -> str:
     text = str(error)
     remedies = {
         "locked": "another process writes to it; try again",
         "full": "free some space",
-        "unable to open": "give a file in a folder that can be written",
+        "unable to open": "give a file that can be read, in a folder that can be written",
         "readonly": "give a file that can be written",
     }
     return next((remedy for part, remedy in remedies.items() if part in text), "give another file")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from morello.errors import TableError
+from morello.errors import TableError, quoted
 from morello.table.page import Page, decode, encode, union
 from morello.table.store import Key, Store
 
@@ -35,7 +35,11 @@ class Table:
         create: bool = True,
     ) -> None:
         if not 0 <= keeps <= MOST_KEPT:
-            raise TableError(f"a table keeps 1 to {MOST_KEPT} decisions of a Spec, not {keeps}.")
+            raise TableError(
+                f"a table keeps 1 to {MOST_KEPT} decisions of a Spec, not {quoted(keeps)}."
+            )
+        if cache_bytes < 0:
+            raise TableError("the pages of a table cannot take less than no memory.")
         self.path = Path(path)
         self._store = Store(self.path, keeps or 1, create=create)
         self.keeps = self._store.keeps
