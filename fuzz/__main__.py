@@ -20,7 +20,7 @@ from rich.console import Console
 
 from fuzz.campaign import Campaign
 from fuzz.kinds import KINDS
-from fuzz.process import ROOT, Process
+from fuzz.process import ROOT, Process, StartError
 from fuzz.report import Progress, data, summary, tell
 
 FOUND, USAGE_ERROR, INTERRUPTED = 1, 2, 130
@@ -71,6 +71,9 @@ def _many(arguments: argparse.Namespace, folder: Path, console: Console) -> int:
             campaign.run()
         except KeyboardInterrupt:
             code = INTERRUPTED
+        except StartError as error:
+            console.print(f"fuzz: {error}", markup=False, soft_wrap=True)
+            code = USAGE_ERROR
     for finding in campaign.findings:
         tell(finding, console)
     console.print(summary(campaign))

@@ -32,6 +32,10 @@ class LostError(Exception):
         self.number, self.sort, self.detail = number, sort, detail
 
 
+class StartError(Exception):
+    """No worker can be started."""
+
+
 class Process:
     """A worker. Its files are in a folder of its own."""
 
@@ -123,7 +127,7 @@ class Process:
         try:
             self._read(START_S)
         except LostError as lost:
-            raise RuntimeError(f"no worker can be started: {lost.sort}: {lost.detail}") from None
+            raise StartError(f"no worker can be started: {lost.sort}: {lost.detail}") from None
 
     def _read(self, patience: float) -> dict[str, Any]:
         """The next answer, as long as no case takes longer than it may."""

@@ -178,11 +178,7 @@ def helps() -> Iterator[tuple[str, str]]:
 
 
 def text_of_help(words: list[str]) -> str:
-    output = StringIO()
-    with redirect_stdout(output), pytest.raises(SystemExit) as ended:
-        main([*words, "--help"])
-    assert ended.value.code == 0
-    return output.getvalue()
+    return run([*words, "--help"])
 
 
 def options(text: str) -> set[str]:

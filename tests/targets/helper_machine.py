@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from morello.targets.helpers.products import product_helpers
-from morello.targets.helpers.shuffles import shuffle_helpers
+from morello.targets.helpers.shuffles import odd_even_helpers, shuffle_helpers
 from morello.targets.helpers.vectors import (
     CONVERSIONS,
     conversion_helpers,
@@ -75,7 +75,8 @@ GUARD = 64
 
 def merged(isa: str, features: frozenset[str]) -> dict[str, str]:
     """Every helper of `isa`. No two dictionaries may define a name differently."""
-    parts = [shuffle_helpers(isa, DTYPES), product_helpers(isa, features)]
+    parts = [shuffle_helpers(isa), product_helpers(isa, features)]
+    parts += [odd_even_helpers(dtype) for dtype in DTYPES]
     for length in REGISTERS[isa]:
         parts += [vector_helpers(isa, dtype, length // size(dtype)) for dtype in DTYPES]
         for source, target in CONVERSIONS:

@@ -41,7 +41,7 @@ from tests.targets.helper_machine import (
 )
 
 from morello.targets.helpers.products import product_helpers
-from morello.targets.helpers.shuffles import shuffle_helpers
+from morello.targets.helpers.shuffles import odd_even_helpers, shuffle_helpers
 from morello.targets.helpers.vectors import (
     CONVERSIONS,
     conversion_helpers,
@@ -227,6 +227,22 @@ def test_odd_even_layout(machine: Machine) -> None:
         same(out.check(), f32_to_bf16(row), "bf16")
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_odd_even_blocks_of_any_size(machine: Machine, dtype: str) -> None:
+    for block, length in ((4, 4), (6, 5), (10, 3), (32, 32), (34, 1)):
+        data = noise(dtype, length)
+        places = np.arange(length) // 2 + np.arange(length) % 2 * (block // 2)
+        blocked = np.zeros(block, data.dtype)
+        blocked[places] = data
+        out = Guarded(block, dtype)
+        out.array[:] = 0
+        machine(f"deinterleave_{dtype}", EDGES[0].place(data), out.array, block // 2, length)
+        np.testing.assert_array_equal(out.check(), blocked)
+        out = Guarded(length, dtype)
+        machine(f"interleave_{dtype}", EDGES[0].place(blocked), out.array, block // 2, length)
+        np.testing.assert_array_equal(out.check(), data)
+
+
 def product_rows(dtype: str, count: int) -> Iterator[Array]:
     """Integers of all kinds, and the largest and least throughout."""
     yield noise(dtype, count)
@@ -371,7 +387,8 @@ def test_dictionaries_are_complete_and_ordered(name: str, tmp_path: Path) -> Non
     """Each by itself, as a code generator may emit it: every use follows its definition."""
     isa, features = CONFIGURATIONS[name]
     known = set(merged(isa, features))
-    dictionaries = [shuffle_helpers(isa, DTYPES), product_helpers(isa, features)]
+    dictionaries = [shuffle_helpers(isa), product_helpers(isa, features)]
+    dictionaries += [odd_even_helpers(dtype) for dtype in DTYPES]
     for dtype in DTYPES:
         dictionaries.append(vector_helpers(isa, dtype, REGISTERS[isa][-1] // size(dtype)))
     for source, target in CONVERSIONS:

@@ -24,6 +24,7 @@ from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.keys import Numbering
 from morello.search.memory import Memory
 from morello.search.panels import Panels
+from morello.search.reasons import why_none
 from morello.search.rules import seams
 from morello.table import Table
 from morello.targets import find_target
@@ -137,7 +138,7 @@ def find(
     except LookupError:  # pages of a table may be damaged
         return find(goal, target, None, everything, watch)
     if not outcome.found:
-        raise SearchError(f"{goal.expression}: no program fits the memory of {target.name}.")
+        raise SearchError(why_none(goal, target))
     statistics = Statistics(
         time.perf_counter() - began, outcome.specs, outcome.rewrites, outcome.entries,
         outcome.tried, bounded, everything, gap=outcome.gap,

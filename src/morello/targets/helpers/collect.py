@@ -9,7 +9,7 @@ from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.runs import run_helpers
-from morello.targets.helpers.shuffles import shuffle_helpers
+from morello.targets.helpers.shuffles import odd_even_helpers, shuffle_helpers
 from morello.targets.helpers.vectors import (
     CONVERSIONS,
     conversion_helpers,
@@ -33,13 +33,15 @@ def helpers_for(
     for dtype in INTEGERS:
         for width in (*(bytes_ // size(dtype) for bytes_ in vector_bytes), 1):
             found |= integer_helpers(dtype, width)
+    for dtype in _DTYPES:
+        found |= odd_even_helpers(dtype)
     for bytes_ in vector_bytes:
         for dtype in _DTYPES:
             found |= vector_helpers(isa, dtype, bytes_ // size(dtype))
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             found |= conversion_helpers(isa, source, target, width)
-    return found | shuffle_helpers(isa, _DTYPES) | product_helpers(isa, features)
+    return found | shuffle_helpers(isa) | product_helpers(isa, features)
 
 
 def used_in(texts: Collection[str], helpers: Mapping[str, str]) -> list[str]:

@@ -18,8 +18,8 @@ _TRANSPOSES = {
 }
 
 
-def shuffle_helpers(isa: str, dtypes: Sequence[str]) -> dict[str, str]:
-    """All rearrangements that `isa` does well, and those of elements of any dtype."""
+def shuffle_helpers(isa: str) -> dict[str, str]:
+    """All rearrangements that `isa` does well."""
     result: dict[str, str] = {}
     for bytes_, n in _TRANSPOSES[isa]:
         result |= _transpose(isa, bytes_, n)
@@ -28,10 +28,7 @@ def shuffle_helpers(isa: str, dtypes: Sequence[str]) -> dict[str, str]:
     if isa == "avx512":
         result |= _interleave4(isa, 64)
     w = full_width(isa, "f32")
-    result |= _odd_even_bf16(isa, w) | _odd_even(isa, 4, w) | _odd_even(isa, 2, w)
-    for dtype in dtypes:
-        result |= _odd_even_elements(dtype)
-    return result
+    return result | _odd_even_bf16(isa, w) | _odd_even(isa, 4, w) | _odd_even(isa, 2, w)
 
 
 def _shuffle(name: str, kind: str, indices: Sequence[int]) -> dict[str, str]:
@@ -256,7 +253,7 @@ static inline void {name}(const void *src, void *dst) {{
     return helpers
 
 
-def _odd_even_elements(dtype: str) -> dict[str, str]:
+def odd_even_helpers(dtype: str) -> dict[str, str]:
     """Up to a block of any size, whose odd elements begin at `half`, one by one."""
     c = scalar(dtype)
     names = f"deinterleave_{dtype}", f"interleave_{dtype}"

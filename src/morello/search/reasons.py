@@ -1,0 +1,125 @@
+"""Why a goal has no program: its dtypes, its layouts, or too little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from math import inf
+from operator import ne
+
+from morello.ir.axes import axis
+from morello.ir.compose import inputs_of, intermediates, maker, part
+from morello.ir.dtype import DType
+from morello.ir.layout import row_major
+from morello.ir.operation import Operation
+from morello.ir.spec import Spec, goal
+from morello.ir.tensor import canonical, gapless
+from morello.search.bound import Bound
+from morello.search.budget import Budget, BudgetError, Watch
+from morello.search.engine import INFINITE
+from morello.search.family import Kind
+from morello.search.graph import Pruning, Space, build, goal_sizes
+from morello.search.limits import Limits
+from morello.search.rules import closing_operation
+from morello.targets.target import Target
+
+SECONDS = 10.0
+"""How long it may take to find out."""
+
+_NAMED = 4
+"""How many of the dtypes that there are kernels for are named, at most."""
+
+
+def why_none(spec: Spec, target: Target) -> str:
+    """What keeps every program of a goal from being made, and what would work."""
+    with suppress(BudgetError, MemoryError):
+        roomy, watch = _roomy(target), Budget(SECONDS).start()
+        for one in _primitives(spec):
+            if _bound(one, roomy, watch) >= INFINITE:
+                return f"{spec.expression}: {_untaken_dtypes(one, target)}"
+        if not _possible(spec, roomy, watch):
+            return f"{spec.expression}: {_untaken_layouts(spec, roomy, watch)}"
+    *caches, registers = target.levels[1:]
+    held = [*(f"{one.capacity} lines of {one.name}" for one in caches), str(registers.capacity)]
+    return (
+        f"{spec.expression}: no program fits the memory of {target.name} ({', '.join(held)} "
+        f"{registers.name}); smaller sizes or panels may, or another target."
+    )
+
+
+def _roomy(target: Target) -> Target:
+    """The target with as much memory as can be counted."""
+    most = Limits(target.limits).largest
+    first, *levels = target.levels
+    return replace(target, levels=(first, *(replace(level, capacity=most) for level in levels)))
+
+
+def _bound(spec: Spec, target: Target, watch: Watch) -> float:
+    bound = Bound(spec, target, goal_sizes(spec), progress=watch)
+    return float(bound(bound.space.goal_batch())[0])
+
+
+def _possible(spec: Spec, target: Target, watch: Watch) -> bool:
+    """Whether the goal has a program, however much it costs."""
+    sizes = goal_sizes(spec)
+    bound = Bound(spec, target, sizes, progress=watch)
+    graph = build(Space(spec, target, sizes), Pruning(bound, inf), watch)
+    return float(graph.bounds[3][0]) < INFINITE
+
+
+def _primitives(spec: Spec) -> Iterator[Spec]:
+    """What a composition is made of, each as a goal of its own."""
+    operation = spec.operation
+    if not operation.components:
+        yield goal(operation, spec.sizes, spec.dtypes)
+        return
+    inner = intermediates(operation)
+    named = dict(zip(operation.dims, spec.sizes, strict=True))
+    for tensor in (*inner, inner.stop):
+        made = part(operation, tensor, inner)
+        sizes = [axis(d).extent(named) for d in made.dims]
+        dtypes = [
+            spec.dtypes[t] if t < inputs_of(operation) else maker(operation, t).dtype
+            for t in made.tensors
+        ]
+        yield goal(made.operation, sizes, dtypes)
+
+
+def _untaken_dtypes(spec: Spec, target: Target) -> str:
+    operation = spec.operation
+    kernels = target.kernels_of(closing_operation(Kind(operation, spec.dtypes, parallel=False)))
+    taken = dict.fromkeys(k.dtypes for k in kernels if len(k.dtypes) == len(spec.dtypes))
+    nearest = sorted(taken, key=lambda dtypes: sum(map(ne, dtypes, spec.dtypes)))[:_NAMED]
+    names = "; ".join(_signature(operation, dtypes) for dtypes in nearest)
+    advice = f"cast to what there are kernels for, such as {names}" if names else "cast to f32"
+    found = _signature(operation, spec.dtypes)
+    return f"no kernel of {target.name} computes {operation.name} of {found}; {advice}."
+
+
+def _signature(operation: Operation, dtypes: Sequence[DType]) -> str:
+    first = operation.outputs[0]
+    inputs, outputs = dtypes[:first], dtypes[first:]
+    return f"{' x '.join(map(str, inputs))} -> {', '.join(map(str, outputs))}"
+
+
+def _untaken_layouts(spec: Spec, target: Target, watch: Watch) -> str:
+    """Names an operand in whose place a row-major one would do, or all if there is none."""
+    for number, tensor in enumerate(spec.tensors):
+        rows = canonical(tensor.shape, gapless(row_major(len(tensor.shape))))
+        if tensor.form != rows and not tensor.form.vector:
+            forms = (*spec.forms[:number], rows, *spec.forms[number + 1 :])
+            if _possible(replace(spec, forms=forms), target, watch):
+                name = spec.operation.operands[number].name
+                return (
+                    f"no kernel of {target.name} takes {name} as {tensor.type} beside the others; "
+                    f"give it as {tensor.dtype}[{','.join(map(str, tensor.shape))}]."
+                )
+    placed = [
+        f"{operand.name} as {tensor.type} in {target.levels[tensor.level].name}"
+        for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True)
+    ]
+    return (
+        f"no kernel of {target.name} takes {', '.join(placed)} together; "
+        "give them row-major, in memory."
+    )

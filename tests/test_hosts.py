@@ -1,0 +1,76 @@
+"""`native` on a CPU that has AVX2 and no AVX-512, whatever this one has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from tests.support import skip_unless_it_runs
+
+import morello
+from morello.targets import catalog
+from morello.targets.cpu import Cache, HostCPU
+from morello.targets.x86 import AVX2
+
+ZEN3 = HostCPU(
+    machine="x86_64",
+    vendor="AuthenticAMD",
+    model="Zen 3",
+    features=frozenset(AVX2.features),
+    caches=(
+        Cache(1, "data", 32 << 10, 8, 64, 2),
+        Cache(2, "unified", 512 << 10, 8, 64, 2),
+        Cache(3, "unified", 32 << 20, 16, 64, 16),
+    ),
+    cores=2,
+    family=25,
+    number=1,
+)
+
+
+@pytest.fixture(autouse=True)
+def avx2_host(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    skip_unless_it_runs(AVX2)
+    catalog.native.cache_clear()
+    monkeypatch.setattr(catalog, "host_cpu", lambda: ZEN3)
+    yield
+    catalog.native.cache_clear()
+
+
+def test_native_is_that_machine() -> None:
+    target = catalog.find_target("native")
+    assert target.vector_bytes == AVX2.vector_bytes
+    assert target.kernels != AVX2.kernels, "its own costs"
+    assert target.limits == (6144, 480, 16)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "f32[9,8] @ f32[8,20]",
+        "bf16[16,32] @ bf16[32,16]",
+        "u8[8,16] @ i8[16,8]",
+        "softmax(f32[8,48])",
+        "relu(f32[4,8] @ f32[8,24] + f32[24])",
+        "conv(f32[1,2,4,4], f32[8,2,3,3], padding=1)",
+        "conv(relu(conv(f32[1,2,5,5], f32[2,2,2,2])), f32[2,2,2,2])",
+        "transpose(f32[20,24])",
+    ],
+)
+def test_kernels_are_right(expression: str) -> None:
+    kernel = morello.compile(expression)
+    assert kernel.max_error is not None
+    assert kernel.impl.target.features == AVX2.features
+
+
+@pytest.mark.parametrize("block", [6, 8, 16, 32])
+def test_odd_even_blocks_have_programs(block: int) -> None:
+    layout = f"{{1,0:E({block})}}"
+    for expression in (f"relu(f32[4,64]{layout})", f"cast(bf16[4,64]{layout}, f32)"):
+        impl, _ = morello.implement(expression)
+        assert impl.complete
+
+
+def test_weights_are_laid_out() -> None:
+    kernel = morello.compile("f32[4,32] @ f32[32,32]", weights="constant")
+    assert kernel.max_error is not None
