@@ -35,7 +35,8 @@ def test_bench_prints_one_object_with_everything(capsys: pytest.CaptureFixture[s
     assert result["threads"] == 1
     assert result["compiler"]
     assert set(result["search"]) >= {"seconds", "specs", "entries", "rewrites"}
-    assert result["search"].pop("measured") == 0
+    assert result["search"].pop("measured") == result["search"].pop("gap") == 0
+    assert result["search"].pop("proven") is True
     assert min(result["search"].values()) > 0
     assert result["cost"] > 0
     kernel = result["kernel"]

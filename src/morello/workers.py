@@ -6,13 +6,14 @@ import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import active_children, get_context, parent_process, resource_tracker
 from multiprocessing.connection import wait
 from threading import Thread
 from typing import Any
 
-from morello.errors import TargetError, quoted
+from morello.errors import SearchError, TargetError, quoted
 
 MOST_WORKERS = 1024
 
@@ -21,7 +22,8 @@ MOST_WORKERS = 1024
 def local_workers(count: int) -> Iterator[Executor]:
     """So many processes; what they are at is dropped if this ends with an exception.
 
-    Raises `TargetError` for a number of processes that cannot be.
+    Raises `TargetError` for a number of processes that cannot be, and `SearchError` if one of
+    them is killed.
     """
     if not 1 <= count <= MOST_WORKERS:
         raise TargetError(f"there can be 1 to {MOST_WORKERS} workers, not {quoted(count)}.")
@@ -30,6 +32,11 @@ def local_workers(count: int) -> Iterator[Executor]:
     workers = _Workers(count, mp_context=get_context("spawn"), initializer=_end_with_parent)
     try:
         yield workers
+    except BrokenProcessPool:
+        raise SearchError(
+            "a worker was ended by something else, most likely for want of memory; "
+            "start again with fewer workers, from where this left off."
+        ) from None
     except BaseException:
         for process in set(active_children()) - others:
             process.terminate()
