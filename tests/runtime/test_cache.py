@@ -219,6 +219,15 @@ def test_a_damaged_object_is_built_again(compiler: Compiler, cache: Path, name: 
     assert ctypes.CDLL(str(library)).answer() == 42
 
 
+def test_the_object_of_another_source_is_built_again(compiler: Compiler, cache: Path) -> None:
+    library = build(ANSWER, compiler=compiler, cache=cache)
+    other = build(ANSWER.replace("42", "43"), compiler=compiler, cache=cache)
+    library.write_bytes(other.read_bytes())
+    assert not is_whole(library)
+    assert build(ANSWER, compiler=compiler, cache=cache) == library
+    assert ctypes.CDLL(str(library)).answer() == 42
+
+
 @unix_only
 def test_what_is_no_file_is_no_object(compiler: Compiler, cache: Path) -> None:
     library = build(ANSWER, compiler=compiler, cache=cache)
