@@ -243,11 +243,6 @@ def _plan(
     goal = what if isinstance(what, Spec | Impl | Schedule) else parse(what)
     if isinstance(goal, Schedule):
         goal = goal.impl
-    if not isinstance(goal, Spec | Impl):
-        raise SpecError(
-            f"{quoted(what)} cannot be compiled; give an expression such as "
-            "'f32[64,64] @ f32[64,64]', a Spec, or a schedule."
-        )
     if not isinstance(target, str | Target):
         raise TargetError(
             f"a target is the name of one, such as 'native', or a Target, not {quoted(target)}."

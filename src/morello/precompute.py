@@ -123,7 +123,10 @@ def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) ->
 def precompute(
     family: Family, table: Table, target: str, workers: Executor, count: int
 ) -> Iterator[Progress]:
-    """Solve what is missing of a family, on `count` workers; tells of progress as it goes on."""
+    """Solve what is missing of a family, on `count` workers; tells of progress as it goes on.
+
+    Whoever gave the workers ends them, and with them the tasks that they were given ahead.
+    """
     tasks = tasks_of(family, target, table.keeps)
     known = table.done()
     total = sum(task.weight for task in tasks)
@@ -134,26 +137,22 @@ def precompute(
     space = space_name(find_target(target))
     waiting: list[tuple[Task, Future[Found]]] = []
     coming = iter(left)
-    try:
-        while True:
-            for task in islice(coming, AHEAD * count - len(waiting)):
-                future = workers.submit(solve_task, task, target, space, table.keeps, count)
-                waiting.append((task, future))
-            if not waiting:
-                return
-            task, future = waiting.pop(0)
-            found = future.result()
-            table.add_task(
-                task.name,
-                {key: decode(body, str(key)) for key, body in found.pages},
-                {Key(s, goal, ""): text for s, goal, text in found.programs},
-            )
-            done, share = done + 1, share + task.weight
-            failed += len(found.failed)
-            yield Progress(done, len(tasks), share / total, failed)
-    finally:
-        for _, future in waiting:
-            future.cancel()
+    while True:
+        for task in islice(coming, AHEAD * count - len(waiting)):
+            future = workers.submit(solve_task, task, target, space, table.keeps, count)
+            waiting.append((task, future))
+        if not waiting:
+            return
+        task, future = waiting.pop(0)
+        found = future.result()
+        table.add_task(
+            task.name,
+            {key: decode(body, str(key)) for key, body in found.pages},
+            {Key(s, goal, ""): text for s, goal, text in found.programs},
+        )
+        done, share = done + 1, share + task.weight
+        failed += len(found.failed)
+        yield Progress(done, len(tasks), share / total, failed)
 
 
 @contextmanager

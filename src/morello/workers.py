@@ -31,12 +31,11 @@ def local_workers(count: int) -> Iterator[Executor]:
     try:
         yield workers
     except BaseException:
-        workers.shutdown(wait=False, cancel_futures=True)
         for process in set(active_children()) - others:
             process.terminate()
         raise
     finally:
-        workers.shutdown(cancel_futures=True)
+        workers.shutdown()
 
 
 class _Workers(ProcessPoolExecutor):
