@@ -76,6 +76,9 @@ EXPRESSIONS = {
     "rms_norm": "rms_norm(f32[8,96], f32[96])",
     "conv_epilogue": "relu(conv(f32[1,4,8,8], f32[8,4,3,3]) + f32[8,6,6])",
     "relu_then_conv": "conv(relu(f32[1,4,8,8]), f32[8,4,3,3])",
+    "conv_of_conv": "conv(conv(f32[1,2,5,5], f32[3,2,2,2]), f32[2,3,2,2])",
+    "conv_of_padded_conv": "conv(relu(conv(f32[1,2,3,3], f32[2,2,2,2], padding=1)), f32[2,2,2,2])",
+    "conv_of_broadcast": "conv(expand_dims(f32[2,4,4], axis=0) + f32[1,2,4,4], f32[2,2,2,2])",
     "quantized": "cast(cast(u8[16,64] @ i8[64,32], f32) * 0.01, bf16)",
 }
 
