@@ -70,11 +70,15 @@ EXPRESSIONS = {
     "epilogue": "relu(f32[32,48] @ f32[48,64] + f32[64])",
     "gelu_epilogue": "gelu(f32[32,48] @ f32[48,64] + f32[64])",
     "scores": "softmax(f32[32,16] @ f32[16,64])",
+    "scores_largest": "max(linear(f16[2,2] @ f16[2,1], f32[1,2], f32[2]), axis=1)",
     "attention": "attention(f32[32,16], f32[64,16], f32[64,16])",
     "layer_norm": "layer_norm(f32[8,96], f32[96], f32[96])",
     "rms_norm": "rms_norm(f32[8,96], f32[96])",
     "conv_epilogue": "relu(conv(f32[1,4,8,8], f32[8,4,3,3]) + f32[8,6,6])",
     "relu_then_conv": "conv(relu(f32[1,4,8,8]), f32[8,4,3,3])",
+    "conv_of_conv": "conv(conv(f32[1,2,5,5], f32[3,2,2,2]), f32[2,3,2,2])",
+    "conv_of_padded_conv": "conv(relu(conv(f32[1,2,3,3], f32[2,2,2,2], padding=1)), f32[2,2,2,2])",
+    "conv_of_broadcast": "conv(expand_dims(f32[2,4,4], axis=0) + f32[1,2,4,4], f32[2,2,2,2])",
     "quantized": "cast(cast(u8[16,64] @ i8[64,32], f32) * 0.01, bf16)",
 }
 

@@ -16,7 +16,7 @@ import pytest
 
 from morello.errors import BuildError
 from morello.runtime.build import build
-from morello.runtime.cache import is_whole
+from morello.runtime.cache import is_whole, publish
 from morello.runtime.toolchain import Compiler, find_compiler
 
 ANSWER = "int answer(void) { return 42; }"
@@ -167,7 +167,7 @@ def test_what_others_plant_does_not_run(compiler: Compiler, cache: Path, tmp_pat
     __attribute__((constructor)) void run(void) {{ open("{ran}", O_CREAT | O_WRONLY, 0600); }}
     int answer(void) {{ return 666; }}
     """
-    os.replace(build(planted, compiler=compiler, cache=tmp_path / "theirs"), library)
+    publish(build(planted, compiler=compiler, cache=tmp_path / "theirs"), library)
     cache.chmod(0o777)
     load = (
         "import ctypes, sys; from pathlib import Path;"
@@ -216,6 +216,15 @@ def test_a_damaged_object_is_built_again(compiler: Compiler, cache: Path, name: 
     assert not is_whole(library)
     assert build(ANSWER, compiler=compiler, cache=cache) == library
     assert is_whole(library)
+    assert ctypes.CDLL(str(library)).answer() == 42
+
+
+def test_the_object_of_another_source_is_built_again(compiler: Compiler, cache: Path) -> None:
+    library = build(ANSWER, compiler=compiler, cache=cache)
+    other = build(ANSWER.replace("42", "43"), compiler=compiler, cache=cache)
+    library.write_bytes(other.read_bytes())
+    assert not is_whole(library)
+    assert build(ANSWER, compiler=compiler, cache=cache) == library
     assert ctypes.CDLL(str(library)).answer() == 42
 
 

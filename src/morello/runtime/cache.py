@@ -114,12 +114,12 @@ def is_whole(library: Path) -> bool:
         content = library.read_bytes()
     except OSError:
         return False
-    return content[-_SEAL_BYTES:] == _seal(content[:-_SEAL_BYTES])
+    return content[-_SEAL_BYTES:] == _seal(library, content[:-_SEAL_BYTES])
 
 
 def publish(made: Path, library: Path) -> None:
     """Moves a new object to its place in the cache; `OSError` if that cannot be."""
-    seal = _seal(made.read_bytes())
+    seal = _seal(library, made.read_bytes())
     with made.open("ab") as file:
         file.write(seal)
         file.flush()
@@ -128,5 +128,6 @@ def publish(made: Path, library: Path) -> None:
     os.replace(made, library)
 
 
-def _seal(content: bytes) -> bytes:
-    return _MARK + hashlib.sha256(content).digest()
+def _seal(library: Path, content: bytes) -> bytes:
+    """What ends an object of this name: one that is put in another's place is not taken for it."""
+    return _MARK + hashlib.sha256(library.name.encode() + b"\0" + content).digest()

@@ -101,7 +101,11 @@ def _is_product(operation: Operation) -> bool:
 
 def _feeds_product(operation: Operation, index: int) -> bool:
     """An input of a sum of products within a composition."""
-    return any(_is_product(c.operation) and index in c.inputs for c in operation.components)
+    # A component's inputs are numbered on from the composition's own, without its output.
+    external = index < inputs_of(operation)
+    return external and any(
+        _is_product(c.operation) and index in c.inputs for c in operation.components
+    )
 
 
 def _is_conv(operation: Operation) -> bool:
