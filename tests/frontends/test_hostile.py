@@ -29,8 +29,11 @@ class Claims:
         self.__array_interface__ = interface
 
 
-class Empty:
-    """Nothing."""
+class LongName:
+    """An object of no kind that there is a use for."""
+
+
+LongName.__name__ = "T" * 10_000
 
 
 class Raises:
@@ -54,7 +57,7 @@ ODD: list[tuple[object, str]] = [
     ([[1.0]], "x is a list"),
     (object(), "x is a object"),
     (Claims, "x is a type"),
-    (type("T" * 10_000, (Empty,), {})(), "x is a TTTT"),
+    (LongName(), "x is a TTTT"),
     (Claims(3), "no array that NumPy reads"),
     (Claims({}), "no array that NumPy reads"),
     (claims(shape=(-1, 4)), "no array that NumPy reads"),
