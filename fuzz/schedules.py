@@ -127,7 +127,7 @@ def _edited(goal: str, edits: list[tuple[list[float], str, Any]]) -> Any:
             if not isinstance(inner, dict | list) or not inner:
                 break
             at, keys = inner, list(inner) if isinstance(inner, dict) else list(range(len(inner)))
-            key = keys[int(share * len(keys))]
+            key = keys[min(int(share * len(keys)), len(keys) - 1)]
         if key is None:
             continue
         if what == "drop":

@@ -85,6 +85,7 @@ class Schedule:
 
     def rewrite(self, rewrite: Rewrite) -> Schedule:
         """Apply a rewrite to the current hole."""
+        _check_texts(rewrite)
         grown, _ = grow(rewrite, self._current(), self.impl.target, _limits(self.impl, self.path))
         impl = _with(self.impl, self.path, grown)
         roles = [child.role for child in grown.children]
@@ -166,6 +167,7 @@ class Schedule:
         scheduled first; what makes it is the first hole thereafter.
         """
         operation = self._current().operation
+        component = _size("component", component, least=0)
         tensor = inputs_of(operation) + component
         known = bool(operation.components) and tensor in intermediates(operation)
         dims = tensor_dims(operation, tensor) if known else ()
@@ -267,6 +269,14 @@ def _dtype(dtype: str | DType | None) -> DType | None:
         return parse_dtype(dtype) if isinstance(dtype, str) else dtype
     except SpecError as error:
         raise RewriteError(str(error)) from None
+
+
+def _check_texts(rewrite: Rewrite) -> None:
+    """Raise `RewriteError` if what a rewrite names, it names by something else than text."""
+    for name, kind in type(rewrite).__annotations__.items():
+        value = getattr(rewrite, name)
+        if kind == "str" and not isinstance(value, str):
+            raise RewriteError(f"{name} is {quoted(value)}, and should be a text.")
 
 
 def _size(name: str, size: int, least: int = 1) -> int:

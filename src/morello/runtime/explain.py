@@ -59,7 +59,8 @@ def _check(argument: Argument, value: object) -> Array:
     check_unmasked(label, value, _another_output(argument) if argument.output else "")
     array = _as_array(value)
     if array is None:
-        kind = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+        kind = f"{getattr(type(value), '__module__', '')}.{type(value).__qualname__}"
+        kind = kind.removeprefix("builtins.")
         remedy = _another_output(argument) if argument.output else _from_object(argument)
         raise CallError(f"{label}: expected {argument}, got an object of type {kind}; {remedy}.")
     if remedy := _remedy(argument, array):

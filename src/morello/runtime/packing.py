@@ -57,7 +57,7 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
     Raises `SpecError` if they are no array of its shape and dtype, `CallError` if masked.
     """
     inputs = [argument.name for argument in arguments if not argument.output]
-    if name not in inputs:
+    if not isinstance(name, str) or name not in inputs:
         raise SpecError(
             f"{spec.expression} has no input {quoted(name)}; it has {', '.join(inputs)}."
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from morello.errors import SearchError
+from morello.errors import SearchError, quoted
 
 Progress = Callable[[int, int], None]
 """Told, as a search goes on, how many Specs and rewrites it has expanded; it may raise."""
@@ -39,7 +39,8 @@ class Budget:
         number = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
         if not number or isnan(self.seconds) or self.seconds <= 0:
             raise SearchError(
-                f"the budget of a search is a positive number of seconds, not {self.seconds!r}."
+                "the budget of a search is a positive number of seconds, "
+                f"not {quoted(self.seconds)}."
             )
 
     def start(self, report: Progress | None = None) -> Watch:

@@ -34,12 +34,14 @@ class Table:
         cache_bytes: int = CACHE_BYTES,
         create: bool = True,
     ) -> None:
-        if not 0 <= keeps <= MOST_KEPT:
+        if not isinstance(keeps, int) or not 0 <= keeps <= MOST_KEPT:
             raise TableError(
                 f"a table keeps 1 to {MOST_KEPT} decisions of a Spec, not {quoted(keeps)}."
             )
-        if cache_bytes < 0:
+        if not isinstance(cache_bytes, int) or cache_bytes < 0:
             raise TableError("the pages of a table cannot take less than no memory.")
+        if not isinstance(path, str | Path):
+            raise TableError(f"the path of a table is a text or a Path, not {quoted(path)}.")
         self.path = Path(path)
         self._store = Store(self.path, keeps or 1, create=create)
         self.keeps = self._store.keeps
