@@ -9,6 +9,7 @@ that was interrupted.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
@@ -98,7 +99,8 @@ def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) ->
 
     However long that takes, as what is found must not depend on the time that there was.
     """
-    budget = Budget(inf, MEMORY / workers)
+    here = min(workers, os.cpu_count() or 1)  # others may be on other machines
+    budget = Budget(inf, MEMORY / here)
     machine = find_target(target)
     if space_name(machine) != space:
         raise TargetError(
