@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -12,9 +13,10 @@ from tests.rewrites.rewritten import begun, solved
 from tests.support import runs_here
 
 import morello
+from morello.codegen import generate
 from morello.errors import CallError, SpecError, TargetError
 from morello.ir.dtype import BF16, F32, I32
-from morello.ir.operation import reordered
+from morello.ir.operation import accumulating, reordered
 from morello.ir.primitives import divide_vec_scalar, fill, matmul, softmax
 from morello.ir.spec import Spec, goal
 from morello.runtime.load import Library
@@ -225,7 +227,12 @@ def test_goals_that_cannot_be_called() -> None:
     with pytest.raises(SpecError, match="has one output"):
         morello.compile(both)
     impl, _ = morello.implement(both)
-    assert impl.complete
+    assert "void kernel(const float *restrict x" in generate(impl).text
+    product = morello.parse("f32[8,4] @ f32[4,16]")
+    adding = replace(product, operation=accumulating(product.operation))
+    with pytest.raises(SpecError, match=r"morello\.implement with morello\.codegen\.generate"):
+        morello.compile(adding)
+    assert "f32[8,16] += " in generate(morello.implement(adding)[0]).text
     in_place = goal(divide_vec_scalar(2, 1), (4, 8), (F32, F32))
     with pytest.raises(SpecError, match="reads the output"):
         morello.compile(in_place)

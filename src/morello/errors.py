@@ -12,7 +12,10 @@ import reprlib
 
 def quoted(value: object) -> str:
     """What a user gave, as an error shows it: as Python writes it, cut short if it is long."""
-    return _SHORT.repr(value)
+    try:
+        return _SHORT.repr(value)
+    except ValueError:  # an integer of more digits than Python writes
+        return f"an {type(value).__name__} of very many digits"
 
 
 _SHORT = reprlib.Repr()

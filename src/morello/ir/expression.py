@@ -64,16 +64,36 @@ def expression(
         along = {d: a.extent(named) for d, a in one.axes.items()}
         goal = number == len(inputs) + len(components) - 1
         made = _primitive(one, [tensors[t] for t in one.inputs], along, result, goal=goal)
+        if not goal and one.dtype is not _usual(one, [tensors[t].dtype for t in one.inputs]):
+            made = _Text(f"({made.text} -> {one.dtype})", one.dtype)
         if uses.count(number) > 1:
             name = next(n for n in (f"t{i}" for i in range(number, 999)) if n not in called)
             called.append(name)
             lets.append(f"{name} = {made.text}; ")
             made = _Text(name, made.dtype)
         tensors.append(made)
-    last = components[-1]
-    said = placed or last.dtype is not _usual(last, [tensors[t].dtype for t in last.inputs])
+    last, text = components[-1], tensors[-1].text
+    if _used(components, len(inputs)) != list(range(len(inputs))):
+        text = f"f({', '.join(called[: len(inputs)])}) = {text}"  # in an order of its own
+    if operation.accumulates:
+        combined = "max=" if operation.operands[-1].start == "lowest" else "+="
+        return f"{''.join(lets)}{result} {combined} {text}"
+    said = placed or dtypes[-1] is not _usual(last, [tensors[t].dtype for t in last.inputs])
     said &= not _name(last.operation).startswith("Fill")  # says it already
-    return "".join(lets) + tensors[-1].text + (f" -> {result}" if said else "")
+    return "".join(lets) + text + (f" -> {result}" if said else "")
+
+
+def _used(components: Sequence[Component], inputs: int) -> list[int]:
+    """The inputs in the order in which a reader of the text comes upon them."""
+    found: dict[int, None] = {}
+    todo = [inputs + len(components) - 1]
+    while todo:
+        tensor = todo.pop()
+        if tensor not in found:
+            found[tensor] = None
+            if tensor >= inputs:
+                todo += reversed(components[tensor - inputs].inputs)
+    return [tensor for tensor in found if tensor < inputs]
 
 
 def _name(operation: Operation) -> str:
@@ -84,7 +104,9 @@ def _usual(component: Component, inputs: Sequence[DType]) -> DType | None:
     """The dtype of what a component makes unless it is said."""
     if _name(component.operation) in ("Matmul", "Conv"):
         return result_dtype(*inputs)
-    return component.dtype
+    if component.operation.copies:  # a cast says it
+        return component.dtype
+    return inputs[0]
 
 
 def _primitive(
@@ -111,7 +133,10 @@ def _primitive(
     if name.startswith("Fill"):
         return _Text(f"{_CALLS[name]}({result})", dtype)
     if operation.function is not None and name not in ("Broadcast", "OnePrefix"):
-        return _map(operation, arguments, dtype)
+        made = _map(operation, arguments, dtype)
+        if name == "Multiply" and len({*component.inputs}) == 1:  # which is read as a square
+            return _Text(f"({made.text} unsquared)", dtype)
+        return made
     words = [argument.text for argument in arguments]
     if name == "Conv":
         usual = conv(*_windows(operation), _channels_last(operation)).operands
@@ -120,7 +145,14 @@ def _primitive(
             for argument, operand, like in zip(arguments, operation.operands, usual, strict=False)
         ]
     words += [f"{key}={value}" for key, value in _options(operation, name, sizes)]
-    return _Text(f"{_CALLS.get(name, name)}({', '.join(words)})", dtype)
+    call = name if _unsayable(operation, name) else _CALLS.get(name, name)
+    return _Text(f"{call}({', '.join(words)})", dtype)
+
+
+def _unsayable(operation: Operation, name: str) -> bool:
+    """It has a function's name, and no call of that makes it."""
+    first, out = operation.operands[0].dims, operation.operands[-1].dims
+    return name == "Broadcast" and not set(first) <= set(out)  # of a single number
 
 
 _CALLS = {
@@ -167,7 +199,7 @@ def _map(operation: Operation, arguments: Sequence[_Text], dtype: DType) -> _Tex
 
 def _number(value: float) -> str:
     """A literal that is read back as this number."""
-    return str(int(value)) if value == int(value) and abs(value) < 2**53 else repr(value)
+    return str(int(value)) if float(value).is_integer() and abs(value) < 2**53 else repr(value)
 
 
 def _oriented(argument: _Text, dims: Sequence[str], wanted: Sequence[str]) -> _Text:

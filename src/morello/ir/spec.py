@@ -99,23 +99,32 @@ class Spec:
 
     @property
     def expression(self) -> str:
-        """The text that names this Spec as a goal, as `frontends.text` reads it."""
-        result = self.tensor(self.operation.output)
+        """The text that names this Spec as a goal, as `frontends.text` reads it.
+
+        Being parallel is no part of it. Text cannot say Specs that accumulate, write several
+        outputs, or have operands nearer than main memory or with gaps of unknown sizes; what
+        is said of those reads well, and is no expression.
+        """
+        result, text = self.tensor(self.operation.output), self._type(self.operation.output)
         return expression(
             self.operation,
             self.sizes,
             self.dtypes,
             [self._type(operand) for operand in range(len(self.forms))],
             self.names,
-            placed=not result.plain or bool(self._strides(self.operation.output)),
+            placed=not result.plain or text != result.type,
         )
 
     def _type(self, operand: int) -> str:
-        return self.tensor(operand).type + self._strides(operand)
-
-    def _strides(self, operand: int) -> str:
+        one = self.tensor(operand)
+        if one.level:
+            return f"{one.type} at level {one.level}"
         strides = self.strides[operand] if self.strides else None
-        return "" if strides is None else f"S({','.join(map(str, strides))})"
+        if one.form != canonical(
+            one.shape, form_of(one.shape, one.form.layout, strides, one.dtype)
+        ):
+            return f"{one.type} with gaps"
+        return one.type + ("" if strides is None else f"S({','.join(map(str, strides))})")
 
     def __str__(self) -> str:
         dims = zip(self.operation.dims, self.sizes, strict=True)
@@ -154,13 +163,19 @@ def goal(
     for dim, size in zip(operation.dims, sizes, strict=True):
         if not 1 <= size <= MAX_SIZE:
             raise SpecError(f"{operation}: {dim} is {size}; sizes go from 1 to {MAX_SIZE}.")
-    forms = []
+    forms: list[Form] = []
+    gaps: list[Strides] = []
     for operand in range(len(operation.operands)):
         shape = operation.extents(operand, sizes)
         layout = (layouts[operand] if layouts else None) or row_major(len(shape))
         stride = strides[operand] if strides else None
-        forms.append(canonical(shape, form_of(shape, layout, stride, dtypes[operand])))
-    kept = tuple(strides) if any(s is not None for s in strides) else ()
+        form = form_of(shape, layout, stride, dtypes[operand])
+        forms.append(canonical(shape, form))
+        if stride is not None and form != gapless(layout):
+            gaps.append(tuple(1 if n == 1 else s for n, s in zip(shape, stride, strict=True)))
+        else:
+            gaps.append(None)
+    kept = tuple(gaps) if any(s is not None for s in gaps) else ()
     levels = (0,) * len(forms)
     called = () if list(names) == [o.name for o in operation.operands] else tuple(names)
     return Spec(
@@ -180,7 +195,8 @@ def form_of(shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DTy
         dense *= shape[dim]
     if contiguous == len(layout.order):
         return gapless(layout)
-    rest = [strides[d] for d in layout.order[: len(layout.order) - contiguous]]
+    outer = layout.order[: len(layout.order) - contiguous]
+    rest = [strides[d] for d in outer if shape[d] > 1]
     aliased = any(step * dtype.bytes % ALIAS_BYTES == 0 for step in rest)
     return Form(layout, contiguous, aliased)
 

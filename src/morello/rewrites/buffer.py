@@ -34,7 +34,7 @@ def level_number(rewrite: object, name: str, target: Target) -> int:
     except KeyError:
         names = ", ".join(one.name for one in target.levels)
         raise RewriteError(
-            f"{rewrite}: {target.name} has no level {quoted(name)}; there are: {names}."
+            f"{rewrite!s:.100}: {target.name} has no level {quoted(name)}; there are: {names}."
         ) from None
 
 

@@ -69,11 +69,18 @@ def _placement(
         yield Condition(fits, f"registers of {name} must run along {held.along}")
 
 
+NAMED = 40
+"""How many kernels an error names."""
+
+
 def find_kernel(target: Target, name: str) -> Kernel:
     """The target's kernel of this name; raises `RewriteError` that lists close ones."""
     kernel = target.kernel(name)
     if kernel is not None:
         return kernel
-    close = ", ".join(k.name for k in target.kernels if k.name[:4] == name[:4])
-    known = close or ", ".join(k.name for k in target.kernels)
-    raise RewriteError(f"{target.name} has no kernel {quoted(name)}; it has: {known}.")
+    close = [k.name for k in target.kernels if k.name[:4] == name[:4]]
+    known = [*close, *(k.name for k in target.kernels if k.name not in close)]
+    more = f" and {len(known) - NAMED} others" if len(known) > NAMED else ""
+    raise RewriteError(
+        f"{target.name} has no kernel {quoted(name)}; it has: {', '.join(known[:NAMED])}{more}."
+    )

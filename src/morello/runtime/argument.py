@@ -88,12 +88,13 @@ def arguments(spec: Spec) -> tuple[Argument, ...]:
         names = " and ".join(operation.operands[i].name for i in operation.outputs)
         raise SpecError(
             f"{operation} writes {names}, and a kernel that Python calls has one output; "
-            "generate the C with `morello synth`, or compute them one by one."
+            "compute them one by one, or make the C of a program from morello.implement with "
+            "morello.codegen.generate."
         )
     if operation.reads(operation.output):
         raise SpecError(
-            f"{operation} reads the output that it writes; compile an operation that only "
-            "writes it, or generate the C with `morello synth`."
+            f"{operation} reads the output that it writes; compile an operation that only writes "
+            "it, or make the C of a program from morello.implement with morello.codegen.generate."
         )
     return tuple(_argument(spec, *array) for array in spec.arrays.items())
 

@@ -1,0 +1,83 @@
+"""The text that names a Spec reads back as it, or not at all."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from tests.codegen.random_goals import random_goals
+from tests.codegen.random_rewrites import Programs
+from tests.goals import matmul_goal
+
+from morello.errors import SpecError
+from morello.frontends import parse
+from morello.ir.dtype import BF16, F32
+from morello.ir.operation import accumulating
+from morello.ir.primitives import reduce
+from morello.ir.spec import Spec, goal
+from morello.targets import find_target
+
+
+def read_back(spec: Spec) -> bool:
+    """Whether a Spec's expression is one, which must be its own.
+
+    What dimensions are called, and their order, no text says: a part of a composition has
+    those of the whole.
+    """
+    try:
+        found = parse(spec.expression)
+    except SpecError:
+        return False
+    if found.operation is not spec.operation:
+        names = tuple(one.name for one in spec.operation.operands)
+        assert spec.operation.components
+        assert replace(found, names=names).expression == spec.expression
+        assert sorted(found.sizes) == sorted(spec.sizes)
+        found = replace(found, operation=spec.operation, sizes=spec.sizes)
+    assert found == replace(spec, parallel=False), spec.expression
+    return True
+
+
+UNSAYABLE = ("Broadcast(f32[1]", "neg(u", "unsquared", "padding=")
+"""What goals that are not made from text have: single numbers spread, products of a tensor and
+itself, negative numbers of none, and windows of nothing but padding."""
+
+
+def test_goals_of_every_kind_read_back() -> None:
+    goals = random_goals(Random(1), 600)
+    refused = [spec for spec in goals if not read_back(spec)]
+    read = [spec for spec in goals if spec not in refused]
+    assert all(parse(spec.expression) == replace(spec, parallel=False) for spec in read)
+    strange = [spec.expression for spec in refused]
+    assert [text for text in strange if not any(mark in text for mark in UNSAYABLE)] == []
+    assert len(refused) < 100
+
+
+def test_no_part_of_a_program_reads_back_as_another_spec() -> None:
+    random = Random(2)
+    programs = Programs(find_target("avx2"), random)
+    parts = {impl.spec for one in random_goals(random, 24) for impl in programs.of(one).walk()}
+    read = [spec for spec in parts if read_back(spec)]
+    assert len(read) < len(parts)
+    assert all(level == 0 for spec in read for level in spec.levels)
+    assert not any(spec.operation.accumulates for spec in read)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [("Sum", "f32[8] += sum(f32[8,16], axis=1)"), ("Max", "f32[8] max= max(f32[8,16], axis=1)")],
+)
+def test_what_accumulates_says_so(kind: str, said: str) -> None:
+    one = reduce(kind, 2, 1, accumulates=True)
+    spec = goal(one, (8, 16), (F32, F32))
+    assert spec.expression == said and not read_back(spec)
+
+
+def test_accumulating_products() -> None:
+    plain = matmul_goal(8, 4, 16, BF16, BF16, F32)
+    spec = replace(plain, operation=accumulating(plain.operation))
+    assert spec.expression == "f32[8,16] += bf16[8,4] @ bf16[4,16]"
+    assert not read_back(spec)
+    near = replace(plain, levels=(0, 1, 0))
+    assert near.expression == "bf16[8,4] @ bf16[4,16] at level 1" and not read_back(near)
