@@ -14,6 +14,7 @@ from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
+    MAX_RANK,
     broadcast,
     conv,
     divide_vec,
@@ -97,7 +98,7 @@ def _with_gaps(random: Random, shape: Sequence[int], layout: Layout | None) -> S
 
 
 def matmuls(random: Random) -> Spec:
-    batch = tuple(random.randint(1, 3) for _ in range(random.choice([0, 0, 0, 1, 2])))
+    batch = tuple(random.randint(1, 3) for _ in range(random.choice([0, 0, 0, 1, 2, 3])))
     sizes = (*batch, *(size(random, 12 if batch else 33) for _ in range(3)))
     return placed(random, matmul(len(batch)), sizes, (F32,) * 3)
 
@@ -133,7 +134,7 @@ def pointwise_convolutions(random: Random) -> Spec:
 
 def moves(random: Random) -> Spec:
     """Copies in any order, some of which convert."""
-    rank = random.randint(1, 4)
+    rank = random.randint(1, MAX_RANK)
     order = tuple(random.sample(range(rank), rank))
     dtype = random.choice(NUMBERS)
     dtypes = random.choice([(dtype, dtype), random.choice(CASTS)])
@@ -147,7 +148,7 @@ def fills(random: Random) -> Spec:
 
 
 def unary_maps(random: Random) -> Spec:
-    rank = random.randint(1, 3)
+    rank = random.randint(1, MAX_RANK)
     dtype = random.choice(NUMBERS)
     known = sorted(set(UNARY) if dtype.is_float else set(UNARY) & INTEGER_FUNCTIONS)
     known.remove("cast")
@@ -186,7 +187,7 @@ def broadcasts(random: Random) -> Spec:
 
 
 def reductions(random: Random) -> Spec:
-    rank = random.randint(1, 3)
+    rank = random.choice([1, 2, 2, 3, 3, 5])
     kind, dtype = random.choice(["Sum", "Max"]), random.choice(NUMBERS)
     one = reduce(kind, rank, random.randrange(rank))
     extra = (1,) * (rank == 1)

@@ -77,13 +77,12 @@ ODD: list[tuple[object, str]] = [
 
 @pytest.mark.parametrize(("value", "said"), ODD, ids=range(len(ODD)))
 def test_odd_tensors_get_a_sentence(value: Any, said: str) -> None:
-    for make in (lambda: parse("relu(x)", x=value), lambda: matmul(value, "f32[4,4]")):
-        with pytest.raises(SpecError) as caught:
-            make()
-        assert len(str(caught.value)) < MOST
+    with pytest.raises(SpecError) as caught:
+        matmul(value, "f32[4,4]")
+    assert len(str(caught.value)) < MOST
     with pytest.raises(SpecError) as caught:
         parse("relu(x)", x=value)
-    assert said in str(caught.value)
+    assert said in str(caught.value) and len(str(caught.value)) < MOST
 
 
 @pytest.mark.parametrize("value", [None, 3, 2.5, b"f32[4]", ["f32[4]"], np.zeros(4), object()])
