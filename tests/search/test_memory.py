@@ -187,7 +187,7 @@ def test_answers_of_other_limits_than_are_met_are_worked_out(
         grown += 1
         return grow(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("morello.search.solve.grow", counted)
+    monkeypatch.setattr("morello.search.deepen.grow", counted)
     capacities = (5, 4)
     with Table(":memory:") as table:
         for name in SERIAL:

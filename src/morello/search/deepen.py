@@ -82,10 +82,10 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
     """
     least = float(bound(space.goal_batch())[0])
     best: Outcome | None = None
-    lower = least
+    lower, enough = least, inf
     early = watch.part(FIRST)
     for slack in SLACKS:
-        upper = min(least * slack, best.cost if best else inf)
+        upper = min(least * slack, enough)
         try:
             answer = _solved(space, Pruning(bound, upper), memory, watch if best else early)
         except (BudgetError, MemoryError):
@@ -98,8 +98,12 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
         lower = upper
         if answer.cost < engine.INFINITE:
             best = Outcome.of(answer, lower, memory)
+        if answer.last < engine.INFINITE:
+            enough = answer.last
         del answer  # the next attempt needs the memory
-    return replace(best, lower=lower) if best else narrow(space, bound, lower, watch)
+    return (
+        replace(best, lower=min(lower, best.cost)) if best else narrow(space, bound, lower, watch)
+    )
 
 
 def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> Outcome:
