@@ -1,1 +1,1 @@
-"""Adversaries: each tries to break one promise of Morello's, and shrinks what does."""
+"""Fuzzers: each checks one property of Morello on random cases, and shrinks those that fail."""

@@ -1,4 +1,4 @@
-"""The command: attack for a while, or try one case.
+"""The command line: run fuzzers for some time, or run one case.
 
 python -m fuzz [KIND...] [--seconds 60] [--seed N] [--count N] [-j 2] [--json]
 python -m fuzz KIND --case CASE
@@ -43,7 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _one(kind: str, case: str, folder: Path, console: Console) -> int:
-    """Try a case, and tell what comes of it."""
+    """Run one case and print its outcome."""
     process = Process(folder / "0", environment(folder))
     try:
         answer = process.check(kind, case, KINDS[kind].patience_s)
@@ -83,7 +83,7 @@ def _many(arguments: argparse.Namespace, folder: Path, console: Console) -> int:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The caller's, but for what is kept: kernels in this folder, costs as they are by default."""
+    """The environment of workers: a kernel cache in this folder, and the default costs."""
     paths = [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),

@@ -1,4 +1,4 @@
-"""What an adversary is: cases from a random generator, and a check that each must pass."""
+"""The interface of a fuzzer: a generator of random cases, and a check that each must pass."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ import morello
 from morello.errors import MorelloError
 
 PASSED, REFUSED, OVER_BUDGET = "passed", "refused", "out of budget"
-"""What may come of a case. Refused is what Morello says no to, as it may."""
+"""The outcomes of a case without a fault; "refused" means a `MorelloError` that is allowed."""
 
 _HOME = Path(morello.__file__).parent
 _PARTICULARS = re.compile(r"'[^']*'|[-+]?\d[\d.]*(?:e[-+]?\d+)?|\b(?:nan|inf)\b|\S*/\S*")
 
 
 class FaultError(Exception):
-    """A broken promise. Shrinking keeps its `sort`; `detail` says what was seen."""
+    """A property that a case violates. Shrinking keeps its `sort`; `detail` is the observation."""
 
     def __init__(self, sort: str, detail: str) -> None:
         super().__init__(f"{sort}: {detail}")
@@ -29,15 +29,15 @@ class FaultError(Exception):
 
 
 class Adversary(ABC):
-    """A kind of attack. A case is one line of text, which says all there is to say of it."""
+    """A fuzzer. A case is one line of text that reproduces it completely."""
 
     name: str
     what: str
-    """The promise that it tries to break."""
+    """The property that it checks."""
     patience_s: float = 60.0
-    """A case that takes longer than this hangs."""
+    """A case that takes longer, in seconds, counts as hung."""
     share: float = 1.0
-    """Of the time, relative to the other kinds."""
+    """Its share of the time, relative to the other kinds."""
 
     @abstractmethod
     def case(self, random: Random) -> str:
@@ -45,15 +45,15 @@ class Adversary(ABC):
 
     @abstractmethod
     def check(self, case: str) -> str:
-        """What came of a case; raises `FaultError`, or whatever Morello should not have."""
+        """Run a case; returns its outcome, and raises `FaultError` or any unexpected exception."""
 
     def smaller(self, case: str) -> Iterator[str]:
-        """Cases to try in the place of one that fails, the simplest first."""
+        """Simpler cases to try in place of a failing one, the simplest first."""
         yield from ()
 
 
 def fault_of(error: BaseException) -> FaultError:
-    """An error that nobody should see as a fault, known by its type and where Morello raised it.
+    """An unexpected exception as a fault, identified by its type and where Morello raised it.
 
     What Morello says itself is told apart by its reason as well.
     """
@@ -66,7 +66,8 @@ def fault_of(error: BaseException) -> FaultError:
 
 
 def _reason(message: str) -> str:
-    """What a message says of any case: a compiler's error, or the end of its first line."""
+    """The part of a message that does not depend on the case: a compiler's error, or the end of
+    its first line."""
     lines = message.splitlines() or [""]
     line = next((one for one in lines if "error: " in one), lines[0])
     reason = line.partition("error: ")[2] or line.rpartition(": ")[2]
@@ -74,7 +75,7 @@ def _reason(message: str) -> str:
 
 
 def _place(trace: TracebackType | None) -> str:
-    """The innermost function of Morello's in a traceback, or else the innermost at all."""
+    """The innermost function of Morello in a traceback, or else the innermost of all."""
     codes = [frame.f_code for frame, _ in walk_tb(trace)]
     paths = [Path(code.co_filename) for code in codes]
     own = [i for i, path in enumerate(paths) if path.is_relative_to(_HOME)]
@@ -84,11 +85,11 @@ def _place(trace: TracebackType | None) -> str:
 
 
 def from_morello(error: BaseException) -> bool:
-    """Whether an error came by way of Morello."""
+    """Whether an exception passed through Morello."""
     frames = walk_tb(error.__traceback__)
     return any(Path(frame.f_code.co_filename).is_relative_to(_HOME) for frame, _ in frames)
 
 
 def numbered(kind: str, seed: int, number: int) -> Random:
-    """The generator of a case: by its number alone, whatever was run before."""
+    """The random generator of a case, determined by its kind, seed and number alone."""
     return Random(f"{kind}:{seed}:{number}")

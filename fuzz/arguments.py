@@ -23,7 +23,7 @@ from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, from_morello
 from morello.errors import MorelloError
 
 LONGEST = 6000
-"""Characters of a message: a path, which it tells whole, may have 4096."""
+"""The most characters of an error message; it may include a whole path (up to 4096)."""
 
 KERNELS = {
     "add": "f32[4] + f32[4]",
@@ -101,14 +101,14 @@ class Lying(Sub):
 
 
 class Broken:
-    """Offers what is no array."""
+    """Has an `__array_interface__` that describes no array."""
 
     def __init__(self, interface: Any) -> None:
         self.__array_interface__ = interface
 
 
 class Raising:
-    """Raises whatever it is asked."""
+    """Raises an exception from every protocol method."""
 
     @property
     def __array_interface__(self) -> Any:
@@ -200,7 +200,7 @@ def _alike(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
 
 
 def _copy(value: Any) -> Any:
-    """The numbers of an argument, before the kernel may change them; None if there are none."""
+    """A copy of an argument's numbers from before the call; None if it has none."""
     try:
         return np.array(value, copy=True)
     except Exception:
@@ -239,7 +239,7 @@ def _kernel(name: str) -> morello.Kernel:
 
 
 def _names(case: str) -> dict[str, Any]:
-    """What the names in a case stand for."""
+    """The namespace in which a case is evaluated."""
     own = (Sub, Lying, Broken, Raising, read_only, released)
     names: dict[str, Any] = {one.__name__: one for one in own}
     modules = {"np": np, "ctypes": ctypes, "array": array, "morello": morello}

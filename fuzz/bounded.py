@@ -30,9 +30,9 @@ FLOATS = ("f16", "bf16", "f32")
 EPSILON = {"f16": 2.0**-10, "bf16": 2.0**-7, "f32": 2.0**-23}
 LARGEST = {"f16": 65504.0, "bf16": 3.3895313892515355e38, "f32": 3.4028234663852886e38}
 TINY = {"f16": 2.0**-24, "bf16": 2.0**-126, "f32": 2.0**-149}
-"""What a dtype cannot tell from zero; instructions on bf16 take what is subnormal for zero."""
+"""The largest values that may be flushed to zero, by dtype: bf16 instructions flush subnormals."""
 FLUSHED = 2.0**-118
-"""A function may give zero for what is smaller."""
+"""Results smaller than this may be flushed to zero."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +53,7 @@ class Bounded:
 
     @property
     def wild(self) -> NDArray[np.bool_]:
-        """Where anything may be."""
+        """A mask of the elements that may be anything."""
         return np.isinf(self.error)
 
     def seen(self, function: Callable[[Array], Array]) -> Bounded:
@@ -84,14 +84,14 @@ def integers(value: Array, dtype: str) -> Bounded:
 
 
 def apart(a: Array, b: Array) -> Floats:
-    """How far apart numbers are; 0 for two NaNs, infinite for one."""
+    """The absolute difference; 0 between two NaNs, infinite between NaN and a number."""
     same = (a == b) | (np.isnan(a) & np.isnan(b))
     distance = np.abs(a - b)
     return np.where(same, 0.0, np.where(np.isnan(distance), np.inf, distance))
 
 
 def monotone(function: Callable[..., Array], *arguments: Bounded) -> tuple[Array, Floats]:
-    """The values of a function that rises or falls with each argument, and what they pass on."""
+    """A function monotonic in each argument, and its propagated error."""
     value = function(*(x.value for x in arguments))
     error = np.zeros(value.shape)
     ends = [(x.value - x.error, x.value + x.error) if x.error.any() else (x.value,)
@@ -107,7 +107,7 @@ def rounded(
     value: Array, error: Floats, dtype: str, *, ulps: float = 0.0, least: float = 0.0,
     last: bool = False,
 ) -> Bounded:  # fmt: skip
-    """What a kernel makes of these: within some ulps of f32, and then in a dtype.
+    """Results rounded as a kernel may: within some ulps of f32, then converted to a dtype.
 
     What the dtype cannot hold is an infinity if that is the `last` that is done; before, it
     may or may not be.

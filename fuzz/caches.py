@@ -1,4 +1,4 @@
-"""Kernels on disk that are damaged, swapped or planted: the right kernel comes all the same."""
+"""Damaged, swapped or planted objects in the kernel cache: the right kernel must be loaded."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _RIGHT, _REFUSED, _FAULT = 0, 10, 11
 
 
 class Caches(Adversary):
-    """What is wrong in the folder of kernels is built again, or said."""
+    """A bad object in the kernel cache is rebuilt or refused."""
 
     name = "cache"
     what = "after damage to cached kernels, compile gives the right one or a sentence"
@@ -83,7 +83,7 @@ def _damage(files: list[Path], said: dict[str, Any]) -> None:
 
 
 def _tried(at: Path, folder: str) -> str:
-    """What a process that loads from the folder comes to: it may crash, and must not."""
+    """Load from the cache in a process of its own, which must not crash."""
     told = Path(folder) / "told"
     child = os.fork()
     if child == 0:

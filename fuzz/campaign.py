@@ -19,18 +19,18 @@ from fuzz.shrink import shrink
 TURN_S = 5.0
 """How long a kind goes on before the next has its turn."""
 SHRINKING_S = 60.0
-"""For each fault."""
+"""Seconds to shrink each fault."""
 OVERTIME_S = 30.0
-"""For what is still to be shrunk when the time is up."""
+"""Seconds to finish shrinking when the time is up."""
 MOST_SHRUNK = 20
-"""Faults of a kind; more of them are counted only."""
+"""At most so many faults of a kind are shrunk; the others are only counted."""
 LIFETIME_S = 300.0
-"""Of a worker: what piles up in one must not look like a fault."""
+"""Seconds after which a worker is replaced, so that leaks do not look like faults."""
 
 
 @dataclass
 class Finding:
-    """A fault, the smallest case that shows it, and how often its like was met."""
+    """A fault, its smallest known case, and how many cases failed alike."""
 
     kind: str
     seed: int
@@ -42,7 +42,7 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """What to paste to see it again."""
+        """The command that reproduces it."""
         plain = not set(self.case) & set('"$`\\!')
         quoted = f'"{self.case}"' if plain else shlex.quote(self.case)
         return f"python -m fuzz {self.kind} --case {quoted}"
@@ -50,7 +50,7 @@ class Finding:
 
 @dataclass
 class Score:
-    """What came of a kind so far."""
+    """The counts and findings of a kind so far."""
 
     outcomes: Counter[str] = field(default_factory=Counter)
     findings: dict[str, Finding] = field(default_factory=dict)

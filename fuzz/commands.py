@@ -1,4 +1,4 @@
-"""Command lines and environments that nobody should use.
+"""Odd command lines and environments.
 
 None of them names a device of this machine to write to: whoever broke that promise would break
 the machine.

@@ -8,7 +8,7 @@ from random import Random
 from fuzz.shrink import without_runs
 
 Edit = tuple[str, int, int, int]
-"""What is done, where (in millionths of the length), and two numbers more."""
+"""An edit: its kind, its place (in millionths of the length), and two parameters."""
 
 _PLACES = 1_000_000
 

@@ -22,7 +22,7 @@ CASTS = {
     "f32": ("bf16", "f16", "i32"), "bf16": ("f32",), "f16": ("f32",), "i16": ("u8", "i8", "i32"),
     "i32": ("u8", "i8", "i16", "u16"),
 }  # fmt: skip
-"""What each dtype can be cast from."""
+"""The dtypes that can be cast to each dtype."""
 FACTORS = {
     "f32": (("f32", "f32"), ("f32", "f32"), ("bf16", "bf16"), ("f16", "f16"), ("f32", "bf16"),
             ("bf16", "f32"), ("f32", "f16"), ("f16", "bf16")),

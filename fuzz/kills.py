@@ -19,7 +19,7 @@ from morello.table import Table
 
 PATIENCE_S = 120.0
 CALIBRATING_S = 8.0
-"""Of calibration, what is disturbed."""
+"""The part of calibration that is disturbed."""
 OLD = "what was there before\n"
 _PRODUCT = "f32[16,16] @ f32[16,16]"
 
@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "merge": ("table", "merge", "t.db", "more.db"),
     "calibrate": ("calibrate", "--dry-run"),
 }  # fmt: skip
-"""What is run, in a folder of its own."""
+"""The commands that are run, each in a folder of its own."""
 
 _MADE = {"x.c", "x.h", "x.json", "t.db", "more.db"}
 _LOGS = {"t.db-wal", "t.db-shm", "more.db-wal", "more.db-shm"}
@@ -47,7 +47,7 @@ API = (
     "except KeyboardInterrupt:\n"
     "    sys.exit(130)\n"
 )
-"""What is interrupted from Python."""
+"""The Python calls that are interrupted."""
 
 
 @dataclass(frozen=True)
@@ -93,10 +93,10 @@ class Kills(Adversary):
         return PASSED
 
     def judge(self, code: int, said: str) -> None:
-        """Whether a command may end so; raises `FaultError`."""
+        """Check an exit code and messages; raises `FaultError`."""
 
     def judge_folder(self, folder: Path) -> None:
-        """Whether it may leave this."""
+        """Check the files it left; raises `FaultError`."""
 
     def smaller(self, case: str) -> Iterator[str]:
         name, share, old = json.loads(case)

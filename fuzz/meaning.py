@@ -1,4 +1,4 @@
-"""What every function of an expression means, in NumPy, and how exact a kernel must be.
+"""The reference semantics of every function, in NumPy, with bounds on a kernel's error.
 
 Written from what the functions are said to do; nothing here is Morello's.
 """
@@ -28,7 +28,7 @@ from fuzz.bounded import (
 from fuzz.reading import Node
 
 EPSILON = 1e-5
-"""What norms add to a variance."""
+"""The epsilon that norms add to a variance."""
 
 _STEEPEST = 1.2
 """No gelu or silu rises or falls by more, for each that its argument does."""
@@ -63,7 +63,7 @@ BUMPY: dict[str, tuple[Callable[[Array], Array], float]] = {
     "gelu_tanh": (_gelu_tanh, 400),
     "silu": (lambda x: np.where(x == -np.inf, 0.0, x / (1 + np.exp(-x))), 10),
 }
-"""Functions that do both."""
+"""Functions that are not monotonic."""
 
 EXACT: dict[str, Callable[..., Array]] = {
     "maximum": np.maximum,
@@ -81,7 +81,7 @@ ARITHMETIC: dict[str, tuple[Callable[[Array, Array], Array], float]] = {
 
 
 def evaluate(root: Node, arrays: Mapping[Node, Array], result: str | None) -> dict[Node, Bounded]:
-    """What every node of a graph is, given its inputs; the root in a dtype if one is said."""
+    """The values of all nodes of a graph for these inputs; the root's in `dtype` if given."""
     known: dict[Node, Bounded] = {}
     with np.errstate(all="ignore"):
         for node in root.nodes():
@@ -300,7 +300,7 @@ def rms_norm(x: Bounded, gamma: Bounded) -> Bounded:
 
 
 def product_dtype(a: str, b: str) -> str:
-    """What sums of products are of, unless said."""
+    """The result dtype of products, by default."""
     if a in FLOATS:
         return "f32"
     return "u32" if a == b == "u32" else "i32"

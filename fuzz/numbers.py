@@ -1,4 +1,4 @@
-"""What to compute with: numbers of several styles, harmless and not."""
+"""Random inputs of several styles: small, normal, large and special values."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ class Process:
         seconds: float,
         patience: float,
     ) -> Iterator[dict[str, Any]]:
-        """What a worker reports of the cases that it runs; raises `LostError`."""
+        """Run cases in the worker and yield its reports; raises `LostError`."""
         order = {
             "do": "run", "kind": kind, "seed": seed, "first": first, "last": last, "step": step,
             "seconds": seconds,
@@ -71,7 +71,7 @@ class Process:
                 return
 
     def check(self, kind: str, case: str, patience: float) -> dict[str, Any]:
-        """What comes of a case: its outcome, and the fault if that is one."""
+        """Run one case: its outcome, and its fault if there is one."""
         try:
             self._send({"do": "check", "kind": kind, "case": case}, -1)
             return self._read(patience)

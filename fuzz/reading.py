@@ -24,7 +24,7 @@ TYPE = re.compile(
 
 @dataclass(frozen=True)
 class Type:
-    """What is said of a tensor: its layout as text, and strides in elements, if there are."""
+    """A tensor type: dtype, shape, layout as text, and strides in elements if given."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -92,7 +92,7 @@ class Text:
 
     @property
     def graph(self) -> Node:
-        """What the last of its expressions computes."""
+        """The graph of its last expression."""
         names: dict[str, Node | float] = {}
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):

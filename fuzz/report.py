@@ -1,4 +1,4 @@
-"""What people and machines read of a campaign."""
+"""Reports of a campaign, for people and as JSON."""
 
 from __future__ import annotations
 

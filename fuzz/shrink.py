@@ -1,4 +1,4 @@
-"""Smaller cases that fail alike."""
+"""Shrinking a failing case."""
 
 from __future__ import annotations
 

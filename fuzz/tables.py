@@ -27,7 +27,7 @@ TARGET = "avx2"
 
 @dataclass(frozen=True)
 class Content:
-    """What a table says: its pages and programs, by where they are."""
+    """A table's contents: its pages and programs by key."""
 
     pages: dict[str, bytes | None]
     programs: dict[tuple[str, str], str | None]

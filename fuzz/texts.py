@@ -1,4 +1,4 @@
-"""Texts that nobody should write, for the parser.
+"""Random and malformed texts for the parser.
 
 A case is written as Python: a string or bytes, or, where one thing comes again and again, as a
 sum of products of such.
@@ -93,7 +93,7 @@ def ascii_of(tree: ast.expr) -> str:
 
 
 def _value(tree: ast.expr) -> str:
-    """What a case says."""
+    """The text of a case."""
     match tree:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return _value(left) + _value(right)

@@ -1,4 +1,4 @@
-"""A process in which cases are run: what breaks it breaks nothing else.
+"""The worker process that runs cases, so that a crash loses one case alone.
 
 Reads orders as lines of JSON: `run` cases by number until the time is up, or `check` one.
 Answers with lines of JSON. The number of the case that is being run stands in a shared file,

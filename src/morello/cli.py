@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _ended(error: BaseException, *, as_json: bool) -> int | None:
-    """Say in a sentence what ended the command, and with what code; None if that is a bug."""
+    """Print why the command ended; returns its exit code, None for an unexpected exception."""
     number = interrupted_by(error)
     if number is not None:
         start = "\n" if sys.stderr.isatty() else ""  # after the ^C that a terminal shows
@@ -58,7 +58,7 @@ def _ended(error: BaseException, *, as_json: bool) -> int | None:
 
 
 def _flushed(code: int) -> int:
-    """Have what was printed written; the code to end with, which says if it cannot be."""
+    """Flush standard output; returns the exit code, an error's if that fails."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -77,7 +77,7 @@ def _say(text: str, stream: TextIO) -> None:
 
 
 def _drop(stream: TextIO) -> None:
-    """Have what could not be written go nowhere; Python would try again when it ends."""
+    """Redirect a stream to the null device: Python would try to write again at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
@@ -225,7 +225,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
 
 
 def _whole(text: str) -> int:
-    """A whole number; whoever takes it says which make sense."""
+    """Parse a whole number; its range is checked where it is used."""
     try:
         return int(text)
     except ValueError:

@@ -78,7 +78,7 @@ def synth(arguments: argparse.Namespace) -> None:
 
 
 def _check_paths(arguments: argparse.Namespace) -> None:
-    """Say before the search what is wrong with the paths of files that are to be written."""
+    """Check output paths before the search, so that no search is in vain."""
     options = {
         "-o": arguments.output,
         "--header": arguments.header,
@@ -345,7 +345,7 @@ def _searched(statistics: Statistics) -> str:
 
 
 def _unproven(statistics: Statistics) -> str:
-    """How good a program is that was found when the budget ended the search."""
+    """The optimality gap of a program whose search was ended by its budget, in words."""
     if not isfinite(statistics.gap):
         return "Not proven cheapest (a longer --budget may find better)"
     return (

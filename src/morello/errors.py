@@ -11,7 +11,7 @@ import reprlib
 
 
 def quoted(value: object) -> str:
-    """What a user gave, as an error shows it: as Python writes it, cut short if it is long."""
+    """A value that the user gave, as errors quote it: its repr, shortened if long."""
     try:
         return _SHORT.repr(value)
     except ValueError:  # an integer of more digits than Python writes
@@ -27,7 +27,7 @@ class MorelloError(Exception):
 
 
 class FileError(MorelloError):
-    """A file that cannot be written, or one that is asked for twice."""
+    """A file that cannot be written, or is given as two outputs."""
 
 
 class SpecError(MorelloError):

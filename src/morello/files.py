@@ -74,7 +74,7 @@ def make_folder(path: Path) -> None:
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """What is at the end of all links, if there is anything."""
+    """The status of the file that all links lead to, if there is one."""
     try:
         return path.stat()
     except FileNotFoundError:

@@ -19,7 +19,7 @@ _received: list[int] = []
 
 
 def prepare() -> None:
-    """Let nothing but the command's own end, or an interrupt, end this process.
+    """Install the signal handlers and streams of a command's process.
 
     SIGTERM and SIGHUP are interrupts too, so that files and processes are cleared away. An
     interrupt that comes where Python drops exceptions comes again. Streams that are closed get
@@ -39,7 +39,7 @@ def prepare() -> None:
 
 
 def finish() -> None:
-    """Leave the interpreter's own end alone: all is done, and it takes but a moment."""
+    """Ignore interrupts while the interpreter shuts down."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) is _interrupt:
@@ -47,7 +47,7 @@ def finish() -> None:
 
 
 def interrupted_by(error: BaseException | None) -> int | None:
-    """The signal that an exception comes from; None if it is not by an interrupt.
+    """The signal that caused an exception; None if none did.
 
     Compiled code makes other exceptions of interrupts, and may forget what they were.
     """
@@ -79,7 +79,7 @@ def _come_again(dropped: UnraisableHookArgs) -> None:
 def _say_unless_interrupted(
     kind: type[BaseException], error: BaseException, at: TracebackType | None
 ) -> None:
-    """For modules in C that print what comes to them while they are imported."""
+    """An `excepthook` that is silent about interrupts, for C modules that call it at import."""
     if interrupted_by(error) is None:
         sys.__excepthook__(kind, error, at)
 

@@ -272,7 +272,7 @@ def _dtype(dtype: str | DType | None) -> DType | None:
 
 
 def _check_texts(rewrite: Rewrite) -> None:
-    """Raise `RewriteError` if what a rewrite names, it names by something else than text."""
+    """Raise `RewriteError` if a field of a rewrite that is a name is not a `str`."""
     for name, kind in type(rewrite).__annotations__.items():
         value = getattr(rewrite, name)
         if kind == "str" and not isinstance(value, str):

@@ -280,7 +280,7 @@ class Body:
         return ["{", *_indented([*declared, *lines]), "}"]
 
     def _stem(self, impl: Impl, spec: Spec, position: int) -> str:
-        """What a new buffer is called after."""
+        """The stem of a new buffer's name."""
         rewrite = impl.rewrite
         if isinstance(rewrite, Move):
             names = self._goal.names_in(impl.spec.operation)

@@ -117,13 +117,13 @@ class Names:
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is named `fresh` meanwhile can be used again afterwards."""
+        """A scope: names that `fresh` gives out within it are free again after it."""
         before = set(self._passing)
         yield
         self._passing = before
 
     def parameter(self, wanted: str) -> str:
-        """What an operand is called: as its user calls it, and underscores if that is taken."""
+        """An operand's parameter name: the user's name, with underscores if that is taken."""
         name = _plain(wanted)
         while name in self._lasting:
             name += "_"
@@ -148,5 +148,5 @@ class Names:
 
 
 def _plain(name: str) -> str:
-    """The name, or one like it that does not begin as only compilers' own names may."""
+    """The name, changed if it begins with an underscore, which C reserves."""
     return ("in_" + name.strip("_") if name.startswith("_") else name)[:_LONGEST]

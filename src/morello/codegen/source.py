@@ -115,7 +115,7 @@ def _range_signature(name: str, parameters: Mapping[str, str]) -> str:
 
 
 def _pointed(spec: Spec) -> dict[str, str]:
-    """By the name of each array, the C type that it is a pointer to."""
+    """The C type that each array's parameter points to, by the array's name."""
     consts = ("" if one.written else "const " for one in spec.operation.operands)
     types = [f"{const}{dtype.c}" for const, dtype in zip(consts, spec.dtypes, strict=True)]
     return {array: types[operand] for array, operand in spec.arrays.items()}

@@ -41,7 +41,7 @@ def type_of(name: str, value: object) -> Type:
 
 
 def _is_array(value: object) -> bool:
-    """It is an array, or says that it is one, even if it fails to say of what."""
+    """Whether it is an array, or claims to be one by `__array_interface__`, however broken."""
     if isinstance(value, np.ndarray):
         return True
     said = inspect.getattr_static(value, "__array_interface__", None) is not None
@@ -49,7 +49,7 @@ def _is_array(value: object) -> bool:
 
 
 def _array(value: object) -> npt.NDArray[Any]:
-    """What says that it is an array, as NumPy takes it."""
+    """Convert an object with `__array_interface__` to an array; raises `SpecError`."""
     try:
         return np.asarray(value)
     except Exception as error:  # whatever an object of someone else's raises

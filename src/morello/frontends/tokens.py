@@ -64,7 +64,7 @@ def tokens(text: str) -> list[Token]:
 
 
 def check_text(text: object) -> None:
-    """Raise `SpecError` for what is no text, or too much of it."""
+    """Raise `SpecError` if it is not a `str`, or too long."""
     if not isinstance(text, str):
         raise SpecError(
             f"an expression is a text such as 'f32[64,64] @ f32[64,64]', and not {quoted(text)}."

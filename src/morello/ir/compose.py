@@ -208,7 +208,7 @@ class Built:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those that inputs have, and others for the rest; those of one array have one name."""
+        """The names that inputs were given, and new ones for the rest; one name per array."""
         *own, output = (operand.name for operand in self.operation.operands)
         usual = dict(zip((t.array for t in reversed(self.inputs)), reversed(own), strict=True))
         given = {t.name for t in usual}
@@ -271,7 +271,7 @@ def _check_count(made: Sequence[Tensor]) -> None:
 
 
 def _again(made: Sequence[Tensor], user: Tensor, operand: int) -> Tensor:
-    """The result with a tensor of its own as one operand of one of those that are made."""
+    """The result, rebuilt so that one operand of one operation is a tensor of its own."""
     source = user.inputs[operand]
     if any(t.operation and t.operation.name in ("Matmul", "Conv") for t in _in_order(source)[0]):
         raise SpecError(_IN_TWO_ROLES)
@@ -329,7 +329,7 @@ class _Unification:
     """Which dimensions of the components are the same one, and what they are called."""
 
     apart: tuple[Tensor, int] | None = None
-    """The first that takes a tensor in a way that does not go with its other uses; as what."""
+    """The first use of a tensor that is incompatible with its other uses: the user, the operand."""
 
     def __init__(self, made: Sequence[Tensor]) -> None:
         self._made = made
@@ -355,7 +355,7 @@ class _Unification:
         return item
 
     def _join(self) -> None:
-        """Tensors' first uses, which always go together; then their others, while they do."""
+        """Unify the dimensions of first uses, which are always compatible; then those of others."""
         seen: dict[Tensor, tuple[Tensor, tuple[Axis, ...]]] = {}
         for one in self._made:
             assert one.operation is not None

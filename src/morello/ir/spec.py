@@ -71,11 +71,11 @@ class Spec:
     # ---- names
 
     def name(self, operand: int) -> str:
-        """What an operand is called."""
+        """The user's name for an operand, or else the operation's."""
         return self.names[operand] if self.names else self.operation.operands[operand].name
 
     def names_in(self, part: Operation) -> dict[str, str]:
-        """What is called by names of its own here, by the names that a part of it has for it."""
+        """The user's names for a part's operands, by the part's own names for them."""
         if not self.names or (self.operation.components and not part.components):
             return {}
         called: dict[str, str] = {}
@@ -86,14 +86,14 @@ class Spec:
 
     @property
     def arrays(self) -> dict[str, int]:
-        """The arrays by name, the output last; each is some operands, of which this is one."""
+        """The distinct arrays by name, the output last, each with the first operand that it is."""
         found: dict[str, int] = {}
         for operand in range(len(self.forms)):
             found.setdefault(self.name(operand), operand)
         return found
 
     def spread(self, arrays: Sequence[_T]) -> list[_T]:
-        """Of the arrays that are read, one a name, the one that each input is."""
+        """One array per input operand, given one per distinct array."""
         named = dict(zip(self.arrays, arrays, strict=False))
         return [named[self.name(i)] for i in range(len(self.forms)) if i != self.operation.output]
 

@@ -197,7 +197,7 @@ _STARTS: Mapping[str, str] = {"zero": "0", "lowest": "lowest"}
 
 
 def _words(rewrite: object, impl: Impl, names: Mapping[str, str]) -> str:
-    """What a rewrite does, in a few words; `names` are the goal's for operands."""
+    """A rewrite in a few words; `names` are the goal's names for operands."""
     spec = impl.spec
     operation = spec.operation
     match rewrite:

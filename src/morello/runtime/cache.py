@@ -47,7 +47,7 @@ def open_cache(cache: Path) -> None:
 
 
 def unwritable(cache: Path, reason: str) -> BuildError:
-    """That nothing can be put in the folder."""
+    """The error for a cache folder that cannot be written."""
     return BuildError(
         f"the kernel cache {cache} cannot be written ({reason}); "
         "set MORELLO_CACHE to a directory with room that can be written."

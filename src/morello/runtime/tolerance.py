@@ -68,7 +68,7 @@ class Bounded:
 
 
 def expected(spec: Spec, inputs: Sequence[Array]) -> Bounded:
-    """The output of a Spec with a single one, for the arrays that it reads, of its dtypes."""
+    """The reference output of a Spec with one output, given the arrays that it reads."""
     operands = spec.spread(inputs)
     tensors = [Bounded(_wide(x, d)) for x, d in zip(operands, spec.dtypes, strict=False)]
     *dtypes, dtype = spec.dtypes

@@ -96,13 +96,13 @@ def _remove_abandoned(cache: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Removes a folder whose lock is held; the lock last, or nobody would dare to finish it."""
+    """Remove a folder whose lock is held; the lock file last, so that others can finish."""
     shutil.rmtree(folder / _ROOM, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_empty(folder: Path) -> None:
-    """Removes a folder without a lock, unless it gets one right now."""
+    """Remove a folder without a lock file, unless one appears meanwhile."""
     try:
         folder.rmdir()
     except OSError:

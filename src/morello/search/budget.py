@@ -30,7 +30,7 @@ class BudgetError(SearchError):
 
 @dataclass(frozen=True)
 class Budget:
-    """What one search may use: seconds, and a share of the memory that is free when it begins."""
+    """The resources of one search: seconds, and a share of the memory free when it begins."""
 
     seconds: float = SECONDS
     memory: float = 0.5
@@ -44,7 +44,7 @@ class Budget:
             )
 
     def start(self, report: Progress | None = None) -> Watch:
-        """A watch that begins now, and passes on what it is told to `report`."""
+        """Start the clock; progress is passed on to `report`."""
         free = int(self.memory * _free())
         now = time.monotonic()
         return Watch(now, now + self.seconds, _in_use() + free, free, report)
@@ -84,13 +84,13 @@ class Watch:
             self._report(specs, rewrites)
 
     def part(self, share: float) -> Watch:
-        """The watch that ends when this share of the seconds that are left is over."""
+        """A watch that ends after this share of the time left."""
         now = time.monotonic()
         ends = now + share * max(0.0, self._ends - now)
         return Watch(self._began, ends, self._most, self._free, self._report)
 
     def untimed(self) -> Watch:
-        """The watch over the memory alone."""
+        """A watch with the same memory limit and no time limit."""
         return Watch(self._began, inf, self._most, self._free, self._report)
 
 

@@ -46,7 +46,7 @@ def _unlike(
     alike: list[Callable[[], list[Rewrite]]],
     watch: Watch,
 ) -> Iterator[list[Rewrite]]:
-    """Those that cost more than all before; adds the others to those `alike`."""
+    """Candidates in order of cost; those that cost the same as an earlier one go to `alike`."""
     sizes = goal_sizes(goal)
     bound = Bound(goal, target, sizes, progress=watch)
     space = Space(goal, target, sizes)

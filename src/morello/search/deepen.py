@@ -33,7 +33,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Outcome:
-    """The cheapest program that was found, as decisions in pre-order, and what that took.
+    """The cheapest program found, as decisions in pre-order, and the size of the search.
 
     No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded
     for it, `entries` the boxes, `tried` the rewrites weighed against limits.
@@ -63,12 +63,12 @@ class Outcome:
 
     @property
     def gap(self) -> float:
-        """The part by which the program costs more than the cheapest, at most."""
+        """The optimality gap: the program costs at most this part more than the cheapest."""
         return max(0.0, self.cost / self.lower - 1) if self.lower > 0 else inf
 
 
 def exhaust(space: Space, memory: Memory | None, watch: Watch) -> Outcome:
-    """The cheapest program, from all of the space."""
+    """The cheapest program, by expanding the whole space."""
     answer = _solved(space, None, memory, watch)
     if memory is not None:
         record(answer, memory)
@@ -76,7 +76,7 @@ def exhaust(space: Space, memory: Memory | None, watch: Watch) -> Outcome:
 
 
 def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> Outcome:
-    """The cheapest program, with ever more slack over the lower bound until it is within it.
+    """The cheapest program, by iterative deepening over the slack above the lower bound.
 
     If the watch ends this, the cheapest that was found until then.
     """
@@ -107,7 +107,7 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
 
 
 def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> Outcome:
-    """The cheapest program of as wide a part of the space as time allows, but of some part.
+    """The cheapest program of a narrowed space, which is widened while there is time.
 
     `lower` is what every program is known to cost at least. Raises `BudgetError` if memory does
     not suffice for a program.
@@ -129,7 +129,7 @@ def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> Outcome:
 def _solved(
     space: Space, pruning: Pruning | None, memory: Memory | None, progress: Progress
 ) -> Answer:
-    """Solve, using what is known; where that is of other limits than are met, expand after all."""
+    """Solve, using memoized answers; Specs memoized for other limits than are met are expanded."""
     if memory is None:
         return solve_graph(build(space, pruning, progress), progress=progress)
     graph = build(space, pruning, progress, memory.known)
