@@ -20,7 +20,7 @@ WHOLE = ("abs", "relu", "square", "neg", "move")
 CONSTANTS = ("0.5", "2", "3", "1e-3", "0.1", "100", "-1.5", "0")
 CASTS = {
     "f32": ("bf16", "f16", "i32"), "bf16": ("f32",), "f16": ("f32",), "i16": ("u8", "i8", "i32"),
-    "i32": ("u8", "i8", "i16", "u16"),
+    "i32": ("u8", "i8", "i16", "u16", "f32"),
 }  # fmt: skip
 """The dtypes that can be cast to each dtype."""
 FACTORS = {
@@ -58,6 +58,7 @@ NAMES = (
     "int8_t",
 )
 MOST_ELEMENTS = 4096
+MOST_DIMS = 6
 
 
 @dataclass
@@ -75,7 +76,7 @@ class Grammar:
             ("f32", "i32", "bf16", "f16", "u8", "i8", "u16", "i16", "u32"),
             (10, 4, 2, 2, 1, 1, 1, 1, 1),
         )[0]
-        rank = r.choices((1, 2, 3, 4), (2, 8, 3, 1))[0]
+        rank = r.choices((1, 2, 3, 4, 5, 6), (4, 16, 6, 2, 1, 1))[0]
         shape = self.shape(rank)
         if r.random() < 0.01:
             return f"{r.choice(('fill_zero', 'fill_lowest'))}({Type(dtype, shape)})"
@@ -153,7 +154,7 @@ class Grammar:
         kinds: list[tuple[Callable[[Shape, str, int], str], int]] = [
             (self.unary, 4), (self.constant, 2), (self.binary, 4), (self.turned, 1),
         ]  # fmt: skip
-        if rank < 4:
+        if rank < MOST_DIMS:
             kinds += [(self.reduced, 3)]
         if rank >= 2:
             kinds += [(self.spread, 2), (self.columns, 1), (self.kept, 1), (self.stretched, 1)]
@@ -165,10 +166,12 @@ class Grammar:
             kinds += [(self.softmax, 2), (self.centred, 1)]
             if rank >= 2:
                 kinds += [(self.norm, 1)]
-            if rank < 4:
+            if rank < MOST_DIMS:
                 kinds += [(self.denominator, 1)]
         if dtype == "f32" and rank == 2:
-            kinds += [(self.attention, 1), (self.linear, 1)]
+            kinds += [(self.attention, 1), (self.linear, 1), (self.residual, 1)]
+            if shape[0] == shape[1]:
+                kinds += [(self.gram, 2)]
         chosen = self.random.choices([k for k, _ in kinds], [w for _, w in kinds])[0]
         return chosen(shape, dtype, depth - 1)
 
@@ -228,13 +231,20 @@ class Grammar:
         return text if any(text == name for name, _ in self.lets) else self.named(text)
 
     def reduced(self, shape: Shape, dtype: str, depth: int) -> str:
-        axis, size = self.random.randrange(len(shape) + 1), self.size()
-        whole = (*shape[:axis], size, *shape[axis:])
+        """Along one axis, or along two."""
+        r, whole = self.random, shape
+        axes: list[int] = []
+        for _ in range(2 if len(shape) + 2 <= MOST_DIMS and r.random() < 0.2 else 1):
+            axis = r.randrange(len(whole) + 1)
+            whole = (*whole[:axis], self.size(), *whole[axis:])
+            axes = [*(one + (one >= axis) for one in axes), axis]
         if _elements(whole) > 4 * MOST_ELEMENTS:
             return self.unary(shape, dtype, depth)
-        name = self.random.choice(("sum", "max", "mean") if dtype in FLOATS else ("sum", "max"))
+        name = r.choice(("sum", "max", "mean") if dtype in FLOATS else ("sum", "max"))
         inner = self.any(whole, dtype, depth)
-        shown = axis - len(whole) if self.random.random() < 0.3 else axis
+        if r.random() < 0.3:
+            axes = [axis - len(whole) for axis in axes]
+        shown = str(axes[0]) if len(axes) == 1 else f"[{','.join(map(str, axes))}]"
         return f"{name}({inner}, axis={shown})"
 
     def turned(self, shape: Shape, dtype: str, depth: int) -> str:
@@ -305,6 +315,16 @@ class Grammar:
         k = self.size()
         x = self.any((shape[0], k), dtype, depth)
         return f"linear({x}, {self.leaf((k, shape[1]), dtype)}, {self.leaf(shape[1:], dtype)})"
+
+    def gram(self, shape: Shape, dtype: str, depth: int) -> str:
+        """One tensor as both factors."""
+        x = self._shared((shape[0], self.size()), dtype, depth)
+        return f"{x} @ transpose({x})"
+
+    def residual(self, shape: Shape, dtype: str, depth: int) -> str:
+        """One tensor as a factor and beside the product."""
+        x = self._shared(shape, dtype, depth)
+        return f"({x} @ {self.leaf((shape[1], shape[1]), dtype)}) + {x}"
 
     def attention(self, shape: Shape, dtype: str, depth: int) -> str:
         keys, inner = self.size(), self.size()

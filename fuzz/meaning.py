@@ -6,7 +6,8 @@ Written from what the functions are said to do; nothing here is Morello's.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -224,11 +225,22 @@ def fill_lowest(x: Bounded) -> Bounded:
 # ---- reductions
 
 
-def total(x: Bounded, *, axis: int = -1, keepdims: bool = False) -> Bounded:
-    return _kept(summed(x, [axis], x.dtype), axis, keepdims)
+Axes = int | Sequence[int]
 
 
-def largest(x: Bounded, *, axis: int = -1, keepdims: bool = False) -> Bounded:
+def _axes(axis: Axes, x: Bounded) -> tuple[int, ...]:
+    """The axes, counted from the first."""
+    given = (axis,) if isinstance(axis, int) else axis
+    return tuple(sorted(one % len(x.shape) for one in given))
+
+
+def total(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
+    axes = _axes(axis, x)
+    return _kept(summed(x, list(axes), x.dtype), axes, keepdims)
+
+
+def largest(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
+    axis = _axes(axis, x)
     value = x.value.max(axis)
     if not x.is_float:
         return _kept(integers(value, x.dtype), axis, keepdims)
@@ -238,14 +250,15 @@ def largest(x: Bounded, *, axis: int = -1, keepdims: bool = False) -> Bounded:
     return _kept(Bounded(value, error, x.dtype), axis, keepdims)
 
 
-def _kept(x: Bounded, axis: int, keepdims: bool) -> Bounded:
+def _kept(x: Bounded, axis: tuple[int, ...], keepdims: bool) -> Bounded:
     if keepdims:
         return x.seen(lambda v: np.expand_dims(v, axis))
     return x.seen(lambda v: v.reshape(v.shape or (1,)))
 
 
-def mean(x: Bounded, *, axis: int = -1, keepdims: bool = False) -> Bounded:
-    return mapped("multiply", total(x, axis=axis, keepdims=keepdims), 1 / x.shape[axis])
+def mean(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
+    count = prod(x.shape[one] for one in _axes(axis, x))
+    return mapped("multiply", total(x, axis=axis, keepdims=keepdims), 1 / count)
 
 
 def softmax(x: Bounded, *, axis: int = -1) -> Bounded:

@@ -22,8 +22,8 @@ from morello.search.record import record
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
 """How far above the lower bound programs may be, attempt by attempt."""
 
-WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 128, 256)
-"""How many rewrites of each Spec are tried where time is short, attempt by attempt."""
+WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 1 << 30)
+"""How many rewrites of each Spec are tried where time is short: ever more, and at last all."""
 
 FIRST = 0.6
 """The share of the time in which there must be a program, or the space is narrowed."""
