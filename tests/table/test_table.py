@@ -319,8 +319,10 @@ def test_a_missing_file_is_made_only_if_that_is_wanted(path: Path) -> None:
 
 
 def test_other_files_are_refused(path: Path) -> None:
-    path.write_text("no table\n" * 1000)
-    refused(path, "damaged, or no table")
+    for text in ("no table\n" * 1000, "a short note", "\0"):
+        path.write_text(text)
+        refused(path, "damaged, or no table")
+        refused(path, "damaged, or no table", create=False)
     path.unlink()
     with closing(sqlite3.connect(path)) as file:
         file.execute("CREATE TABLE about (name, value)")

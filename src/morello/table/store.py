@@ -12,7 +12,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from morello.errors import FileError, TableError
 from morello.files import check_writable
 
 VERSION = 1
+_HEADER = b"SQLite format 3\0"
 APPLICATION = 0x4D54424C  # "MTBL"
 PATIENCE_S = 60.0
 """How long a writer waits for another one."""
@@ -69,6 +70,7 @@ class Store:
                 raise TableError(str(error)) from None
         if not create and not (path.is_file() and path.stat().st_size):
             raise TableError(f"there is no table at {path}; precompute one, or use --db.")
+        _check_header(path)
         with self._explained():
             self._file = _connected(path)
             if not create:
@@ -260,6 +262,17 @@ class Store:
             raise TableError(
                 f"{self.path} is damaged, or no table ({error}); see `morello table check`."
             ) from None
+
+
+def _check_header(path: Path) -> None:
+    """Raise `TableError` for a file that is no database.
+
+    SQLite takes a file that is shorter than a page for an empty one, and writes over it.
+    """
+    if path.is_file() and path.stat().st_size:
+        with suppress(PermissionError), path.open("rb") as file:
+            if file.read(len(_HEADER)) != _HEADER:
+                raise TableError(f"{path} is damaged, or no table; give another file.")
 
 
 def _connected(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
