@@ -253,3 +253,23 @@ def interrupted(arguments: Sequence[str], after: float) -> tuple[int, str]:
 def test_interrupts_at_any_moment(after: float) -> None:
     search = ["explain", "relu(f32[509,503] @ f32[503,499] + f32[499])"]
     assert interrupted(search, after) == (130, "morello: interrupted.\n")
+
+
+AGAIN = """
+import os, signal, sys, threading, time
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "morello.cli":
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupting())
+from morello.__main__ import run
+code = run()
+time.sleep(0.3)
+sys.exit(code)
+"""
+
+
+def test_an_interrupt_while_loading_may_come_again() -> None:
+    done = subprocess.run([sys.executable, "-c", AGAIN], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (130, "morello: interrupted.\n")

@@ -15,6 +15,9 @@ def run() -> int:
         finish()
         return code
     except KeyboardInterrupt:  # while this was loaded
+        import signal
+
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it may come again, to no more use
         print("morello: interrupted.", file=sys.stderr)
         return 130
 
