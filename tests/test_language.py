@@ -70,6 +70,7 @@ EXPRESSIONS = {
     "epilogue": "relu(f32[32,48] @ f32[48,64] + f32[64])",
     "gelu_epilogue": "gelu(f32[32,48] @ f32[48,64] + f32[64])",
     "scores": "softmax(f32[32,16] @ f32[16,64])",
+    "gelu_turned": "x = transpose(f32[3,2]); gelu_tanh(x)",
     "scores_largest": "max(linear(f16[2,2] @ f16[2,1], f32[1,2], f32[2]), axis=1)",
     "attention": "attention(f32[32,16], f32[64,16], f32[64,16])",
     "layer_norm": "layer_norm(f32[8,96], f32[96], f32[96])",

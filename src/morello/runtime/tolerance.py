@@ -273,22 +273,28 @@ def _map(
     value = evaluate(one, values)[0]
     error = _passed_on(one, inputs, value, least=0.0 if name in ("sqrt", "rsqrt") else -np.inf)
     for constant in _constants(function, dtypes[0]):
-        other = operation(
-            one.name, one.dims, one.operands, one.reduced, one.whole, one.accumulates,
-            replace(function, constant=constant), one.components,
-        )  # fmt: skip
+        other = _with_function(one, replace(function, constant=constant))
         error = _plus(error, np.abs(evaluate(other, values)[0] - value))
     ulps = _ULPS[name] if name in _ULPS else _LIBRARY * ULP[name]
     rounding = ulps * _EPSILON * np.abs(value)
     if name not in _ULPS:
         rounding = rounding + FLUSHED
     if name in _CANCELLING:
-        rounding = rounding + CANCELLED * np.abs(values[0])
+        size = evaluate(_with_function(one, Function("abs")), values)[0]
+        rounding = rounding + CANCELLED * size
     exact: Array | bool = False
     if name in _ULPS and name != "divide":
         exact = value.astype(np.float32) == value
         exact &= error is None or error == 0
     return _rounded(value, error, rounding, exact)
+
+
+def _with_function(one: Operation, function: Function) -> Operation:
+    """The same map, with another function."""
+    return operation(
+        one.name, one.dims, one.operands, one.reduced, one.whole, one.accumulates, function,
+        one.components,
+    )  # fmt: skip
 
 
 def _passed_on(

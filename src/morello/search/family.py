@@ -16,7 +16,7 @@ from morello.search.sizes import Sizes
 
 _SIZE_BITS = 8
 _LEVEL_BITS = 3
-_FORM_BITS = 9
+_FORM_BITS = (9, 14)  # of operations of up to four dimensions, and of more
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,8 @@ class Family:
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
         position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
         self._positions = Keys(position)
-        self._keys = Keys([*position, *[_FORM_BITS] * operands])
+        self._form_bits = _FORM_BITS[dims > 4]
+        self._keys = Keys([*position, *[self._form_bits] * operands])
 
     @property
     def size_count(self) -> int:
@@ -61,7 +62,7 @@ class Family:
 
     def keys(self, batch: Batch) -> Ints:
         """The Specs as integers."""
-        if len(batch.forms.forms) > 1 << _FORM_BITS:
+        if len(batch.forms.forms) > 1 << self._form_bits:
             raise SearchError(f"{self.kind.operation} reaches too many layouts to search.")
         return self._keys.pack([*self._numbers(batch), *batch.levels, *batch.codes])
 

@@ -24,8 +24,8 @@ from morello.search.family import Kind
 Floats = npt.NDArray[np.float64]
 
 _LEVEL_BITS = 3
-_FORM_BITS = 9
-_MOST_PACKED = 7
+_FORM_BITS = 14
+_MOST_PACKED = 63 // _FORM_BITS
 SIZE_AXES = 3
 
 
