@@ -26,7 +26,7 @@ from morello.errors import SearchError, SpecError
 
 BUDGET_S = 10.0
 _ENDED = ("the search found no program in", "the search ran out of memory")
-"""What is said of a search that its budget ended too soon."""
+"""The error of a search whose budget ended before it had a program."""
 _POISON = (0xFF, 0x7F)
 """NaN or -1, and a large number."""
 
@@ -115,7 +115,7 @@ class Programs(Adversary):
 
 
 def _refusable(text: str) -> bool:
-    """Whether its result lies as no NumPy array can."""
+    """Whether the result's layout cannot be that of a NumPy array."""
     return ":" in text.partition("->")[2]
 
 

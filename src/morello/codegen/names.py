@@ -77,7 +77,7 @@ _LOCAL = """
     begin body count end environment item items line more piece pool run taken workspace
 """
 FILE_SCOPE = frozenset(_FILE.split())
-"""What generated files and headers define beside the function, its helpers and its regions."""
+"""Identifiers at file scope that generated files and headers define for themselves."""
 
 OWN = FILE_SCOPE | frozenset(_LOCAL.split())
 """The same, and the parameters and variables that are never called otherwise."""

@@ -129,5 +129,5 @@ def publish(made: Path, library: Path) -> None:
 
 
 def _seal(library: Path, content: bytes) -> bytes:
-    """What ends an object of this name: one that is put in another's place is not taken for it."""
+    """The trailer of an object: a mark, and the hash of its file name and content."""
     return _MARK + hashlib.sha256(library.name.encode() + b"\0" + content).digest()
