@@ -139,6 +139,12 @@ def test_errors_grow_with_what_few_digits_lose() -> None:
     assert abs(held[0] - 1.001) <= rounded.error[0] < 0.02 and np.isinf(rounded.value[1])
 
 
+def test_erf_of_next_to_nothing_keeps_its_digits() -> None:
+    made = special("erf(f32[2])", [3e-12, -1e-20])
+    np.testing.assert_allclose(made.value, [3.385e-12, -1.1284e-20], rtol=1e-4)
+    assert (made.error < 1e-6 * np.abs(made.value)).all()
+
+
 def test_texts_are_read_as_they_are_written() -> None:
     text = "x = f32[3,4]{0,1} S(1,5); x @ f32[4,2] -> bf16[3,2]"
     found = read(text)

@@ -23,6 +23,7 @@ from tests.goals import (
 from tests.runtime.kernels import MATMUL, K, M, N, matmul_arguments
 
 from morello.errors import SpecError, VerificationError
+from morello.frontends.text import parse
 from morello.ir.dtype import BF16, F16, F32, I8, I16, I32, U8, U16, DType
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
 from morello.ir.primitives import elementwise, matmul, move, reduce, softmax
@@ -218,6 +219,15 @@ def test_narrow_outputs_are_rounded(dtype: DType) -> None:
 
     assert verify(single(spec), spec, seeds=(0, 1, 2)) < 1e-2
     assert "integers" in faults(careless, spec)
+
+
+def test_narrow_outputs_below_the_smallest_number_become_zero() -> None:
+    spec = parse("gelu_tanh(f16[4] + f16[4])")
+    inputs = [np.full(4, -5.6, np.float16), np.zeros(4, np.float16)]
+    made = expected(spec, inputs)
+    (error,) = {float(one) for one in made.spread}
+    assert -1e-8 < made.value[0] < 0
+    assert abs(made.value[0]) < error < 2.0**-24
 
 
 def test_a_narrow_softmax_may_be_kept_before_it_is_divided() -> None:

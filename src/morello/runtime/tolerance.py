@@ -177,10 +177,13 @@ def _stored(x: Bounded, dtype: DType) -> Bounded:
     rounded = x.value.astype(dtype.np).astype(np.float64)
     if x.error is None:
         return Bounded(rounded)
-    half = _epsilon(dtype) / 2
+    limits = ml_dtypes.finfo(dtype.np)  # type: ignore[no-untyped-call]
+    spacing = np.maximum(
+        _epsilon(dtype) * (np.abs(x.value) + x.error), float(limits.smallest_subnormal)
+    )
     exact = x.error == 0
     value = np.where(exact, rounded, x.value)
-    return Bounded(value, np.where(exact, 0.0, x.error + half * (np.abs(x.value) + x.error)))
+    return Bounded(value, np.where(exact, 0.0, x.error + spacing / 2))
 
 
 def _truncated(x: Bounded, dtype: DType) -> Bounded:
