@@ -229,8 +229,11 @@ def _smaller(text: str) -> Iterator[str]:
     for part in list(parts(whole))[1:]:
         yield alone(whole, part)
     for part in parts(whole):
+        function = part.func if isinstance(part, ast.Call) else None
         for child in ast.iter_child_nodes(part):
-            if isinstance(child, ast.BinOp | ast.Call | ast.UnaryOp | ast.Name):
+            if child is not function and isinstance(
+                child, ast.BinOp | ast.Call | ast.UnaryOp | ast.Name
+            ):
                 yield replaced(whole, part, child)
         found = shapes.get(ast.unparse(part))
         if found is not None:

@@ -170,8 +170,15 @@ def parts(text: Text) -> Iterator[ast.expr]:
     for statement in text.tree.body:
         assert isinstance(statement, ast.Assign | ast.Expr)
         for node in ast.walk(statement.value):
-            if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call) and not is_type(node):
+            if isinstance(node, ast.BinOp | ast.UnaryOp | ast.Call) and not (
+                is_type(node) or _is_number(node)
+            ):
                 yield node
+
+
+def _is_number(node: ast.AST) -> bool:
+    """Whether this is a number with a sign."""
+    return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
 
 
 def replaced(text: Text, old: ast.expr, new: ast.expr, more: tuple[Type, ...] = ()) -> str:

@@ -108,7 +108,7 @@ def test_programs_find_a_wrong_element(plant: Callable[..., None]) -> None:
     finding = found("programs")
     assert finding.sort == "wrong number"
     (text,) = (json.loads(finding.case)["text"],)
-    assert "*" in text and len(text) < 80, text
+    assert "*" in text and len(text) < 40, text
 
 
 def test_programs_find_what_is_written_beside(plant: Callable[..., None]) -> None:
