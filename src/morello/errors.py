@@ -18,6 +18,16 @@ def quoted(value: object) -> str:
         return f"<{type(value).__name__}>"
 
 
+def of_an_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception is a `KeyboardInterrupt`, or was raised because of one.
+
+    Compiled code makes other exceptions of interrupts.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 _SHORT = reprlib.Repr()
 _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 

@@ -8,6 +8,8 @@ from typing import Any, ParamSpec, TypeVar
 
 from numba import njit
 
+from morello.errors import of_an_interrupt
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Taken = ParamSpec("_Taken")
 _Given = TypeVar("_Given")
@@ -35,11 +37,8 @@ def interruptible(function: Callable[_Taken, _Given]) -> Callable[_Taken, _Given
         try:
             return function(*args, **keywords)
         except SystemError as error:
-            cause: BaseException | None = error
-            while cause is not None and not isinstance(cause, KeyboardInterrupt):
-                cause = cause.__cause__ or cause.__context__
-            if cause is None:
-                raise
-            raise KeyboardInterrupt from error
+            if of_an_interrupt(error):
+                raise KeyboardInterrupt from error
+            raise
 
     return call

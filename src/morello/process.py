@@ -9,6 +9,8 @@ import threading
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
+from morello.errors import of_an_interrupt
+
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
@@ -49,13 +51,11 @@ def finish() -> None:
 def interrupted_by(error: BaseException | None) -> int | None:
     """The signal that caused an exception; None if none did.
 
-    Compiled code makes other exceptions of interrupts, and may forget what they were.
+    Compiled code may forget what caused its exceptions, so a signal that came decides.
     """
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
     if _received:
         return _received[0]
-    return None if error is None else signal.SIGINT
+    return signal.SIGINT if of_an_interrupt(error) else None
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
