@@ -147,7 +147,7 @@ def mapped(name: str, *given: Bounded | float, last: bool = False) -> Bounded:
     if name == "square":
         value = np.square(x.value)
         error = np.where(x.error == 0, 0.0, (2 * np.abs(x.value) + x.error) * x.error)
-        return rounded(value, np.nan_to_num(error, nan=np.inf), dtype, ulps=1, last=last)
+        return rounded(value, np.where(np.isnan(error), np.inf, error), dtype, ulps=1, last=last)
     if name in BUMPY:
         function_of_one, ulps = BUMPY[name]
         return rounded(
@@ -191,7 +191,8 @@ def cast(x: Bounded, *, dtype: str, last: bool = False) -> Bounded:
 
 
 def apart_by(a: Array, b: Array) -> Array:
-    return np.asarray(np.nan_to_num(np.abs(a - b), nan=np.inf))
+    distance = np.abs(a - b)
+    return np.where(np.isnan(distance), np.inf, distance)
 
 
 # ---- what moves elements

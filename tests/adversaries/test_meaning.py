@@ -124,6 +124,8 @@ def test_what_must_be_infinite_or_nan_and_what_may_be() -> None:
     np.testing.assert_array_equal(made.error, 0)
     overflows = special("(f32[2] * f32[2]) * 1e-3", [huge, 2], [2, 2])
     assert np.isinf(overflows.error[0]) and overflows.error[1] < 1e-6
+    squares = special("square(f32[1] * f32[1] * f32[1])", [huge], [huge], [0])
+    assert np.isinf(squares.error).all()
     sums = special("sum(f32[3,2])", [[inf, 1], [inf, -inf], [huge, huge]])
     np.testing.assert_array_equal(sums.value[:2], [inf, nan])
     np.testing.assert_array_equal(sums.error, [0, 0, inf])

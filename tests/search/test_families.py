@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 from math import inf
 
 import numpy as np
@@ -14,10 +14,13 @@ from tests.search.small_goals import GOALS
 from tests.support import with_capacities
 
 from morello.errors import SearchError
+from morello.frontends.text import parse
 from morello.ir.batch import Batch
 from morello.ir.forms import Forms
+from morello.ir.layout import Layout
 from morello.ir.primitives import SOFTMAX_PARTS
 from morello.ir.spec import Spec
+from morello.ir.tensor import Form
 from morello.rewrites import (
     Bufferize,
     Cut,
@@ -45,6 +48,7 @@ from morello.search.rules import Rules, rules
 from morello.search.sizes import Sizes
 from morello.search.solve import search
 from morello.targets.target import Target
+from morello.targets.x86 import AVX2
 
 every_goal = pytest.mark.parametrize("name", GOALS)
 
@@ -203,3 +207,15 @@ def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
     monkeypatch.setattr(Bound, "__call__", higher)
     found = cheapest(spec, target, everything=False)
     assert found > 1.001 * min(optima("relu-of-matmul").values())
+
+
+def test_parts_have_room_for_the_layouts_of_all_their_goal() -> None:
+    goal = parse("max(f32[2,2,2,2,2,2] * f32[2,2,2,2,2,2], axis=[1,2]) + 1")
+    space = Space(goal, AVX2, goal_sizes(goal))
+    part = parse("f32[2,2,2,2] + 1")
+    orders = (Layout(order) for order in permutations(range(6)))
+    space.forms.codes([Form(order, 6) for order in orders])
+    batch = Batch.of([part], space.forms)
+    family = space.families[space.family(batch)]
+    assert len(space.forms.forms) > 512
+    assert family.batch(family.keys(batch), space.forms).spec() == part

@@ -16,7 +16,8 @@ from morello.search.sizes import Sizes
 
 _SIZE_BITS = 8
 _LEVEL_BITS = 3
-_FORM_BITS = (9, 14)  # of operations of up to four dimensions, and of more
+_FORM_BITS = (9, 14)  # of tensors of up to four dimensions, and of more
+_FEW_DIMS = 4
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,17 @@ class Kind:
 
 
 class Family:
-    """Packs the Specs of a kind into integers: every size, then where every operand lies."""
+    """Packs the Specs of a kind into integers: every size, then where every operand lies.
 
-    def __init__(self, kind: Kind, sizes: Sizes) -> None:
+    Tensors of so many dimensions may be met in the search; they decide how many layouts are.
+    """
+
+    def __init__(self, kind: Kind, sizes: Sizes, rank: int) -> None:
         self.kind, self._sizes = kind, sizes
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
         position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
         self._positions = Keys(position)
-        self._form_bits = _FORM_BITS[dims > 4]
+        self._form_bits = _FORM_BITS[max(dims, rank) > _FEW_DIMS]
         self._keys = Keys([*position, *[self._form_bits] * operands])
 
     @property

@@ -54,6 +54,7 @@ class Space:
         self.limits = Limits(target.limits)
         self.forms = Forms()
         self._blocks = Panels.of(goal).odd_even
+        self._rank = _rank(goal.operation)
         self.families: list[Family] = []
         self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
         self._rules: dict[Kind, list[Rules]] = {}
@@ -63,7 +64,7 @@ class Space:
         key = batch.operation, batch.dtypes, batch.parallel
         if key not in self._numbers:
             self._numbers[key] = len(self.families)
-            self.families.append(Family(Kind(*key), self.sizes))
+            self.families.append(Family(Kind(*key), self.sizes, self._rank))
         return self._numbers[key]
 
     def find_family(self, batch: Batch) -> Family | None:
@@ -102,6 +103,13 @@ class Space:
             forms = tuple(Form(IDEAL.layout, 0, vector=form.vector) for form in goal.forms)
             goal = replace(goal, forms=forms)
         return Batch.of([goal], self.forms)
+
+
+def _rank(operation: Operation) -> int:
+    """The most dimensions of its tensors, those between its components too."""
+    tensors = [operand.dims for operand in operation.operands]
+    tensors += [component.result_dims for component in operation.components]
+    return max(len(dims) for dims in tensors)
 
 
 def goal_sizes(goal: Spec) -> Sizes:
