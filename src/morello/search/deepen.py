@@ -22,6 +22,9 @@ from morello.search.record import record
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
 """How far above the lower bound programs may be, attempt by attempt."""
 
+FEW = 50_000
+"""Specs of a space that is expanded so quickly that fewer attempts matter more than a small one."""
+
 WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 1 << 30)
 """How many rewrites of each Spec are tried where time is short: ever more, and at last all."""
 
@@ -78,14 +81,15 @@ def exhaust(space: Space, memory: Memory | None, watch: Watch) -> Outcome:
 def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> Outcome:
     """The cheapest program, by iterative deepening over the slack above the lower bound.
 
-    If the watch ends this, the cheapest that was found until then.
+    Once there is a program in a small space, the next attempt allows all that it costs, and so is
+    the last. If the watch ends this, the cheapest that was found until then.
     """
     least = float(bound(space.goal_batch())[0])
     best: Outcome | None = None
     lower, enough = least, inf
-    early = watch.part(FIRST)
+    small, early = True, watch.part(FIRST)
     for slack in SLACKS:
-        upper = min(least * slack, enough)
+        upper = enough if small and enough < inf else min(least * slack, enough)
         try:
             answer = _solved(space, Pruning(bound, upper), memory, watch if best else early)
         except (BudgetError, MemoryError):
@@ -95,7 +99,7 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
             if memory is not None:
                 record(answer, memory)
             return outcome
-        lower = upper
+        lower, small = upper, len(answer.graph.keys) < FEW
         if answer.cost < engine.INFINITE:
             best = Outcome.of(answer, lower, memory)
         if answer.last < engine.INFINITE:
