@@ -8,8 +8,9 @@ place in memory until a rewrite gives it one, which cuts the composition in two.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 
 from morello.errors import SpecError
 from morello.ir.axes import Axis, axis
@@ -79,7 +80,8 @@ def tensor_dims(composition: Operation, tensor: int) -> tuple[str, ...]:
     return maker(composition, tensor).result_dims
 
 
-def part(composition: Operation, wanted: int, given: Iterable[int] = ()) -> Part:
+@cache
+def part(composition: Operation, wanted: int, given: tuple[int, ...] = ()) -> Part:
     """What makes the tensor `wanted` out of the inputs and the tensors that are `given`."""
     first, known = inputs_of(composition), set(given)
     needed: dict[int, None] = {}

@@ -77,7 +77,7 @@ def _primitives(spec: Spec) -> Iterator[Spec]:
     inner = intermediates(operation)
     named = dict(zip(operation.dims, spec.sizes, strict=True))
     for tensor in (*inner, inner.stop):
-        made = part(operation, tensor, inner)
+        made = part(operation, tensor, tuple(inner))
         sizes = [axis(d).extent(named) for d in made.dims]
         dtypes = [
             spec.dtypes[t] if t < inputs_of(operation) else maker(operation, t).dtype
