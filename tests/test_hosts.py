@@ -5,27 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.hosts import ZEN3
 from tests.support import skip_unless_it_runs
 
 import morello
 from morello.targets import catalog
-from morello.targets.cpu import Cache, HostCPU
 from morello.targets.x86 import AVX2
-
-ZEN3 = HostCPU(
-    machine="x86_64",
-    vendor="AuthenticAMD",
-    model="Zen 3",
-    features=frozenset(AVX2.features),
-    caches=(
-        Cache(1, "data", 32 << 10, 8, 64, 2),
-        Cache(2, "unified", 512 << 10, 8, 64, 2),
-        Cache(3, "unified", 32 << 20, 16, 64, 16),
-    ),
-    cores=2,
-    family=25,
-    number=1,
-)
 
 
 @pytest.fixture(autouse=True)

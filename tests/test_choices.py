@@ -1,0 +1,95 @@
+"""What is chosen for smooth sizes on Zen 4 and Zen 5, where the choices were measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from tests.hosts import ZEN4, ZEN5
+
+import morello
+from morello.rewrites.impl import Impl
+from morello.targets import catalog
+from morello.targets.cpu import HostCPU
+
+HOSTS = {"zen4": ZEN4, "zen5": ZEN5}
+
+GOALS = (
+    *(f"f32[{n},{n}] @ f32[{n},{n}]" for n in (16, 32, 64, 128, 256, 512, 1024)),
+    "f32[64,1024] @ f32[1024,64]",
+    "f32[1024,64] @ f32[64,1024]",
+    "f32[128,768] @ f32[768,768]",
+    "f32[128,3072] @ f32[3072,768]",
+    "f32[384,768] @ f32[768,3072]",
+    "f32[16,2048] @ f32[2048,5632]",
+    "f32[8,4096] @ f32[4096,4096]",
+    "f32[4,2048] @ f32[2048,5632]",
+    "f32[1,512] @ f32[512,512]",
+    "f32[1,2048] @ f32[2048,1024]",
+    "f32[1,4096] @ f32[4096,4096]",
+    "f32[4096,512] @ f32[512,1]",
+    "f32[12,128,64] @ f32[12,64,128]",
+    "bf16[1,2048] @ bf16[2048,16384]",
+    "bf16[1,2048] @ bf16[2048,16384]{0,1}",
+    "bf16[128,128] @ bf16[128,128]",
+    "bf16[512,512] @ bf16[512,512]",
+    "f16[64,256] @ f16[256,64]",
+    "u8[64,64] @ i8[64,64]",
+    "u8[256,256] @ i8[256,256]",
+    "u8[128,128] @ i8[128,128] -> i16[128,128]",
+    "u32[64,64] @ u32[64,64]",
+    "i16[64,64] @ i16[64,64]",
+    "softmax(f32[8,512])",
+    "softmax(f32[32,4096])",
+    "softmax(f32[1024,1024])",
+    "softmax(f32[64,64] @ f32[64,64])",
+    "softmax(f32[256,64] @ f32[64,256])",
+    "attention(f32[64,32], f32[64,32], f32[64,32])",
+    "rms_norm(f32[16,512], f32[512])",
+    "layer_norm(f32[32,256], f32[256], f32[256])",
+    "relu(f32[128,768] @ f32[768,512] + f32[512])",
+    "gelu(f32[128,256] @ f32[256,512] + f32[512])",
+    "f32[64,128] @ f32[128,64] + f32[64,64]",
+    "f32[128,128] @ f32[128,128] @ f32[128,64]",
+    "relu(f32[64,256] @ f32[256,64]) @ f32[64,256]",
+    "conv(f32[1,64,56,56], f32[64,64,3,3])",
+    "conv(f32[1,64,56,56], f32[256,64,1,1])",
+    "conv(f32[1,16,33,33], f32[32,16,3,3], stride=2)",
+    "max(f32[256,1024], axis=1)",
+    "max(f32[256,1024], axis=0)",
+    "sum(f32[512,4096], axis=0)",
+    "sum(f32[512,4096], axis=1)",
+    "gelu(f32[128,1024])",
+    "tanh(f32[64,512])",
+    "exp(f32[64,512])",
+    "f32[256,1024] + f32[256,1024]",
+    "f32[256,1024] * f32[1024]",
+    "f32[512,512] / expand_dims(f32[512], axis=1)",
+    "cast(f32[256,1024], bf16)",
+    "cast(bf16[256,1024], f32)",
+    "transpose(f32[128,128])",
+    "transpose(f32[1024,768])",
+    "transpose(bf16[512,512])",
+    "maximum(u8[64,1024], u8[64,1024])",
+)  # fmt: skip
+
+
+@pytest.fixture(params=HOSTS)
+def host(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    cpu: HostCPU = HOSTS[request.param]
+    monkeypatch.setattr(catalog, "host_cpu", lambda: cpu)
+    return str(request.param)
+
+
+def written(impl: Impl) -> str:
+    """A program on a line."""
+    return " · ".join(str(rewrite) for rewrite in impl.decisions())
+
+
+def test_choices(host: str, golden: Callable[[str, str], None]) -> None:
+    target = catalog.uncalibrated()
+    lines = []
+    for text in GOALS:
+        impl, _ = morello.implement(text, target=target)
+        lines.append(f"{text}\n    {written(impl)}\n")
+    golden(f"choices-{host}.txt", "".join(lines))
