@@ -76,7 +76,7 @@ class Grammar:
             ("f32", "i32", "bf16", "f16", "u8", "i8", "u16", "i16", "u32"),
             (10, 4, 2, 2, 1, 1, 1, 1, 1),
         )[0]
-        rank = r.choices((1, 2, 3, 4, 5, 6), (4, 16, 6, 2, 1, 1))[0]
+        rank = r.choices((1, 2, 3, 4, 5, 6), (12, 40, 10, 2, 1, 1))[0]
         shape = self.shape(rank)
         if r.random() < 0.01:
             return f"{r.choice(('fill_zero', 'fill_lowest'))}({Type(dtype, shape)})"
@@ -84,7 +84,7 @@ class Grammar:
             body = self.product(shape, dtype, r.choice((0, 0, 1)))
             dtype = r.choice(RESULTS[dtype]) if dtype in RESULTS and r.random() < 0.3 else dtype
         else:
-            body = self.computed(shape, dtype, r.choices((1, 2, 3, 4), (6, 4, 2, 1))[0])
+            body = self.computed(shape, dtype, r.choices((1, 2, 3, 4), (12, 6, 2, 1))[0])
         lets = "".join(f"{name} = {text}; " for name, text in self.lets)
         if r.random() < 0.15:
             body += f" -> {self.type(shape, dtype, plain=False)}"
