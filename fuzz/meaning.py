@@ -273,7 +273,10 @@ def softmax(x: Bounded, *, axis: int = -1) -> Bounded:
     reach = np.nan_to_num(top - x.value, nan=0.0, posinf=200.0).clip(0, 200)
     relative = np.expm1(2 * x.error.max(axis, keepdims=True))
     relative = relative + (x.shape[axis] + 16 + 2 * reach) * 2.0**-23
-    error = np.where(value == 0, 0.0, relative * value)
+    # what is nothing by these arguments may be something by those that a kernel has
+    off = x.error + x.error.max(axis, keepdims=True)
+    most = np.exp(np.minimum(0.0, x.value - top + off))
+    error = np.where(value == 0, np.where(x.error > 0, most, 0.0), relative * value)
     error = np.where(np.isnan(value), 0.0, error + FLUSHED)
     error = np.where(x.wild.any(axis, keepdims=True) | np.isnan(error), np.inf, error)
     return rounded(value, error, x.dtype, ulps=x.shape[axis])
