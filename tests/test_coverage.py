@@ -47,8 +47,9 @@ from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import TARGETS, find_target
+from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target
-from morello.targets.x86 import AVX512, with_products
+from morello.targets.x86 import avx512
 
 Array = npt.NDArray[Any]
 Check = Callable[[Impl | Spec], Impl]
@@ -109,7 +110,7 @@ def snake(text: str) -> str:
 
 @cache
 def kernels() -> set[str]:
-    products = with_products(AVX512, frozenset({"avx512_bf16", "avx512_vnni"}))
+    products = avx512(X86_64_V4, frozenset({"avx512_bf16", "avx512_vnni"}))
     return {kernel.name for target in (*TARGETS.values(), products) for kernel in target.kernels}
 
 

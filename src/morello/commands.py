@@ -43,10 +43,10 @@ from morello.search.solve import Statistics
 from morello.table import Table
 from morello.targets import TARGETS, find_target
 from morello.targets.calibration import chosen_path
-from morello.targets.catalog import runs_here
+from morello.targets.catalog import host_machine, runs_here
 from morello.targets.costs import coefficients
 from morello.targets.cpu import host_cpu
-from morello.targets.defaults import microarchitecture
+from morello.targets.machines import MACHINES
 from morello.targets.target import Target
 
 PATIENCE_S = 1.0
@@ -153,6 +153,7 @@ def targets(arguments: argparse.Namespace) -> None:
                     "runs_here": runs_here(t),
                     "levels": {level.name: level.capacity for level in t.levels[1:]},
                     "costs": coefficients(t),
+                    "costs_of": {m.name: m.source for m in MACHINES if m.target == t.name},
                     "dtypes": _dtypes(t),
                     "kernels": dict(Counter(kernel.operation for kernel in t.kernels)),
                 }
@@ -170,6 +171,9 @@ def targets(arguments: argparse.Namespace) -> None:
         console.print(f"  {len(t.kernels)} kernels for {operations} operations")
         console.print(f"  dtypes: {', '.join(_dtypes(t))}")
     console.print(f"  costs: {_origin()}", soft_wrap=True)
+    for source in ("measured", "published"):
+        names = ", ".join(one.name for one in MACHINES if one.source == source)
+        console.print(f"[bold]costs that are {source}[/bold]: {names}", soft_wrap=True)
 
 
 def _origin() -> str:
@@ -177,8 +181,8 @@ def _origin() -> str:
     path = chosen_path(host_cpu())
     if path is not None:
         return f"as measured here, in {path}"
-    published = microarchitecture(host_cpu())
-    known = published or "Zen 5, for want of better"
+    machine = host_machine()
+    known = f"{machine.name} ({machine.source})" if machine else "this kind of target"
     return f"those that come with Morello for {known}; `morello calibrate` measures them"
 
 

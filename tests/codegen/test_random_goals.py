@@ -27,8 +27,9 @@ from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify
 from morello.targets import find_target
 from morello.targets.cpu import host_cpu
+from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target
-from morello.targets.x86 import with_products
+from morello.targets.x86 import AVX512, PRODUCTS, avx512
 
 PROGRAMS = 69
 MOST_ATTEMPTS = 12
@@ -56,7 +57,7 @@ RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, BODY, ctypes.c_void_p, ctypes.c_lo
 
 def with_cores(target: Target) -> Target:
     """The target with all that this CPU has, and several cores."""
-    whole = with_products(target, host_cpu().features)
+    whole = avx512(X86_64_V4, host_cpu().features & PRODUCTS) if target is AVX512 else target
     return replace(whole, arch="native" if whole.packs else whole.arch, cores=CORES)
 
 

@@ -19,14 +19,15 @@ from morello.ir.primitives import softmax
 from morello.ir.spec import Spec, goal
 from morello.scheduling import Schedule
 from morello.targets import find_target
-from morello.targets.x86 import AVX512, with_products
+from morello.targets.machines import X86_64_V4
+from morello.targets.x86 import avx512
 
 SEARCH_ONLY = {"Cut", "Divide", "Spread"}
 """What the search alone uses; programs have tiles, splits and parallel loops in their place."""
 
 FOUR = replace(find_target("avx512"), cores=4)
 BF16_PRODUCTS = replace(
-    with_products(AVX512, frozenset({"avx512_bf16"})), name="with_products", arch="native"
+    avx512(X86_64_V4, frozenset({"avx512_bf16"})), name="with_products", arch="native"
 )
 
 

@@ -23,11 +23,12 @@ from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import TARGETS, catalog, find_target
 from morello.targets.cpu import Cache, HostCPU
+from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
 from morello.targets.target import Target
-from morello.targets.x86 import AVX2, AVX512, with_products
+from morello.targets.x86 import AVX2, AVX512, avx512
 
-EVERY_PRODUCT = with_products(AVX512, frozenset({"avx512_bf16", "avx512_vnni"}))
+EVERY_PRODUCT = avx512(X86_64_V4, frozenset({"avx512_bf16", "avx512_vnni"}))
 C_TYPES = {dtype.c for dtype in (*DTYPES.values(), *PACKED.values())}
 
 targets = pytest.mark.parametrize(

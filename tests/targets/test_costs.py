@@ -19,16 +19,10 @@ from morello.targets.costs import (
     tied,
     with_coefficients,
 )
-from morello.targets.cpu import HostCPU
-from morello.targets.defaults import RATIOS, STREAMING, microarchitecture, with_defaults
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2, AVX512
 
 by_name = pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
-
-
-def cpu(vendor: str, family: int, number: int, *features: str) -> HostCPU:
-    return HostCPU("x86_64", vendor, "", frozenset(features), (), 4, family, number)
 
 
 @by_name
@@ -101,64 +95,3 @@ def test_what_differs_in_what_it_fetches_keeps_its_ratio(target: Target) -> None
 def test_a_cost_that_there_is_not() -> None:
     with pytest.raises(TargetError, match=r"avx2 has no cost 'L3.per_line'; it has: memory.per_li"):
         with_coefficients(AVX2, {"L3.per_line": 1.0})
-
-
-def test_the_costs_of_zen_5_are_those_of_x86() -> None:
-    turin = cpu("AuthenticAMD", 26, 2, *AVX512.features)
-    assert with_defaults(AVX512, turin) == AVX512
-
-
-@pytest.mark.parametrize(
-    ("one", "name"),
-    [
-        (cpu("AuthenticAMD", 23, 1), "Zen 1"),
-        (cpu("HygonGenuine", 24, 0), "Zen 1"),
-        (cpu("AuthenticAMD", 23, 0x31), "Zen 2"),
-        (cpu("AuthenticAMD", 25, 0x01), "Zen 3"),
-        (cpu("AuthenticAMD", 25, 0x50), "Zen 3"),
-        (cpu("AuthenticAMD", 25, 0x11), "Zen 4"),
-        (cpu("AuthenticAMD", 25, 0x61), "Zen 4"),
-        (cpu("AuthenticAMD", 25, 0xA0), "Zen 4"),
-        (cpu("AuthenticAMD", 26, 0x44), "Zen 5"),
-        (cpu("AuthenticAMD", 26, 0x24), "Zen 5 with 256-bit units"),
-        (cpu("AuthenticAMD", 21, 2), ""),
-        (cpu("GenuineIntel", 6, 0x55, "avx512f"), "Skylake-X"),
-        (cpu("GenuineIntel", 6, 0x6A, "avx512f", "avx512_vbmi2"), "Ice Lake-SP"),
-        (cpu("GenuineIntel", 6, 0x8C, "avx512f", "avx512_vbmi2"), "Ice Lake"),
-        (cpu("GenuineIntel", 6, 0x8F, "avx512f", "avx512_vbmi2", "amx_tile"), "Sapphire Rapids"),
-        (cpu("GenuineIntel", 6, 0x5E, "avx2"), ""),
-        (cpu("", 0, 0), ""),
-    ],
-    ids=lambda x: x.name if isinstance(x, HostCPU) else x,
-)
-def test_microarchitectures(one: HostCPU, name: str) -> None:
-    assert microarchitecture(one) == name
-    assert not name or name in RATIOS
-
-
-@pytest.mark.parametrize("name", RATIOS)
-def test_ratios_are_of_costs_that_there_are(name: str) -> None:
-    for target in (AVX2, AVX512):
-        assert RATIOS[name].keys() <= coefficients(target).keys()
-    chosen = {"L2.per_line"} if name == "Zen 4" else set()
-    published = [ratio for cost, ratio in RATIOS[name].items() if cost not in chosen]
-    assert all(0.5 <= ratio <= 4 for ratio in published)
-
-
-@pytest.mark.parametrize("name", STREAMING)
-def test_what_streaming_changes_there_is(name: str) -> None:
-    assert name in RATIOS
-    for target in (AVX2, AVX512):
-        assert STREAMING[name].keys() <= coefficients(target).keys()
-
-
-def test_ratios_multiply() -> None:
-    genoa = cpu("AuthenticAMD", 25, 0x11, *AVX512.features)
-    before, after = coefficients(AVX512), coefficients(with_defaults(AVX512, genoa))
-    assert after["L2.per_line"] == 0.3 * before["L2.per_line"]
-    assert after["kernels.copies"] == 4 * before["kernels.copies"]
-    assert after["kernels.products"] == 2 * before["kernels.products"]
-    assert after["memory.per_line"] == before["memory.per_line"]
-    assert replace(with_defaults(AVX512, genoa), kernels=(), levels=(), streaming={}) == replace(
-        AVX512, kernels=(), levels=()
-    )

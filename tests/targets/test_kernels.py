@@ -20,9 +20,10 @@ from morello.ir.operation import Operation
 from morello.targets import TARGETS
 from morello.targets.cpu import host_cpu
 from morello.targets.helpers.collect import used_in
+from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
 from morello.targets.target import Kernel, Target
-from morello.targets.x86 import AVX2, AVX512, with_products
+from morello.targets.x86 import AVX2, AVX512, PRODUCTS, avx512
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -43,7 +44,7 @@ def known_targets() -> list[Target]:
 
     Neon's C has no intrinsics, and so runs wherever numbers of 16 bits are converted.
     """
-    best = with_products(AVX512, host_cpu().features)
+    best = avx512(X86_64_V4, host_cpu().features & PRODUCTS)
     if best is not AVX512:
         best = replace(best, arch="native")
     elsewhere = replace(NEON, arch=AVX2.arch, features=AVX2.features)

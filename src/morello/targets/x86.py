@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from functools import cache
+
 from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4
+from morello.targets.costs import with_coefficients
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
+from morello.targets.machines import X86_64_V3, X86_64_V4, Machine
+from morello.targets.roofline import passes, published
 from morello.targets.target import Level, Packing, Target
 
 _MEMORY_LINES = 1 << 40
+
+BROADCAST_APART = 0.2
+"""Cycles of a broadcast that is an instruction of its own, where each meets one multiply-add."""
 
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
 BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16))
@@ -15,9 +24,12 @@ BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I1
 _PRODUCTS = {"avx512_bf16": "bf16_products", "avx512_vnni": "byte_products"}
 """What Linux calls the instructions for sums of products, and what kernels do."""
 
+PRODUCTS = frozenset(_PRODUCTS)
+"""Features of a CPU beyond AVX-512 that there are kernels for."""
+
 
 def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]:
-    """Memory, L2 and L1 (lines) and the register file; costs as measured on Zen 5.
+    """Memory, L2 and L1 (lines) and the register file; what no machine's costs say is Zen 5's.
 
     Runs a power of two apart share a set of L1, and of L2 every eighth one does; a third
     of the ways is left to all else. Memory, the L3 in front of it included, is shared.
@@ -36,37 +48,46 @@ def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]
     )  # fmt: skip
 
 
-AVX2 = Target(
-    "avx2",
-    "x86-64 with AVX2 and FMA: 16 registers of 32 bytes, 32 KiB L1, 256 KiB L2",
-    "x86-64-v3",
-    _levels(l2=3072, l1=448, l1_ways=8, registers=16),
-    vector_bytes=(32, 16),
-    kernels=standard_kernels(
-        (32, 16), False, {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset()
-    ),
-    helpers=helpers_for("avx2", (32, 16), frozenset()),
-    masks=False,
-    features=("avx2", "fma", "f16c"),
-    casts=frozenset(CASTS),
-    headers={"_mm": "immintrin.h"},
-)
+@cache
+def avx2(machine: Machine) -> Target:
+    """AVX2 with FMA, with the costs of a microarchitecture."""
+    kernels = standard_kernels(
+        (32, 16), False, {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset(),
+        l2_bytes=machine.l2_bytes * passes(machine, 32), broadcast=BROADCAST_APART,
+    )  # fmt: skip
+    target = Target(
+        "avx2",
+        "x86-64 with AVX2 and FMA: 16 registers of 32 bytes, 32 KiB L1, 256 KiB L2",
+        "x86-64-v3",
+        _levels(l2=3072, l1=448, l1_ways=8, registers=16),
+        vector_bytes=(32, 16),
+        kernels=kernels,
+        helpers=helpers_for("avx2", (32, 16), frozenset()),
+        masks=False,
+        features=("avx2", "fma", "f16c"),
+        casts=frozenset(CASTS),
+        headers={"_mm": "immintrin.h"},
+    )
+    return _with_costs(target, machine)
 
 
-def _avx512(products: frozenset[str]) -> Target:
-    """AVX-512 with these instructions beyond it."""
+@cache
+def avx512(machine: Machine, products: frozenset[str]) -> Target:
+    """AVX-512 with these of `PRODUCTS`, with the costs of a microarchitecture."""
     kinds = frozenset(_PRODUCTS[p] for p in products)
     packs = (BF16_PACKING,) * ("bf16_products" in kinds)
     packs += BYTE_PACKINGS * ("byte_products" in kinds)
-    return Target(
+    kernels = standard_kernels(
+        (64,), True, {(4, 16): 50.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, kinds,
+        l2_bytes=machine.l2_bytes * passes(machine, 64),
+    )  # fmt: skip
+    target = Target(
         "avx512",
         "x86-64 with AVX-512: 32 registers of 64 bytes, masks, 32 KiB L1, 1 MiB L2",
         "x86-64-v4",
         _levels(l2=12288, l1=448, l1_ways=8, registers=32),
         vector_bytes=(64,),  # a masked register does what a narrower one would
-        kernels=standard_kernels(
-            (64,), True, {(4, 16): 50.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, kinds
-        ),
+        kernels=kernels,
         helpers=helpers_for("avx512", (64,), products),
         masks=True,
         features=("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *sorted(products)),
@@ -74,12 +95,14 @@ def _avx512(products: frozenset[str]) -> Target:
         packs=packs,
         headers={"_mm": "immintrin.h"},
     )
+    return _with_costs(target, machine)
 
 
-AVX512 = _avx512(frozenset())
+def _with_costs(target: Target, machine: Machine) -> Target:
+    """The target with the costs of a machine: published ones, where none were measured."""
+    costs = published(machine, target.vector_bytes[0]) | dict(machine.measured)
+    return with_coefficients(replace(target, streaming=machine.streaming), costs)
 
 
-def with_products(target: Target, features: frozenset[str]) -> Target:
-    """The target with the sums of products that these features of a CPU are instructions for."""
-    products = features & frozenset(_PRODUCTS)
-    return _avx512(products) if target is AVX512 and products else target
+AVX2 = avx2(X86_64_V3)
+AVX512 = avx512(X86_64_V4, frozenset())

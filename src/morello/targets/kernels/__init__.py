@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import (
     BF16,
     BF16X2,
@@ -64,11 +65,15 @@ def standard_kernels(
     masks: bool,
     transposes: dict[tuple[int, int], float],
     features: frozenset[str],
+    *,
+    l2_bytes: float = LINE_BYTES,
+    broadcast: float = 0.0,
 ) -> tuple[Kernel, ...]:
     """All kernels of a machine with registers of these sizes.
 
     `transposes` gives the blocks (bytes of an element, elements a side) that it transposes
-    in registers, and their cycles; `features` says which special products it has.
+    in registers, and their cycles; `features` says which special products it has. L2 gives
+    `l2_bytes` a cycle, and a `broadcast` costs so much beside each multiply-add.
     """
     made: list[Kernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
@@ -79,10 +84,11 @@ def standard_kernels(
         made.append(_dot(a, b, c, widest))
     for scalar, row, total in ROWS:
         for way in WAYS:
-            made.append(row_sums((scalar, row, total), width, way, scalar_is_a=True))
-            made.append(row_sums((row, scalar, total), width, way, scalar_is_a=False))
+            made.append(row_sums((scalar, row, total), width, way, l2_bytes, scalar_is_a=True))
+            made.append(row_sums((row, scalar, total), width, way, l2_bytes, scalar_is_a=False))
         if scalar is F32:
-            made += [block_sums((scalar, row, total), width, way) for way in BLOCK_WAYS]
+            dtypes = (scalar, row, total)
+            made += [block_sums(dtypes, width, way, broadcast) for way in BLOCK_WAYS]
     made += _streamed_dots(widest // 2, features)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]

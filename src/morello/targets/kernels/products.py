@@ -164,29 +164,32 @@ def inner_product(
     )
 
 
-_PER_BYTE = {
-    (False, ""): 0.014,
-    (False, "L1"): 0.018,
-    (False, "L2"): 0.017,
-    (True, ""): 0.03,
-    (True, "L1"): 0.022,
-    (True, "L2"): 0.035,
-}
-"""The cycles of a byte of rows, by whether it is converted and what it is fetched into ahead."""
+_STREAMED = {"": 0.896, "L1": 1.152, "L2": 1.088}
+"""The cycles of a line of rows that L2 gives one of a cycle, by what it is fetched into ahead.
+
+Less than 1 where some of it was in the nearest cache still.
+"""
+
+_PER_REGISTER = {False: {"": 0.5, "L1": 0.5, "L2": 0.5}, True: {"": 0.96, "L1": 0.704, "L2": 1.12}}
+"""The cycles of a register of what rows become, by whether they are converted, and by that."""
 
 
 def row_sums(
-    dtypes: tuple[DType, DType, DType], width: int, way: Way, *, scalar_is_a: bool
+    dtypes: tuple[DType, DType, DType], width: int, way: Way, l2_bytes: float, *, scalar_is_a: bool
 ) -> Kernel:
     """A few scalars times rows that stream by, summed into another such row.
 
-    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m.
+    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m. What is
+    slower decides: the units, or the cache beyond the nearest, which gives `l2_bytes` a cycle.
     """
     along, vector = ("n", 1) if scalar_is_a else ("m", 0)
     scalars, rows, result = dtypes[1 - vector], dtypes[vector], dtypes[2]
     count, name = way.rows, "row_sums" if scalar_is_a else "column_sums"
     x, y = ("a", "b") if scalar_is_a else ("b", "a")
     operands = f"&{{{x}}}, &{{{y}}}, {{{y}_k}}, &{{c}}, {{{along}}}"
+    streamed = rows.bytes * _STREAMED[way.fetched] / l2_bytes
+    computed = _PER_REGISTER[rows is not result][way.fetched] / width
+    each = count * max(streamed, computed) + 0.06
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("k", along))
@@ -197,7 +200,6 @@ def row_sums(
 
     def cost(s: Batch) -> Column:
         n, whole = s.size(along), width * way.registers(rows.name, width)
-        each = count * rows.bytes * _PER_BYTE[rows is not result, way.fetched] + 0.06
         cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
         return cycles
 
@@ -215,10 +217,13 @@ def row_sums(
     )
 
 
-def block_sums(dtypes: tuple[DType, DType, DType], width: int, way: Way) -> Kernel:
+def block_sums(
+    dtypes: tuple[DType, DType, DType], width: int, way: Way, broadcast: float
+) -> Kernel:
     """A few rows of a, times rows of b that stream by, are added to rows of c.
 
-    c stays in the cache beyond the nearest, in rows or panels.
+    c stays in the cache beyond the nearest, in rows or panels. Elements of a meet one register
+    each, so that nothing hides what a `broadcast` of theirs takes.
     """
     scalars, rows, result = dtypes
     slower = 0.3 if way.fetched == "L2" else 0.0
@@ -234,7 +239,7 @@ def block_sums(dtypes: tuple[DType, DType, DType], width: int, way: Way) -> Kern
         yield _rows_without_gaps(s, 2, "c", "n", panel=width)
 
     def cost(s: Batch) -> Column:
-        row = way.rows * MULTIPLY_ADD + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
+        row = way.rows * (MULTIPLY_ADD + broadcast) + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
         each = slower + s.size("m") * row
         cycles: Column = 14.0 + s.size("n") / width * each
         return cycles

@@ -1,0 +1,25 @@
+"""AMD Zen 5 with units of 64 bytes."""
+
+from __future__ import annotations
+
+from morello.targets.machines.machine import Level, Machine
+
+ZEN5 = Machine(
+    name="Zen 5",
+    key="zen5",
+    vendor="AuthenticAMD",
+    models={0x1A: (*range(0x20), *range(0x30, 0x60), *range(0x70, 0x100))},
+    features=frozenset(("avx512f",)),
+    l1=Level(48, 12, 4),
+    l2=Level(1024, 16, 14),
+    l3_latency=48,
+    vector_bytes=64,
+    multiply_adds=2,
+    latency=4,
+    loads=2,
+    stores=1,
+    l2_bytes=64,
+    l3_bytes=25.6,
+    division=7,
+    source="measured",
+)
