@@ -1,0 +1,108 @@
+"""Recordings of machines: Specs, programs of each as schedules, and the times of their calls.
+
+What costs say of recorded programs can be judged without the machine, and without a clock.
+A recording is gzipped JSON: the `cpu`, its `microarchitecture`, `hertz` and `compiler`, the
+`caches` of its target in lines, and `specs`, each with an `expression`, the `spec` as saved
+schedules have it, and `programs`: `rewrites` and the least `seconds` of a call.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from morello.errors import MorelloError
+from morello.rewrites.impl import Impl
+from morello.rewrites.saved import VERSION, load
+from morello.targets.machines import MACHINES, Machine
+from morello.targets.target import Target
+from morello.targets.x86 import PRODUCTS, avx2, avx512
+
+FOLDER = Path(__file__).parent / "machines"
+FIRST = 5
+"""How many of the programs that costs put first may be timed to choose among."""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A Spec, and its programs: schedules, each with the least time of a call in seconds."""
+
+    expression: str
+    spec: Mapping[str, Any]
+    programs: Sequence[tuple[Sequence[Mapping[str, Any]], float]]
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What was timed on a machine of a kind."""
+
+    machine: Machine
+    caches: Mapping[str, int]
+    hertz: float
+    specs: Sequence[Recorded]
+
+    @property
+    def target(self) -> Target:
+        """The target that the machine was, with today's costs of its kind."""
+        wide = self.machine.target == "avx512"
+        base = avx512(self.machine, PRODUCTS) if wide else avx2(self.machine)
+        levels = tuple(
+            replace(level, capacity=self.caches.get(level.name, level.capacity))
+            for level in base.levels
+        )
+        return replace(base, name="native", levels=levels)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How the programs that costs put first compare with a Spec's fastest.
+
+    `first` and `five` are by how much the first, and the fastest of the first `FIRST`, take
+    longer than the fastest of all: 0 is best. `lost` programs are no longer legal.
+    """
+
+    expression: str
+    first: float
+    five: float
+    lost: int
+
+
+def read(path: Path) -> Recording:
+    """The recording in a file."""
+    data = json.loads(gzip.decompress(path.read_bytes()))
+    machine = next(one for one in MACHINES if one.name == data["microarchitecture"])
+    specs = [
+        Recorded(
+            one["expression"], one["spec"], [(p["rewrites"], p["seconds"]) for p in one["programs"]]
+        )
+        for one in data["specs"]
+    ]
+    return Recording(machine, data["caches"], data["hertz"], specs)
+
+
+def impls(recording: Recording, one: Recorded) -> list[tuple[Impl, float]]:
+    """The programs of a Spec that are legal today, and their seconds."""
+    target, found = recording.target, []
+    for rewrites, seconds in one.programs:
+        saved = {"morello": VERSION, "target": target.name, "cores": 1, "spec": one.spec,
+                 "limits": dict(recording.caches), "rewrites": rewrites}  # fmt: skip
+        try:
+            found.append((load(saved, target), seconds))
+        except MorelloError:
+            continue
+    return found
+
+
+def judged(recording: Recording, one: Recorded) -> Judged:
+    """What today's costs choose among a Spec's programs; raises `ValueError` if none is left."""
+    programs = sorted(impls(recording, one), key=lambda program: program[0].cost)
+    times = [seconds for _, seconds in programs]
+    if not times:
+        raise ValueError(f"no program of {one.expression} is legal any more")
+    least = min(times)
+    lost = len(one.programs) - len(programs)
+    return Judged(one.expression, times[0] / least - 1, min(times[:FIRST]) / least - 1, lost)

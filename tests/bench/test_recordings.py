@@ -1,0 +1,54 @@
+"""Costs as shipped choose well among the recorded programs of machines that are not here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+from benchmarks.recording import FOLDER, Recorded, Recording, impls, judged, read
+from morello.targets import costs
+
+RECORDINGS = sorted(FOLDER.glob("*.json.gz"))
+
+MOST = {"zen3": (0.11, 0.03, 3)}
+"""By recording: how much slower than the fastest the first choices are in the mean, and the
+fastest of the first five, at most; and of how many Specs the first is slower by 12 %."""
+
+
+@pytest.fixture(scope="module", params=RECORDINGS, ids=lambda path: path.name.partition(".")[0])
+def recorded(request: pytest.FixtureRequest) -> tuple[str, Recording]:
+    path: Path = request.param
+    return path.name.partition(".")[0], read(path)
+
+
+def test_choices_among_recorded_programs(recorded: tuple[str, Recording]) -> None:
+    name, recording = recorded
+    found = [judged(recording, one) for one in recording.specs]
+    first, five, slow = MOST[name]
+    assert mean(one.first for one in found) <= first
+    assert mean(one.five for one in found) <= five
+    assert sum(one.first > 0.12 for one in found) <= slow
+    assert sum(one.lost for one in found) == 0
+
+
+def test_costs_that_are_wrong_choose_badly(
+    recorded: tuple[str, Recording], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, recording = recorded
+    one = next(spec for spec in recording.specs if spec.expression == "f32[64,64] @ f32[64,64]")
+    honest = judged(recording, one)
+    wrong = costs.with_coefficients(recording.target, {"kernels.products": 1e-6})
+    monkeypatch.setattr(Recording, "target", wrong)
+    assert judged(recording, one).first > honest.first
+
+
+def test_programs_that_are_illegal_are_counted(recorded: tuple[str, Recording]) -> None:
+    _, recording = recorded
+    whole = recording.specs[0]
+    broken = Recorded(whole.expression, whole.spec, [([], 1e-9), *whole.programs[:3]])
+    assert judged(recording, broken).lost == 1
+    assert len(impls(recording, broken)) == 3
+    with pytest.raises(ValueError, match="no program of"):
+        judged(recording, Recorded(whole.expression, whole.spec, [([], 1e-9)]))
