@@ -23,6 +23,7 @@ from morello.runtime.argument import Array, arguments
 from morello.runtime.threads import available_threads
 from morello.runtime.tolerance import expected
 from morello.targets import TARGETS
+from morello.targets.cpu import host_cpu
 
 SMALL = "f32[8,8] @ f32[8,8]"
 
@@ -53,6 +54,25 @@ def test_bench_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", SMALL, "--vs", "numpy", "--seconds", "0.05"]) == 0
     text = capsys.readouterr().out
     assert SMALL in text and "morello" in text and "numpy" in text and "verified" in text
+    assert host_cpu().name in text and "costs of" in text
+
+
+@pytest.mark.parametrize("faster", [True, False])
+def test_bench_says_what_to_do_where_another_is_faster(
+    faster: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    race = commands._race
+
+    def decided(*arguments: Any, **options: Any) -> dict[str, bench.Timing]:
+        first, second = sorted(race(*arguments, **options).values(), key=lambda t: t.median_s)
+        return dict(
+            zip(("morello", "numpy"), (first, second) if faster else (second, first), strict=True)
+        )
+
+    monkeypatch.setattr(commands, "_race", decided)
+    assert main(["bench", SMALL, "--vs", "numpy", "--seconds", "0.02"]) == 0
+    text = capsys.readouterr().out
+    assert ("morello calibrate" not in text and "--measure 12" not in text) == faster
 
 
 @pytest.mark.parametrize(

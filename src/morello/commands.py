@@ -128,6 +128,8 @@ def bench(arguments: argparse.Namespace) -> None:
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
     ours = timings["morello"]
     result = _described(kernel.impl, kernel.statistics) | {
+        "cpu": host_cpu().name,
+        "costs": _costs_of(kernel.impl.target),
         "compiler": str(kernel.compiler),
         "threads": threads,
         "kernel": _timing(ours) | _rates(kernel.spec, ours),
@@ -170,7 +172,7 @@ def targets(arguments: argparse.Namespace) -> None:
         console.print(f"  levels (lines, registers): {levels}")
         console.print(f"  {len(t.kernels)} kernels for {operations} operations")
         console.print(f"  dtypes: {', '.join(_dtypes(t))}")
-    console.print(f"  costs: {_origin()}", soft_wrap=True)
+    console.print(f"  {_origin()}", soft_wrap=True)
     for source in ("measured", "published"):
         names = ", ".join(one.name for one in MACHINES if one.source == source)
         console.print(f"[bold]costs that are {source}[/bold]: {names}", soft_wrap=True)
@@ -180,10 +182,19 @@ def _origin() -> str:
     """Where the costs of the native target are from."""
     path = chosen_path(host_cpu())
     if path is not None:
-        return f"as measured here, in {path}"
+        return f"costs measured here, in {path}"
+    known = _costs_of(find_target("native"))
+    return f"{known}, which come with Morello; `morello calibrate` measures this machine's"
+
+
+def _costs_of(target: Target) -> str:
+    """Whose costs a target has."""
+    if target.name != "native":
+        return f"costs of the target {target.name}"
+    if chosen_path(host_cpu()) is not None:
+        return "costs measured here"
     machine = host_machine()
-    known = f"{machine.name} ({machine.source})" if machine else "this kind of target"
-    return f"those that come with Morello for {known}; `morello calibrate` measures them"
+    return f"{machine.source} costs of {machine.name}" if machine else "costs of no known machine"
 
 
 def _dtypes(target: Target) -> list[str]:
@@ -386,6 +397,9 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.
     console.print(grid)
     for rival in result["vs"].values():
         console.print(f"[dim]{rival['version']}; a ratio above 1: we are faster[/dim]")
+    console.print(f"[dim]{escape(result['cpu'])}; {result['costs']}[/dim]", soft_wrap=True)
+    if any(ratio < 1 for ratio in result["ratio"].values()):
+        console.print(_advice(result), soft_wrap=True)
     if result["verified"]:
         error = result["max_error"]
         found = f"largest error {error:.1e}" if error else "exactly equal"
@@ -400,6 +414,14 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.
         console.print(_unproven(kernel.statistics))
     if search is not None and search["measured"]:
         console.print(f"the fastest of {search['measured']} programs measured")
+
+
+def _advice(result: dict[str, Any]) -> str:
+    """What may help where another library is faster."""
+    known = "in a minute, `morello calibrate` measures what this machine's costs are; "
+    if chosen_path(host_cpu()) is not None or result["target"] != "native":
+        known = ""
+    return f"Slower? {known}`--measure 12` times the first twelve choices and keeps the fastest."
 
 
 def _multiplies(operation: Operation) -> bool:

@@ -120,7 +120,7 @@ def test_the_native_target_uses_it(
     assert coefficients(native()) == own | {"fork": 4321.0}
     monkeypatch.setattr(catalog, "native", native)
     assert main(["targets"]) == 0
-    assert f"costs: as measured here, in {default_path(host_cpu())}" in capsys.readouterr().out
+    assert f"costs measured here, in {default_path(host_cpu())}" in capsys.readouterr().out
     default_path(host_cpu()).write_text("{}")
     assert main(["targets"]) == 2
     assert "is no calibration of version" in capsys.readouterr().err
