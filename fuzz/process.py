@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from fuzz.worker import Place
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -22,6 +24,8 @@ MEMORY = 6 << 30
 START_S = 120.0
 """How long a process may take until it is ready."""
 _POLL_S = 0.25
+_ASLEEP = 4
+"""How many polls in a row find nobody at work, when a case is given up."""
 
 
 class LostError(Exception):
@@ -130,10 +134,14 @@ class Process:
             raise StartError(f"no worker can be started: {lost.sort}: {lost.detail}") from None
 
     def _read(self, patience: float) -> dict[str, Any]:
-        """The next answer, as long as no case takes longer than it may."""
+        """The next answer, as long as no case takes longer than it may.
+
+        Where others have the CPUs, what the case has had of them counts.
+        """
         assert self._child is not None and self._child.stdout is not None
         stream = self._child.stdout.fileno()
-        number, since = self._place.get(), time.monotonic()
+        number, since, before = self._place.get(), time.monotonic(), _spent(self._child.pid)
+        asleep = 0
         while b"\n" not in self._unread:
             if select.select([stream], [], [], _POLL_S)[0]:
                 chunk = os.read(stream, 1 << 16)
@@ -142,7 +150,11 @@ class Process:
                 self._unread += chunk
             if self._place.get() != number:
                 number, since = self._place.get(), time.monotonic()
-            if time.monotonic() - since > patience:
+                before = _spent(self._child.pid)
+            if time.monotonic() - since < patience:
+                continue
+            asleep = 0 if _wants_to_run(self._child.pid) else asleep + 1
+            if asleep > _ASLEEP or _spent(self._child.pid) - before > patience:
                 self.end()
                 raise LostError(number, "hang", f"still busy after {patience:.0f} s")
         line, _, self._unread = self._unread.partition(b"\n")
@@ -159,3 +171,27 @@ class Process:
         return LostError(
             number, f"crash: {how}", " | ".join([*written[:4], *written[4:][-3:]])[:700]
         )
+
+
+def _family(pid: int) -> list[psutil.Process]:
+    """A process and all that it started."""
+    with contextlib.suppress(psutil.Error):
+        parent = psutil.Process(pid)
+        return [parent, *parent.children(recursive=True)]
+    return []
+
+
+def _spent(pid: int) -> float:
+    """The CPU seconds that a process has had, with those that it waited for."""
+    with contextlib.suppress(psutil.Error):
+        return float(sum(psutil.Process(pid).cpu_times()[:4]))
+    return 0.0
+
+
+def _wants_to_run(pid: int) -> bool:
+    """Whether a process would go on if it had a CPU: it, or what it started, is not asleep."""
+    for one in _family(pid):
+        with contextlib.suppress(psutil.Error):
+            if one.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP):
+                return True
+    return False

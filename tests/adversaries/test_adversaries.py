@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -18,6 +19,7 @@ import pytest
 
 import morello
 from fuzz import arguments, caches, commands, kills, launch, programs, schedules
+from fuzz.__main__ import environment
 from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, fault_of, numbered
 from fuzz.bounded import DTYPES
 from fuzz.campaign import Finding
@@ -25,6 +27,7 @@ from fuzz.damage import damaged, fewer
 from fuzz.kinds import KINDS
 from fuzz.meaning import evaluate
 from fuzz.memory import Guarded
+from fuzz.process import Process
 from fuzz.reading import Node, read
 from fuzz.shrink import shrink
 from morello.errors import MorelloError
@@ -298,6 +301,30 @@ def fuzz(*words: str) -> subprocess.CompletedProcess[str]:
         [sys.executable, "-m", "fuzz", *words], capture_output=True, text=True, timeout=100,
         cwd=Path(__file__).parents[2], check=False,
     )  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ["__import__('time').sleep(60)", "sum(iter(int, 1))"])
+def test_what_sleeps_or_spins_hangs(case: str, tmp_path: Path) -> None:
+    process = Process(tmp_path / "0", environment(tmp_path))
+    try:
+        assert process.check("arguments", "np.float32(3)", 60.0)["outcome"] == "passed"
+        began = time.monotonic()
+        assert process.check("arguments", case, 1.5)["sort"] == "hang"
+        assert time.monotonic() - began > 1.5
+    finally:
+        process.end()
+
+
+def test_what_waits_for_a_cpu_does_not_hang(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fuzz.process._spent", lambda pid: 0.0)  # as if it had none so far
+    process = Process(tmp_path / "0", environment(tmp_path))
+    try:
+        slow = "sum(i for i in range(2 * 10**8))"
+        assert process.check("arguments", slow, 0.5)["outcome"] == "passed"
+    finally:
+        process.end()
 
 
 def test_the_command_survives_what_crashes() -> None:
