@@ -7,6 +7,7 @@ from statistics import mean
 
 import pytest
 
+from benchmarks.record import main
 from benchmarks.recording import FOLDER, Recorded, Recording, impls, judged, read
 from morello.targets import costs
 
@@ -52,3 +53,24 @@ def test_programs_that_are_illegal_are_counted(recorded: tuple[str, Recording]) 
     assert len(impls(recording, broken)) == 3
     with pytest.raises(ValueError, match="no program of"):
         judged(recording, Recorded(whole.expression, whole.spec, [([], 1e-9)]))
+
+
+def test_a_machine_is_recorded(tmp_path: Path) -> None:
+    out = tmp_path / "here.json.gz"
+    command = [
+        str(out),
+        "--only",
+        "f32[64,64] @ f32[64,64]",
+        "--programs",
+        "6",
+        "--seconds",
+        "0.01",
+    ]
+    assert main(command) == 0
+    assert main(command) == 0, "what is there is not timed again"
+    found = read(out)
+    assert len(found.specs) == 2 and found.hertz > 1e8
+    for one in found.specs:
+        times = [seconds for _, seconds in one.programs]
+        assert len(times) > 3 and times == sorted(times) and times[0] > 0
+        assert judged(found, one).lost == 0

@@ -1,0 +1,179 @@
+"""Records this machine: programs of some Specs, and how long their calls take.
+
+    python -m benchmarks.record OUT.json.gz [--programs 48] [--seconds 0.03] [--only TEXT]
+
+Of each Spec: what the search puts first under the costs that come with Morello, and random legal
+programs. Takes some 20 minutes; goes on where it was interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from morello import api
+from morello.building import load_all
+from morello.calibrate.stopwatch import Stopwatch
+from morello.errors import MorelloError
+from morello.measuring import COMPILER_S, rivals
+from morello.rewrites.impl import Impl
+from morello.rewrites.saved import save, spec_data
+from morello.runtime.bench import Timing, limit_threads, measure
+from morello.runtime.kernel import CompiledKernel
+from morello.runtime.packing import random_inputs
+from morello.runtime.tolerance import expected
+from morello.runtime.toolchain import Compiler, find_compiler
+from morello.runtime.verify import compare
+from morello.search.budget import Budget
+from morello.search.reconstruct import reconstruct
+from morello.search.sample import sample
+from morello.targets.catalog import host_machine, uncalibrated
+from morello.targets.cpu import host_cpu
+from morello.targets.target import Target
+
+EXPRESSIONS = (
+    *(f"f32[{n},{n}] @ f32[{n},{n}]" for n in (64, 128, 256, 384, 512, 1000, 1024)),
+    "f32[128,768] @ f32[768,768]",
+    "f32[128,3072] @ f32[3072,768]",
+    "f32[16,2048] @ f32[2048,5632]",
+    "f32[4,2048] @ f32[2048,5632]",
+    "f32[1,2048] @ f32[2048,5632]",
+    "f32[1,2048] @ f32[2048,1024]",
+    "f32[1,512] @ f32[512,512]",
+    "bf16[1,2048] @ bf16[2048,4096]",
+    "bf16[256,256] @ bf16[256,256]",
+    "u8[256,256] @ i8[256,256]",
+    "f32[12,128,64] @ f32[12,64,128]",
+    "relu(f32[128,768] @ f32[768,512] + f32[512])",
+    "conv(f32[1,64,56,56], f32[256,64,1,1])",
+    "conv(f32[1,64,28,28], f32[64,64,3,3], padding=1)",
+    "softmax(f32[8,512])",
+    "softmax(f32[128,1000])",
+    "transpose(f32[1024,768])",
+    "rms_norm(f32[16,512], f32[512])",
+    "softmax(f32[64,64] @ f32[64,64])",
+    "max(f32[256,1024], axis=1)",
+    "sum(f32[512,4000], axis=0)",
+    "gelu(f32[128,1024])",
+    "tanh(f32[64,512])",
+)
+
+CHOICES = 12
+"""How many of the programs of a Spec are the search's first choices."""
+
+REPEATS = 5
+BUDGET_S = 60.0
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    console = Console(stderr=True, highlight=False)
+    try:
+        compiler, target = find_compiler(), uncalibrated()
+        data = _begun(arguments.out, compiler, target)
+        wanted = [text for text in EXPRESSIONS if arguments.only in text]
+        done = {one["expression"] for one in data["specs"]}
+        with limit_threads():
+            for number, text in enumerate(wanted, start=1):
+                console.print(f"{number} of {len(wanted)}: {text}", markup=False)
+                if text not in done:
+                    data["specs"].append(
+                        recorded(text, target, compiler, arguments.programs, arguments.seconds)
+                    )
+                    _write(arguments.out, data)
+    except MorelloError as error:
+        console.print(f"record: {error}", markup=False)
+        return 2
+    except KeyboardInterrupt:
+        console.print(f"record: what was timed is in {arguments.out}", markup=False)
+        return 130
+    return 0
+
+
+def _begun(path: Path, compiler: Compiler, target: Target) -> dict[str, Any]:
+    """What a recording has so far, or what it begins with."""
+    if path.exists():
+        begun: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+        return begun
+    machine = host_machine()
+    return {
+        "cpu": host_cpu().name,
+        "microarchitecture": machine.name if machine else "",
+        "hertz": Stopwatch(compiler).hertz(),
+        "compiler": str(compiler),
+        "caches": {level.name: level.capacity for level in target.levels[1:]},
+        "specs": [],
+    }
+
+
+def _write(path: Path, data: dict[str, Any]) -> None:
+    """Write a recording, whole or not at all."""
+    made = path.with_name(f"{path.name}.tmp")
+    made.write_bytes(gzip.compress(json.dumps(data).encode(), mtime=0))
+    os.replace(made, path)
+
+
+def recorded(
+    text: str, target: Target, compiler: Compiler, programs: int, seconds: float
+) -> dict[str, Any]:
+    """Programs of a Spec, fastest first, all of which were checked."""
+    best, _ = api.implement(text, target=target, budget=BUDGET_S)
+    goal, budget = best.spec, Budget(BUDGET_S)
+    chosen = rivals(best, min(CHOICES, programs), budget.start())
+    drawn = sample(goal, target, best.cost, programs - len(chosen), 0, budget.start())
+    ways: list[tuple[Impl, dict[str, int]]] = [
+        *((impl, {"default": n}) for n, impl in enumerate(chosen)),
+        *((reconstruct(goal, target, one), {"random": n}) for n, one in enumerate(drawn)),
+    ]
+    kernels = load_all([impl for impl, _ in ways], compiler, COMPILER_S)
+    built = [(*way, kernel) for way, kernel in zip(ways, kernels, strict=True) if kernel]
+    timings = _timings(best, [kernel for _, _, kernel in built], seconds)
+    found = [
+        {
+            "seconds": timing.min_s, "repeats": [float(f"{s:.5g}") for s in timing.samples],
+            "default_cycles": impl.cost, "found_as": way, "rewrites": save(impl)["rewrites"],
+        }
+        for (impl, way, _), timing in zip(built, timings, strict=True)
+    ]  # fmt: skip
+    found.sort(key=lambda one: float(one["seconds"]))
+    return {"expression": text, "spec": spec_data(goal, target), "programs": found}
+
+
+def _timings(best: Impl, kernels: Sequence[CompiledKernel], seconds: float) -> list[Timing]:
+    """Each kernel's, in turns, on the same arrays. Raises `VerificationError`."""
+    inputs, output = random_inputs(best.spec), kernels[0].arguments[-1]
+    wanted, out = expected(best.spec, inputs.plain), output.empty()
+    calls = {}
+    for number, kernel in enumerate(kernels):
+        out.view(output.raw)[...] = 0
+        call = partial(kernel.fast, *inputs.taken, out.view(output.raw))
+        call()
+        compare(out.astype(np.float64), wanted, output, f"(of {len(kernels)} programs)")
+        calls[str(number)] = call
+    return list(measure(calls, seconds=seconds, repeats=REPEATS).values())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.record", description="Record the programs of this machine."
+    )
+    parser.add_argument("out", type=Path, metavar="OUT", help="a file, such as zen5.json.gz")
+    parser.add_argument("--programs", type=int, default=48, help="programs of each Spec (48)")
+    parser.add_argument("--seconds", type=float, default=0.03, help="to time each for (0.03)")
+    parser.add_argument("--only", default="", help="only Specs that have this in their text")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
