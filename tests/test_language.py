@@ -80,6 +80,8 @@ EXPRESSIONS = {
     "conv_of_conv": "conv(conv(f32[1,2,5,5], f32[3,2,2,2]), f32[2,3,2,2])",
     "conv_of_padded_conv": "conv(relu(conv(f32[1,2,3,3], f32[2,2,2,2], padding=1)), f32[2,2,2,2])",
     "conv_of_broadcast": "conv(expand_dims(f32[2,4,4], axis=0) + f32[1,2,4,4], f32[2,2,2,2])",
+    "odd_rows_of_pairs": "bf16[2,2]{1,0}S(5,1) @ bf16[2,1]",
+    "odd_rows_of_fours": "u8[3,4]S(7,1) @ i8[4,2]",
     "quantized": "cast(cast(u8[16,64] @ i8[64,32], f32) * 0.01, bf16)",
 }
 

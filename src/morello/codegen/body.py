@@ -312,20 +312,24 @@ class Body:
         return declaration + comment, view
 
     def _packed(self, view: View, tensor: TensorSpec, before: DType) -> tuple[str, MemoryView]:
-        """The same memory, read in groups along the fastest dimension."""
+        """The same memory, read in groups along the fastest dimension.
+
+        Where the tile may begin between two groups of its buffer, they are counted from there.
+        """
         assert isinstance(view, MemoryView)
         lanes = tensor.dtype.lanes // before.lanes
         fastest = view.layout.physical[-1]
         strides = tuple(s if i == len(view.strides) - 1 else s // lanes
                         for i, s in enumerate(view.strides))  # fmt: skip
-        terms = {name: coefficient // lanes for name, coefficient in view.address.terms.items()}
         shape = tuple(n // lanes if d == fastest else n for d, n in enumerate(view.shape))
         name = self._names.fresh(f"{view.pointer}_groups")
         c = f"const {_pointed(tensor.dtype)}"
         self._pointers[name] = c
-        address = Address(terms, view.address.constant // lanes)
-        packed = replace(view, pointer=name, strides=strides, shape=shape, address=address)
-        return f"{c} *const restrict {name} = ({c} *){view.pointer};", packed
+        start, within = view.pointer, view.address.divided(lanes)
+        if within is None:
+            start, within = f"&{view.element}", Address()
+        packed = replace(view, pointer=name, strides=strides, shape=shape, address=within)
+        return f"{c} *const restrict {name} = ({c} *){start};", packed
 
     # ---- kernels
 

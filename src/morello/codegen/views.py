@@ -21,6 +21,13 @@ class Address:
             terms[variable] = terms.get(variable, 0) + coefficient
         return Address(terms, self.constant + constant)
 
+    def divided(self, count: int) -> Address | None:
+        """The same in groups of so many elements; None if it may lie between two of them."""
+        if any(number % count for number in (*self.terms.values(), self.constant)):
+            return None
+        terms = {name: coefficient // count for name, coefficient in self.terms.items()}
+        return Address(terms, self.constant // count)
+
     def __str__(self) -> str:
         parts = [v if c == 1 else f"{c} * {v}" for v, c in self.terms.items()]
         if self.constant or not parts:
