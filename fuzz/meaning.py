@@ -287,7 +287,11 @@ def softmax_denominator(x: Bounded, top: Bounded, *, axis: int = -1) -> Bounded:
 
 
 def softmax_complete(x: Bounded, top: Bounded, sums: Bounded, *, axis: int = -1) -> Bounded:
-    return mapped("divide", _exponential(x, top, axis), _row(sums, x, axis))
+    row = _row(sums, x, axis)
+    made = mapped("divide", _exponential(x, top, axis), row)
+    # kernels multiply by the reciprocal, which of a subnormal number may be infinite
+    small = np.abs(row.value) <= row.error + 2.0**-126
+    return Bounded(made.value, np.where(small, np.inf, made.error), x.dtype)
 
 
 def _row(rows: Bounded, x: Bounded, axis: int) -> Bounded:

@@ -147,6 +147,12 @@ def test_arguments_of_softmax_that_are_not_known_may_be_the_largest() -> None:
     assert made.error[0] > 0.9 and made.error[2] < 1e-30
 
 
+def test_denominators_that_are_subnormal_may_give_anything() -> None:
+    made = special("softmax_complete(f32[1,2], f32[1], f32[1])", [[-80, -1]], [0], [1e-39])
+    assert np.isinf(made.error).all()
+    assert special("softmax_complete(f32[1,1], f32[1], f32[1])", [[-1]], [0], [1]).error < 1e-6
+
+
 def test_erf_of_next_to_nothing_keeps_its_digits() -> None:
     made = special("erf(f32[2])", [3e-12, -1e-20])
     np.testing.assert_allclose(made.value, [3.385e-12, -1.1284e-20], rtol=1e-4)
