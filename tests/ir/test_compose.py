@@ -284,3 +284,14 @@ def test_reductions_within_are_whole() -> None:
     last = build(Tensor((4,), F32, reduce("Sum", 2, 1), (mapped("relu", x),)))
     assert (last.operation.whole, last.operation.reduced) == ((), ("j",))
     assert not softmax("Softmax", 2, 1).may_cut("j")
+
+
+def test_what_cuts_make_has_names_of_its_own() -> None:
+    x = tensor((4, 5))
+    made = mapped("tanh", x)
+    result = mapped("relu", mapped("add", mapped("exp", made), made))
+    whole = built(result).operation
+    for _ in range(2):  # y = tanh(x), then exp(y), of which each is the first that is made
+        whole = part(whole, intermediates(whole).stop, (intermediates(whole).start,)).operation
+    assert len(whole.components) == 2
+    assert len({operand.name for operand in whole.operands}) == len(whole.operands) == 3

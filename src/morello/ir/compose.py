@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import count
 
 from morello.errors import SpecError
 from morello.ir.axes import Axis, axis
@@ -108,17 +109,31 @@ def part(composition: Operation, wanted: int, given: tuple[int, ...] = ()) -> Pa
         for one in (maker(composition, t) for t in order)
     ]
     back = {new: old for old, new in rename.items()}
+    names = _operand_names(composition, sources)
     inputs = [
-        Operand(
-            composition.operands[t].name if t < first else f"t{t - first}",
-            tuple(_folded(d, rename) for d in tensor_dims(composition, t)),
-        )
-        for t in sources
+        Operand(name, tuple(_folded(d, rename) for d in tensor_dims(composition, t)))
+        for name, t in zip(names, sources, strict=True)
     ]
     made = compose(inputs, components)
     if composition.accumulates and wanted == first + len(composition.components) - 1:
         made = accumulating(made)
     return Part(made, (*sources, wanted), tuple(back.get(d, d) for d in made.dims))
+
+
+def _operand_names(composition: Operation, tensors: Sequence[int]) -> list[str]:
+    """The names of tensors as operands: the inputs' own, and new ones for what is made."""
+    first = inputs_of(composition)
+    taken = {composition.operands[t].name for t in tensors if t < first}
+    found = []
+    for tensor in tensors:
+        if tensor < first:
+            found.append(composition.operands[tensor].name)
+            continue
+        # an input may be what a cut of a larger composition made
+        name = next(n for n in (f"t{i}" for i in count(tensor - first)) if n not in taken)
+        taken.add(name)
+        found.append(name)
+    return found
 
 
 def _primitive(composition: Operation, wanted: int) -> Part:
