@@ -14,29 +14,18 @@ import json
 import os
 import sys
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 
-from morello import api
-from morello.building import load_all
+from morello import api, quality
 from morello.calibrate.stopwatch import Stopwatch
 from morello.errors import MorelloError
-from morello.measuring import COMPILER_S, rivals
-from morello.rewrites.impl import Impl
 from morello.rewrites.saved import save, spec_data
 from morello.runtime.bench import Timing, limit_threads, measure
-from morello.runtime.kernel import CompiledKernel
-from morello.runtime.packing import random_inputs
-from morello.runtime.tolerance import expected
 from morello.runtime.toolchain import Compiler, find_compiler
-from morello.runtime.verify import compare
 from morello.search.budget import Budget
-from morello.search.reconstruct import reconstruct
-from morello.search.sample import sample
 from morello.targets.catalog import host_machine, uncalibrated
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
@@ -102,7 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _begun(path: Path, compiler: Compiler, target: Target) -> dict[str, Any]:
-    """What a recording has so far, or what it begins with."""
+    """The recording in a file, or a new one of this machine without any Specs."""
     if path.exists():
         begun: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
         return begun
@@ -129,39 +118,28 @@ def recorded(
 ) -> dict[str, Any]:
     """Programs of a Spec, fastest first, all of which were checked."""
     best, _ = api.implement(text, target=target, budget=BUDGET_S)
-    goal, budget = best.spec, Budget(BUDGET_S)
-    chosen = rivals(best, min(CHOICES, programs), budget.start())
-    drawn = sample(goal, target, best.cost, programs - len(chosen), 0, budget.start())
-    ways: list[tuple[Impl, dict[str, int]]] = [
-        *((impl, {"default": n}) for n, impl in enumerate(chosen)),
-        *((reconstruct(goal, target, one), {"random": n}) for n, one in enumerate(drawn)),
-    ]
-    kernels = load_all([impl for impl, _ in ways], compiler, COMPILER_S)
-    built = [(*way, kernel) for way, kernel in zip(ways, kernels, strict=True) if kernel]
-    timings = _timings(best, [kernel for _, _, kernel in built], seconds)
+    choices = min(CHOICES, programs)
+    built = quality.programs(best, choices, programs - choices, 0, compiler, Budget(BUDGET_S))
+    calls, _ = quality.first_calls(best.spec, [one.kernel for one in built])
+    numbered = {str(number): call for number, call in enumerate(calls)}
+    timings = measure(numbered, seconds=seconds, repeats=REPEATS).values()
     found = [
-        {
-            "seconds": timing.min_s, "repeats": [float(f"{s:.5g}") for s in timing.samples],
-            "default_cycles": impl.cost, "found_as": way, "rewrites": save(impl)["rewrites"],
-        }
-        for (impl, way, _), timing in zip(built, timings, strict=True)
-    ]  # fmt: skip
+        _program(one, number - choices, timing)
+        for number, (one, timing) in enumerate(zip(built, timings, strict=True))
+    ]
     found.sort(key=lambda one: float(one["seconds"]))
-    return {"expression": text, "spec": spec_data(goal, target), "programs": found}
+    return {"expression": text, "spec": spec_data(best.spec, target), "programs": found}
 
 
-def _timings(best: Impl, kernels: Sequence[CompiledKernel], seconds: float) -> list[Timing]:
-    """Each kernel's, in turns, on the same arrays. Raises `VerificationError`."""
-    inputs, output = random_inputs(best.spec), kernels[0].arguments[-1]
-    wanted, out = expected(best.spec, inputs.plain), output.empty()
-    calls = {}
-    for number, kernel in enumerate(kernels):
-        out.view(output.raw)[...] = 0
-        call = partial(kernel.fast, *inputs.taken, out.view(output.raw))
-        call()
-        compare(out.astype(np.float64), wanted, output, f"(of {len(kernels)} programs)")
-        calls[str(number)] = call
-    return list(measure(calls, seconds=seconds, repeats=REPEATS).values())
+def _program(one: quality.Built, number: int, timing: Timing) -> dict[str, Any]:
+    """A program as JSON-able data; those that are no choices of the search are numbered."""
+    return {
+        "seconds": timing.min_s,
+        "repeats": [float(f"{seconds:.5g}") for seconds in timing.samples],
+        "default_cycles": one.impl.cost,
+        "found_as": {"random": number} if one.choice is None else {"default": one.choice},
+        "rewrites": save(one.impl)["rewrites"],
+    }
 
 
 def _parser() -> argparse.ArgumentParser:

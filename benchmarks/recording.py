@@ -38,7 +38,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Recording:
-    """What was timed on a machine of a kind."""
+    """Measured times of programs on one machine, with its microarchitecture and caches."""
 
     machine: Machine
     caches: Mapping[str, int]
@@ -98,7 +98,10 @@ def impls(recording: Recording, one: Recorded) -> list[tuple[Impl, float]]:
 
 
 def judged(recording: Recording, one: Recorded) -> Judged:
-    """What today's costs choose among a Spec's programs; raises `ValueError` if none is left."""
+    """Rank a Spec's programs by cost, and compare with the measured times.
+
+    Raises `ValueError` if none of them is legal.
+    """
     programs = sorted(impls(recording, one), key=lambda program: program[0].cost)
     times = [seconds for _, seconds in programs]
     if not times:

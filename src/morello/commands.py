@@ -188,7 +188,7 @@ def _origin() -> str:
 
 
 def _costs_of(target: Target) -> str:
-    """Whose costs a target has."""
+    """Where a target's costs are from, in a few words."""
     if target.name != "native":
         return f"costs of the target {target.name}"
     if chosen_path(host_cpu()) is not None:
@@ -417,7 +417,7 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.
 
 
 def _advice(result: dict[str, Any]) -> str:
-    """What may help where another library is faster."""
+    """Suggestions for when another library is faster."""
     known = "in a minute, `morello calibrate` measures what this machine's costs are; "
     if chosen_path(host_cpu()) is not None or result["target"] != "native":
         known = ""

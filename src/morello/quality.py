@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
@@ -22,7 +22,7 @@ from morello.runtime.bench import check_seconds, measure
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
-from morello.runtime.toolchain import find_compiler
+from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import compare
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.reconstruct import reconstruct
@@ -135,35 +135,73 @@ def assess(
     goal, machine = best.spec, best.target
     api.check_runs_here(machine)
     api.check_memory(goal)
-    chosen = rivals(best, CHOICES, limit.start(progress))
-    drawn = sample(goal, machine, best.cost, samples, seed, limit.start(progress))
-    impls = [*chosen, *(reconstruct(goal, machine, one) for one in drawn)]
-    found = load_all(impls, find_compiler(compiler), COMPILER_S)
-    built = [(n, kernel) for n, kernel in enumerate(found) if kernel is not None]
-    times = _times(goal, [kernel for _, kernel in built], seconds)
-    points = [
-        Point(impls[n], took, n if n < len(chosen) else None)
-        for (n, _), took in zip(built, times, strict=True)
-    ]
+    built = programs(best, CHOICES, samples, seed, find_compiler(compiler), limit, progress)
+    times = _times(goal, [one.kernel for one in built], seconds)
+    points = [Point(one.impl, took, one.choice) for one, took in zip(built, times, strict=True)]
     return Quality(goal, machine, tuple(points))
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program and its kernel. `choice` is as a `Point` has it."""
+
+    impl: Impl
+    kernel: CompiledKernel
+    choice: int | None
+
+
+def programs(
+    best: Impl,
+    choices: int,
+    samples: int,
+    seed: int,
+    compiler: Compiler,
+    limit: Budget,
+    progress: Progress | None = None,
+) -> list[Built]:
+    """The search's first choices for a goal whose cheapest program this is, and random programs.
+
+    Each of the two searches has the budget. What the compiler takes too long for is left out.
+    """
+    goal, target = best.spec, best.target
+    chosen = rivals(best, choices, limit.start(progress))
+    drawn = sample(goal, target, best.cost, samples, seed, limit.start(progress))
+    impls = [*chosen, *(reconstruct(goal, target, one) for one in drawn)]
+    kernels = load_all(impls, compiler, COMPILER_S)
+    return [
+        Built(impl, kernel, n if n < len(chosen) else None)
+        for n, (impl, kernel) in enumerate(zip(impls, kernels, strict=True))
+        if kernel is not None
+    ]
+
+
+def first_calls(
+    goal: Spec, kernels: Sequence[CompiledKernel]
+) -> tuple[list[Callable[[], object]], list[float]]:
+    """A call of each kernel, all on the same arrays, and the seconds that the first one takes.
+
+    Raises `VerificationError` if one computes something else than it should.
+    """
+    inputs, output = random_inputs(goal), kernels[0].arguments[-1]
+    wanted, out = expected(goal, inputs.plain), output.empty()
+    calls: list[Callable[[], object]] = []
+    times = []
+    for kernel in kernels:
+        out.view(output.raw)[...] = 0
+        calls.append(partial(kernel.fast, *inputs.taken, out.view(output.raw)))
+        times.append(_time(calls[-1]))
+        compare(out.astype(np.float64), wanted, output, f"(of {len(kernels)} programs)")
+    return calls, times
 
 
 def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> list[float]:
     """The least time of a call of each, in seconds; all get the same arrays."""
-    inputs, output = random_inputs(goal), kernels[0].arguments[-1]
-    wanted = expected(goal, inputs.plain)
-    out = output.empty()
-    times = []
-    for kernel in kernels:
-        out.view(output.raw)[...] = 0
-        times.append(_time(kernel, *inputs.taken, out.view(output.raw)))
-        compare(out.astype(np.float64), wanted, output, f"(of {len(kernels)} programs)")
-    calls = [partial(kernel.fast, *inputs.taken, out.view(output.raw)) for kernel in kernels]
+    calls, times = first_calls(goal, kernels)
     spent = [0.0] * len(kernels)
     for _ in range(CALLS):  # in turns, as a noisy moment may last longer than a few calls
-        for n, kernel in enumerate(kernels):
+        for n, call in enumerate(calls):
             if times[n] > SLOW * min(times) and spent[n] < seconds:
-                took = _time(kernel, *inputs.taken, out.view(output.raw))
+                took = _time(call)
                 times[n], spent[n] = min(times[n], took), spent[n] + took
     # Those that are close get closer looks, as it is them that regret is about.
     for near, repeats in ((SLOW, 3), (CLOSE, 9)):
@@ -174,9 +212,9 @@ def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> lis
     return times
 
 
-def _time(kernel: CompiledKernel, *arrays: Any) -> float:
+def _time(call: Callable[[], object]) -> float:
     began = time.perf_counter()
-    kernel.fast(*arrays)
+    call()
     return time.perf_counter() - began
 
 

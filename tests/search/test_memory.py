@@ -333,6 +333,7 @@ def test_every_cost_that_a_calibration_changes_makes_another_space(name: str) ->
     changed = [with_coefficients(target, {n: v * (1 + 1e-12)}) for n, v in costs.items()]
     assert len({space_name(one) for one in (target, *changed)}) == 1 + len(costs)
     assert space_name(with_coefficients(target, costs)) == space_name(target)
+    assert space_name(replace(target, machine="another")) != space_name(target)
 
 
 def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,7 @@ def type_of(name: str, value: object) -> Type:
 
 
 def _is_array(value: object) -> bool:
-    """Whether it is an array, or has an `__array_interface__`, valid or not."""
+    """Whether a value is an array, or provides an `__array_interface__`, even a malformed one."""
     if isinstance(value, np.ndarray):
         return True
     said = inspect.getattr_static(value, "__array_interface__", None) is not None

@@ -36,7 +36,8 @@ class Kind:
 class Family:
     """Packs the Specs of a kind into integers: every size, then where every operand lies.
 
-    Tensors of so many dimensions may be met in the search; they decide how many layouts are.
+    `rank` is the largest number of dimensions of any tensor in the search, on which the number of
+    layouts depends.
     """
 
     def __init__(self, kind: Kind, sizes: Sizes, rank: int) -> None:

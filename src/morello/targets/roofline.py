@@ -15,28 +15,32 @@ from morello.targets.costs import GROUPS
 from morello.targets.machines.machine import Machine
 
 UNITS = 2
-"""The units for multiply-adds that costs of kernels count on."""
+"""The number of multiply-add units that the kernels' costs assume."""
 
 DIVISION = 7.0
-"""The cycles of a division of a register that they count on."""
+"""The cycles of a division of one register that they assume."""
 
 PRODUCTS = ("products", "dots", "dots_l2", "block_sums_l2", "block_sums_ahead")
-"""Kernels that multiply-adds decide."""
+"""Groups of kernels that are bound by multiply-adds."""
 
 FULL_WAYS = 8
-"""Eight rows a power of two apart take all of these ways, and leave nothing to what is fetched."""
+"""With so many ways or fewer, eight rows a power of two apart fill a set.
+
+Lines that are prefetched evict them.
+"""
 
 EVICTED = 2.0
-"""What fetching ahead costs there, as a factor."""
+"""The factor on the cost of kernels that prefetch into such a cache."""
 
 L2_SEEN = 0.1
-"""The part of the cycles of a line from L2 that other work does not hide."""
+"""The fraction of the transfer time of a line from L2 that is not overlapped by other work."""
 
-L2_STARTS = 14.0
-"""How much of the latency of L2 a run of lines hides: what is left is one part in so many."""
+L2_EXPOSED = 1 / 14
+"""A run of lines from L2 costs this fraction of its latency; out-of-order execution hides the rest.
+"""
 
-L3_STARTS = 6.0
-"""The same of what is behind L2."""
+L3_EXPOSED = 1 / 6
+"""The same for the latency of what is behind L2."""
 
 
 def passes(machine: Machine, register_bytes: int) -> float:
@@ -53,10 +57,10 @@ def published(machine: Machine, register_bytes: int) -> dict[str, float]:
     factors["divisions"] *= machine.division / DIVISION
     if machine.l1.ways <= FULL_WAYS:
         factors["block_sums_ahead"] *= EVICTED
-    starts = machine.l3_latency / L3_STARTS
+    starts = machine.l3_latency * L3_EXPOSED
     return {f"kernels.{group}": factor for group, factor in factors.items()} | {
         "L2.per_line": L2_SEEN * LINE_BYTES / machine.l2_bytes,
-        "L2.per_run": machine.l2.latency / L2_STARTS,
+        "L2.per_run": machine.l2.latency * L2_EXPOSED,
         "memory.per_line": LINE_BYTES / machine.l3_bytes,
         "memory.per_run": starts,
         "memory.per_alias": starts,

@@ -120,8 +120,9 @@ class Target:
     at once. `cores` run a parallel loop, which takes `fork` cycles to begin and end. Before
     memory there may be a cache of `last` lines (0: none is known of); what is fetched again
     and was too much for the `shared` ones takes `refetch` cycles a line more than the first
-    level says. `streaming` are costs by name, as multiples, for goals
-    whose operands are too much for the whole cache (see `costs`).
+    level says. `machine` names the microarchitecture whose costs the kernels have, if any, and
+    `streaming` are costs by name, as multiples, for goals whose operands are too much for the
+    whole cache (see `costs`).
     """
 
     name: str
@@ -141,6 +142,7 @@ class Target:
     last: int = 0
     refetch: float = 3.5
     streaming: Mapping[str, float] = field(default_factory=dict)
+    machine: str = ""
 
     @property
     def shared(self) -> int:

@@ -101,7 +101,9 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
 def _with_costs(target: Target, machine: Machine) -> Target:
     """The target with the costs of a machine: published ones, where none were measured."""
     costs = published(machine, target.vector_bytes[0]) | dict(machine.measured)
-    return with_coefficients(replace(target, streaming=machine.streaming), costs)
+    return with_coefficients(
+        replace(target, machine=machine.name, streaming=machine.streaming), costs
+    )
 
 
 AVX2 = avx2(X86_64_V3)

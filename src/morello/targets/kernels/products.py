@@ -165,13 +165,13 @@ def inner_product(
 
 
 _STREAMED = {"": 0.896, "L1": 1.152, "L2": 1.088}
-"""The cycles of a line of rows that L2 gives one of a cycle, by what it is fetched into ahead.
+"""Cycles to stream a line of rows from an L2 of one line a cycle, by where it is prefetched to.
 
-Less than 1 where some of it was in the nearest cache still.
+Below 1 where part of the line is still in the nearest cache.
 """
 
 _PER_REGISTER = {False: {"": 0.5, "L1": 0.5, "L2": 0.5}, True: {"": 0.96, "L1": 0.704, "L2": 1.12}}
-"""The cycles of a register of what rows become, by whether they are converted, and by that."""
+"""Cycles to compute with a register, by whether rows are converted and where prefetched to."""
 
 
 def row_sums(

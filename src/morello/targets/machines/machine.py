@@ -1,4 +1,4 @@
-"""What is known of a microarchitecture: its units and caches, and where its costs are from."""
+"""The description of a microarchitecture: execution units, caches, and the source of its costs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Machine:
-    """A microarchitecture, by what its makers and the tables of instructions say.
+    """A microarchitecture, as vendors' manuals and instruction tables describe it.
 
     A core has vector units of `vector_bytes`; every cycle it begins `multiply_adds`, each of
     which takes `latency` cycles, `loads` and `stores` of that width. It takes `l2_bytes` a cycle
