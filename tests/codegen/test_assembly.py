@@ -31,9 +31,16 @@ def inner_loops(assembly: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("target", ["avx2", "avx512"])
-@pytest.mark.parametrize("size", [64, 512, 2048])
-def test_the_chosen_micro_kernel_does_not_spill(target: str, size: int, tmp_path: Path) -> None:
-    impl, _ = morello.implement(f"f32[{size},{size}] @ f32[{size},{size}]", target=target)
+@pytest.mark.parametrize(
+    "goal",
+    [
+        *(f"f32[{size},{size}] @ f32[{size},{size}]" for size in (64, 512, 2048)),
+        "f32[128,768] @ f32[768,768]",  # 4x24: with AVX2, all 16 registers are in use
+        "f32[128,96] @ f32[96,48]",
+    ],
+)
+def test_the_chosen_micro_kernel_does_not_spill(target: str, goal: str, tmp_path: Path) -> None:
+    impl, _ = morello.implement(goal, target=target)
     source, assembly = tmp_path / "kernel.c", tmp_path / "kernel.s"
     source.write_text(generate(impl).text)
     compiler = find_compiler()

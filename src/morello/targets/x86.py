@@ -53,7 +53,7 @@ def avx2(machine: Machine) -> Target:
     """AVX2 with FMA, with the costs of a microarchitecture."""
     kernels = standard_kernels(
         (32, 16), False, {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset(),
-        l2_bytes=machine.l2_bytes * passes(machine, 32), broadcast=BROADCAST_APART,
+        l2_bytes=machine.l2_bytes * passes(machine, 32), broadcast=BROADCAST_APART, in_order=True,
     )  # fmt: skip
     target = Target(
         "avx2",

@@ -68,16 +68,18 @@ def standard_kernels(
     *,
     l2_bytes: float = LINE_BYTES,
     broadcast: float = 0.0,
+    in_order: bool = False,
 ) -> tuple[Kernel, ...]:
     """All kernels of a machine with registers of these sizes.
 
     `transposes` gives the blocks (bytes of an element, elements a side) that it transposes
     in registers, and their cycles; `features` says which special products it has. L2 gives
-    `l2_bytes` a cycle, and a `broadcast` costs so much beside each multiply-add.
+    `l2_bytes` a cycle, and a `broadcast` costs so much beside each multiply-add. With
+    `in_order`, multiply-adds stay in the order that they are written in.
     """
     made: list[Kernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
-        made += _one_size(size, masks and index == 0, masks)
+        made += _one_size(size, masks and index == 0, masks, in_order)
     widest = vector_bytes[0]
     width = widest // F32.bytes
     for a, b, c in DOTS:
@@ -100,7 +102,7 @@ def standard_kernels(
     return tuple(made)
 
 
-def _one_size(size: int, partial: bool, masks: bool) -> list[Kernel]:
+def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Kernel]:
     """Kernels on registers of `size` bytes; 0 stands for scalars."""
     made: list[Kernel] = []
     parts = (False, True) if partial else (False,)
@@ -112,7 +114,11 @@ def _one_size(size: int, partial: bool, masks: bool) -> list[Kernel]:
         for scalar in scalars:
             if size or not masks:  # a masked register serves a scalar as well
                 for first in (True, False):
-                    made.append(multiply_add(scalar, vector, width(vector), scalar_is_a=first))
+                    made.append(
+                        multiply_add(
+                            scalar, vector, width(vector), scalar_is_a=first, in_order=in_order
+                        )
+                    )
     for dtype in (*DTYPES.values(), *PACKED.values()):
         for part in parts:
             made += moves(dtype, dtype, width(dtype), part)

@@ -31,18 +31,21 @@ SAME_SET = 5.0
 
 
 def multiply_add(
-    scalar: DType, vector: DType, width: int, *, scalar_is_a: bool, cast: bool = False
+    scalar: DType, vector: DType, width: int, *, scalar_is_a: bool, in_order: bool
 ) -> Kernel:
     """A scalar in the nearest cache, broadcast, times registers: adds to registers of c.
 
     Of a, the products make a row of c; of b, a column. The scalar may be of a narrower
-    dtype, which is converted first.
+    dtype, which is converted first. With `in_order`, the compiler keeps the order of the code.
     """
     kind = kind_of(vector, width)
     along = "n" if scalar_is_a else "m"
     held = Held(width, along if width > 1 else "")
     value = _converted(scalar, vector, "{a}" if scalar_is_a else "{b}")
-    line = f"{{c}} += {value} * {{b}};" if scalar_is_a else f"{{c}} += {{a}} * {value};"
+    product = f"{value} * {{b}}" if scalar_is_a else f"{{a}} * {value}"
+    line = f"{{c}} += {product};"
+    if in_order and vector.is_float and width > 1:
+        line = f"{{c}} = in_order_{kind}({{c}} + {product});"
     each = MULTIPLY_ADD if vector.is_float else INTEGER_MULTIPLY_ADD
     own = BROADCAST + CONVERT * (scalar is not vector)
 
