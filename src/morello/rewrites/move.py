@@ -11,7 +11,7 @@ import numpy as np
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Ints, some
+from morello.ir.forms import Bools, Ints, prod_columns, some
 from morello.ir.layout import Layout
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
@@ -22,12 +22,18 @@ from morello.rewrites.buffer import (
     register_conditions,
 )
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere, operand_index
-from morello.targets.target import Condition, Target
+from morello.targets.target import Column, Condition, Target
 
 WRITTEN_ONLY = 4
 """How many times as many runs may evict each other next to the registers if nothing reads them:
 once it is written, a line need not stay.
 """
+
+PRODUCTS = ("Matmul", "MatmulAccum")
+"""Operations whose sums take several cycles each to add to."""
+
+SCHEDULED = 128
+"""How many operations on registers may wait in a core's scheduler for what they need."""
 
 PAGE_BYTES = 4096
 """What a run may span before it comes back to the cache sets where it began."""
@@ -111,7 +117,8 @@ class Move:
         if writes:
             copy = _copy(body, batch, operand)
             children.append(Child(copy, role="out", wires=(moved, operand)))
-        return [Edges(rows, 0.0, {level: held} if level else {}, tuple(children))]
+        cost = self._waits(batch, operand, target) if level == target.registers else 0.0
+        return [Edges(rows, cost, {level: held} if level else {}, tuple(children))]
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self
@@ -131,6 +138,29 @@ class Move:
         vector = f", vector={self.vector}" if self.vector else ""
         dtype = "" if self.dtype is None else f", {self.dtype}"
         return f"move({self.operand} to {self.level}{layout}{vector}{dtype})"
+
+    def _waits(self, batch: Batch, operand: int, target: Target) -> Column:
+        """Cycles in which sums of products in so few registers wait for one another.
+
+        At the end of a reduction they do not: then the next sums have begun.
+        """
+        operation = batch.operation
+        sums = operation.name in PRODUCTS and operand == operation.output
+        if not (target.in_flight and sums and self.vector > 1):
+            return 0.0
+        if not self._dtype(batch, operand).is_float:
+            return 0.0
+        shape, order = batch.shape(operand), self.layout.order if self.layout else ()
+        volume = prod_columns(shape)
+        along = [
+            volume // shape[dim] * -(-shape[dim] // self.vector)
+            for dim in order[-1:] or range(len(shape))  # any, if the layout is ideal
+        ]
+        fewest, most = np.minimum.reduce(along), np.maximum.reduce(along)
+        missing = np.maximum(0.0, target.in_flight - most)
+        steps = np.maximum(0.0, batch.size("k") - SCHEDULED / fewest)
+        cycles: Column = target.wait * missing * steps
+        return cycles
 
     def _dtype(self, batch: Batch, operand: int) -> DType:
         return self.dtype or batch.dtypes[operand]

@@ -1,7 +1,8 @@
 """The coefficients of a target's costs, by name: what a calibration changes, and all it does.
 
 "memory.per_line", "L2.per_run" and the like are those of levels, in cycles; "kernels.loads"
-and the like multiply the costs of a group of kernels; "fork" are a parallel loop's cycles.
+and the like multiply the costs of a group of kernels; "fork" are a parallel loop's cycles, and
+"wait" those of sums in too few registers (see `Target`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from morello.ir.spec import Spec
 from morello.targets.target import TRANSFERS, Kernel, Level, Target
 
 FORK = "fork"
+WAIT = "wait"
 
 GROUPS = {
     "products": r"fma_|dpbf16_|dpbusd_",
@@ -96,7 +98,7 @@ def coefficients(target: Target) -> dict[str, float]:
     }
     factors = {group_of(kernel): kernel.factor for kernel in target.kernels}
     found |= {f"kernels.{group}": factors[group] for group in GROUPS if group in factors}
-    return found | {FORK: target.fork}
+    return found | {FORK: target.fork} | ({WAIT: target.wait} if target.in_flight else {})
 
 
 def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
@@ -125,4 +127,5 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
         levels=(*levels, *target.levels[target.nearest :]),
         kernels=kernels,
         fork=chosen[FORK],
+        wait=chosen.get(WAIT, 0.0),
     )

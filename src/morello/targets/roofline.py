@@ -32,6 +32,15 @@ Lines that are prefetched evict them.
 EVICTED = 2.0
 """The factor on the cost of kernels that prefetch into such a cache."""
 
+SLACK = 1.16
+"""How many more sums than fill the units keep them busy while some wait for their operands."""
+
+WAIT = 0.275
+"""The cycles that a step of a reduction takes longer for each register of sums that is missing.
+
+Fewer than half a cycle, as the next sums are begun meanwhile.
+"""
+
 L2_SEEN = 0.1
 """The fraction of the transfer time of a line from L2 that is not overlapped by other work."""
 
@@ -46,6 +55,16 @@ L3_EXPOSED = 1 / 6
 def passes(machine: Machine, register_bytes: int) -> float:
     """How often a register of this size goes through units of the machine."""
     return max(1.0, register_bytes / machine.vector_bytes)
+
+
+def in_flight(machine: Machine, register_bytes: int) -> float:
+    """How many registers of sums keep the multiply-add units busy."""
+    return SLACK * machine.latency * _begun(machine, register_bytes)
+
+
+def _begun(machine: Machine, register_bytes: int) -> float:
+    """The multiply-adds of registers of this size that begin in a cycle."""
+    return machine.multiply_adds / passes(machine, register_bytes)
 
 
 def published(machine: Machine, register_bytes: int) -> dict[str, float]:
@@ -64,4 +83,5 @@ def published(machine: Machine, register_bytes: int) -> dict[str, float]:
         "memory.per_line": LINE_BYTES / machine.l3_bytes,
         "memory.per_run": starts,
         "memory.per_alias": starts,
+        "wait": WAIT * UNITS / _begun(machine, register_bytes),
     }

@@ -120,9 +120,10 @@ class Target:
     at once. `cores` run a parallel loop, which takes `fork` cycles to begin and end. Before
     memory there may be a cache of `last` lines (0: none is known of); what is fetched again
     and was too much for the `shared` ones takes `refetch` cycles a line more than the first
-    level says. `machine` names the microarchitecture whose costs the kernels have, if any, and
-    `streaming` are costs by name, as multiples, for goals whose operands are too much for the
-    whole cache (see `costs`).
+    level says. Sums of products in fewer registers than `in_flight` wait for one another: each
+    step of a reduction takes `wait` cycles longer for every register that is missing. `machine`
+    names the microarchitecture whose costs the kernels have, if any, and `streaming` are costs
+    by name, as multiples, for goals whose operands are too much for the whole cache (see `costs`).
     """
 
     name: str
@@ -141,6 +142,8 @@ class Target:
     fork: float = 8000.0
     last: int = 0
     refetch: float = 3.5
+    in_flight: float = 0.0
+    wait: float = 0.0
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
 

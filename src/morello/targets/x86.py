@@ -10,7 +10,7 @@ from morello.targets.costs import with_coefficients
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.machines import X86_64_V3, X86_64_V4, Machine
-from morello.targets.roofline import passes, published
+from morello.targets.roofline import in_flight, passes, published
 from morello.targets.target import Level, Packing, Target
 
 _MEMORY_LINES = 1 << 40
@@ -100,10 +100,13 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
 
 def _with_costs(target: Target, machine: Machine) -> Target:
     """The target with the costs of a machine: published ones, where none were measured."""
-    costs = published(machine, target.vector_bytes[0]) | dict(machine.measured)
-    return with_coefficients(
-        replace(target, machine=machine.name, streaming=machine.streaming), costs
-    )
+    widest = target.vector_bytes[0]
+    costs = published(machine, widest) | dict(machine.measured)
+    own = replace(
+        target, machine=machine.name, streaming=machine.streaming,
+        in_flight=in_flight(machine, widest),
+    )  # fmt: skip
+    return with_coefficients(own, costs)
 
 
 AVX2 = avx2(X86_64_V3)
