@@ -18,6 +18,7 @@ from typing import Any
 from morello.errors import MorelloError
 from morello.rewrites.impl import Impl
 from morello.rewrites.saved import VERSION, load
+from morello.targets.caches import beyond_nearest
 from morello.targets.machines import MACHINES, Machine
 from morello.targets.target import Target
 from morello.targets.x86 import PRODUCTS, avx2, avx512
@@ -50,11 +51,10 @@ class Recording:
         """The target that the machine was, with today's costs of its kind."""
         wide = self.machine.target == "avx512"
         base = avx512(self.machine, PRODUCTS) if wide else avx2(self.machine)
-        levels = tuple(
-            replace(level, capacity=self.caches.get(level.name, level.capacity))
-            for level in base.levels
-        )
-        return replace(base, name="native", levels=levels)
+        memory, second, first, registers = base.levels
+        second = beyond_nearest(second, self.caches[second.name])
+        first = replace(first, capacity=self.caches[first.name])
+        return replace(base, name="native", levels=(memory, second, first, registers))
 
 
 @dataclass(frozen=True)
@@ -106,6 +106,6 @@ def judged(recording: Recording, one: Recorded) -> Judged:
     times = [seconds for _, seconds in programs]
     if not times:
         raise ValueError(f"no program of {one.expression} is legal any more")
-    least = min(times)
+    least = min(seconds for _, seconds in one.programs)
     lost = len(one.programs) - len(programs)
     return Judged(one.expression, times[0] / least - 1, min(times[:FIRST]) / least - 1, lost)

@@ -6,7 +6,17 @@ from dataclasses import replace
 
 from morello.ir.batch import LINE_BYTES
 from morello.targets.cpu import Cache
-from morello.targets.target import Target
+from morello.targets.target import Level, Target
+
+PAGE_BYTES = 4096
+
+
+def beyond_nearest(level: Level, lines: int) -> Level:
+    """The level with so many lines, which has a set for every line of several pages.
+
+    So runs 4 KiB apart, a line of each, have a place in one line of so many.
+    """
+    return replace(level, capacity=lines, conflict_runs=lines * LINE_BYTES // PAGE_BYTES)
 
 
 def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None = None) -> Target:
@@ -17,7 +27,7 @@ def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None =
     """
     memory, second, first, registers = target.levels
     if l2 is not None and l2.size:
-        second = replace(second, capacity=l2.size // LINE_BYTES * 3 // 4)
+        second = beyond_nearest(second, l2.size // LINE_BYTES * 3 // 4)
     if l1 is not None and l1.size:
         first = replace(first, capacity=l1.size // LINE_BYTES * 15 // 16)
         if l1.ways:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from morello.targets.caches import beyond_nearest
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target
@@ -14,10 +15,7 @@ _LEVELS = (
         "memory", _MEMORY_LINES,
         per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, saturation=2.0,
     ),
-    Level(
-        "L2", 12288,
-        per_line=0.7, per_run=1.0, per_alias=5.0, per_write=1.2, conflict_runs=256,
-    ),
+    beyond_nearest(Level("L2", 0, per_line=0.7, per_run=1.0, per_alias=5.0, per_write=1.2), 12288),
     Level("L1", 896, conflict_runs=2),  # of 4 ways, some of which are left to all else
     Level("registers", 32),
 )  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import cache
 
 from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4
+from morello.targets.caches import beyond_nearest
 from morello.targets.costs import with_coefficients
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
@@ -31,18 +32,15 @@ PRODUCTS = frozenset(_PRODUCTS)
 def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]:
     """Memory, L2 and L1 (lines) and the register file; what no machine's costs say is Zen 5's.
 
-    Runs a power of two apart share a set of L1, and of L2 every eighth one does; a third
-    of the ways is left to all else. Memory, the L3 in front of it included, is shared.
+    Runs a power of two apart share a set of L1, of whose ways a third is left to all else.
+    Memory, the L3 in front of it included, is shared.
     """
     return (
         Level(
             "memory", _MEMORY_LINES,
             per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, saturation=1.4,
         ),
-        Level(
-            "L2", l2,
-            per_line=0.1, per_run=1.0, per_alias=5.0, per_write=1.2, conflict_runs=256,
-        ),
+        beyond_nearest(Level("L2", 0, per_line=0.1, per_run=1.0, per_alias=5.0, per_write=1.2), l2),
         Level("L1", l1, conflict_runs=l1_ways * 2 // 3),
         Level("registers", registers),
     )  # fmt: skip
