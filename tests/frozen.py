@@ -12,6 +12,7 @@ from morello.targets.target import Level
 FROZEN = replace(
     find_target("avx512"),
     name="frozen",
+    in_flight=0.0,
     levels=(
         Level("memory", 1 << 40, per_line=4.0),
         Level("L2", 4096, per_line=1.0, conflict_runs=1 << 20),

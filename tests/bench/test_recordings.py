@@ -13,9 +13,10 @@ from morello.targets import costs
 
 RECORDINGS = sorted(FOLDER.glob("*.json.gz"))
 
-MOST = {"zen3": (0.11, 0.03, 3)}
+MOST = {"zen3": (0.05, 0.027, 2, 198)}
 """By recording: how much slower than the fastest the first choices are in the mean, and the
-fastest of the first five, at most; and of how many Specs the first is slower by 12 %."""
+fastest of the first five, at most; of how many Specs the first is slower by 12 %; and how many
+programs are not legal any more, as they are now known not to fit."""
 
 
 @pytest.fixture(scope="module", params=RECORDINGS, ids=lambda path: path.name.partition(".")[0])
@@ -27,11 +28,11 @@ def recorded(request: pytest.FixtureRequest) -> tuple[str, Recording]:
 def test_choices_among_recorded_programs(recorded: tuple[str, Recording]) -> None:
     name, recording = recorded
     found = [judged(recording, one) for one in recording.specs]
-    first, five, slow = MOST[name]
+    first, five, slow, lost = MOST[name]
     assert mean(one.first for one in found) <= first
     assert mean(one.five for one in found) <= five
     assert sum(one.first > 0.12 for one in found) <= slow
-    assert sum(one.lost for one in found) == 0
+    assert sum(one.lost for one in found) <= lost
 
 
 def test_costs_that_are_wrong_choose_badly(

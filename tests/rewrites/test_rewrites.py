@@ -14,7 +14,7 @@ from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.primitives import conv, fill, matmul, move
 from morello.ir.spec import Spec, goal, matmul_spec
-from morello.ir.tensor import Form, gapless
+from morello.ir.tensor import IDEAL, Form, gapless
 from morello.rewrites import (
     Divide,
     Move,
@@ -27,6 +27,7 @@ from morello.rewrites import (
     ToAccumulate,
 )
 from morello.rewrites.impl import cycles, grow, replay
+from morello.rewrites.move import SCHEDULED
 from morello.rewrites.rewrite import Hole, Step, apply
 from morello.targets import find_target
 from morello.targets.kernels import standard_kernels
@@ -38,7 +39,14 @@ TARGET = replace(
     masks=True,
     kernels=standard_kernels((64, 16), True, {(4, 4): 8.0}, frozenset()),
     levels=(
-        Level("memory", 1 << 40, per_line=4.0, per_run=10.0, per_alias=100.0),
+        Level(
+            "memory",
+            1 << 40,
+            per_line=4.0,
+            per_run=10.0,
+            per_alias=100.0,
+            per_alias_written=50.0,
+        ),
         Level("L2", 1000, per_line=1.0, per_run=2.0, conflict_runs=16),
         Level("L1", 100, conflict_runs=4),
         Level("registers", 32),
@@ -217,6 +225,30 @@ def test_every_run_takes_its_own_lines() -> None:
     aliased = replace(gaps, aliased=True)
     worse = apply(Move("b", "L2"), spec(4, 16, 3, forms=(ROWS, aliased, ROWS)), TARGET)
     assert worse.cost == 16 * (4.0 + 10.0 + 100.0)
+
+
+def test_rows_that_are_only_written_evict_each_other_too() -> None:
+    aliased = Form(row_major(2), 1, aliased=True)
+    forms = (ROWS, ROWS, aliased)
+    written = apply(Move("c", "L2"), spec(8, 16, 3, forms=forms, accumulates=False), TARGET)
+    assert written.cost == 8 * (4.0 + 50.0)
+
+
+@pytest.mark.parametrize(("m", "n", "waits"), [(1, 8, 7), (2, 16, 4), (4, 16, 0), (8, 8, 0)])
+def test_sums_in_few_registers_wait_for_one_another(m: int, n: int, waits: int) -> None:
+    """8 registers would do; at the end of a reduction, other sums have begun."""
+    target = replace(UNMASKED, in_flight=8.0, wait=0.5)
+    order = row_major(2)
+    near = spec(m, 1000, n, (L1, L1, L1))
+    step = apply(Move("c", "registers", order, 8), near, target)
+    registers = m * n // 8
+    assert step.cost == pytest.approx(0.5 * waits * (1000 - SCHEDULED / registers))
+    few_steps = spec(m, 12, n, (L1, L1, L1))
+    assert apply(Move("c", "registers", order, 8), few_steps, target).cost == 0
+    whole = apply(
+        Move("c", "registers", Layout(()), 8), replace(near, forms=(IDEAL, IDEAL, IDEAL)), target
+    )
+    assert whole.cost <= step.cost, "a bound is no higher"
 
 
 def test_rows_that_evict_each_other_must_be_copied() -> None:

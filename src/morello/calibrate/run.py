@@ -83,7 +83,7 @@ def judged(
     held_out = [sample for sample in samples if sample.goal in HELD_OUT]
     after = tied({**fit(fitted, before), **forked}, before)
     return Outcome(
-        Calibration(cpu.name, hertz, after),
+        Calibration(cpu.name, hertz, {name: cost for name, cost in after.items() if cost}),
         before,
         frozenset(forked).union(*(sample.paid for sample in fitted)),
         (quality(fitted, before), quality(fitted, after)),

@@ -13,9 +13,16 @@ _LEVELS = (
     # A core takes half a line a cycle from its L2, and waits as long for memory as x86 does.
     Level(
         "memory", _MEMORY_LINES,
-        per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, saturation=2.0,
+        per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, per_alias_written=8.0,
+        saturation=2.0,
     ),
-    beyond_nearest(Level("L2", 0, per_line=0.7, per_run=1.0, per_alias=5.0, per_write=1.2), 12288),
+    beyond_nearest(
+        Level(
+            "L2", 0,
+            per_line=0.7, per_run=1.0, per_alias=5.0, per_write=1.2, per_alias_written=5.0,
+        ),
+        12288,
+    ),
     Level("L1", 896, conflict_runs=2),  # of 4 ways, some of which are left to all else
     Level("registers", 32),
 )  # fmt: skip

@@ -83,5 +83,6 @@ def published(machine: Machine, register_bytes: int) -> dict[str, float]:
         "memory.per_line": LINE_BYTES / machine.l3_bytes,
         "memory.per_run": starts,
         "memory.per_alias": starts,
+        "memory.per_alias_written": starts,
         "wait": WAIT * UNITS / _begun(machine, register_bytes),
     }

@@ -14,7 +14,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.forms import Bools
 
-TRANSFERS = ("per_line", "per_run", "per_alias", "per_write")
+TRANSFERS = ("per_line", "per_run", "per_alias", "per_write", "per_alias_written")
 """What a level's transfers cost: fields of `Level`."""
 
 Column = npt.NDArray[np.floating[Any]] | float
@@ -28,8 +28,9 @@ class Level:
     `capacity` counts lines (registers, at the nearest level). `per_line` are the cycles
     it takes to bring one line from here to the next nearer level, and `per_run` the
     cycles that each gapless run adds to that (prefetchers and page tables start anew),
-    `per_alias` those that a run adds whose neighbours are a power of two apart, and
-    `per_write` those that a line adds which is only written, and fetched all the same.
+    `per_alias` those that a run adds whose neighbours are a power of two apart,
+    `per_write` those that a line adds which is only written, and fetched all the same, and
+    `per_alias_written` what `per_alias` is of runs that are only written.
     `conflict_runs` is how many runs a power of two apart, which fall into the same few
     sets, stay in a cache beside everything else. A level that all cores share has a
     `saturation`: how many of them it serves at full speed.
@@ -41,6 +42,7 @@ class Level:
     per_run: float = 0.0
     per_alias: float = 0.0
     per_write: float = 0.0
+    per_alias_written: float = 0.0
     conflict_runs: int = 0
     saturation: float = 0.0
 
@@ -231,10 +233,13 @@ class Target:
         """Cycles to bring an operand one level nearer, and back if it is written, by row.
 
         Writing back waits for nothing, so that only reading pays for the jumps. What is not
-        read is fetched none the less, and pays for that.
+        read is fetched none the less, and pays for that, and for neighbours that evict it before
+        all of it is written.
         """
         level = batch.levels[operand]
-        per_line, per_run, per_alias, per_write = (costs[level] for costs in self._transfer_costs)
+        per_line, per_run, per_alias, per_write, per_alias_written = (
+            costs[level] for costs in self._transfer_costs
+        )
         if self.cores > 1 and not batch.parallel:
             per_line = per_line * self._contention[level]
         lines = batch.lines(operand)
@@ -245,7 +250,7 @@ class Target:
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
             return cycles + count * (per_run + aliased * per_alias)
-        return cycles + lines * per_write
+        return cycles + lines * per_write + count * aliased * per_alias_written
 
     def __hash__(self) -> int:
         return hash(self.name)

@@ -38,9 +38,16 @@ def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]
     return (
         Level(
             "memory", _MEMORY_LINES,
-            per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, saturation=1.4,
+            per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, per_alias_written=8.0,
+            saturation=1.4,
         ),
-        beyond_nearest(Level("L2", 0, per_line=0.1, per_run=1.0, per_alias=5.0, per_write=1.2), l2),
+        beyond_nearest(
+            Level(
+                "L2", l2,
+                per_line=0.1, per_run=1.0, per_alias=5.0, per_write=1.2, per_alias_written=5.0,
+            ),
+            l2,
+        ),
         Level("L1", l1, conflict_runs=l1_ways * 2 // 3),
         Level("registers", registers),
     )  # fmt: skip
