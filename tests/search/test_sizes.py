@@ -9,7 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello.search.sizes import FACTORS, MOST_CUTS, VECTOR, Ints, Sizes, cuts, is_smooth, steps
+from morello.search.sizes import (
+    CUT_TO_ROWS,
+    FACTORS,
+    MOST_CUTS,
+    ROWS,
+    VECTOR,
+    Ints,
+    Sizes,
+    cuts,
+    is_smooth,
+    steps,
+)
 
 smooth_sizes = st.builds(lambda a, b: 2**a * 3**b, st.integers(0, 8), st.integers(0, 3))
 sizes = st.integers(1, 5000) | smooth_sizes
@@ -72,6 +83,14 @@ def test_columns_of_cuts_are_the_cuts(size: int, panels: frozenset[int]) -> None
     found = [int(known.cut(column, rank)[0]) for rank in range(MOST_CUTS)]
     wanted = cuts(size, known.widths)
     assert sorted(found) == [0] * (MOST_CUTS - len(wanted)) + list(wanted)
+
+
+@pytest.mark.parametrize("size", [1, 6, 8, 16, 32, 64, 100])
+def test_powers_of_two_are_cut_to_rows(size: int) -> None:
+    tile = int(Sizes([size]).rows(np.array([size]))[0])
+    assert tile == (ROWS if size in CUT_TO_ROWS else 0)
+    if tile:
+        assert (tile, size % tile) in steps(size) and size % tile == 4
 
 
 @given(sizes)

@@ -19,7 +19,7 @@ from morello.rewrites import Bufferize, Move, MoveAll
 from morello.rewrites.impl import Impl
 from morello.targets.target import Target
 
-SPARSE = 4
+SPARSE = 2
 """Iterations of a loop of sums for each line: more lines than that are not had for nothing."""
 SPARSER = 16
 """The same where sums are stored as soon as they are made: such stores hardly wait for lines."""

@@ -37,6 +37,7 @@ from morello.rewrites import (
     Spread,
     ToAccumulate,
 )
+from morello.rewrites.move import PRODUCTS
 from morello.search.copies import copy_layouts
 from morello.search.family import Kind
 from morello.search.sizes import FACTORS, MOST_CUTS, Sizes
@@ -74,6 +75,8 @@ def rules(
     for dim in operation.dims:
         if operation.may_cut(dim) and not (_is_conv(operation) and dim == "x"):
             groups += _loops(dim, sizes, vectors=not _is_conv(operation))
+        if target.cuts_to_rows and operation.name in PRODUCTS and dim not in operation.reduced:
+            groups.append(Rules(partial(_has_rows, dim, sizes), (Cut(dim, sizes.rows),)))
     groups += [Rules(_always, (step,)) for step in _steps(kind, target, relaxed)]
     if operation.components and not any(_is_product(c.operation) for c in operation.components):
         caches = target.levels[1 : target.registers]
@@ -437,6 +440,12 @@ def _few_rows(index: int, most: int) -> Guard:
         return here
 
     return guard
+
+
+def _has_rows(dim: str, sizes: Sizes, batch: Batch) -> Bools:
+    """A dimension is cut to the rows that fill the registers."""
+    result: Bools = sizes.rows(batch.size(dim)) > 0
+    return result
 
 
 def _loops(dim: str, sizes: Sizes, *, vectors: bool) -> list[Rules]:

@@ -20,6 +20,11 @@ VECTOR = 16
 MOST_CUTS = 6
 """Tiles that one size may be cut to, at most."""
 
+ROWS = 6
+"""The rows of sums that fill 16 registers best, two in each row; no power of two is a multiple."""
+CUT_TO_ROWS = (16, 64)
+"""Powers of two of which most is cut to so many rows, and the rest to four."""
+
 _DENSE = 1 << 22
 """Sizes up to here are looked up directly, larger ones by bisection."""
 
@@ -62,7 +67,8 @@ def smooth_part(size: int) -> int:
 def steps(size: int, widths: frozenset[int] = frozenset()) -> list[tuple[int, ...]]:
     """All the sizes that one step of tiling leaves: the tile's, and the remainder's if any."""
     divisions = [(size // f,) for f in FACTORS if size % f == 0 and is_smooth(size)]
-    return divisions + [(t, size % t) if size % t else (t,) for t in cuts(size, widths)]
+    tiles = (*cuts(size, widths), *[ROWS] * (size in CUT_TO_ROWS))
+    return divisions + [(t, size % t) if size % t else (t,) for t in tiles]
 
 
 class Sizes:
@@ -103,6 +109,11 @@ class Sizes:
         """The `rank`-th tile that each size may be cut to, 0 if it has no so many."""
         numbers = self.numbers(column)
         result: Ints = self._cuts[rank][numbers]
+        return result
+
+    def rows(self, column: Ints) -> Ints:
+        """`ROWS` for each size that is cut to so many, 0 for others."""
+        result: Ints = np.isin(column, CUT_TO_ROWS) * ROWS
         return result
 
     def has(self, column: Ints) -> npt.NDArray[np.bool_]:

@@ -123,7 +123,8 @@ class Target:
     memory there may be a cache of `last` lines (0: none is known of); what is fetched again
     and was too much for the `shared` ones takes `refetch` cycles a line more than the first
     level says. Sums of products in fewer registers than `in_flight` wait for one another: each
-    step of a reduction takes `wait` cycles longer for every register that is missing. `machine`
+    step of a reduction takes `wait` cycles longer for every register that is missing. It
+    `cuts_to_rows` if registers are so few that a power of two divides them badly. `machine`
     names the microarchitecture whose costs the kernels have, if any, and `streaming` are costs
     by name, as multiples, for goals whose operands are too much for the whole cache (see `costs`).
     """
@@ -146,6 +147,7 @@ class Target:
     refetch: float = 3.5
     in_flight: float = 0.0
     wait: float = 0.0
+    cuts_to_rows: bool = False
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
 

@@ -69,6 +69,7 @@ def avx2(machine: Machine) -> Target:
         kernels=kernels,
         helpers=helpers_for("avx2", (32, 16), frozenset()),
         masks=False,
+        cuts_to_rows=True,
         features=("avx2", "fma", "f16c"),
         casts=frozenset(CASTS),
         headers={"_mm": "immintrin.h"},
