@@ -80,7 +80,8 @@ class Kernel:
     lies in odd-even blocks of `odd_even` elements, if that is not 0. The output may lie in
     panels, the first number of `panel` wide, if it has no more rows than the second. The
     operands that it `streams` are in the cache beyond the nearest, from where it fetches them
-    ahead of their use. A machine may take `factor` times those cycles (see `costs`).
+    ahead of their use. With `in_order`, compilers move no loads across it. A machine may take
+    `factor` times those cycles (see `costs`).
     """
 
     name: str
@@ -92,6 +93,7 @@ class Kernel:
     applies: Callable[[Batch], Iterable[Condition]]
     cost: Callable[[Batch], Column]
     registers: int = 0
+    in_order: bool = False
     odd_even: int = 0
     panel: tuple[int, int] = (0, 0)
     streams: tuple[int, ...] = ()

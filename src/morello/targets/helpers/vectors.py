@@ -75,8 +75,6 @@ def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
         f"splat_{kind}": f"static inline {kind} splat_{kind}({element} x) "
         f"{{ return ({kind}){{{copies}}}; }}",
     }
-    if dtype == "f32" and isa == "avx2":
-        result |= _ordering(kind)
     if length == 64:
         load = _masked_load(dtype, width)
         store = _masked_store(dtype, width, "v")
@@ -87,19 +85,6 @@ def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
             f"int n) {{ {store}; }}",
         }
     return result
-
-
-def _ordering(kind: str) -> dict[str, str]:
-    """`in_order_{kind}`: a value that is computed before whatever is loaded after it.
-
-    Clang moves loads ahead. Where sums and operands fill all 16 registers, it then spills one
-    of the sums in the innermost loop, which takes twice as long.
-    """
-    name = f"in_order_{kind}"
-    return {
-        name: f"static inline {kind} {name}({kind} x) "
-        '{ __asm__ volatile("" : "+x"(x)); return x; }'
-    }
 
 
 def conversion_helpers(isa: str, source: str, target: str, width: int) -> dict[str, str]:

@@ -75,7 +75,7 @@ def standard_kernels(
     `transposes` gives the blocks (bytes of an element, elements a side) that it transposes
     in registers, and their cycles; `features` says which special products it has. L2 gives
     `l2_bytes` a cycle, and a `broadcast` costs so much beside each multiply-add. With
-    `in_order`, multiply-adds stay in the order that they are written in.
+    `in_order`, compilers leave multiply-adds where they are written.
     """
     made: list[Kernel] = []
     for index, size in enumerate((*vector_bytes, 0)):

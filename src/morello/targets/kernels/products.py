@@ -44,8 +44,6 @@ def multiply_add(
     value = _converted(scalar, vector, "{a}" if scalar_is_a else "{b}")
     product = f"{value} * {{b}}" if scalar_is_a else f"{{a}} * {value}"
     line = f"{{c}} += {product};"
-    if in_order and vector.is_float and width > 1:
-        line = f"{{c}} = in_order_{kind}({{c}} + {product});"
     each = MULTIPLY_ADD if vector.is_float else INTEGER_MULTIPLY_ADD
     own = BROADCAST + CONVERT * (scalar is not vector)
 
@@ -65,6 +63,7 @@ def multiply_add(
         lambda s: unit_sizes(s, but=(along,)),
         cost,
         registers=1,
+        in_order=in_order and vector.is_float and width > 1,
     )
 
 
