@@ -26,8 +26,10 @@ from morello.codegen.names import RESERVED, Names
 from morello.errors import BuildError
 from morello.rewrites.impl import Impl
 from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
+from morello.scheduling import Schedule
+from morello.targets.machines import ZEN4
 from morello.targets.target import Target
-from morello.targets.x86 import AVX2, AVX512
+from morello.targets.x86 import AVX2, AVX512, avx512
 
 LAYER = product(tensor(8, 8), tensor(8, 6))
 GOALS = (
@@ -37,6 +39,7 @@ GOALS = (
 )
 IDENTIFIER = re.compile(r"\b[A-Za-z_]\w*", re.ASCII)
 x86 = pytest.mark.parametrize("target", [AVX2, AVX512], ids=["avx2", "avx512"])
+BF16_PRODUCTS = avx512(ZEN4, frozenset({"avx512_bf16"}))
 ODD = ("_", "__", "__x", "_Float16", "__LINE__", "__builtin_prefetch", "_mm_add_ps", "x" * 100)
 FOUND = (
     ("linux", "b_reg0"), ("unix", "asm"), ("typeof", "NULL"), ("a_reg0", "a"), ("m0", "k0"),
@@ -189,3 +192,19 @@ def test_names_are_given_out_once(wanted: list[str]) -> None:
     assert len(found) == len({*found})
     assert not RESERVED & {*found}
     assert all(re.fullmatch(r"[A-Za-z]\w{0,62}", name, re.ASCII) for name in found)
+
+
+def test_groups_of_one_operand_in_a_loop_and_its_remainder(tmp_path: Path) -> None:
+    """The pointers to them have one name, and so a block each."""
+    goal = morello.parse("bf16[6,4] @ bf16[4,16]{0,1}")
+    tiled = Schedule.of(goal, BF16_PRODUCTS).move("a", "L2").move("a", "L1").tile(m=4)
+    loop, remainder = (0, 0, 0), (0, 0, 1)
+    packed = replace(replace(tiled, path=remainder).pack(), path=loop).pack()
+    source = generate(packed.solve().impl)
+    assert source.text.count("*const restrict a_groups0 =") == 2
+    source_file = tmp_path / "kernel.c"
+    source_file.write_text(source.text)
+    compiler = find_compiler()
+    flags = [*base_flags(compiler), *arch_flags(compiler, "native")]
+    command = [*compiler.command, *flags, "-mavx512bf16", str(source_file)]
+    subprocess.run([*command, "-o", str(tmp_path / "kernel.so")], check=True)

@@ -230,6 +230,13 @@ def test_narrow_outputs_below_the_smallest_number_become_zero() -> None:
     assert abs(made.value[0]) < error < 2.0**-24
 
 
+def test_what_is_beyond_the_largest_number_may_be_infinite() -> None:
+    spec = parse("exp(f32[3] + f32[3])")
+    made = expected(spec, [np.array([93.0, 1.0, 88.72], np.float32), np.zeros(3, np.float32)])
+    assert np.isinf(made.spread[0]) and np.isfinite(made.value).all()
+    assert (made.spread[1:] < 1e-3 * made.value[1:]).all()
+
+
 def test_a_narrow_softmax_may_be_kept_before_it_is_divided() -> None:
     spec = goal(softmax("Softmax", 2, 1), (8, 64), (BF16, BF16))
 

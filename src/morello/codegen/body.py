@@ -253,6 +253,7 @@ class Body:
         tensors: dict[int, View] = dict(enumerate(views))
         declared: list[str] = []
         lines: list[str] = []
+        names_groups = False
         for child in impl.children:
             spec = child.impl.spec
             used = []
@@ -267,6 +268,7 @@ class Body:
                 if tensor.dtype.lanes > before.lanes:
                     line, view = self._packed(view, tensor, before)
                     lines.append(line)
+                    names_groups = True
                 if isinstance(impl.rewrite, PadFirst):
                     view = _middle(view, tensor.shape)
                 used.append(view)
@@ -275,7 +277,7 @@ class Body:
             with self._ahead.wishing(wishes(impl, views)):
                 lines += self.emit(child.impl, used)
         self._in_use = in_use
-        if not declared:
+        if not (declared or names_groups):
             return lines
         return ["{", *_indented([*declared, *lines]), "}"]
 

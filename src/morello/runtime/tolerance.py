@@ -171,7 +171,10 @@ def _compose(
 
 
 def _stored(x: Bounded, dtype: DType) -> Bounded:
-    """The tensor as a dtype: what is known exactly is rounded as it must be."""
+    """The tensor as a dtype: what is known exactly is rounded as it must be.
+
+    What may be beyond its largest number may be infinite.
+    """
     if not dtype.is_float:
         return _truncated(x, dtype)
     rounded = x.value.astype(dtype.np).astype(np.float64)
@@ -183,7 +186,9 @@ def _stored(x: Bounded, dtype: DType) -> Bounded:
     )
     exact = x.error == 0
     value = np.where(exact, rounded, x.value)
-    return Bounded(value, np.where(exact, 0.0, x.error + spacing / 2))
+    error = x.error + spacing / 2
+    beyond = np.abs(x.value) + error > float(limits.max)
+    return Bounded(value, np.where(exact, 0.0, np.where(beyond, np.inf, error)))
 
 
 def _truncated(x: Bounded, dtype: DType) -> Bounded:

@@ -179,7 +179,9 @@ def _data(
         wanted = expected(spec, values)
         rounded = bool(attempt.integers) and wanted.error is not None
         fill = spec.operation.name.startswith("Fill")
-        if not rounded and (fill or bool(np.isfinite(wanted.value).all())):
+        with np.errstate(over="ignore"):
+            finite = np.isfinite(wanted.value.astype(spec.dtypes[-1].np).astype(np.float64))
+        if not rounded and (fill or bool(finite.all())):
             break
     return values, wanted, attempt
 
