@@ -6,6 +6,7 @@ import os
 import time
 from dataclasses import dataclass, replace
 from math import inf
+from operator import truediv
 from pathlib import Path
 from typing import Any, SupportsIndex
 
@@ -27,7 +28,7 @@ from morello.frontends.text import parse
 from morello.ir.spec import Spec
 from morello.measuring import rivals, time_all
 from morello.rewrites import saved
-from morello.rewrites.impl import Impl
+from morello.rewrites.impl import Impl, replay
 from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import laid_out, lay_out, plain
@@ -276,10 +277,48 @@ def _implement(
     if isinstance(options.table, str | Path):
         with Table(options.table) as opened:
             return _implement(goal, machine, replace(options, table=opened))
+    find = _least_worst if machine.tunings else _of_weights
+    return find(goal, machine, options)
+
+
+def _of_weights(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+    """The best program, whose weights lie as the options say."""
     if options.weights == "plain":
         return _searched(goal, machine, options)
     best = _best_layout(goal, machine, replace(options, measure=1))
     return best if options.measure == 1 else _searched(best[0].spec, machine, options)
+
+
+def _least_worst(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+    """Of the best programs of all tunings, the one whose worst loss among them is least."""
+    if options.measure > 1:
+        raise SearchError(
+            f"{machine.name} is many machines, and times of this one tell nothing of the others; "
+            "leave out how many programs to measure."
+        )
+    tunings = [streamed(replace(one, cores=machine.cores), goal) for one in machine.tunings]
+    ends = time.monotonic() + options.budget.seconds
+    found = []
+    for number, tuning in enumerate(tunings):
+        left = max(ends - time.monotonic(), 0.0) / (len(tunings) - number)
+        share = replace(options.budget, seconds=max(left, LEAST_S))
+        found.append(_of_weights(goal, tuning, replace(options, budget=share)))
+    costs = [
+        [replay(impl.spec, tuning, impl.decisions()).cost for tuning in tunings]
+        for impl, _ in found
+    ]
+    least = [min(column) for column in zip(*costs, strict=True)]
+    losses = [max(map(truediv, row, least)) for row in costs]
+    impl, _ = found[losses.index(min(losses))]
+    parts = [statistics for _, statistics in found if statistics is not None]
+    together = {
+        name: sum(getattr(one, name) for one in parts)
+        for name in ("seconds", "specs", "rewrites", "entries", "tried", "bounded")
+    }
+    statistics = replace(
+        parts[0], **together, gap=max(one.gap for one in parts), worst=min(losses) - 1
+    )
+    return replay(impl.spec, machine, impl.decisions()), statistics
 
 
 def _best_layout(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:

@@ -123,6 +123,7 @@ def _parser() -> argparse.ArgumentParser:
 
     synth = commands.add_parser("synth", help="write the C of the best kernel")
     _common(synth)
+    _tunable(synth)
     synth.add_argument("-o", "--output", type=Path, help="write the C here, not to stdout")
     synth.add_argument("--header", type=Path, help="write a C header for it here")
     synth.add_argument("--name", default="kernel", help="the C function's name (kernel)")
@@ -139,6 +140,7 @@ def _parser() -> argparse.ArgumentParser:
 
     explain = commands.add_parser("explain", help="show the best program and what was searched")
     _common(explain)
+    _tunable(explain)
     explain.add_argument("--schedule", type=Path, help="explain a saved schedule")
 
     model = commands.add_parser("model", help="how well the cost model predicts times")
@@ -198,6 +200,12 @@ def _parser() -> argparse.ArgumentParser:
     calibrate.add_argument("--output", type=Path, metavar="PATH", help="keep the costs here")
     calibrate.add_argument("--json", action="store_true", help="print one JSON object")
     return parser
+
+
+def _tunable(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tune", metavar="KEY", help="for a microarchitecture of the target, such as zen3"
+    )
 
 
 def _common(parser: argparse.ArgumentParser) -> None:

@@ -41,7 +41,7 @@ from morello.runtime.threads import thread_count
 from morello.runtime.tolerance import least
 from morello.search.solve import Statistics
 from morello.table import Table
-from morello.targets import TARGETS, find_target
+from morello.targets import PORTABLE, TARGETS, find_target, tuned
 from morello.targets.calibration import chosen_path
 from morello.targets.catalog import host_machine, runs_here
 from morello.targets.costs import coefficients
@@ -146,7 +146,7 @@ def bench(arguments: argparse.Namespace) -> None:
 
 def targets(arguments: argparse.Namespace) -> None:
     """List the targets."""
-    found = [*TARGETS.values(), find_target("native")]
+    found = [*TARGETS.values(), *PORTABLE.values(), find_target("native")]
     if arguments.json:
         _print_json(
             {
@@ -209,6 +209,8 @@ def _dtypes(target: Target) -> list[str]:
 def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
     goal = _loaded(arguments) or arguments.expression
     target, threads = arguments.target, arguments.threads
+    if arguments.tune is not None:
+        target = tuned(target, arguments.tune)
     with progress() as report, opened(arguments.db) as table:
         return api.implement(
             goal,
@@ -340,12 +342,18 @@ def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
             "measured": statistics.measured,
             "proven": statistics.proven,
             "gap": statistics.gap if isfinite(statistics.gap) else None,
+            "worst": statistics.worst,
         }
     return data
 
 
 def _searched(statistics: Statistics) -> str:
     chosen = f"The fastest of {statistics.measured} measured. " if statistics.measured else ""
+    if statistics.worst is not None:
+        chosen = (
+            "Of the cheapest programs for each microarchitecture, the one that loses least where "
+            f"it loses most, {statistics.worst:.1%}. "
+        )
     if not statistics.specs:
         unproven = "" if statistics.proven else f" {_unproven(statistics)}."
         return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms.{unproven}"

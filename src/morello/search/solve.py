@@ -39,7 +39,8 @@ class Statistics:
     (boxes) remembered, `tried` the rewrites weighed against limits. `measured` is how many
     programs were timed to choose the fastest, 0 if the model chose. Where a budget ended the
     search, the cheapest program may cost less than the one that was found, which costs at most
-    `gap` (a part) more; infinite if no bound is known.
+    `gap` (a part) more; infinite if no bound is known. Of a program for several tunings of a
+    target, `worst` is its greatest loss (a part) against the cheapest for one of them.
     """
 
     seconds: float
@@ -51,6 +52,7 @@ class Statistics:
     exhaustive: bool
     measured: int = 0
     gap: float = 0.0
+    worst: float | None = None
 
     @property
     def proven(self) -> bool:

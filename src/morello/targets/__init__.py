@@ -1,5 +1,5 @@
 """Machines as data: memory levels, vectors and kernels."""
 
-from morello.targets.catalog import TARGETS, find_target
+from morello.targets.catalog import PORTABLE, TARGETS, find_target, tuned
 
-__all__ = ["TARGETS", "find_target"]
+__all__ = ["PORTABLE", "TARGETS", "find_target", "tuned"]

@@ -6,25 +6,52 @@ from dataclasses import replace
 from functools import cache
 
 from morello.errors import TargetError, quoted
+from morello.ir.batch import LINE_BYTES
 from morello.targets.caches import sized
 from morello.targets.calibration import calibrated
-from morello.targets.cpu import host_cpu
-from morello.targets.machines import X86_64_V3, X86_64_V4, Machine, machine_of
+from morello.targets.cpu import Cache, host_cpu
+from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine, machine_of
 from morello.targets.neon import NEON
 from morello.targets.target import Target
-from morello.targets.x86 import AVX2, AVX512, PRODUCTS, avx2, avx512
+from morello.targets.x86 import AVX2, AVX512, LEVELS, PRODUCTS, avx2, avx512
 
 TARGETS = {target.name: target for target in (AVX2, AVX512, NEON)}
+
+PORTABLE = {target.name: target for target in LEVELS}
+"""The same code, for all microarchitectures that run it."""
 
 
 def find_target(name: str) -> Target:
     """The target called `name`; `native` is this machine. Raises `TargetError`."""
     if name == "native":
         return native()
-    if name not in TARGETS:
-        known = ", ".join([*TARGETS, "native"])
-        raise TargetError(f"unknown target {quoted(name)}; the targets are: {known}.")
-    return TARGETS[name]
+    known = TARGETS | PORTABLE
+    if name not in known:
+        names = ", ".join([*known, "native"])
+        raise TargetError(f"unknown target {quoted(name)}; the targets are: {names}.")
+    return known[name]
+
+
+def tuned(name: str, key: str) -> Target:
+    """The target of this name with the costs and caches of a microarchitecture.
+
+    Raises `TargetError` if there is no such microarchitecture, or it lacks the instructions.
+    """
+    target, machines = find_target(name), {one.key: one for one in MACHINES}
+    if key not in machines:
+        raise TargetError(
+            f"no microarchitecture is called {quoted(key)}; there are: {', '.join(machines)}."
+        )
+    machine = machines[key]
+    if name == "native" or target.arch not in (AVX2.arch, AVX512.arch):
+        raise TargetError(f"only x86-64 targets are tuned for a microarchitecture, not {name}.")
+    wide = target.arch == AVX512.arch
+    if wide and machine.target != AVX512.name:
+        raise TargetError(f"{machine.name} lacks the instructions of {name}; tune another target.")
+    made = avx512(machine, frozenset()) if wide else avx2(machine)
+    l1, l2 = (Cache(n, "data", one.kib << 10, one.ways, LINE_BYTES, 1)
+              for n, one in enumerate((machine.l1, machine.l2), start=1))  # fmt: skip
+    return replace(sized(made, l1, l2), name=name)
 
 
 @cache

@@ -129,6 +129,8 @@ class Target:
     `cuts_to_rows` if registers are so few that a power of two divides them badly. `machine`
     names the microarchitecture whose costs the kernels have, if any, and `streaming` are costs
     by name, as multiples, for goals whose operands are too much for the whole cache (see `costs`).
+    Where its code is for several microarchitectures, `tunings` are the same target with the
+    costs of each.
     """
 
     name: str
@@ -152,6 +154,7 @@ class Target:
     cuts_to_rows: bool = False
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
+    tunings: tuple[Target, ...] = ()
 
     @property
     def shared(self) -> int:

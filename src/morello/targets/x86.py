@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 
@@ -10,7 +11,7 @@ from morello.targets.caches import beyond_nearest
 from morello.targets.costs import with_coefficients
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
-from morello.targets.machines import X86_64_V3, X86_64_V4, Machine
+from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine
 from morello.targets.roofline import in_flight, passes, published
 from morello.targets.target import Level, Packing, Target
 
@@ -117,3 +118,25 @@ def _with_costs(target: Target, machine: Machine) -> Target:
 
 AVX2 = avx2(X86_64_V3)
 AVX512 = avx512(X86_64_V4, frozenset())
+
+
+def _level(name: str, generic: Target, tunings: Iterable[Target]) -> Target:
+    """Code for every microarchitecture that has a level of x86-64."""
+    makes = f"{generic.description}, for all of them"
+    same = [replace(one, name=name, description=makes) for one in tunings]
+    return replace(generic, name=name, description=makes, tunings=tuple(same))
+
+
+_OF_VENDORS = [one for one in MACHINES if one.vendor]
+
+LEVELS = (
+    _level(
+        "x86-64-v3", AVX2,
+        [avx2(one) for one in _OF_VENDORS if one.target == AVX2.name],
+    ),
+    _level(
+        "x86-64-v4", AVX512,
+        [avx512(one, frozenset()) for one in _OF_VENDORS if one.target == AVX512.name],
+    ),
+)  # fmt: skip
+"""What compilers call a level of x86-64."""
