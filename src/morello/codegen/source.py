@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.codegen.body import Body
@@ -37,12 +37,40 @@ class Source:
     parallel: bool = False
 
 
+@dataclass(frozen=True)
+class Unit:
+    """The C of one Impl in pieces: what it includes, the helpers it calls by name, and its code.
+
+    `parameters` are the C types that its function's parameters point to, by name.
+    """
+
+    includes: Sequence[str]
+    helpers: Mapping[str, str]
+    code: Sequence[str]
+    parameters: Mapping[str, str]
+    items: int
+    parallel: bool
+
+    @property
+    def groups(self) -> Sequence[str]:
+        """The type of what is read in groups, if anything is."""
+        return [GROUP] if any("group_t" in line for line in self.code) else []
+
+
 def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     """Emit C for a complete Impl. `schedule` is printed above the function.
 
     Operands have their own names in it, but for those that mean something else there. Raises
     `BuildError` if C and C++ can have no function of this name.
     """
+    made = unit(impl, name)
+    first = comment(f"{impl.spec.expression}, for {impl.target.name}\n\n{schedule}".strip())
+    parts = [first, *made.includes, "", *made.groups, *made.helpers.values(), "", *made.code]
+    return Source(name, joined(parts), header(impl.spec, name, made), made.items, made.parallel)
+
+
+def unit(impl: Impl, name: str) -> Unit:
+    """The C of a complete Impl in pieces; raises as `generate` does."""
     check_function_name(name, impl.target.helpers)
     spec = impl.spec
     names = Names({*_exported(name), _guard(name), *impl.target.helpers})
@@ -65,7 +93,7 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
         code += dispatcher(name)
     for region in body.regions:
         code += region.definition(_workspace(region.workspace))
-    code += [f"{_signature(name, parameters)} {{", *_workspace(body.workspace_bytes)]
+    code += [f"{signature(name, parameters)} {{", *_workspace(body.workspace_bytes)]
     code += ["  " + line for line in lines]
     code.append("}")
     if items:
@@ -77,15 +105,14 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
             f"  {region.name}(&environment, begin, end);",
             "}",
         ]
-    helpers = [impl.target.helpers[h] for h in used_in(code, impl.target.helpers)]
-    parts = [_comment(f"{spec.expression}, for {impl.target.name}\n\n{schedule}".strip())]
-    parts += ["#include <stdint.h>", *_headers(impl.target, helpers), ""]
-    if any("group_t" in line for line in code):
-        parts.append(GROUP)
-    parts += [*helpers, "", *code]
-    text = re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n")
-    header = _header(spec, name, parameters, items, bool(body.regions))
-    return Source(name, text, header, items, bool(body.regions))
+    helpers = {h: impl.target.helpers[h] for h in used_in(code, impl.target.helpers)}
+    includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
+    return Unit(includes, helpers, code, parameters, items, bool(body.regions))
+
+
+def joined(parts: Sequence[str]) -> str:
+    """The text of a file of these parts."""
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n")
 
 
 def _items(impl: Impl) -> int:
@@ -104,14 +131,14 @@ def _exported(name: str) -> tuple[str, ...]:
     return name, f"{name}_range", f"{name}_set_parallel"
 
 
-def _signature(name: str, parameters: Mapping[str, str]) -> str:
+def signature(name: str, parameters: Mapping[str, str]) -> str:
     """The C prototype: one restrict pointer per array, inputs first."""
     declared = (f"{c} *restrict {parameter}" for parameter, c in parameters.items())
     return f"void {name}({', '.join(declared)})"
 
 
 def _range_signature(name: str, parameters: Mapping[str, str]) -> str:
-    return _signature(f"{name}_range", parameters)[:-1] + ", long begin, long end)"
+    return signature(f"{name}_range", parameters)[:-1] + ", long begin, long end)"
 
 
 def _pointed(spec: Spec) -> dict[str, str]:
@@ -126,11 +153,10 @@ def _guard(name: str) -> str:
     return f"{name.upper()}_H"
 
 
-def _header(
-    spec: Spec, name: str, parameters: Mapping[str, str], items: int, parallel: bool
-) -> str:
-    guard = _guard(name)
-    prototypes = [_signature(name, parameters)]
+def header(spec: Spec, name: str, made: Unit) -> str:
+    """The header of a function of this name, with what the unit exports."""
+    guard, parameters, items, parallel = _guard(name), made.parameters, made.items, made.parallel
+    prototypes = [signature(name, parameters)]
     notes = []
     if parallel:
         notes.append("It runs on the caller's thread until set_parallel gives it a pool.")
@@ -169,17 +195,19 @@ extern "C" {{
 """
 
 
-def _comment(text: str) -> str:
+def comment(text: str) -> str:
+    """A C comment that says this."""
     first, *rest = text.replace("*/", "* /").splitlines()
     return "\n".join([f"/* {first}", *(f"   {line}".rstrip() for line in rest)]) + " */"
 
 
-def _headers(target: Target, helpers: list[str]) -> list[str]:
+def _headers(target: Target, helpers: Iterable[str]) -> list[str]:
     """Headers are slow to compile: only where a helper needs them."""
+    texts = list(helpers)
     return [
         f"#include <{header}>"
         for mark, header in target.headers.items()
-        if any(mark in text for text in helpers)
+        if any(mark in text for text in texts)
     ]
 
 
