@@ -18,7 +18,7 @@ from typing import Any
 from morello.errors import MorelloError
 from morello.rewrites.impl import Impl
 from morello.rewrites.saved import VERSION, load
-from morello.targets.caches import beyond_nearest
+from morello.targets.caches import beyond_nearest, rows_of
 from morello.targets.machines import MACHINES, Machine
 from morello.targets.target import Target
 from morello.targets.x86 import PRODUCTS, avx2, avx512
@@ -53,7 +53,8 @@ class Recording:
         base = avx512(self.machine, PRODUCTS) if wide else avx2(self.machine)
         memory, second, first, registers = base.levels
         second = beyond_nearest(second, self.caches[second.name])
-        first = replace(first, capacity=self.caches[first.name])
+        rows = rows_of(self.machine.l1.ways)
+        first = replace(first, capacity=self.caches[first.name], conflict_runs=rows)
         return replace(base, name="native", levels=(memory, second, first, registers))
 
 

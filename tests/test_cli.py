@@ -22,7 +22,7 @@ from morello.runtime import bench
 from morello.runtime.argument import Array, arguments
 from morello.runtime.threads import available_threads
 from morello.runtime.tolerance import expected
-from morello.targets import TARGETS
+from morello.targets import PORTABLE, TARGETS
 from morello.targets.cpu import host_cpu
 
 SMALL = "f32[8,8] @ f32[8,8]"
@@ -38,6 +38,7 @@ def test_bench_prints_one_object_with_everything(capsys: pytest.CaptureFixture[s
     assert set(result["search"]) >= {"seconds", "specs", "entries", "rewrites"}
     assert result["search"].pop("measured") == result["search"].pop("gap") == 0
     assert result["search"].pop("proven") is True
+    assert result["search"].pop("worst") is None
     assert min(result["search"].values()) > 0
     assert result["cost"] > 0
     kernel = result["kernel"]
@@ -225,12 +226,36 @@ def test_explain_shows_the_program_and_the_proof(capsys: pytest.CaptureFixture[s
     assert data["schedule"]["rewrites"]
 
 
+def test_a_level_of_x86_64_is_many_machines(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["explain", SMALL, "--target", "x86-64-v3", "--json"]) == 0
+    all_of_them = json.loads(capsys.readouterr().out)
+    assert main(["explain", SMALL, "--target", "x86-64-v3", "--tune", "zen3", "--json"]) == 0
+    one = json.loads(capsys.readouterr().out)
+    assert all_of_them["search"]["worst"] >= 0 and one["search"]["worst"] is None
+    assert all_of_them["search"]["specs"] > one["search"]["specs"]
+    assert main(["explain", SMALL, "--target", "x86-64-v3"]) == 0
+    assert "for each microarchitecture" in capsys.readouterr().out
+
+
+def test_one_file_for_several_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = tmp_path / "kernel.c"
+    command = ["synth", SMALL, "--target", "x86-64-v3", "--name", "mm"]
+    assert main([*command[:3], "x86-64-v3,x86-64-v4", *command[4:], "-o", str(made)]) == 0
+    text = made.read_text()
+    assert all(f"mm_x86_64{level}(" in text for level in ("", "_v3", "_v4"))
+    assert main([*command[:3], "x86-64-v3,x86-64", *command[4:], "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [one["target"] for one in found["levels"]] == ["x86-64-v3", "x86-64"]
+    assert "mm_x86_64_v4" not in found["c"]
+
+
 def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["targets"]) == 0
     assert "avx512" in capsys.readouterr().out
     assert main(["targets", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert set(found) == {*TARGETS, "native"}
+    assert set(found) == {*TARGETS, *PORTABLE, "native"}
+    assert {"Zen 3", "Haswell"} <= set(found["x86-64-v3"]["costs_of"])
     for one in found.values():
         assert {"f32", "bf16", "i8"} <= set(one["dtypes"])
         assert one["kernels"]["MatmulAccum"] > 10
@@ -246,6 +271,12 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
         (["bench", "f32[4,4] @"], "missing"),
         (["bench", "f32[1000000000,100] @ f32[100,4]"], "GiB"),
         (["bench", SMALL, "--target", "vax"], "unknown target 'vax'"),
+        (["bench", SMALL, "--target", "x86-64-v3", "--measure", "2"], "is many machines"),
+        (["explain", SMALL, "--tune", "zen3"], "only x86-64 targets are tuned"),
+        (["explain", SMALL, "--target", "avx2", "--tune", "zen9"], "is called 'zen9'; there are"),
+        (["explain", SMALL, "--target", "avx512", "--tune", "zen3"], "lacks the instructions"),
+        (["synth", SMALL, "--target", "x86-64-v3,neon"], "x86-64-v4, x86-64-v3, x86-64"),
+        (["synth", SMALL, "--target", "x86-64,avx2", "--save", "x"], "several schedules"),
         (["bench", SMALL, "--compiler", "/no/such/cc"], "/no/such/cc"),
         (["bench", SMALL, "--threads", "0"], "ask for 1 to 1024"),
         (["bench", SMALL, "--threads", "-1"], "ask for 1 to 1024"),

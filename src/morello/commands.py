@@ -23,6 +23,7 @@ from rich.table import Table as Grid
 
 from morello import api
 from morello.codegen import generate
+from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
 from morello.errors import RewriteError
 from morello.files import check_different, check_writable, write_text
@@ -48,6 +49,7 @@ from morello.targets.costs import coefficients
 from morello.targets.cpu import host_cpu
 from morello.targets.machines import MACHINES
 from morello.targets.target import Target
+from morello.targets.x86 import BASELINE
 
 PATIENCE_S = 1.0
 """Work that takes longer shows progress."""
@@ -60,6 +62,9 @@ def synth(arguments: argparse.Namespace) -> None:
     """Write the C of the best kernel, its header and its schedule."""
     check_function_name(arguments.name)
     _check_paths(arguments)
+    if "," in arguments.target:
+        _synth_levels(arguments)
+        return
     impl, statistics = _implement(arguments)
     source = generate(impl, arguments.name, tree(impl))
     texts = [
@@ -73,6 +78,27 @@ def synth(arguments: argparse.Namespace) -> None:
     if arguments.json:
         written = [str(path) for path, _ in files]
         _print_json(_described(impl, statistics) | {"files": written, "c": source.text})
+    elif arguments.output is None:
+        print(source.text, end="")
+
+
+def _synth_levels(arguments: argparse.Namespace) -> None:
+    """Write one file for several levels of x86-64, and any CPU that has none of them."""
+    if arguments.save is not None or arguments.schedule is not None:
+        raise RewriteError("a file for several targets has several schedules; give one target.")
+    wanted = dict.fromkeys([*arguments.target.split(","), BASELINE.name])
+    for one in wanted:
+        check_level(one, parallel=thread_count(arguments.threads) > 1)
+    found = [_implement(argparse.Namespace(**vars(arguments) | {"target": one})) for one in wanted]
+    source = generate_levels([impl for impl, _ in found], arguments.name)
+    texts = [(arguments.output, source.text), (arguments.header, source.header)]
+    files = [(path, text) for path, text in texts if path is not None]
+    for path, text in files:
+        write_text(path, text)
+    if arguments.json:
+        levels = [_described(impl, statistics) for impl, statistics in found]
+        written = [str(path) for path, _ in files]
+        _print_json({"levels": levels, "files": written, "c": source.text})
     elif arguments.output is None:
         print(source.text, end="")
 
@@ -155,7 +181,7 @@ def targets(arguments: argparse.Namespace) -> None:
                     "runs_here": runs_here(t),
                     "levels": {level.name: level.capacity for level in t.levels[1:]},
                     "costs": coefficients(t),
-                    "costs_of": {m.name: m.source for m in MACHINES if m.target == t.name},
+                    "costs_of": _sources(t),
                     "dtypes": _dtypes(t),
                     "kernels": dict(Counter(kernel.operation for kernel in t.kernels)),
                 }
@@ -176,6 +202,12 @@ def targets(arguments: argparse.Namespace) -> None:
     for source in ("measured", "published"):
         names = ", ".join(one.name for one in MACHINES if one.source == source)
         console.print(f"[bold]costs that are {source}[/bold]: {names}", soft_wrap=True)
+
+
+def _sources(target: Target) -> dict[str, str]:
+    """The microarchitectures whose costs a target may have, and where those are from."""
+    of = {one.machine for one in target.tunings}
+    return {m.name: m.source for m in MACHINES if m.target == target.name or m.name in of}
 
 
 def _origin() -> str:

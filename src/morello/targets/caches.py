@@ -19,6 +19,11 @@ def beyond_nearest(level: Level, lines: int) -> Level:
     return replace(level, capacity=lines, conflict_runs=lines * LINE_BYTES // PAGE_BYTES)
 
 
+def rows_of(ways: int) -> int:
+    """The runs a power of two apart, which share a set, that so many ways hold beside all else."""
+    return max(1, ways * 2 // 3)
+
+
 def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None = None) -> Target:
     """The target with caches of these sizes, as far as they are known.
 
@@ -31,6 +36,6 @@ def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None =
     if l1 is not None and l1.size:
         first = replace(first, capacity=l1.size // LINE_BYTES * 15 // 16)
         if l1.ways:
-            first = replace(first, conflict_runs=max(1, l1.ways * 2 // 3))
+            first = replace(first, conflict_runs=rows_of(l1.ways))
     last = l3.size // LINE_BYTES if l3 is not None else 0
     return replace(target, levels=(memory, second, first, registers), last=last)

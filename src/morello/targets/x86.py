@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cache
 
 from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4
-from morello.targets.caches import beyond_nearest
+from morello.targets.caches import beyond_nearest, rows_of
 from morello.targets.costs import with_coefficients
 from morello.targets.helpers.collect import helpers_for
 from morello.targets.kernels import CASTS, standard_kernels
@@ -30,6 +30,20 @@ PRODUCTS = frozenset(_PRODUCTS)
 """Features of a CPU beyond AVX-512 that there are kernels for."""
 
 
+# SSE has no fused multiply-add: double holds the product exactly
+_FUSED = """\
+static inline float fused_f32(float a, float b, float c) {
+  return (float)((double)a * b + c);
+}"""
+_FUSED_X4 = """\
+// a b + c, almost always as if rounded once
+static inline f32x4 fused_f32x4(f32x4 a, f32x4 b, f32x4 c) {
+  f32x4 y;
+  for (int i = 0; i < 4; ++i) y[i] = fused_f32(a[i], b[i], c[i]);
+  return y;
+}"""
+
+
 def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]:
     """Memory, L2 and L1 (lines) and the register file; what no machine's costs say is Zen 5's.
 
@@ -49,7 +63,7 @@ def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]
             ),
             l2,
         ),
-        Level("L1", l1, conflict_runs=l1_ways * 2 // 3),
+        Level("L1", l1, conflict_runs=rows_of(l1_ways)),
         Level("registers", registers),
     )  # fmt: skip
 
@@ -129,7 +143,25 @@ def _level(name: str, generic: Target, tunings: Iterable[Target]) -> Target:
 
 _OF_VENDORS = [one for one in MACHINES if one.vendor]
 
+BASELINE = Target(
+    "x86-64",
+    "any x86-64: 16 registers of 16 bytes, 32 KiB L1, 256 KiB L2",
+    "baseline",
+    _levels(l2=3072, l1=448, l1_ways=8, registers=16),
+    vector_bytes=(16,),
+    kernels=standard_kernels((16,), False, {(4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset()),
+    helpers={
+        **helpers_for("neon", (16,), frozenset()),  # which are all in vector extensions
+        "fused_f32": _FUSED,
+        "fused_f32x4": _FUSED_X4,
+    },
+    masks=False,
+    features=("sse2",),
+    casts=frozenset(CASTS),
+)
+
 LEVELS = (
+    BASELINE,
     _level(
         "x86-64-v3", AVX2,
         [avx2(one) for one in _OF_VENDORS if one.target == AVX2.name],

@@ -107,8 +107,10 @@ static inline $F sqrt_$K($F x) {
   $F y;
 #ifdef __aarch64__
   __asm__("fsqrt %0.4s, %1.4s" : "=w"(y) : "w"(x));
-#else
+#elif defined(__AVX__)
   __asm__("vsqrtps %1, %0" : "=v"(y) : "v"(x));
+#else
+  __asm__("sqrtps %1, %0" : "=x"(y) : "x"(x));
 #endif
   return y;
 #endif
@@ -152,8 +154,10 @@ static inline float sqrt_f32(float x) {
   float y;
 #ifdef __aarch64__
   __asm__("fsqrt %s0, %s1" : "=w"(y) : "w"(x));
-#else
+#elif defined(__AVX__)
   __asm__("vsqrtss %1, %1, %0" : "=v"(y) : "v"(x));
+#else
+  __asm__("sqrtss %1, %0" : "=x"(y) : "x"(x));
 #endif
   return y;
 #endif

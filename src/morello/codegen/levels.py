@@ -1,0 +1,131 @@
+"""One C file for several levels of x86-64: a kernel for each, chosen by what the CPU can do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from morello.codegen.names import check_function_name
+from morello.codegen.source import Source, Unit, comment, header, joined, signature, unit
+from morello.errors import BuildError
+from morello.rewrites.impl import Impl
+
+LEVELS = {
+    "x86-64-v4": "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2",
+    "x86-64-v3": "avx2,fma,f16c,bmi,bmi2",
+    "x86-64": "sse2",
+}
+"""The instructions that compilers may use for a level, the best level first."""
+
+_MACROS = {"__AVX512F__": "avx512f", "__AVX2__": "avx2", "__AVX__": "avx"}
+"""What tells helpers that there are such instructions."""
+
+_NUMBERS = {"x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1}
+
+_LEVEL = """\
+/* The level of x86-64 that the CPU has, and the system keeps the registers of. */
+static int $NAME_level(void) {
+  unsigned a, b, c, d, kept, more;
+  const unsigned avx = 1u << 12 | 1u << 27 | 1u << 28 | 1u << 29;  /* FMA, OSXSAVE, AVX, F16C */
+  const unsigned v3 = 1u << 3 | 1u << 5 | 1u << 8;  /* BMI1, AVX2, BMI2 */
+  const unsigned v4 = 1u << 16 | 1u << 17 | 1u << 28 | 1u << 30 | 1u << 31;  /* F, DQ, CD, BW, VL */
+  if (!__get_cpuid(1, &a, &b, &c, &d) || (c & avx) != avx) return 1;
+  __asm__("xgetbv" : "=a"(kept), "=d"(more) : "c"(0));
+  if ((kept & 0x06) != 0x06) return 1;
+  if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || (b & v3) != v3) return 1;
+  return (b & v4) == v4 && (kept & 0xe6) == 0xe6 ? 4 : 3;
+}"""
+
+
+def generate_levels(impls: Sequence[Impl], name: str = "kernel") -> Source:
+    """Emit one C file for Impls of one Spec, each for a target of `LEVELS`, the last "x86-64".
+
+    It is compiled for any x86-64; the first call finds out which kernel the CPU can run. Raises
+    `BuildError` if an Impl is for several threads, or for no such target.
+    """
+    for impl in impls:
+        check_level(impl.target.name, parallel=impl.spec.parallel)
+    for impl in impls:
+        check_function_name(name, impl.target.helpers)
+    ordered = sorted(impls, key=lambda impl: list(LEVELS).index(impl.target.name))
+    spec, made = impls[0].spec, [unit(impl, _of(name, impl)) for impl in ordered]
+    includes = dict.fromkeys(line for one in made for line in one.includes)
+    includes["#include <cpuid.h>"] = None
+    first = comment(f"{spec.expression}, for {', '.join(impl.target.name for impl in ordered)}")
+    parts = [first, *includes, ""]
+    parts += dict.fromkeys(line for one in made for line in one.groups)
+    for impl, one in zip(ordered, made, strict=True):
+        parts += _section(impl, one)
+    parts += _chooser(ordered, name, made[0])
+    return Source(name, joined(parts), header(spec, name, made[0]))
+
+
+def check_level(name: str, *, parallel: bool) -> None:
+    """Raise `BuildError` if a target of this name has no place in a file for several levels."""
+    if name not in LEVELS or parallel:
+        raise BuildError(
+            f"a file for several levels has kernels for one thread, for {', '.join(LEVELS)}."
+        )
+
+
+def _of(name: str, impl: Impl) -> str:
+    """What a level's function is called."""
+    return f"{name}_{_suffix(impl)}"
+
+
+def _suffix(impl: Impl) -> str:
+    return impl.target.name.replace("-", "_")
+
+
+def _section(impl: Impl, made: Unit) -> list[str]:
+    """A level's helpers and kernel, compiled for its instructions; names end in the level's."""
+    lines = "\n".join([*made.helpers.values(), "", *made.code])
+    names = re.compile(rf"\b({'|'.join(map(re.escape, made.helpers))})\b") if made.helpers else None
+    if names is not None:
+        lines = names.sub(rf"\1_{_suffix(impl)}", lines)
+    lines = re.sub(r"^void ", "static void ", lines, flags=re.MULTILINE)
+    instructions = LEVELS[impl.target.name]
+    for macro, instruction in _MACROS.items():  # compilers define those of the whole file
+        has = int(instruction in instructions)
+        lines = lines.replace(f"#ifdef {macro}\n", f"#if {has}\n")
+        lines = lines.replace(f"defined({macro})", str(has))
+    return [
+        "",
+        f"/* ---- {impl.target.name} */",
+        "#ifdef __clang__",
+        f'#pragma clang attribute push(__attribute__((target("{instructions}"))), '
+        "apply_to = function)",
+        "#else",
+        "#pragma GCC push_options",
+        f'#pragma GCC target("{instructions}")',
+        "#endif",
+        lines,
+        "#ifdef __clang__",
+        "#pragma clang attribute pop",
+        "#else",
+        "#pragma GCC pop_options",
+        "#endif",
+    ]
+
+
+def _chooser(impls: Sequence[Impl], name: str, made: Unit) -> list[str]:
+    """The function itself, which calls the best kernel that the CPU can run."""
+    kind, chosen = f"{name}_function", f"{name}_chosen"
+    lines = ["", f"typedef {signature(f'(*{kind})', made.parameters)};", ""]
+    lines += [_LEVEL.replace("$NAME", name), "", f"static {kind} {name}_choose(void) {{"]
+    lines.append(f"  const int level = {name}_level();")
+    for impl in impls:
+        least = _NUMBERS[impl.target.name]
+        lines.append(f"  {f'if (level >= {least}) ' * (least > 1)}return {_of(name, impl)};")
+    lines += ["}", "", f"{signature(name, made.parameters)} {{"]
+    return [
+        *lines,
+        f"  static {kind} {chosen};",
+        f"  {kind} {name}_found = __atomic_load_n(&{chosen}, __ATOMIC_RELAXED);",
+        f"  if (!{name}_found) {{",
+        f"    {name}_found = {name}_choose();",
+        f"    __atomic_store_n(&{chosen}, {name}_found, __ATOMIC_RELAXED);",
+        "  }",
+        f"  {name}_found({', '.join(made.parameters)});",
+        "}",
+    ]

@@ -1,0 +1,102 @@
+"""One file for several levels of x86-64: each level's kernel is right, and the best one runs."""
+
+from __future__ import annotations
+
+import ctypes
+import platform
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import morello
+from morello.codegen import generate
+from morello.codegen.levels import LEVELS, generate_levels
+from morello.errors import BuildError
+from morello.rewrites.impl import Impl
+from morello.runtime.argument import Array
+from morello.runtime.toolchain import find_compiler
+from morello.runtime.verify import verify
+from morello.targets.catalog import runs_here
+from morello.targets.x86 import AVX2, AVX512, BASELINE
+
+GENERIC = {"x86-64-v4": AVX512, "x86-64-v3": AVX2, "x86-64": BASELINE}
+EXPRESSIONS = (
+    "f32[20,24] @ f32[24,40]",
+    "bf16[5,64] @ bf16[64,32]",
+    "u8[6,32] @ i8[32,16]",
+    "softmax(f32[6,100])",
+    "layer_norm(f32[4,48], f32[48], f32[48])",
+    "cast(f16[7,33], f32)",
+    "gelu(f32[3,50])",
+)
+COMPILERS = ["", *(["gcc"] if shutil.which("gcc") else [])]
+
+pytestmark = pytest.mark.skipif(platform.machine() != "x86_64", reason="levels are x86-64's")
+
+
+def impls(text: str) -> list[Impl]:
+    named = [replace(target, name=name) for name, target in GENERIC.items()]
+    return [morello.implement(text, target=target)[0] for target in named]
+
+
+def built(text: str, compiler: str, folder: Path) -> ctypes.CDLL:
+    """C that any x86-64 could run, as a library."""
+    command = [compiler] if compiler else find_compiler().command
+    generic = ["-mcpu=baseline"] if "zig" in str(find_compiler()) and not compiler else []
+    source, library = folder / "kernel.c", folder / "kernel.so"
+    source.write_text(text)
+    flags = ["-O2", "-std=gnu11", "-shared", "-fPIC", "-w", *generic]
+    subprocess.run([*command, *flags, str(source), "-o", str(library), "-lm"], check=True)
+    return ctypes.CDLL(str(library))
+
+
+def calling(address: int | None) -> Callable[..., None]:
+    """A kernel at an address, as a function of arrays."""
+
+    def call(*inputs: Array, out: Array) -> None:
+        pointers = [array.ctypes.data for array in (*inputs, out)]
+        ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(pointers))(address or 0)(*pointers)
+
+    return call
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_the_kernel_of_every_level_is_right(text: str, compiler: str, tmp_path: Path) -> None:
+    found = impls(text)
+    source = generate_levels(found)
+    names = [f"kernel_{name.replace('-', '_')}" for name in LEVELS]
+    listed = f"""
+void *levels[] = {{{", ".join(names)}, kernel}};
+void *chosen(void) {{ return kernel_choose(); }}
+"""
+    library = built(source.text + listed, compiler, tmp_path)
+    levels = list((ctypes.c_void_p * 4).in_dll(library, "levels"))
+    here = [runs_here(target) for target in GENERIC.values()]
+    for address, runs in zip(levels, [*here, True], strict=True):
+        if runs:
+            verify(calling(address), found[0].spec)
+    library.chosen.restype = ctypes.c_void_p
+    assert library.chosen() == levels[here.index(True)], "the best level that runs here"
+
+
+def test_a_level_has_its_own_names() -> None:
+    found = impls("f32[8,8] @ f32[8,8]")
+    text, header = generate_levels(found, "mm").text, generate_levels(found, "mm").header
+    assert header == generate(found[0], "mm").header
+    assert text.count("static void mm_x86_64") == 3 and text.count("\nvoid mm(") == 1
+    assert "load_f32x8_x86_64_v3(" in text and "load_f32x8(" not in text
+
+
+def test_what_cannot_share_a_file() -> None:
+    (avx2, _) = morello.implement("f32[8,8] @ f32[8,8]", target="avx2")
+    with pytest.raises(BuildError, match="for x86-64-v4, x86-64-v3, x86-64"):
+        generate_levels([avx2])
+    baseline = replace(BASELINE, name="x86-64")
+    parallel, _ = morello.implement("f32[64,64] @ f32[64,64]", target=baseline, threads=2)
+    with pytest.raises(BuildError, match="one thread"):
+        generate_levels([parallel])
