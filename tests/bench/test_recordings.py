@@ -13,7 +13,7 @@ from morello.targets import costs
 
 RECORDINGS = sorted(FOLDER.glob("*.json.gz"))
 
-MOST = {"zen3": (0.05, 0.027, 2, 198)}
+MOST = {"zen3": (0.05, 0.027, 2, 203), "zen5": (0.066, 0.047, 5, 100)}
 """By recording: how much slower than the fastest the first choices are in the mean, and the
 fastest of the first five, at most; of how many Specs the first is slower by 12 %; and how many
 programs are not legal any more, as they are now known not to fit."""
@@ -39,11 +39,11 @@ def test_costs_that_are_wrong_choose_badly(
     recorded: tuple[str, Recording], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _, recording = recorded
-    one = next(spec for spec in recording.specs if spec.expression == "f32[64,64] @ f32[64,64]")
-    honest = judged(recording, one)
+    few = [one for one in recording.specs if one.expression.startswith("f32[1")]
+    honest = sum(judged(recording, one).first for one in few)
     wrong = costs.with_coefficients(recording.target, {"kernels.products": 1e-6})
     monkeypatch.setattr(Recording, "target", wrong)
-    assert judged(recording, one).first > honest.first
+    assert sum(judged(recording, one).first for one in few) > honest
 
 
 def test_programs_that_are_illegal_are_counted(recorded: tuple[str, Recording]) -> None:

@@ -87,12 +87,16 @@ def test_no_two_machines_have_a_model(machine: Machine) -> None:
                 assert not both, other.name
 
 
+NOT_YET = ("memory.per_alias_written", "L2.per_alias_written")
+"""Costs that choices which were measured did not have: they may be 0."""
+
+
 @every
 def test_costs_are_those_of_targets(machine: Machine) -> None:
     for target in (AVX2, AVX512):
         costs = published(machine, target.vector_bytes[0]) | dict(machine.measured)
         assert costs.keys() | machine.streaming.keys() <= coefficients(target).keys()
-        assert all(0.01 < cost < 25 for cost in costs.values())
+        assert all(0.01 < cost < 25 for name, cost in costs.items() if name not in NOT_YET)
 
 
 def test_narrower_units_take_more_passes() -> None:

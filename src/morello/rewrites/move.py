@@ -24,9 +24,11 @@ from morello.rewrites.buffer import (
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere, operand_index
 from morello.targets.target import Column, Condition, Target
 
-WRITTEN_ONLY = 4
-"""How many times as many runs may evict each other next to the registers if nothing reads them:
-once it is written, a line need not stay.
+WRITTEN_ONLY = 16
+"""How many runs may evict each other next to the registers if nothing reads them.
+
+Those of the largest block that is transposed in registers: each of its lines is written whole,
+and need not stay.
 """
 
 PRODUCTS = ("Matmul", "MatmulAccum")
@@ -175,7 +177,7 @@ class Move:
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
         room = target.levels[level].conflict_runs
         if level == target.nearest and not batch.operation.reads(operand):
-            room *= WRITTEN_ONLY
+            room = max(room, WRITTEN_ONLY)
         held: Bools = ~aliased | (pages <= room)
         return held
 
