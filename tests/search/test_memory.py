@@ -320,6 +320,8 @@ def other_machines(target: Target) -> list[Target]:
         replace(target, cores=target.cores + 1),
         replace(target, levels=slower),
         replace(target, fork=target.fork + 1),
+        replace(target, in_flight=target.in_flight + 1),
+        replace(target, cuts_to_rows=not target.cuts_to_rows),
         replace(target, features=("more",)),
         with_capacities(target, (63, 8)),
         with_capacities(target, (64, 7)),

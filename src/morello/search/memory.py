@@ -53,7 +53,10 @@ def code_version() -> str:
 
 def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
     """The name of a space of programs: target and costs, version of the code, tiles of panels."""
-    others = target.machine, target.vector_bytes, target.fork, target.shared, target.refetch
+    others = (
+        target.machine, target.vector_bytes, target.fork, target.shared, target.refetch,
+        target.in_flight, target.wait, target.cuts_to_rows,
+    )  # fmt: skip
     costs = [*map(repr, target.levels), *map(str, others)]
     costs += [f"{kernel.name} {kernel.factor}" for kernel in target.kernels]
     name = {

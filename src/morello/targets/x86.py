@@ -136,9 +136,9 @@ AVX512 = avx512(X86_64_V4, frozenset())
 
 def _level(name: str, generic: Target, tunings: Iterable[Target]) -> Target:
     """Code for every microarchitecture that has a level of x86-64."""
-    makes = f"{generic.description}, for all of them"
-    same = [replace(one, name=name, description=makes) for one in tunings]
-    return replace(generic, name=name, description=makes, tunings=tuple(same))
+    description = f"{generic.description}, for all of them"
+    named = [replace(one, name=name, description=description) for one in tunings]
+    return replace(generic, name=name, description=description, tunings=tuple(named))
 
 
 _OF_VENDORS = [one for one in MACHINES if one.vendor]
@@ -162,10 +162,7 @@ BASELINE = Target(
 
 LEVELS = (
     BASELINE,
-    _level(
-        "x86-64-v3", AVX2,
-        [avx2(one) for one in _OF_VENDORS if one.target == AVX2.name],
-    ),
+    _level("x86-64-v3", AVX2, [avx2(one) for one in _OF_VENDORS if one.target == AVX2.name]),
     _level(
         "x86-64-v4", AVX512,
         [avx512(one, frozenset()) for one in _OF_VENDORS if one.target == AVX512.name],
