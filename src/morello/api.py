@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from math import inf
 from operator import truediv
@@ -297,12 +298,10 @@ def _least_worst(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, 
             "leave out how many programs to measure."
         )
     tunings = [streamed(replace(one, cores=machine.cores), goal) for one in machine.tunings]
-    ends = time.monotonic() + options.budget.seconds
-    found = []
-    for number, tuning in enumerate(tunings):
-        left = max(ends - time.monotonic(), 0.0) / (len(tunings) - number)
-        share = replace(options.budget, seconds=max(left, LEAST_S))
-        found.append(_of_weights(goal, tuning, replace(options, budget=share)))
+    found = [
+        _of_weights(goal, tuning, share)
+        for tuning, share in zip(tunings, _shares(options, len(tunings)), strict=True)
+    ]
     costs = [
         [replay(impl.spec, tuning, impl.decisions()).cost for tuning in tunings]
         for impl, _ in found
@@ -310,7 +309,7 @@ def _least_worst(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, 
     least = [min(column) for column in zip(*costs, strict=True)]
     losses = [max(map(truediv, row, least)) for row in costs]
     impl, _ = found[losses.index(min(losses))]
-    parts = [statistics for _, statistics in found if statistics is not None]
+    parts = [statistics for _, statistics in found]
     together = {
         name: sum(getattr(one, name) for one in parts)
         for name in ("seconds", "specs", "rewrites", "entries", "tried", "bounded")
@@ -324,16 +323,22 @@ def _least_worst(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, 
 def _best_layout(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
     """The cheapest of the programs for all layouts of the weights; these share the time."""
     layouts = list(with_layouts(goal, machine))
-    ends = time.monotonic() + options.budget.seconds
-    found = []
-    for number, one in enumerate(layouts):
-        left = max(ends - time.monotonic(), 0.0) / (len(layouts) - number)
-        share = replace(options.budget, seconds=max(left, LEAST_S))
-        found.append(_searched(one, machine, replace(options, budget=share)))
+    found = [
+        _searched(one, machine, share)
+        for one, share in zip(layouts, _shares(options, len(layouts)), strict=True)
+    ]
     lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in found)
     impl, statistics = min(found, key=lambda one: one[0].cost)
     gap = impl.cost / lower - 1 if lower else inf
     return impl, replace(statistics, gap=gap)
+
+
+def _shares(options: _Options, count: int) -> Iterator[_Options]:
+    """The options of several searches in turn: each gets an equal share of the time left."""
+    ends = time.monotonic() + options.budget.seconds
+    for number in range(count):
+        left = max(ends - time.monotonic(), 0.0) / (count - number)
+        yield replace(options, budget=replace(options.budget, seconds=max(left, LEAST_S)))
 
 
 def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:

@@ -22,7 +22,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table as Grid
 
 from morello import api
-from morello.codegen import generate
+from morello.codegen import Source, generate
 from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
 from morello.errors import RewriteError
@@ -67,19 +67,8 @@ def synth(arguments: argparse.Namespace) -> None:
         return
     impl, statistics = _implement(arguments)
     source = generate(impl, arguments.name, tree(impl))
-    texts = [
-        (arguments.output, source.text),
-        (arguments.header, source.header),
-        (arguments.save, json.dumps(saved.save(impl), indent=2) + "\n"),
-    ]
-    files = [(path, text) for path, text in texts if path is not None]
-    for path, text in files:
-        write_text(path, text)
-    if arguments.json:
-        written = [str(path) for path, _ in files]
-        _print_json(_described(impl, statistics) | {"files": written, "c": source.text})
-    elif arguments.output is None:
-        print(source.text, end="")
+    schedule = json.dumps(saved.save(impl), indent=2) + "\n"
+    _write_source(arguments, source, schedule, _described(impl, statistics))
 
 
 def _synth_levels(arguments: argparse.Namespace) -> None:
@@ -91,14 +80,24 @@ def _synth_levels(arguments: argparse.Namespace) -> None:
         check_level(one, parallel=thread_count(arguments.threads) > 1)
     found = [_implement(argparse.Namespace(**vars(arguments) | {"target": one})) for one in wanted]
     source = generate_levels([impl for impl, _ in found], arguments.name)
-    texts = [(arguments.output, source.text), (arguments.header, source.header)]
+    levels = [_described(impl, statistics) for impl, statistics in found]
+    _write_source(arguments, source, "", {"levels": levels})
+
+
+def _write_source(
+    arguments: argparse.Namespace, source: Source, schedule: str, described: dict[str, Any]
+) -> None:
+    """Write the files that were asked for; print the JSON, or the C if no file is to have it."""
+    texts = [
+        (arguments.output, source.text),
+        (arguments.header, source.header),
+        (arguments.save, schedule),
+    ]
     files = [(path, text) for path, text in texts if path is not None]
     for path, text in files:
         write_text(path, text)
     if arguments.json:
-        levels = [_described(impl, statistics) for impl, statistics in found]
-        written = [str(path) for path, _ in files]
-        _print_json({"levels": levels, "files": written, "c": source.text})
+        _print_json(described | {"files": [str(path) for path, _ in files], "c": source.text})
     elif arguments.output is None:
         print(source.text, end="")
 

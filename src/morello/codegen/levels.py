@@ -15,12 +15,13 @@ LEVELS = {
     "x86-64-v3": "avx2,fma,f16c,bmi,bmi2",
     "x86-64": "sse2",
 }
-"""The instructions that compilers may use for a level, the best level first."""
+"""The instruction sets that each x86-64 microarchitecture level is compiled for, highest first."""
 
 _MACROS = {"__AVX512F__": "avx512f", "__AVX2__": "avx2", "__AVX__": "avx"}
-"""What tells helpers that there are such instructions."""
+"""Predefined macros that helpers test, and the instruction set that each stands for."""
 
 _NUMBERS = {"x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1}
+"""The number of each level, as the generated CPUID check returns it."""
 
 _LEVEL = """\
 /* The level of x86-64 that the CPU has, and the system keeps the registers of. */
@@ -45,7 +46,6 @@ def generate_levels(impls: Sequence[Impl], name: str = "kernel") -> Source:
     """
     for impl in impls:
         check_level(impl.target.name, parallel=impl.spec.parallel)
-    for impl in impls:
         check_function_name(name, impl.target.helpers)
     ordered = sorted(impls, key=lambda impl: list(LEVELS).index(impl.target.name))
     spec, made = impls[0].spec, [unit(impl, _of(name, impl)) for impl in ordered]
@@ -69,7 +69,7 @@ def check_level(name: str, *, parallel: bool) -> None:
 
 
 def _of(name: str, impl: Impl) -> str:
-    """What a level's function is called."""
+    """The name of the kernel function for one level."""
     return f"{name}_{_suffix(impl)}"
 
 

@@ -22,6 +22,7 @@ from morello.rewrites.buffer import (
     register_conditions,
 )
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere, operand_index
+from morello.targets.caches import PAGE_BYTES
 from morello.targets.target import Column, Condition, Target
 
 WRITTEN_ONLY = 16
@@ -36,9 +37,6 @@ PRODUCTS = ("Matmul", "MatmulAccum")
 
 SCHEDULED = 128
 """How many operations on registers may wait in a core's scheduler for what they need."""
-
-PAGE_BYTES = 4096
-"""What a run may span before it comes back to the cache sets where it began."""
 
 
 @dataclass(frozen=True)

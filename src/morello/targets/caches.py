@@ -9,12 +9,14 @@ from morello.targets.cpu import Cache
 from morello.targets.target import Level, Target
 
 PAGE_BYTES = 4096
+"""Runs this far apart fall into the same sets of a first-level cache."""
 
 
 def beyond_nearest(level: Level, lines: int) -> Level:
-    """The level with so many lines, which has a set for every line of several pages.
+    """The level with a capacity of so many lines.
 
-    So runs 4 KiB apart, a line of each, have a place in one line of so many.
+    Its sets cover whole pages, so that it holds one run for each page of its capacity if the
+    runs are a multiple of a page apart.
     """
     return replace(level, capacity=lines, conflict_runs=lines * LINE_BYTES // PAGE_BYTES)
 

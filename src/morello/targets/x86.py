@@ -58,7 +58,7 @@ def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]
         ),
         beyond_nearest(
             Level(
-                "L2", l2,
+                "L2", 0,
                 per_line=0.1, per_run=1.0, per_alias=5.0, per_write=1.2, per_alias_written=5.0,
             ),
             l2,
@@ -168,4 +168,4 @@ LEVELS = (
         [avx512(one, frozenset()) for one in _OF_VENDORS if one.target == AVX512.name],
     ),
 )  # fmt: skip
-"""What compilers call a level of x86-64."""
+"""Portable targets, named after the x86-64 microarchitecture levels of the psABI."""
