@@ -75,7 +75,7 @@ def _synth_levels(arguments: argparse.Namespace) -> None:
     """Write one file for several levels of x86-64, and any CPU that has none of them."""
     if arguments.save is not None or arguments.schedule is not None:
         raise RewriteError("a file for several targets has several schedules; give one target.")
-    wanted = dict.fromkeys([*arguments.target.split(","), BASELINE.name])
+    wanted = dict.fromkeys([*arguments.target.split(","), BASELINE])
     for one in wanted:
         check_level(one, parallel=thread_count(arguments.threads) > 1)
     found = [_implement(argparse.Namespace(**vars(arguments) | {"target": one})) for one in wanted]
@@ -171,7 +171,7 @@ def bench(arguments: argparse.Namespace) -> None:
 
 def targets(arguments: argparse.Namespace) -> None:
     """List the targets."""
-    found = [*TARGETS.values(), *PORTABLE.values(), find_target("native")]
+    found = [*TARGETS.values(), *map(find_target, PORTABLE), find_target("native")]
     if arguments.json:
         _print_json(
             {

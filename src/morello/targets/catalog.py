@@ -13,23 +13,21 @@ from morello.targets.cpu import Cache, host_cpu
 from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine, machine_of
 from morello.targets.neon import NEON
 from morello.targets.target import Target
-from morello.targets.x86 import AVX2, AVX512, LEVELS, PRODUCTS, avx2, avx512
+from morello.targets.x86 import AVX2, AVX512, PORTABLE, PRODUCTS, avx2, avx512, portable
 
 TARGETS = {target.name: target for target in (AVX2, AVX512, NEON)}
-
-PORTABLE = {target.name: target for target in LEVELS}
-"""The same code, for all microarchitectures that run it."""
 
 
 def find_target(name: str) -> Target:
     """The target called `name`; `native` is this machine. Raises `TargetError`."""
     if name == "native":
         return native()
-    known = TARGETS | PORTABLE
-    if name not in known:
-        names = ", ".join([*known, "native"])
-        raise TargetError(f"unknown target {quoted(name)}; the targets are: {names}.")
-    return known[name]
+    if name in PORTABLE:
+        return portable(name)
+    if name not in TARGETS:
+        known = ", ".join([*TARGETS, *PORTABLE, "native"])
+        raise TargetError(f"unknown target {quoted(name)}; the targets are: {known}.")
+    return TARGETS[name]
 
 
 def tuned(name: str, key: str) -> Target:

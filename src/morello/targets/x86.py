@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 
@@ -134,38 +133,43 @@ AVX2 = avx2(X86_64_V3)
 AVX512 = avx512(X86_64_V4, frozenset())
 
 
-def _level(name: str, generic: Target, tunings: Iterable[Target]) -> Target:
-    """Code for every microarchitecture that has a level of x86-64."""
-    description = f"{generic.description}, for all of them"
-    named = [replace(one, name=name, description=description) for one in tunings]
-    return replace(generic, name=name, description=description, tunings=tuple(named))
-
-
-_OF_VENDORS = [one for one in MACHINES if one.vendor]
-
-BASELINE = Target(
-    "x86-64",
-    "any x86-64: 16 registers of 16 bytes, 32 KiB L1, 256 KiB L2",
-    "baseline",
-    _levels(l2=3072, l1=448, l1_ways=8, registers=16),
-    vector_bytes=(16,),
-    kernels=standard_kernels((16,), False, {(4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset()),
-    helpers={
-        **helpers_for("neon", (16,), frozenset()),  # which are all in vector extensions
-        "fused_f32": _FUSED,
-        "fused_f32x4": _FUSED_X4,
-    },
-    masks=False,
-    features=("sse2",),
-    casts=frozenset(CASTS),
-)
-
-LEVELS = (
-    BASELINE,
-    _level("x86-64-v3", AVX2, [avx2(one) for one in _OF_VENDORS if one.target == AVX2.name]),
-    _level(
-        "x86-64-v4", AVX512,
-        [avx512(one, frozenset()) for one in _OF_VENDORS if one.target == AVX512.name],
-    ),
-)  # fmt: skip
+BASELINE = "x86-64"
+PORTABLE = (BASELINE, "x86-64-v3", "x86-64-v4")
 """Portable targets, named after the x86-64 microarchitecture levels of the psABI."""
+
+
+@cache
+def portable(name: str) -> Target:
+    """The one of `PORTABLE` with this name: code for every CPU that has the level.
+
+    Built when it is asked for, as each of its tunings has all kernels.
+    """
+    if name == BASELINE:
+        return _baseline()
+    generic = AVX2 if name == "x86-64-v3" else AVX512
+    machines = [one for one in MACHINES if one.vendor and one.target == generic.name]
+    tunings = [avx2(m) if generic is AVX2 else avx512(m, frozenset()) for m in machines]
+    description = f"{generic.description}, for all of them"
+    named = tuple(replace(one, name=name, description=description) for one in tunings)
+    return replace(generic, name=name, description=description, tunings=named)
+
+
+def _baseline() -> Target:
+    return Target(
+        BASELINE,
+        "any x86-64: 16 registers of 16 bytes, 32 KiB L1, 256 KiB L2",
+        "baseline",
+        _levels(l2=3072, l1=448, l1_ways=8, registers=16),
+        vector_bytes=(16,),
+        kernels=standard_kernels(
+            (16,), False, {(4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset()
+        ),
+        helpers={
+            **helpers_for("neon", (16,), frozenset()),  # which are all in vector extensions
+            "fused_f32": _FUSED,
+            "fused_f32x4": _FUSED_X4,
+        },
+        masks=False,
+        features=("sse2",),
+        casts=frozenset(CASTS),
+    )
