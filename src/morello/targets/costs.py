@@ -77,9 +77,12 @@ def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, f
 
 
 def streamed(target: Target, goal: Spec) -> Target:
-    """The target as a goal finds it whose operands may be too much for the last cache."""
+    """The target as a goal finds it whose operands may be too much for the last cache.
+
+    Half of a cache that is shared does not stay between calls: others use it meanwhile.
+    """
     lines = goal.bytes // LINE_BYTES
-    if not (target.streaming and target.last) or lines <= target.last:
+    if not (target.streaming and target.last) or lines <= target.last // 2:
         return target
     own = coefficients(target)
     changed = {name: own[name] * ratio for name, ratio in target.streaming.items()}

@@ -128,7 +128,7 @@ class Target:
     step of a reduction takes `wait` cycles longer for every register that is missing. It
     `cuts_to_rows` if registers are so few that a power of two divides them badly. `machine`
     names the microarchitecture whose costs the kernels have, if any, and `streaming` are costs
-    by name, as multiples, for goals whose operands are too much for the whole cache (see `costs`).
+    by name, as multiples, for goals whose operands are too much for that cache (see `costs`).
     Where its code is for several microarchitectures, `tunings` are the same target with the
     costs of each.
     """
