@@ -88,7 +88,7 @@ def environment(folder: Path) -> dict[str, str]:
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),
         "MORELLO_CACHE": str(folder / "cache"),
-        "MORELLO_CALIBRATION": "none",
+        "MORELLO_CALIBRATION": "off",
         "TMPDIR": str(folder),
         "OPENBLAS_NUM_THREADS": "1",
     }

@@ -70,7 +70,7 @@ _PATHS = ("t.db", "text.txt", "missing.db", ".", "link", "")
 _ENVIRONMENT: dict[str, tuple[str | None, ...]] = {
     "CC": ("true", "false", "nonsense", " ", "gcc", "/", "'", "gcc -c"),
     "MORELLO_CACHE": ("/proc/none", "text.txt", "", "~nobody/x", "cache"),
-    "MORELLO_CALIBRATION": ("text.txt", "bad.json", ".", "missing.json", "none", ""),
+    "MORELLO_CALIBRATION": ("text.txt", "bad.json", ".", "missing.json", "off"),
     "HOME": (None, "/nonexistent", ""),
     "XDG_CACHE_HOME": ("text.txt", "/nonexistent"),
     "TMPDIR": ("/nonexistent", "/proc"),

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-os.environ["MORELLO_CALIBRATION"] = "none"  # what somebody measured here is none of our business
+os.environ["MORELLO_CALIBRATION"] = "off"  # what somebody measured here is none of our business
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -14,6 +14,7 @@ from typing import Any, SupportsIndex
 from numpy.typing import ArrayLike
 
 from morello.building import load, source_of
+from morello.calibrate.first_use import find_measured
 from morello.codegen import Source
 from morello.errors import (
     BuildError,
@@ -257,7 +258,7 @@ def _plan(
                 "or leave out how many."
             )
         return goal, goal.target
-    machine = find_target(target) if isinstance(target, str) else target
+    machine = find_measured(target) if isinstance(target, str) else target
     if machine.cores != count:
         machine = replace(machine, cores=count)
     return replace(goal, parallel=count > 1), streamed(machine, goal)

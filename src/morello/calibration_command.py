@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from rich.console import Console
@@ -17,12 +18,14 @@ from rich.table import Table as Grid
 
 from morello.calibrate.fit import Quality
 from morello.calibrate.run import Outcome, calibrate
+from morello.errors import TargetError
 from morello.files import check_writable, make_folder
 from morello.runtime.toolchain import find_compiler
 from morello.targets.calibration import VARIABLE, default_path, save
-from morello.targets.catalog import uncalibrated
+from morello.targets.catalog import native, uncalibrated
 from morello.targets.costs import FOLLOWS
 from morello.targets.cpu import host_cpu
+from morello.targets.target import Target
 
 DOING = {
     "clock": "measuring the clock",
@@ -30,6 +33,7 @@ DOING = {
     "compile": "compiling programs: {}",
     "time": "timing programs: round {}",
     "threads": "starting threads",
+    "check": "choosing programs with old and new costs: {}",
 }
 
 
@@ -41,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
         make_folder(path)
         check_writable(path)
     with _progress() as report:
-        outcome = calibrate(target, cpu, find_compiler(), report)
+        outcome = calibrate(target, _current(), cpu, find_compiler(), report)
     written = outcome.better and not arguments.dry_run
     if written:
         save(outcome.calibration, path)
@@ -50,6 +54,14 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         _print(outcome)
         print(_kept(outcome, path, written))
+
+
+def _current() -> Target:
+    """This machine with the costs that it has now, if they can be read."""
+    try:
+        return native()
+    except TargetError:
+        return uncalibrated()
 
 
 def _described(outcome: Outcome, path: Path | None) -> dict[str, Any]:
@@ -61,6 +73,7 @@ def _described(outcome: Outcome, path: Path | None) -> dict[str, Any]:
         "measured": sorted(outcome.measured),
         "fitted": _qualities(outcome.fitted),
         "held_out": _qualities(outcome.held_out),
+        "checks": [asdict(check) for check in outcome.checks],
         "better": outcome.better,
         "programs": outcome.programs,
         "seconds": outcome.seconds,
@@ -100,6 +113,14 @@ def _print(outcome: Outcome) -> None:
             f"{_percent(after.regret)}",
             soft_wrap=True,
         )
+    ratios = [(check.before / check.after, check.expression) for check in outcome.checks]
+    (slowest, which), (fastest, other) = min(ratios), max(ratios)
+    console.print(
+        f"what the new costs choose is {fmean(ratio for ratio, _ in ratios):.2f} times as fast, "
+        f"in the mean of {len(ratios)} expressions: "
+        f"from {slowest:.2f} ({which}) to {fastest:.2f} ({other})",
+        soft_wrap=True,
+    )
 
 
 def _percent(factor: float) -> str:
@@ -109,8 +130,8 @@ def _percent(factor: float) -> str:
 def _kept(outcome: Outcome, path: Path, written: bool) -> str:
     if not outcome.better:
         return (
-            "The new costs are not kept: they do no better on the programs held out. "
-            "Try again when the machine is quiet."
+            "The new costs are not kept: they predict the programs held out no better, or choose "
+            "slower ones. Try again when the machine is quiet."
         )
     if not written:
         return f"They would be kept in {path}."

@@ -43,7 +43,7 @@ from morello.runtime.tolerance import least
 from morello.search.solve import Statistics
 from morello.table import Table
 from morello.targets import PORTABLE, TARGETS, find_target, tuned
-from morello.targets.calibration import chosen_path
+from morello.targets.calibration import chosen_path, load
 from morello.targets.catalog import host_machine, runs_here
 from morello.targets.costs import coefficients
 from morello.targets.cpu import host_cpu
@@ -211,10 +211,10 @@ def _sources(target: Target) -> dict[str, str]:
 
 def _origin() -> str:
     """Where the costs of the native target are from."""
+    known = _costs_of(find_target("native"))
     path = chosen_path(host_cpu())
     if path is not None:
-        return f"costs measured here, in {path}"
-    known = _costs_of(find_target("native"))
+        return f"{known}, in {path}"
     return f"{known}, which come with Morello; `morello calibrate` measures this machine's"
 
 
@@ -222,10 +222,15 @@ def _costs_of(target: Target) -> str:
     """Where a target's costs are from, in a few words."""
     if target.name != "native":
         return f"costs of the target {target.name}"
-    if chosen_path(host_cpu()) is not None:
-        return "costs measured here"
-    machine = host_machine()
-    return f"{machine.source} costs of {machine.name}" if machine else "costs of no known machine"
+    path, machine = chosen_path(host_cpu()), host_machine()
+    known = f"{machine.source} costs of {machine.name}" if machine else "costs of no known machine"
+    if path is None:
+        published = machine is None or machine.source == "published"
+        return known + ", never measured here" * published
+    found = load(path)
+    if not found.coefficients:
+        return f"{known}, compared with measured ones at first use"
+    return "costs measured here" + " at first use" * (found.measured == "first use")
 
 
 def _dtypes(target: Target) -> list[str]:
@@ -458,7 +463,9 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.
 def _advice(result: dict[str, Any]) -> str:
     """Suggestions for when another library is faster."""
     known = "in a minute, `morello calibrate` measures what this machine's costs are; "
-    if chosen_path(host_cpu()) is not None or result["target"] != "native":
+    path = chosen_path(host_cpu())
+    calibrated = path is not None and load(path).measured == "calibrate"
+    if calibrated or result["target"] != "native":
         known = ""
     return f"Slower? {known}`--measure 12` times the first twelve choices and keeps the fastest."
 

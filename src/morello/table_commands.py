@@ -16,6 +16,7 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.table import Table as Grid
 
+from morello.calibrate.first_use import find_measured
 from morello.errors import TableError
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
@@ -33,6 +34,7 @@ def run_precompute(arguments: argparse.Namespace) -> None:
     """Solve a family of Specs into a table."""
     members = family(arguments.expression, arguments.sizes)
     parse(next(members.expressions())[1])  # says at once what cannot be
+    find_measured(arguments.target)  # workers find it measured
     began = time.perf_counter()
     progress = Progress(0, 0, 0.0, 0)
     with ExitStack() as stack:

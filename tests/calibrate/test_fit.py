@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 from random import Random
 
 import numpy as np
 import pytest
 
-from morello.calibrate.fit import LEAST, Sample, fit, nonnegative, quality
+from morello.calibrate.fit import LEAST, Sample, cross_validated, fit, nonnegative, quality
 from morello.calibrate.goals import FITTED, HELD_OUT
-from morello.calibrate.run import judged
+from morello.calibrate.run import Check, judged
 from morello.targets.cpu import host_cpu
 
 NAMES = ("memory.per_line", "L2.per_run", "kernels.loads", "kernels.stores", "fork")
@@ -106,11 +107,14 @@ def test_quality() -> None:
 
 def test_a_better_fit_is_kept_and_a_worse_one_is_not() -> None:
     fitted = samples(TRUTH, 800, FITTED)
-    good = judged([*fitted, *samples(TRUTH, 40, HELD_OUT, seed=1)], BEFORE, {}, host_cpu(), 4e9, 1)
+    good = judged([*fitted, *samples(TRUTH, 40, HELD_OUT, seed=1)], BEFORE, {}, host_cpu(), 4e9)
     assert good.better
+    assert replace(good, checks=[Check("a", 1.0, 0.9), Check("b", 1.0, 1.02)]).better
+    assert not replace(good, checks=[Check("a", 1.0, 0.9), Check("b", 1.0, 1.08)]).better
+    assert not replace(good, checks=[Check("a", 1.0, 1.0), Check("b", 1.0, 1.02)]).better
     assert good.held_out[1].error < 1.05 < good.held_out[0].error
     # what is held out behaves as before, and not as what was fitted
-    bad = judged([*fitted, *samples(BEFORE, 40, HELD_OUT, seed=1)], BEFORE, {}, host_cpu(), 4e9, 1)
+    bad = judged([*fitted, *samples(BEFORE, 40, HELD_OUT, seed=1)], BEFORE, {}, host_cpu(), 4e9)
     assert not bad.better
     assert bad.held_out[0].error == pytest.approx(1.0) and bad.held_out[1].error > 1.1
 
@@ -122,7 +126,15 @@ def test_costs_that_choose_slower_programs_are_not_kept() -> None:
         Sample(HELD_OUT[0], {"kernels.loads": 10.0}, 20.0),
         Sample(HELD_OUT[0], {"kernels.stores": 12.0}, 40.0),
     ]
-    found = judged([*fitted, *pair], BEFORE, {}, host_cpu(), 4e9, 1)
+    found = judged([*fitted, *pair], BEFORE, {}, host_cpu(), 4e9)
     before, after = found.held_out
     assert before.order == 1.0 and after.order == 0.0
     assert after.error < before.error and not found.better
+
+
+def test_a_fit_is_judged_by_goals_that_it_has_not_seen() -> None:
+    """Times that no costs explain are fitted in vain; those of other costs are not."""
+    known = samples(TRUTH, 60, FITTED)
+    assert cross_validated(known, TRUTH) == pytest.approx((1.0, 1.0), abs=0.01)
+    before, after = cross_validated(known, BEFORE)
+    assert before > 1.02 * after

@@ -86,6 +86,7 @@ FEW = (
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "FITTED", FEW[0])
     monkeypatch.setattr(runs, "HELD_OUT", FEW[1])
+    monkeypatch.setattr(runs, "CHECKED", FEW[1])
     monkeypatch.setattr(runs, "SEARCH_SECONDS", 0.0)
 
 
@@ -104,6 +105,8 @@ def test_a_calibration_from_end_to_end(
     unmeasured = told["before"].keys() - set(told["measured"])
     assert all(told["after"][name] == told["before"][name] for name in unmeasured)
     assert told["fitted"]["after"]["error"] <= told["fitted"]["before"]["error"] * 1.01
+    (check,) = told["checks"]
+    assert check["expression"] == FEW[1][0].expression and 0 < check["after"] < 1e-3
     target = applied(uncalibrated(), load(path))
     assert coefficients(target) == told["after"]
     assert replace(target, kernels=(), levels=(), fork=0.0) == replace(
@@ -116,7 +119,7 @@ def test_a_calibration_from_end_to_end(
     ("better", "options", "says"),
     [
         (True, ["--dry-run"], "They would be kept in"),
-        (False, [], "are not kept: they do no better"),
+        (False, [], "are not kept: they predict"),
         (True, [], "Kept in"),
     ],
 )

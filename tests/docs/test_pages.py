@@ -53,7 +53,7 @@ QUICK = (
 def folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A folder to work in, on a machine that was not calibrated."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MORELLO_CALIBRATION", "none")
+    monkeypatch.setenv("MORELLO_CALIBRATION", "off")
     return tmp_path
 
 

@@ -51,7 +51,7 @@ def test_the_variable_turns_it_off_or_names_another(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save(MEASURED, default_path(CPU))
-    monkeypatch.setenv(calibration.VARIABLE, "none")
+    monkeypatch.setenv(calibration.VARIABLE, "off")
     assert calibrated(AVX2, CPU) is AVX2
     other = Calibration(CPU.name, 4e9, {"fork": 123.0})
     save(other, home / "other.json")

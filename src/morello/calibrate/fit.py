@@ -68,6 +68,18 @@ def quality(samples: Sequence[Sample], coefficients: Mapping[str, float]) -> Qua
     return Quality(exp(_mean(off)), order, exp(_mean(regrets)))
 
 
+def cross_validated(samples: Sequence[Sample], before: Mapping[str, float]) -> tuple[float, float]:
+    """The regret of coefficients, and of those fitted to them: each goal judged by all others."""
+    goals = dict.fromkeys(sample.goal for sample in samples)
+    logs: list[tuple[float, float]] = []
+    for goal in goals:
+        mine = [sample for sample in samples if sample.goal == goal]
+        after = fit([sample for sample in samples if sample.goal != goal], before)
+        logs.append((log(quality(mine, before).regret), log(quality(mine, after).regret)))
+    regret, fitted = zip(*logs, strict=True)
+    return exp(_mean(regret)), exp(_mean(fitted))
+
+
 def fit(samples: Sequence[Sample], before: Mapping[str, float]) -> dict[str, float]:
     """The coefficients that predict the samples best, as far as these say anything about them.
 

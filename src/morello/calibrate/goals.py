@@ -94,3 +94,18 @@ HELD_OUT = (
     Goal("f32[4,1024] @ f32[1024,1024]", MEMORY),
     Goal("f32[512,1024] @ f32[1024,512]", MEMORY),
 )
+
+CHECKED = (
+    Goal("f32[256,256] @ f32[256,256]", MEMORY),
+    Goal("f32[500,500] @ f32[500,500]", MEMORY),
+    Goal("f32[128,768] @ f32[768,768]", MEMORY),
+    Goal("f32[1,1000] @ f32[1000,1000]", MEMORY),
+    Goal("bf16[256,256] @ bf16[256,256]", MEMORY),
+    Goal("conv(f32[1,256,7,7], f32[256,256,3,3], padding=1)", MEMORY),
+    Goal("relu(f32[128,256] @ f32[256,512] + f32[512])", MEMORY),
+    Goal("softmax(f32[128,1000])", MEMORY),
+    Goal("transpose(f32[512,384])", MEMORY),
+    Goal("gelu(f32[128,1024])", MEMORY),
+)
+"""What new costs and those that they would replace choose for these is timed, to keep the better.
+"""

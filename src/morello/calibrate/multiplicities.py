@@ -40,6 +40,8 @@ class Multiplicities:
     def _paid(self, node: Impl) -> Mapping[str, float]:
         """What a node pays itself."""
         assert node.rewrite is not None, "a hole has no cost"
+        if not node.own_cost:  # most rewrites are free, and asking each unit takes long
+            return {}
         if isinstance(node.rewrite, Select):
             kernel = find_kernel(node.target, node.rewrite.kernel)
             name = f"kernels.{measured_as(kernel)}"

@@ -53,7 +53,7 @@ def found(
         if done >= len(goals) and perf_counter() > end:
             break
         spec = goal.spec()
-        decisions = reconstruct(spec, machine, search(spec, machine).decisions).decisions()
+        decisions = cheapest(goal, machine).decisions()
         key = goal, repr(decisions)
         if key not in programs:
             impl = replay(spec, target, decisions)
@@ -62,16 +62,28 @@ def found(
     return list(programs.values())
 
 
+def cheapest(goal: Goal, target: Target) -> Impl:
+    """The program that the target's costs choose."""
+    spec = goal.spec()
+    return reconstruct(spec, target, search(spec, target).decisions)
+
+
 def _searches(goals: Sequence[Goal], target: Target) -> Iterator[tuple[Goal, Target]]:
     """Every goal for the target itself, and then, without end, for others."""
+    yield from ((goal, target) for goal in goals)
+    others = uncertain(target)
+    while goals:
+        yield from ((goal, next(others)) for goal in goals)
+
+
+def uncertain(target: Target) -> Iterator[Target]:
+    """The target with other costs, each up to `SPREAD` times more or less, without end."""
     random = np.random.default_rng(0)
     own = coefficients(target)
-    yield from ((goal, target) for goal in goals)
-    while goals:
-        for goal in goals:
-            factors = SPREAD ** random.uniform(-1.0, 1.0, len(own))
-            values = {n: v * f for (n, v), f in zip(own.items(), factors.tolist(), strict=True)}
-            yield goal, with_coefficients(target, values)
+    while True:
+        factors = SPREAD ** random.uniform(-1.0, 1.0, len(own))
+        values = {n: v * f for (n, v), f in zip(own.items(), factors.tolist(), strict=True)}
+        yield with_coefficients(target, values)
 
 
 def compiled(

@@ -1,24 +1,29 @@
-"""All of a calibration: programs, their times, the fit, and whether it is better than before."""
+"""All of a calibration: programs, their times, the fit, and whether it chooses better programs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import fmean
 from time import perf_counter
 
 from morello.calibrate.fit import DECIDED, Quality, Sample, fit, quality
-from morello.calibrate.goals import FITTED, HELD_OUT
-from morello.calibrate.programs import compiled, found
+from morello.calibrate.goals import CHECKED, FITTED, HELD_OUT, Goal
+from morello.calibrate.programs import Program, cheapest, compiled, found
 from morello.calibrate.stopwatch import Stopwatch
+from morello.codegen import generate
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler
-from morello.targets.calibration import Calibration
+from morello.targets.calibration import Calibration, applied
 from morello.targets.costs import FORK, coefficients, tied
 from morello.targets.cpu import HostCPU
 from morello.targets.target import Target
 
 SEARCH_SECONDS = 60.0
-"""How long to look for programs; timing them takes a few seconds more."""
+"""How long to look for programs; timing and checking take some twenty seconds more."""
+
+SLOWER = 1.03
+"""How much slower a program may be by chance."""
 
 LEAST_FORK = 100.0
 """Cycles: no parallel loop costs less, whatever was measured at a noisy moment."""
@@ -28,10 +33,20 @@ Report = Callable[[str, int], None]
 
 
 @dataclass(frozen=True)
+class Check:
+    """How many seconds the programs of a goal take that costs choose: old ones and new ones."""
+
+    expression: str
+    before: float
+    after: float
+
+
+@dataclass(frozen=True)
 class Outcome:
     """What was measured, and how well it predicts programs, those fitted and those held out.
 
-    `measured` are the coefficients that programs said something about.
+    `measured` are the coefficients that programs said something about; `checks` compare what
+    they choose with what is chosen now.
     """
 
     calibration: Calibration
@@ -40,17 +55,26 @@ class Outcome:
     fitted: tuple[Quality, Quality]
     held_out: tuple[Quality, Quality]
     programs: int
-    seconds: float
+    checks: Sequence[Check] = ()
+    seconds: float = 0.0
 
     @property
     def better(self) -> bool:
-        """Whether the held-out programs are predicted better, and none chosen worse."""
+        """Whether the held-out programs are predicted better, and what is chosen is no slower."""
         before, after = self.held_out
-        return after.error < before.error and after.regret < DECIDED * before.regret
+        ratios = [check.after / check.before for check in self.checks] or [1.0]
+        return (
+            after.error < before.error
+            and after.regret < DECIDED * before.regret
+            and fmean(ratios) <= 1.0
+            and max(ratios) <= SLOWER
+        )
 
 
-def calibrate(target: Target, cpu: HostCPU, compiler: Compiler, report: Report) -> Outcome:
-    """Measure this machine, whose target is given with the costs that come with Morello.
+def calibrate(
+    target: Target, current: Target, cpu: HostCPU, compiler: Compiler, report: Report
+) -> Outcome:
+    """Measure this machine, given with the costs that come with Morello and those it has now.
 
     Raises `BuildError` if there is no compiler that works.
     """
@@ -67,7 +91,9 @@ def calibrate(target: Target, cpu: HostCPU, compiler: Compiler, report: Report) 
     ]
     report("threads", 0)
     forked = _fork(stopwatch, hertz)
-    return judged(samples, coefficients(target), forked, cpu, hertz, perf_counter() - began)
+    outcome = judged(samples, coefficients(target), forked, cpu, hertz)
+    checks = checked(CHECKED, current, applied(target, outcome.calibration), stopwatch, report)
+    return replace(outcome, checks=checks, seconds=perf_counter() - began)
 
 
 def judged(
@@ -76,7 +102,6 @@ def judged(
     forked: Mapping[str, float],
     cpu: HostCPU,
     hertz: float,
-    seconds: float,
 ) -> Outcome:
     """The fit of some samples, and what the others say of it."""
     fitted = [sample for sample in samples if sample.goal in FITTED]
@@ -89,8 +114,24 @@ def judged(
         (quality(fitted, before), quality(fitted, after)),
         (quality(held_out, before), quality(held_out, after)),
         len(samples),
-        seconds,
     )
+
+
+def checked(
+    goals: Sequence[Goal], before: Target, after: Target, stopwatch: Stopwatch, report: Report
+) -> list[Check]:
+    """How long the programs of goals take that two targets' costs choose, timed in turns."""
+    pairs = []
+    for done, goal in enumerate(goals, start=1):
+        pairs.append([Program(goal, cheapest(goal, target), {}) for target in (before, after)])
+        report("check", done)
+    programs = [program for pair in pairs for program in pair]
+    candidates = compiled(programs, stopwatch.compiler, lambda n: report("compile", n))
+    times = stopwatch.times(candidates, progress=lambda n: report("time", n))
+    return [
+        Check(old.goal.expression, a, a if generate(old.impl) == generate(new.impl) else b)
+        for (old, new), a, b in zip(pairs, times[::2], times[1::2], strict=True)
+    ]
 
 
 def _fork(stopwatch: Stopwatch, hertz: float) -> dict[str, float]:

@@ -6,8 +6,10 @@ import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from statistics import quantiles
+from time import perf_counter
 
 from morello.runtime.argument import Array
 from morello.runtime.bench import calls_for, quiet
@@ -17,6 +19,8 @@ from morello.runtime.toolchain import Compiler
 
 SAMPLE_NS = 400_000
 """How long a sample takes at least: much longer than reading the clock."""
+
+LEAST_ROUNDS = 3
 
 ADDITIONS = 80_000
 """Work for some 20 us: long enough for other threads to come and help."""
@@ -57,17 +61,22 @@ class Stopwatch:
         self,
         candidates: Sequence[Candidate],
         rounds: int = 15,
+        seconds: float = inf,
         progress: Callable[[int], None] = lambda done: None,
     ) -> list[float]:
         """Seconds that a call of each takes: the least of several samples.
 
-        They take turns, so that no one of them has all of a bad moment.
+        They take turns, so that no one of them has all of a bad moment. After so many
+        `seconds` there are no further rounds than the first three.
         """
+        end = perf_counter() + seconds
         with quiet(pin=True):
             runs = [self._run(candidate) for candidate in candidates]
             calls = [calls_for(run, SAMPLE_NS) for run in runs]
             best = [float("inf")] * len(runs)
             for done in range(rounds):
+                if done >= LEAST_ROUNDS and perf_counter() > end:
+                    break
                 for index, run in enumerate(runs):
                     best[index] = min(best[index], run(calls[index]) / calls[index])
                 progress(done + 1)

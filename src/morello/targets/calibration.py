@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 from morello.errors import TargetError
 from morello.files import make_folder, write_text
@@ -18,17 +18,23 @@ from morello.targets.target import Target
 
 VERSION = 1
 VARIABLE = "MORELLO_CALIBRATION"
-NONE = "none"
+OFF = "off"
 MOST = 1e15
+
+Measured = Literal["first use", "calibrate"]
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """The costs of one model of CPU: coefficients by name (see `costs`), in cycles of `hertz`."""
+    """The costs of one model of CPU: coefficients by name (see `costs`), in cycles of `hertz`.
+
+    Those that are not there are as published. `measured` says what measured them.
+    """
 
     cpu: str
     hertz: float
     coefficients: Mapping[str, float]
+    measured: Measured = "calibrate"
 
 
 def applied(target: Target, calibration: Calibration) -> Target:
@@ -49,18 +55,18 @@ def default_path(cpu: HostCPU) -> Path:
     except RuntimeError:
         raise TargetError(
             f"{shared} is in no known home directory; set XDG_CONFIG_HOME, "
-            f"or {VARIABLE} to a file or to {NONE!r}."
+            f"or {VARIABLE} to a file or to {OFF!r}."
         ) from None
 
 
 def chosen_path(cpu: HostCPU) -> Path | None:
     """The file that `$MORELLO_CALIBRATION` names, else that of this CPU, if there is one.
 
-    None as well where the variable is "none". Raises `TargetError` as `default_path` does.
+    None as well where the variable is "off". Raises `TargetError` as `default_path` does.
     """
     named = os.environ.get(VARIABLE, "")
     if named:
-        return None if named == NONE else Path(named)
+        return None if named == OFF else Path(named)
     path = default_path(cpu)
     return path if path.exists() else None
 
@@ -115,7 +121,8 @@ def parse(text: str, path: Path) -> Calibration:
     wrong = [name for name, value in values.items() if not _is_positive(value)]
     if wrong:
         raise _unusable(path, f"has {values[wrong[0]]!r} for {wrong[0]}")
-    return Calibration(cpu, float(hertz), {name: float(v) for name, v in values.items()})
+    by: Measured = "first use" if data.get("measured") == "first use" else "calibrate"
+    return Calibration(cpu, float(hertz), {name: float(v) for name, v in values.items()}, by)
 
 
 def _is_positive(value: Any) -> TypeGuard[float]:
@@ -127,5 +134,5 @@ def _is_positive(value: Any) -> TypeGuard[float]:
 def _unusable(path: Path, why: str) -> TargetError:
     return TargetError(
         f"the calibration {path} {why}. Make it anew with `morello calibrate`, delete it, "
-        f"or set {VARIABLE}={NONE}."
+        f"or set {VARIABLE}={OFF}."
     )

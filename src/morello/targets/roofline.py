@@ -63,8 +63,13 @@ def in_flight(machine: Machine, register_bytes: int) -> float:
 
 
 def _begun(machine: Machine, register_bytes: int) -> float:
-    """The multiply-adds of registers of this size that begin in a cycle."""
-    return machine.multiply_adds / passes(machine, register_bytes)
+    """The multiply-adds of registers of this size that begin in a cycle.
+
+    A unit of 64 bytes that is the only one is two of 32 bytes.
+    """
+    halves = machine.vector_bytes // register_bytes
+    units = max(machine.multiply_adds, min(halves, UNITS))
+    return units / passes(machine, register_bytes)
 
 
 def published(machine: Machine, register_bytes: int) -> dict[str, float]:
@@ -72,7 +77,7 @@ def published(machine: Machine, register_bytes: int) -> dict[str, float]:
     often = passes(machine, register_bytes)
     factors = dict.fromkeys(GROUPS, often)
     for group in PRODUCTS:
-        factors[group] *= UNITS / machine.multiply_adds
+        factors[group] = UNITS / _begun(machine, register_bytes)
     factors["divisions"] *= machine.division / DIVISION
     if machine.l1.ways <= FULL_WAYS:
         factors["block_sums_ahead"] *= EVICTED

@@ -1,0 +1,172 @@
+"""Measuring a machine when it is first used, so that no choice rests on published costs alone.
+
+Some forty programs that come with Morello are timed: those between which uncertain costs decide.
+Costs are fitted to their times, but replace the published ones only if they choose faster
+programs for Specs that they were not fitted to.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import gzip
+import json
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from morello.calibrate.fit import Sample, cross_validated, fit
+from morello.calibrate.goals import MEMORY, Goal
+from morello.calibrate.multiplicities import Multiplicities
+from morello.calibrate.programs import Program, compiled
+from morello.calibrate.stopwatch import Candidate, Stopwatch
+from morello.errors import BuildError, FileError, MorelloError
+from morello.files import check_writable, make_folder
+from morello.rewrites.saved import load
+from morello.runtime.toolchain import Compiler, find_compiler
+from morello.targets.calibration import VARIABLE, Calibration, default_path, save
+from morello.targets.catalog import find_target, host_machine, native, uncalibrated
+from morello.targets.costs import coefficients, tied
+from morello.targets.cpu import HostCPU, host_cpu
+from morello.targets.target import Target
+
+PROBES = Path(__file__).with_name("probes")
+"""By target, gzipped JSON: Specs, each with an `expression` and `programs`, as saved schedules."""
+
+COMPILED_AFTER = 4.5
+TIMED_AFTER = 6.5
+"""Seconds until programs are compiled, and until they are timed; a slow machine leaves some out."""
+
+GAIN = 1.02
+"""How much faster programs fitted costs must choose to be kept: less may be noise."""
+
+
+def find_measured(name: str) -> Target:
+    """The target called `name`; if it is this machine, that is measured once before.
+
+    Raises `TargetError`.
+    """
+    if name == "native":
+        _measure_once(host_cpu())
+    return find_target(name)
+
+
+def _measure_once(cpu: HostCPU) -> None:
+    """Measure this machine and keep the result, if its costs are only published ones.
+
+    Not if `$MORELLO_CALIBRATION` says what to use, nothing can be kept, or no compiler works.
+    """
+    if os.environ.get(VARIABLE) or _is_known(cpu):
+        return
+    try:
+        path = default_path(cpu)
+        if path.exists():
+            return
+        target, compiler = uncalibrated(), find_compiler()
+        make_folder(path)
+        check_writable(path)
+        with _locked(path.parent):
+            if path.exists():  # another process was first
+                return
+            _say(f"measuring this machine once, for some seconds ({VARIABLE}=off: never) ...")
+            began = perf_counter()
+            found = measured(target, cpu, compiler)
+            if found is None:
+                return
+            save(found, path)
+    except (BuildError, FileError):
+        return
+    kept = "replace" if found.coefficients else "are no better than"
+    took = perf_counter() - began
+    _say(f"took {took:.1f} s; measured costs {kept} the published ones. Kept in {path}")
+    native.cache_clear()
+
+
+def _is_known(cpu: HostCPU) -> bool:
+    """Whether choices were measured on such a CPU, or there are no programs to measure here."""
+    machine = host_machine()
+    if machine is None or not _probes_of(machine.target).exists():
+        return True
+    return machine.source == "measured" and cpu.number in machine.models.get(cpu.family, ())
+
+
+def measured(target: Target, cpu: HostCPU, compiler: Compiler) -> Calibration | None:
+    """The costs of this machine: those that were fitted, or none if the target's choose as well.
+
+    None if there are no programs that it can run. Raises `BuildError`.
+    """
+    began = perf_counter()
+    stopwatch = Stopwatch(compiler)
+    hertz = stopwatch.hertz()
+    programs, candidates = _compiled(probes(target), compiler, began + COMPILED_AFTER)
+    if not programs:
+        return None
+    times = stopwatch.times(candidates, seconds=began + TIMED_AFTER - perf_counter())
+    samples = [
+        Sample(program.goal, program.paid, seconds * hertz)
+        for program, seconds in zip(programs, times, strict=True)
+    ]
+    return Calibration(cpu.name, hertz, better(samples, coefficients(target)), "first use")
+
+
+def better(samples: list[Sample], before: dict[str, float]) -> dict[str, float]:
+    """The coefficients fitted to samples, if they choose better than those before; else none."""
+    regret_before, regret_after = cross_validated(samples, before)
+    if regret_before < GAIN * regret_after:
+        return {}
+    after = tied(fit(samples, before), before)
+    return {name: cost for name, cost in after.items() if cost}
+
+
+def probes(target: Target) -> list[list[Program]]:
+    """The programs to time, by Spec; those that need other instructions or caches are left out."""
+    name = "avx512" if target.masks else "avx2"
+    counted = Multiplicities(target)
+
+    def legal(goal: Goal, schedules: list[Any]) -> Iterator[Program]:
+        for schedule in schedules:
+            try:
+                impl = load(schedule, target)
+            except MorelloError:
+                continue
+            yield Program(goal, impl, counted.of(impl))
+
+    groups = json.loads(gzip.decompress(_probes_of(name).read_bytes()))
+    found = [list(legal(Goal(one["expression"], MEMORY), one["programs"])) for one in groups]
+    return [programs for programs in found if len(programs) > 1]
+
+
+def _probes_of(target: str) -> Path:
+    return PROBES / f"{target}.json.gz"
+
+
+def _compiled(
+    groups: list[list[Program]], compiler: Compiler, end: float
+) -> tuple[list[Program], list[Candidate]]:
+    """All programs of as many Specs as there is time for, ready to be called."""
+    programs: list[Program] = []
+    candidates: list[Candidate] = []
+    for group in groups:
+        if perf_counter() > end:
+            break
+        candidates += compiled(group, compiler, lambda done: None)
+        programs += group
+    return programs, candidates
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Nobody else is in here: they wait until this process is out."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _say(text: str) -> None:
+    print(f"morello: {text}", file=sys.stderr, flush=True)
