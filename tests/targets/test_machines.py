@@ -141,3 +141,13 @@ def test_native_has_the_costs_of_its_kind(monkeypatch: pytest.MonkeyPatch) -> No
     assert catalog.host_machine() is ZEN3
     costs = coefficients(catalog.uncalibrated())
     assert costs == coefficients(avx2(ZEN3))
+
+
+def test_what_was_measured_with_wide_registers_is_not_said_of_narrow_ones() -> None:
+    for machine in (ZEN4, ZEN5):
+        costs = coefficients(avx2(machine))
+        assert {name: costs[name] for name in machine.measured} == {
+            name: published(machine, 32).get(name, coefficients(AVX2)[name])
+            for name in machine.measured
+        }
+        assert avx2(machine).streaming == {}

@@ -122,13 +122,16 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
 
 
 def _with_costs(target: Target, machine: Machine) -> Target:
-    """The target with the costs of a machine: published ones, where none were measured."""
+    """The target with the costs of a machine: published ones, where none were measured.
+
+    They were measured with the target that makes the most of the machine.
+    """
     widest = target.vector_bytes[0]
-    costs = published(machine, widest) | dict(machine.measured)
-    own = replace(
-        target, machine=machine.name, streaming=machine.streaming,
-        in_flight=in_flight(machine, widest),
-    )  # fmt: skip
+    costs = published(machine, widest)
+    own = replace(target, machine=machine.name, in_flight=in_flight(machine, widest))
+    if machine.target == target.name:
+        costs |= machine.measured
+        own = replace(own, streaming=machine.streaming)
     return with_coefficients(own, costs)
 
 
