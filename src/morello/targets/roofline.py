@@ -57,6 +57,14 @@ def passes(machine: Machine, register_bytes: int) -> float:
     return max(1.0, register_bytes / machine.vector_bytes)
 
 
+def streaming_bytes(machine: Machine, register_bytes: int) -> float:
+    """The bytes that registers of this size get from L2 in a cycle: one register at most.
+
+    Zen 5 gives 64-byte registers 64 bytes, and 32-byte ones 34 to 38.
+    """
+    return min(machine.l2_bytes, register_bytes)
+
+
 def in_flight(machine: Machine, register_bytes: int) -> float:
     """How many registers of sums keep the multiply-add units busy."""
     return SLACK * machine.latency * _begun(machine, register_bytes)
