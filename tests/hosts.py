@@ -23,6 +23,7 @@ def _amd(
     )  # fmt: skip
 
 
+ZEN2 = _amd("Zen 2", 23, 49, AVX2.features, (32, 8), (512, 8))
 ZEN3 = _amd("Zen 3", 25, 1, AVX2.features, (32, 8), (512, 8))
 ZEN4 = _amd("Zen 4", 25, 17, (*AVX512.features, *_PRODUCTS), (32, 8), (1024, 8))
 ZEN5 = _amd("Zen 5", 26, 2, (*AVX512.features, *_PRODUCTS), (48, 12), (1024, 16))

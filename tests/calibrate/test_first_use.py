@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.hosts import ZEN3, ZEN5
+from tests.hosts import ZEN2, ZEN5
 from tests.support import skip_unless_it_runs
 
 import morello
@@ -32,16 +32,16 @@ FEW = 2
 def stranger(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, request: pytest.FixtureRequest
 ) -> Iterator[Path]:
-    """This machine is a Zen 3 that was never measured; the file that its costs will be in."""
+    """This machine is a Zen 2 that was never measured; the file that its costs will be in."""
     skip_unless_it_runs(AVX2)
     groups = probes
     for module in (catalog, first_use, commands):
-        monkeypatch.setattr(module, "host_cpu", lambda: ZEN3)
+        monkeypatch.setattr(module, "host_cpu", lambda: ZEN2)
     monkeypatch.setattr(first_use, "probes", lambda target: groups(target)[:FEW])
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     catalog.native.cache_clear()
-    yield default_path(ZEN3)
+    yield default_path(ZEN2)
     catalog.native.cache_clear()
 
 
@@ -51,7 +51,7 @@ def test_it_is_measured_once(stranger: Path, capsys: pytest.CaptureFixture[str])
     told = capsys.readouterr().err
     assert "measuring this machine once" in told and str(stranger) in told
     found = load(stranger)
-    assert found.cpu == ZEN3.name and found.measured == "first use" and found.hertz > 3e8
+    assert found.cpu == ZEN2.name and found.measured == "first use" and found.hertz > 3e8
     assert set(found.coefficients) <= set(coefficients(catalog.uncalibrated()))
     stamp = stranger.stat().st_mtime_ns
     morello.compile("f32[8,8] @ f32[8,24]", verify=False)

@@ -35,7 +35,7 @@ from morello.targets import TARGETS
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target
 
-RANDOM_PROGRAMS = 160
+RANDOM_PROGRAMS = 120
 BEST_PROGRAMS = 6
 
 targets = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)

@@ -31,7 +31,7 @@ from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target
 from morello.targets.x86 import AVX512, PRODUCTS, avx512
 
-PROGRAMS = 69
+PROGRAMS = 52
 MOST_ATTEMPTS = 12
 CORES = 3
 

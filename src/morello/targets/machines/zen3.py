@@ -21,4 +21,8 @@ ZEN3 = Machine(
     l2_bytes=32,
     l3_bytes=20,
     division=3.5,
+    source="measured",
+    # rows that start in L3 are prefetched to advantage, rows from memory are not
+    measured={"kernels.row_sums_ahead": 0.7},
+    streaming={"kernels.row_sums_ahead": 1 / 0.7},
 )
