@@ -1,6 +1,6 @@
 """Measuring a machine when it is first used, so that no choice rests on published costs alone.
 
-Some forty programs that come with Morello are timed: those between which uncertain costs decide.
+Some seventy programs that come with Morello are timed: those between which uncertain costs decide.
 Costs are fitted to their times, but replace the published ones only if they choose faster
 programs for Specs that they were not fitted to.
 """
@@ -77,7 +77,7 @@ def _measure_once(cpu: HostCPU) -> None:
             if found is None:
                 return
             save(found, path)
-    except (BuildError, FileError):
+    except (BuildError, FileError, OSError):  # OSError: a file system without locks
         return
     kept = "replace" if found.coefficients else "are no better than"
     took = perf_counter() - began
