@@ -47,6 +47,7 @@ MOST = 5
 
 MOST_REGISTERS = 6
 POWERS = (2, 4, 8, 16, 32, 64)
+FILTERS = "transpose_filters"
 LONG = (100, 300, 1000, 2100)
 CONSTANTS = {True: 1.25, False: 3.0}
 """What functions with a constant have, of floats and of integers."""
@@ -62,6 +63,8 @@ def operations(kernel: Kernel) -> list[Operation]:
         plain = matmul(0, accumulates=True)
         turned = reordered(plain, [("k", "m"), ("n", "k"), ("n", "m")])
         return [plain, matmul(1, accumulates=True), turned]
+    if kernel.name.startswith(FILTERS):
+        return [move(4)]
     if name == "Move":
         return [move(1), move(2), move(3), move(2, (1, 0))]
     if name == "Pack":
@@ -326,6 +329,9 @@ def _random_sizes(
 
 def _wanted(kernel: Kernel) -> dict[str, tuple[int, int]]:
     """The least and the most of sizes that random ones hardly ever have, by dimension."""
+    if kernel.name.startswith(FILTERS):
+        n = kernel.registers
+        return {"i": (n, n), "j": (n, n), "k": (1, 5), "l": (1, 5)}
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")

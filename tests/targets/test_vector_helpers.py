@@ -6,6 +6,7 @@ Those for Neon are GNU vector extensions throughout, so that they run on any mac
 from __future__ import annotations
 
 import ctypes
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -175,7 +176,8 @@ def inputs(dtype: str, width: int, target: str = "", step: int = 29) -> Array:
 
 
 def test_transposes(machine: Machine) -> None:
-    sizes = [name.split("_")[1:] for name in machine.helpers if name.startswith("transpose_")]
+    matches = (re.fullmatch(r"transpose_(\d+)_(\d+)", name) for name in machine.helpers)
+    sizes = [match.groups() for match in matches if match]
     wanted = {"avx512": 6, "avx2": 5, "neon": 3}
     assert len(sizes) == wanted[machine.isa]
     for bytes_, n in ((int(b), int(n)) for b, n in sizes):

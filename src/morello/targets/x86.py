@@ -19,6 +19,9 @@ _MEMORY_LINES = 1 << 40
 BROADCAST_APART = 0.2
 """Cycles of a broadcast that is an instruction of its own, where each meets one multiply-add."""
 
+FILTERS = (4, 8)
+"""The sides of blocks of filters and channels that are transposed whole."""
+
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
 BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16))
 
@@ -72,7 +75,7 @@ def avx2(machine: Machine) -> Target:
     """AVX2 with FMA, with the costs of a microarchitecture."""
     kernels = standard_kernels(
         (32, 16), False, {(4, 8): 20.0, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset(),
-        l2_bytes=streaming_bytes(machine, 32) * passes(machine, 32),
+        filters=FILTERS, l2_bytes=streaming_bytes(machine, 32) * passes(machine, 32),
         broadcast=BROADCAST_APART, in_order=True,
     )  # fmt: skip
     target = Target(
@@ -98,13 +101,16 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
     kinds = frozenset(_PRODUCTS[p] for p in products)
     packs = (BF16_PACKING,) * ("bf16_products" in kinds)
     packs += BYTE_PACKINGS * ("byte_products" in kinds)
-    # narrower units were not timed with blocks of 8: no better there than four of 4
-    blocks_of_8 = 20.0 if passes(machine, 64) == 1 else 4 * 8.0
+    # narrower units were not timed with blocks of 8 (no better there than four of 4), nor with
+    # whole filters
+    timed = passes(machine, 64) == 1
+    blocks_of_8 = 20.0 if timed else 4 * 8.0
     transposes = {
         (4, 16): 50.0, (4, 8): blocks_of_8, (4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0,
     }  # fmt: skip
     kernels = standard_kernels(
         (64,), True, transposes, kinds,
+        filters=FILTERS if timed else (),
         l2_bytes=streaming_bytes(machine, 64) * passes(machine, 64),
     )  # fmt: skip
     target = Target(

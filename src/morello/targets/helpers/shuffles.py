@@ -22,7 +22,7 @@ def shuffle_helpers(isa: str) -> dict[str, str]:
     """All rearrangements that `isa` does well."""
     result: dict[str, str] = {}
     for bytes_, n in _TRANSPOSES[isa]:
-        result |= _transpose(isa, bytes_, n)
+        result |= _transpose(isa, bytes_, n) | _transpose_filters(bytes_, n)
     result |= _interleave2(isa, full_width(isa, "u16"))
     result |= _interleave4(isa, 16)
     if isa == "avx512":
@@ -129,6 +129,35 @@ static inline void {name}(const void *src, long src_stride, void *dst, long dst_
   {body}
 }}"""
     return helpers
+
+
+def _transpose_filters(bytes_: int, n: int) -> dict[str, str]:
+    """The elements that follow each other in each of n rows, of which there are `rows` x `columns`
+    in each of n channels.
+
+    Unrolled, as then every place is a constant and blocks stay in registers.
+    """
+    kind, element = f"u{bytes_ * 8}x{n}", f"uint{bytes_ * 8}_t"
+    name = f"transpose_filters_{bytes_}_{n}"
+    return {
+        name: f"""\
+static inline void {name}(const void *src, long src_stride, void *dst, long channel, long row,
+                          long column, int rows, int columns) {{
+  const {element} *s = src;
+  {element} *d = dst;
+#pragma GCC unroll 25
+  for (int i = 0; i < rows * columns; ++i) {{
+    {element} block[{n * n}];
+    transpose_{bytes_}_{n}(s + i * {n}, src_stride, block, {n});
+#pragma GCC unroll {n}
+    for (int j = 0; j < {n}; ++j) {{
+      const int at = i * {n} + j, pixel = at % (rows * columns);
+      store_{kind}(d + at / (rows * columns) * channel + pixel / columns * row
+                   + pixel % columns * column, load_{kind}(block + j * {n}));
+    }}
+  }}
+}}"""
+    }
 
 
 def _interleave2(isa: str, n: int) -> dict[str, str]:

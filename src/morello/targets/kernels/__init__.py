@@ -33,7 +33,13 @@ from morello.targets.kernels.products import (
     row_sums,
 )
 from morello.targets.kernels.reductions import complete_lanes, lanes, runs
-from morello.targets.kernels.shuffles import odd_even, odd_even_elements, pack, transpose
+from morello.targets.kernels.shuffles import (
+    odd_even,
+    odd_even_elements,
+    pack,
+    transpose,
+    transpose_filters,
+)
 from morello.targets.target import Kernel
 
 CASTS = (
@@ -66,6 +72,7 @@ def standard_kernels(
     transposes: dict[tuple[int, int], float],
     features: frozenset[str],
     *,
+    filters: Sequence[int] = (),
     l2_bytes: float = LINE_BYTES,
     broadcast: float = 0.0,
     in_order: bool = False,
@@ -73,7 +80,8 @@ def standard_kernels(
     """All kernels of a machine with registers of these sizes.
 
     `transposes` gives the blocks (bytes of an element, elements a side) that it transposes
-    in registers, and their cycles; `features` says which special products it has. L2 gives
+    in registers, and their cycles; `filters` are the sides of those that transpose whole filters
+    too; `features` says which special products it has. L2 gives
     `l2_bytes` a cycle, and a `broadcast` costs so much beside each multiply-add. With
     `in_order`, compilers leave multiply-adds where they are written.
     """
@@ -95,6 +103,8 @@ def standard_kernels(
     for (size, n), cycles in transposes.items():
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]
         made += [transpose(dtype, n, cycles) for dtype in same]
+        if n in filters:
+            made += [transpose_filters(d, n, cycles) for d in same if d.is_float and d.lanes == 1]
     made += odd_even(widest // 2)
     for dtype in DTYPES.values():
         made += odd_even_elements(dtype)

@@ -10,9 +10,10 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.forms import Bools, pick, prod_columns
+from morello.ir.primitives import move
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.moves import LOAD, STORE
-from morello.targets.target import Condition, Kernel
+from morello.targets.target import Column, Condition, Kernel
 
 
 def transpose(dtype: DType, n: int, cycles: float) -> Kernel:
@@ -34,6 +35,49 @@ def transpose(dtype: DType, n: int, cycles: float) -> Kernel:
         f"transpose_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
         f"transpose_{dtype.bytes}_{n}(&{{src}}, {{src_rows}}, &{{dst}}, {{dst_rows}});",
         lambda src: src, applies, lambda s: cycles, registers=n,
+    )  # fmt: skip
+
+
+FILTER_RANK = 4
+"""Filters, channels, and rows and columns of pixels."""
+
+MOST_PIXELS = 25
+"""Of a filter that `transpose_filters` takes: its code is unrolled."""
+
+
+def transpose_filters(dtype: DType, n: int, cycles: float) -> Kernel:
+    """n channels of n filters, whole, whose numbers become the fastest dimension.
+
+    A channel's pixels follow the ones of the channel before it, so that n of all of them lie in
+    n neighbours, though none of the dimensions has n.
+    """
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        src, dst = (operand.dims for operand in s.operation.operands)
+        right = src == dst and len(src) == FILTER_RANK
+        yield Condition(np.full(len(s), right), "src and dst must be filters")
+        if not right:
+            return
+        filters, channels, rows, columns = s.sizes
+        pixels = rows.astype(np.int64) * columns
+        yield Condition((filters == n) & (channels == n), f"the first two sizes must be {n}")
+        few = (pixels > 1) & (pixels <= MOST_PIXELS)
+        yield Condition(few, f"2 to {MOST_PIXELS} pixels must be left")
+        codes = s.codes[0]
+        pieces, _ = s.forms.runs(s.shape(0), codes)
+        whole = (pieces <= n) & s.forms.row_major[codes] | s.forms.ideal[codes]
+        yield Condition(whole, "each filter of src must lie in one piece")
+        yield Condition(_near(s, 1, s.operation.dims[0], n), "dst must lie along its filters")
+
+    def cost(s: Batch) -> Column:
+        return cycles * prod_columns(s.sizes[2:])
+
+    row, channel, y, x = move(FILTER_RANK).dims
+    return Kernel(
+        f"transpose_filters_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
+        f"transpose_filters_{dtype.bytes}_{n}(&{{src}}, {{src_{row}}}, &{{dst}}, "
+        f"{{dst_{channel}}}, {{dst_{y}}}, {{dst_{x}}}, {{{y}}}, {{{x}}});",
+        lambda src: src, applies, cost, registers=n,
     )  # fmt: skip
 
 
