@@ -91,6 +91,10 @@ def _command(name: str) -> Callable[[argparse.Namespace], None]:
         from morello import calibration_command
 
         return calibration_command.run
+    if name == "learn":
+        from morello import learn_commands
+
+        return learn_commands.run
     if name == "model":
         from morello import quality_commands
 
@@ -191,6 +195,17 @@ def _parser() -> argparse.ArgumentParser:
         if name == "merge":
             action.add_argument("others", type=Path, nargs="+", metavar="OTHER", help="tables")
         action.add_argument("--json", action="store_true", help="print one JSON object")
+
+    learn = commands.add_parser("learn", help="collect measured programs to learn from")
+    actions = learn.add_subparsers(dest="action", required=True, metavar="ACTION")
+    collect = actions.add_parser("collect", help="measure programs of many Specs on this machine")
+    collect.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus, to go on with")
+    collect.add_argument(
+        "--programs", type=_whole, default=102, metavar="N", help="programs of each Spec (102)"
+    )
+    collect.add_argument("--only", metavar="FAMILY", help="only Specs of this family")
+    collect.add_argument("--dask", metavar="ADDRESS", help="measure on this Dask cluster instead")
+    collect.add_argument("--json", action="store_true", help="print one JSON object")
 
     targets = commands.add_parser("targets", help="list the targets and what they hold")
     targets.add_argument("--json", action="store_true", help="print one JSON object")

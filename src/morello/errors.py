@@ -74,3 +74,7 @@ class VerificationError(MorelloError):
 
 class TableError(MorelloError):
     """A table of solved Specs that cannot be opened or written, or that is damaged."""
+
+
+class CorpusError(MorelloError):
+    """A corpus of measured programs, or a learned model, that cannot be used."""

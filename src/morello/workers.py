@@ -29,7 +29,7 @@ def local_workers(count: int) -> Iterator[Executor]:
         raise TargetError(f"there can be 1 to {MOST_WORKERS} workers, not {quoted(count)}.")
     others = set(active_children())
     _start_tracker()
-    workers = _Workers(count, mp_context=get_context("spawn"), initializer=_end_with_parent)
+    workers = _Workers(count, mp_context=get_context("spawn"), initializer=end_with_parent)
     try:
         yield workers
     except BrokenProcessPool:
@@ -70,7 +70,7 @@ def _start_tracker() -> None:
             os.environ["PYTHONWARNINGS"] = saved
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """Have this process end as soon as its parent has, whatever it is at."""
     parent = parent_process()
     assert parent is not None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 from tests.support import with_capacities
 
 from morello.frontends.text import parse
 from morello.rewrites.impl import replay
-from morello.search.sample import SPREAD, sample
+from morello.search.sample import SPREAD, Walker, sample, sampling_graph
 from morello.search.solve import search
 from morello.targets.catalog import find_target
 
@@ -47,3 +49,17 @@ def test_samples_fit_the_memory_there_is() -> None:
 def test_there_may_be_fewer() -> None:
     goal = parse("f32[1,1] @ f32[1,1]")
     assert 1 <= len(sample(goal, TARGET, search(goal, TARGET).cost, 100)) < 100
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_mutations_are_legal_programs_near_the_old_one(expression: str) -> None:
+    goal = parse(expression)
+    found = search(goal, TARGET)
+    walker = Walker(sampling_graph(goal, TARGET, found.cost), Random(3))
+    old = walker.edges(found.decisions)
+    assert old is not None and walker.rewrites(old) == list(found.decisions)
+    made = [one for one in (walker.mutated(old) for _ in range(60)) if one is not None]
+    assert len({tuple(edges) for _, edges in made}) > 15
+    for cost, edges in made:
+        impl = replay(goal, TARGET, walker.rewrites(edges))
+        assert impl.complete and impl.cost == pytest.approx(cost) and cost >= found.cost * 0.999999

@@ -71,7 +71,7 @@ class Stopwatch:
         """
         end = perf_counter() + seconds
         with quiet(pin=True):
-            runs = [self._run(candidate) for candidate in candidates]
+            runs = [self.runner(candidate) for candidate in candidates]
             calls = [calls_for(run, SAMPLE_NS) for run in runs]
             best = [float("inf")] * len(runs)
             for done in range(rounds):
@@ -82,7 +82,8 @@ class Stopwatch:
                 progress(done + 1)
         return [nanoseconds * 1e-9 for nanoseconds in best]
 
-    def _run(self, one: Candidate) -> Callable[[int], int]:
+    def runner(self, one: Candidate) -> Callable[[int], int]:
+        """A function of a number of calls that makes them and gives the nanoseconds they take."""
         addresses = [array.ctypes.data for array in one.arrays]
         arguments = (ctypes.c_void_p * len(addresses))(*addresses)
         address = one.library.address(one.symbol)

@@ -19,10 +19,13 @@ static void call(void *f, int count, void **a)
     case 2: ((void (*)(void *, void *))f)(a[0], a[1]); break;
     case 3: ((void (*)(void *, void *, void *))f)(a[0], a[1], a[2]); break;
     case 4: ((void (*)(void *, void *, void *, void *))f)(a[0], a[1], a[2], a[3]); break;
+    case 5:
+        ((void (*)(void *, void *, void *, void *, void *))f)(a[0], a[1], a[2], a[3], a[4]);
+        break;
     }
 }
 
-/* Some calls of a function of 1 to 4 pointers. */
+/* Some calls of a function of 1 to 5 pointers. */
 int64_t time_calls(void *function, int count, void **arguments, long calls)
 {
     int64_t start = now_ns();

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import exp, log
 from random import Random
 
@@ -29,6 +30,10 @@ NODES = 50_000
 COLDEST, HOTTEST = 0.01, 2.0
 
 
+Edges = list[int]
+"""A program of a graph: its rewrites in pre-order, by number."""
+
+
 def sample(
     goal: Spec,
     target: Target,
@@ -42,23 +47,14 @@ def sample(
     `cost` is that of the goal's cheapest program. A walk takes rewrites at random, the rarer
     the more they cost; how much rarer, its temperature says.
     """
-    walker = _Walker(_graph(goal, target, cost, progress), Random(seed))
-    bins: list[dict[float, list[int]]] = [{} for _ in range(BINS)]
-    for _ in range(WALKS * count):
-        walked = walker.walk()
-        if walked is not None and walked[0] < cost * SPREAD:
-            part = int(BINS * log(max(walked[0] / cost, 1.0)) / log(SPREAD))
-            bins[part].setdefault(float(f"{walked[0]:.9g}"), walked[1])
-    chosen: dict[float, list[int]] = {}
-    while len(chosen) < count and any(bins):
-        for some in bins:
-            if some and len(chosen) < count:
-                one = next(iter(some))
-                chosen[one] = some.pop(one)
-    return [walker.rewrites(chosen[one]) for one in sorted(chosen)]
+    walker = Walker(sampling_graph(goal, target, cost, progress), Random(seed))
+    return [walker.rewrites(one) for one in walker.spread(cost, count)]
 
 
-def _graph(goal: Spec, target: Target, cost: float, progress: Progress | None) -> Graph:
+def sampling_graph(
+    goal: Spec, target: Target, cost: float, progress: Progress | None = None
+) -> Graph:
+    """The graph of a goal's programs, as far as they are not much more than `cost`."""
     sizes = goal_sizes(goal)
     bound = Bound(goal, target, sizes, progress=progress)
     space = Space(goal, target, sizes)
@@ -69,7 +65,7 @@ def _graph(goal: Spec, target: Target, cost: float, progress: Progress | None) -
     return graph
 
 
-class _Walker:
+class Walker:
     """Walks at random from a graph's first node down to kernels."""
 
     def __init__(self, graph: Graph, random: Random) -> None:
@@ -81,19 +77,94 @@ class _Walker:
         self._allocation, self._own = graph.allocation.tolist(), graph.own.tolist()
         self._first, self._child = graph.first_child.tolist(), graph.child.tolist()
         self._times = graph.times.tolist()
+        self._all = self._limits.pack(graph.space.target.limits)
 
-    def walk(self) -> tuple[float, list[int]] | None:
+    def spread(self, cost: float, count: int) -> list[Edges]:
+        """Up to `count` programs, from those of this cost to those of many times as much."""
+        bins: list[dict[float, Edges]] = [{} for _ in range(BINS)]
+        for _ in range(WALKS * count):
+            walked = self.walk()
+            if walked is not None and walked[0] < cost * SPREAD:
+                part = int(BINS * log(max(walked[0] / cost, 1.0)) / log(SPREAD))
+                bins[part].setdefault(float(f"{walked[0]:.9g}"), walked[1])
+        chosen: dict[float, Edges] = {}
+        while len(chosen) < count and any(bins):
+            for some in bins:
+                if some and len(chosen) < count:
+                    one = next(iter(some))
+                    chosen[one] = some.pop(one)
+        return [chosen[one] for one in sorted(chosen)]
+
+    def walk(self) -> tuple[float, Edges] | None:
         """The cost of a program and its edges in pre-order; None where memory ran out."""
-        temperature = exp(self._random.uniform(log(COLDEST), log(HOTTEST)))
-        edges: list[int] = []
-        limit = self._limits.pack(self._graph.space.target.limits)
-        cost = self._down(0, limit, temperature, edges)
+        edges: Edges = []
+        cost = self._down(0, self._all, self._temperature(), edges)
         return None if cost is None else (cost, edges)
 
-    def rewrites(self, edges: list[int]) -> list[Rewrite]:
+    def mutated(self, program: Edges) -> tuple[float, Edges] | None:
+        """The program with one of its parts, a random one, replaced by that of another walk.
+
+        Gives its cost and edges; None where memory ran out.
+        """
+        made: Edges = []
+        at = self._random.randrange(len(program))
+        cost = self._along(0, self._all, program, 0, at, made)
+        return None if cost is None else (cost, made)
+
+    def edges(self, decisions: Sequence[Rewrite]) -> Edges | None:
+        """The edges of these decisions; None if the graph has not all of them."""
+        remaining = iter(decisions)
+        found: Edges = []
+
+        def down(node: int) -> bool:
+            wanted = next(remaining)
+            for place in range(self._start[node], self._start[node + 1]):
+                edge = self._order[place]
+                if self._graph.rewrite(edge) == wanted:
+                    found.append(edge)
+                    return all(down(child) for child in self._children(edge))
+            return False
+
+        return found if down(0) else None
+
+    def rewrites(self, edges: Edges) -> list[Rewrite]:
+        """The decisions of a program, in pre-order."""
         return [self._graph.rewrite(edge) for edge in edges]
 
-    def _down(self, node: int, limit: int, temperature: float, edges: list[int]) -> float | None:
+    def _temperature(self) -> float:
+        return exp(self._random.uniform(log(COLDEST), log(HOTTEST)))
+
+    def _children(self, edge: int) -> list[int]:
+        nodes: list[int] = self._child[self._first[edge] : self._first[edge + 1]]
+        return nodes
+
+    def _along(
+        self, node: int, limit: int, program: Edges, place: int, at: int, made: Edges
+    ) -> float | None:
+        """The cost of the part of a program that begins at `place`, walked anew from `at` on."""
+        if place == at:
+            return self._down(node, limit, self._temperature(), made)
+        edge = program[place]
+        made.append(edge)
+        cost: float = self._own[edge]
+        left, after = limit - self._allocation[edge], place + 1
+        for child in range(self._first[edge], self._first[edge + 1]):
+            part = self._along(self._child[child], left, program, after, at, made)
+            if part is None:
+                return None
+            cost += self._times[child] * part
+            after = self._end(program, after)
+        return cost
+
+    def _end(self, program: Edges, place: int) -> int:
+        """Where the part of a program that begins at `place` ends."""
+        open_ = 1
+        while open_:
+            open_ += len(self._children(program[place])) - 1
+            place += 1
+        return place
+
+    def _down(self, node: int, limit: int, temperature: float, edges: Edges) -> float | None:
         fitting, weights = [], []
         for place in range(self._start[node], self._start[node + 1]):
             edge, bound = self._order[place], self._bound[place]

@@ -1,0 +1,198 @@
+"""Collecting a corpus on this machine, Spec by Spec; what is there already is left alone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from morello.calibrate.stopwatch import Stopwatch
+from morello.errors import BuildError, MorelloError
+from morello.frontends.text import parse
+from morello.ir.spec import Spec
+from morello.learn.corpus import SUFFIX, Measured, files, kept, read, write
+from morello.learn.label import Built, Labels, label, seconds_for, source
+from morello.learn.programs import Proposal, propose
+from morello.learn.specs import interleaved
+from morello.learn.worker import CrashError, Worker
+from morello.rewrites.saved import save, spec_data
+from morello.runtime.build import build
+from morello.runtime.threads import available_threads
+from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
+from morello.targets.catalog import host_machine, uncalibrated
+from morello.targets.cpu import host_cpu
+from morello.targets.target import Target
+
+TOGETHER = 12
+"""Programs in one C file."""
+
+SEARCH_S = 30.0
+COMPILER_S = 240.0
+"""How long searches for the programs of a Spec, and the compiler for a file, may take."""
+
+ALONE_S = 30.0
+"""How long a program is given that is timed alone, as one of its Spec's crashed."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How many Specs are done, of how many, and what came of the last one."""
+
+    done: int
+    specs: int
+    expression: str
+    programs: int = 0
+    noise: float = float("nan")
+    problem: str = ""
+
+
+def name_of(expression: str) -> str:
+    """The name of a Spec's file: its expression, and a part of its hash, as files may be called."""
+    plain = "".join(c if c.isalnum() else "-" for c in expression)
+    short = "-".join(part for part in plain.split("-") if part)[:60]
+    return f"{short}-{hashlib.sha256(expression.encode()).hexdigest()[:6]}{SUFFIX}"
+
+
+def collect(
+    folder: Path,
+    count: int,
+    specs: Sequence[tuple[str, str]] | None = None,
+    workers: Executor | None = None,
+) -> Iterator[Progress]:
+    """Measure about `count` programs of each Spec that the folder has no file of.
+
+    `specs` are families and expressions, by default those of `learn.specs`. With `workers`, all
+    of which must be machines of one kind, they do it; a machine must not have two.
+    """
+    wanted = interleaved() if specs is None else specs
+    missing = [one for one in wanted if not (folder / name_of(one[1])).exists()]
+    done = len(wanted) - len(missing)
+    here = Machine.here() if workers is None and missing else None
+    futures = [workers.submit(collect_one, f, e, count) for f, e in missing] if workers else []
+    for number, (family, expression) in enumerate(missing):
+        yield Progress(done, len(wanted), expression)
+        done += 1
+        try:
+            if here is not None:
+                found = here.measured(family, expression, count)
+            else:
+                found = futures[number].result()
+        except MorelloError as error:
+            yield Progress(done, len(wanted), expression, problem=str(error))
+            continue
+        write(folder / name_of(expression), found)
+        yield Progress(done, len(wanted), expression, len(found.schedules), found.noise)
+
+
+def collect_one(family: str, expression: str, count: int) -> Measured:
+    """What `Machine.measured` gives; called in the process of a cluster's worker."""
+    return Machine.here().measured(family, expression, count)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """This machine, and what is used to measure programs on it."""
+
+    compiler: Compiler
+    target: Target
+    hertz: float
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This machine with the costs that come with Morello."""
+        compiler = find_compiler()
+        return cls(compiler, uncalibrated(), Stopwatch(compiler).hertz())
+
+    def measured(self, family: str, expression: str, count: int) -> Measured:
+        """About `count` programs of a Spec and their times. Raises `MorelloError`."""
+        goal = parse(expression)
+        seed = int(hashlib.sha256(expression.encode()).hexdigest()[:8], 16)
+        proposals = propose(goal, self.target, count, seed, SEARCH_S)
+        chunks, built = self._built(expression, proposals)
+        found = [proposal for chunk in chunks for proposal in chunk]
+        labels = self._labels(built, found)
+        about = self._about(goal) | {"family": family, "expression": expression}
+        schedules: list[list[dict[str, Any]]] = [save(one.impl)["rewrites"] for one in found]
+        return kept(about, schedules, [one.origin for one in found], labels)
+
+    def _about(self, goal: Spec) -> dict[str, Any]:
+        machine, target = host_machine(), self.target
+        return {
+            "cpu": host_cpu().name,
+            "microarchitecture": machine.name if machine else "",
+            "target": target.name,
+            "compiler": str(self.compiler),
+            "hertz": self.hertz,
+            "caches": {level.name: level.capacity for level in target.levels[1:]},
+            "spec": spec_data(goal, target),
+        }
+
+    def _built(
+        self, expression: str, proposals: Sequence[Proposal]
+    ) -> tuple[list[list[Proposal]], Built]:
+        """Chunks of the programs that the compiler takes, each in a shared object of its own."""
+        flags = arch_flags(self.compiler, self.target.arch)
+
+        def made(chunk: list[Proposal]) -> list[tuple[list[Proposal], Path, list[str]]]:
+            names = [f"program_{n}" for n in range(len(chunk))]
+            text = source([one.impl for one in chunk], names)
+            try:
+                path = build(text, compiler=self.compiler, flags=flags, patience_s=COMPILER_S)
+            except BuildError:
+                if len(chunk) == 1:
+                    return []
+                return [part for one in chunk for part in made([one])]
+            return [(chunk, path, names)]
+
+        parts = [
+            list(proposals[start : start + TOGETHER])
+            for start in range(0, len(proposals), TOGETHER)
+        ]
+        with ThreadPoolExecutor(available_threads()) as threads:
+            done = [one for some in threads.map(made, parts) for one in some]
+        if not done:
+            raise BuildError(f"the compiler takes no program of {expression}.")
+        libraries = [(path, names) for _, path, names in done]
+        return [chunk for chunk, _, _ in done], Built(expression, libraries)
+
+    def _labels(self, built: Built, found: Sequence[Proposal]) -> Labels:
+        """Times of all; if one crashes or hangs, each is timed alone, and that one has none."""
+        second = self.target.levels[1]
+        size = sum(tensor.bytes for tensor in found[0].impl.spec.tensors)
+        cold = size > second.capacity * 64
+        with Worker() as worker:
+            try:
+                patience = seconds_for([one.impl for one in found], self.hertz)
+                return worker.run(label, built, self.compiler, cold, seconds=patience)
+            except CrashError:
+                pass
+            alone = []
+            for path, names in built.libraries:
+                for name in names:
+                    one = replace(built, libraries=[(path, [name])])
+                    try:
+                        alone.append(worker.run(label, one, self.compiler, cold, seconds=ALONE_S))
+                    except CrashError:
+                        alone.append(Labels.none(cold))
+        parts = zip(*((x.repeats, x.reference, x.cold, x.wrong) for x in alone), strict=True)
+        return Labels(*(np.concatenate(part) for part in parts))
+
+
+def summary(folder: Path) -> dict[str, Any]:
+    """What a corpus has."""
+    found = [read(path) for path in files(folder)]
+    noises = [one.noise for one in found if not np.isnan(one.noise)]
+    return {
+        "specs": len(found),
+        "families": len({one.family for one in found}),
+        "programs": sum(len(one.schedules) for one in found),
+        "noise": float(np.median(noises)) if noises else None,
+        "wrong": sum(one.about["wrong"] for one in found),
+        "bytes": sum(path.stat().st_size for path in files(folder)),
+        "cpus": sorted({one.about["cpu"] for one in found}),
+    }

@@ -1,0 +1,186 @@
+"""A corpus: measured programs of many Specs on one machine, a file a Spec.
+
+A file is a NumPy archive without pickles. Of TpuGraphs' tile archives it has `config_runtime` and
+`config_runtime_normalizers`, nanoseconds of each program and of the reference kernel beside it.
+Beyond those, `schedules` are the programs, as saved schedules have them; `origins` where they
+come from; `repeats`, `references` and `cold` all that was timed; `about` is JSON of the rest.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.errors import CorpusError, MorelloError
+from morello.learn.label import Floats, Labels
+from morello.learn.programs import ORIGINS
+from morello.rewrites.impl import Impl
+from morello.rewrites.saved import VERSION as SAVED
+from morello.rewrites.saved import load
+
+VERSION = 1
+SUFFIX = ".npz"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The programs of one Spec, and their times in nanoseconds (see `label.Labels`).
+
+    `about` has the `family` and `expression` of the Spec, the Spec itself as saved schedules have
+    it, and of the machine `cpu`, `microarchitecture`, `compiler`, `hertz`, `caches` and `target`.
+    """
+
+    about: Mapping[str, Any]
+    schedules: Sequence[Sequence[Mapping[str, Any]]]
+    origins: npt.NDArray[np.int8]
+    repeats: Floats
+    reference: Floats
+    cold: Floats
+
+    @property
+    def family(self) -> str:
+        return str(self.about["family"])
+
+    @property
+    def expression(self) -> str:
+        return str(self.about["expression"])
+
+    @property
+    def seconds(self) -> Floats:
+        """The least time of a call of each program, in seconds."""
+        least: Floats = np.nanmin(self.repeats, axis=1) * 1e-9
+        return least
+
+    @property
+    def noise(self) -> float:
+        """How far the least times of even and odd repeats of a program are apart: a median, a part.
+
+        What no prediction can explain.
+        """
+        whole = self.repeats[~np.isnan(self.repeats).any(axis=1)]
+        if not len(whole):
+            return float("nan")
+        halves = [whole[:, start::2].min(axis=1) for start in (0, 1)]
+        return float(np.median(np.abs(np.log(halves[0] / halves[1]))))
+
+    def impls(self) -> list[Impl | None]:
+        """The programs; None for those that today's rules do not allow."""
+        found: list[Impl | None] = []
+        for rewrites in self.schedules:
+            saved = {"morello": SAVED, "target": self.about["target"], "cores": 1,
+                     "limits": self.about["caches"], "spec": self.about["spec"],
+                     "rewrites": rewrites}  # fmt: skip
+            try:
+                found.append(load(saved))
+            except MorelloError:
+                found.append(None)
+        return found
+
+
+def kept(
+    about: Mapping[str, Any],
+    schedules: Sequence[Sequence[Mapping[str, Any]]],
+    origins: Sequence[int],
+    labels: Labels,
+) -> Measured:
+    """The programs that have times, with those."""
+    timed = ~np.isnan(labels.repeats).all(axis=1)
+    where = np.flatnonzero(timed)
+    return Measured(
+        {**about, "lost": int((~timed).sum()), "wrong": int(labels.wrong.sum())},
+        [schedules[i] for i in where.tolist()],
+        np.array(origins, np.int8)[where],
+        labels.repeats[where],
+        labels.reference[where],
+        labels.cold[where],
+    )
+
+
+def write(path: Path, measured: Measured) -> None:
+    """Write a file of a corpus, whole or not at all. Raises `CorpusError`."""
+    about = json.dumps({"version": VERSION, **measured.about})
+    texts = [json.dumps(one, separators=(",", ":")) for one in measured.schedules]
+    with np.errstate(all="ignore"):
+        normalizers = np.nanmin(measured.reference, axis=1)
+    arrays = {
+        "config_runtime": np.rint(measured.seconds * 1e9).astype(np.int64),
+        "config_runtime_normalizers": np.rint(np.nan_to_num(normalizers)).astype(np.int64),
+        "schedules": np.frombuffer("\n".join(texts).encode(), np.uint8),
+        "origins": measured.origins,
+        "repeats": measured.repeats.astype(np.float32),
+        "references": measured.reference.astype(np.float32),
+        "cold": measured.cold.astype(np.float32),
+        "about": np.frombuffer(about.encode(), np.uint8),
+    }
+    made = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with made.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+        os.replace(made, path)
+    except OSError as error:
+        made.unlink(missing_ok=True)
+        raise CorpusError(f"cannot write {path}: {error.strerror}; give another folder.") from None
+
+
+def read(path: Path) -> Measured:
+    """A file of a corpus. Raises `CorpusError` for what is none, or has times that cannot be."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise CorpusError(f"cannot read {path}: {error.strerror or error}.") from None
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError):
+        raise CorpusError(
+            f"{path} is no file of a corpus, or is damaged; take it from its source again."
+        ) from None
+    try:
+        about = json.loads(arrays["about"].tobytes())
+        version = about["version"]
+        if version != VERSION:
+            raise CorpusError(
+                f"{path} has version {version} of the corpus, and this Morello reads {VERSION}; "
+                "collect it again."
+            )
+        lines = arrays["schedules"].tobytes().decode().splitlines()
+        schedules = [json.loads(line) for line in lines]
+        found = Measured(
+            about, schedules, arrays["origins"],
+            *(arrays[name].astype(np.float64) for name in ("repeats", "references", "cold")),
+        )  # fmt: skip
+        str(about["family"]), str(about["expression"]), about["caches"], about["spec"]
+    except (KeyError, TypeError, ValueError):  # which bad JSON and bad text are, too
+        raise CorpusError(f"{path} lacks what a corpus has; collect it again.") from None
+    _check(path, found)
+    return found
+
+
+def _check(path: Path, found: Measured) -> None:
+    count = len(found.schedules)
+    tables = (found.repeats, found.reference, found.cold)
+    if len(found.origins) != count or any(t.ndim != 2 or len(t) != count for t in tables):
+        raise CorpusError(f"{path} has another number of times than programs; collect it again.")
+    if not count or found.repeats.shape[1] == 0:
+        raise CorpusError(f"{path} has no programs; collect it again.")
+    if not ((found.origins >= 0) & (found.origins < len(ORIGINS))).all():
+        raise CorpusError(f"{path} has programs of unknown origin; collect it again.")
+    timed = ~np.isnan(found.repeats)
+    times = found.repeats[timed]
+    if not timed.any(axis=1).all() or not (np.isfinite(times) & (times > 0)).all():
+        raise CorpusError(f"{path} has times that are no positive numbers; collect it again.")
+
+
+def files(folder: Path) -> list[Path]:
+    """The files of a corpus, in order. Raises `CorpusError` if there are none."""
+    found = sorted(folder.glob(f"*{SUFFIX}"))
+    if not found:
+        raise CorpusError(f"{folder} has no corpus; `morello learn collect {folder}` makes one.")
+    return found

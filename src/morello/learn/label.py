@@ -1,0 +1,167 @@
+"""Labels: how long programs of a Spec take, many of them in one shared object.
+
+They take turns, pinned to one CPU, and a reference kernel (the search's first choice) takes its
+turn among them, so that what a shared machine does meanwhile can be told from the programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.calibrate.stopwatch import Candidate, Stopwatch
+from morello.codegen.source import joined, unit
+from morello.errors import VerificationError
+from morello.frontends.text import parse
+from morello.rewrites.impl import Impl
+from morello.runtime.argument import Array, arguments
+from morello.runtime.bench import quiet
+from morello.runtime.load import Library
+from morello.runtime.packing import random_inputs
+from morello.runtime.tolerance import expected
+from morello.runtime.toolchain import Compiler
+from morello.runtime.verify import compare
+
+Floats = npt.NDArray[np.float64]
+
+REPEATS = 5
+SAMPLE_NS = 10_000_000
+"""A repeat is as many calls as take so long."""
+
+SLOW = 4.0
+"""Programs that take this many times the fastest one are repeated `FEW` times."""
+
+FEW = 2
+EVERY = 8
+"""The reference kernel is timed before each of so many programs."""
+
+COLD_REPEATS = 3
+COLD_BYTES = 128 << 20
+"""Calls on arrays of so many bytes in turn find none of them in a cache."""
+
+MOST_COLD_SETS = 64
+
+
+@dataclass(frozen=True)
+class Built:
+    """Programs of a Spec in shared objects: the paths, and the names of functions in each."""
+
+    expression: str
+    libraries: Sequence[tuple[Path, Sequence[str]]]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Nanoseconds of a call of each program, by repeat; nan where there is none.
+
+    `reference` is what the reference kernel took at that time. `cold` is of calls whose
+    operands come from memory, if they do not fit the caches; else it has no columns. Programs
+    whose results were `wrong` have no times.
+    """
+
+    repeats: Floats
+    reference: Floats
+    cold: Floats
+    wrong: npt.NDArray[np.bool_]
+
+    @classmethod
+    def none(cls, cold: bool) -> Labels:
+        """Of one program that could not be timed."""
+        empty = np.full((1, REPEATS), np.nan)
+        columns = COLD_REPEATS if cold else 0
+        return cls(empty, empty, np.full((1, columns), np.nan), np.zeros(1, np.bool_))
+
+
+def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
+    """C of one file with all these programs of one target."""
+    units = [unit(impl, name) for impl, name in zip(impls, names, strict=True)]
+    includes = dict.fromkeys(line for one in units for line in one.includes)
+    groups = dict.fromkeys(line for one in units for line in one.groups)
+    helpers: dict[str, str] = {}
+    for one in units:
+        helpers |= one.helpers
+    code = [line for one in units for line in one.code]
+    return joined([*includes, "", *groups, *helpers.values(), "", *code])
+
+
+def label(built: Built, compiler: Compiler, cold: bool) -> Labels:
+    """Check and time programs; the first one is the reference. To be run in a `Worker`."""
+    spec = parse(built.expression)
+    inputs, taken = random_inputs(spec), arguments(spec)
+    output, wanted = taken[-1], expected(spec, inputs.plain)
+    out = output.empty()
+    arrays = (*inputs.taken, out.view(output.raw))
+    loaded = [(Library(path), names) for path, names in built.libraries]
+    programs = [Candidate(library, name, arrays) for library, names in loaded for name in names]
+    watch = Stopwatch(compiler)
+    runs = [watch.runner(one) for one in programs]
+    first, wrong = np.zeros(len(runs)), np.zeros(len(runs), np.bool_)
+    for index, run in enumerate(runs):
+        out.view(output.raw)[...] = 0
+        first[index] = run(1)
+        try:
+            compare(out.astype(np.float64), wanted, output, f"({programs[index].symbol})")
+        except VerificationError:
+            wrong[index] = True
+    with quiet(pin=True):
+        repeats, reference = _warm(runs, first, wrong)
+        columns = COLD_REPEATS if cold else 0
+        cold_times = np.full((len(runs), columns), np.nan)
+        if cold:
+            _cold(watch, programs, wrong, cold_times)
+    return Labels(repeats, reference, cold_times, wrong)
+
+
+def _warm(
+    runs: Sequence[Callable[[int], int]], first: Floats, wrong: npt.NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    estimate = np.array([min(once, run(1)) for once, run in zip(first, runs, strict=True)])
+    calls = np.array([max(1, ceil(SAMPLE_NS / max(ns, 50.0))) for ns in estimate])
+    repeats = np.full((len(runs), REPEATS), np.nan)
+    reference = np.full_like(repeats, np.nan)
+    few = estimate > SLOW * estimate[~wrong].min(initial=np.inf)
+    for repeat in range(REPEATS):
+        now = np.nan
+        for index, run in enumerate(runs):
+            if index % EVERY == 0 and not wrong[0]:
+                now = runs[0](calls[0]) / calls[0]
+            if not wrong[index] and (repeat < FEW or not few[index]):
+                count = int(calls[index])
+                took = run(count)
+                if repeat == 0 and took < SAMPLE_NS:  # the first call was slow
+                    calls[index] = min(1000 * count, ceil(count * SAMPLE_NS / max(took, 1)))
+                    took, count = run(int(calls[index])), int(calls[index])
+                repeats[index, repeat] = took / count
+                reference[index, repeat] = now
+    return repeats, reference
+
+
+def _cold(
+    watch: Stopwatch,
+    programs: Sequence[Candidate],
+    wrong: npt.NDArray[np.bool_],
+    times: Floats,
+) -> None:
+    """Times of calls on arrays in turn, each of which was not used for long."""
+    size = sum(array.nbytes for array in programs[0].arrays)
+    count = min(MOST_COLD_SETS, max(2, COLD_BYTES // size))
+    sets: list[tuple[Array, ...]] = [
+        tuple(array.copy() for array in programs[0].arrays) for _ in range(count)
+    ]
+    for index, one in enumerate(programs):
+        if wrong[index]:
+            continue
+        runs = [watch.runner(Candidate(one.library, one.symbol, arrays)) for arrays in sets]
+        for repeat in range(times.shape[1]):
+            times[index, repeat] = sum(run(1) for run in runs) / count
+
+
+def seconds_for(impls: Sequence[Impl], hertz: float) -> float:
+    """More than enough time to label these programs, if they end at all."""
+    cycles = sum(impl.cost for impl in impls)
+    return 60.0 + 0.2 * len(impls) + 100.0 * cycles / hertz

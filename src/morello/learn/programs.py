@@ -1,0 +1,97 @@
+"""The programs of a Spec that a corpus has: the search's best, random ones, and mutations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from math import inf
+from random import Random
+
+from morello.codegen import generate
+from morello.ir.spec import Spec
+from morello.jit import interruptible
+from morello.rewrites import Rewrite
+from morello.rewrites.impl import Impl
+from morello.search.budget import Budget
+from morello.search.candidates import candidates
+from morello.search.reconstruct import reconstruct
+from morello.search.sample import Walker, sampling_graph
+from morello.search.solve import search
+from morello.targets.costs import streamed
+from morello.targets.target import Target
+
+ORIGINS = ("best", "random", "mutated")
+"""Where a program comes from; corpora number these."""
+
+PARENTS = 12
+"""Mutations are of the best programs, so many of them, and of their mutations."""
+
+MOST_MUTATIONS = 3
+"""How many parts of a parent may be replaced, one after the other."""
+
+WORTH = 8.0
+"""Mutations that cost this many times the best are not kept: random programs are as slow."""
+
+TRIES = 30
+"""Mutations for every one that is wanted: many cost too much, or were seen before."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A program, and the number of its origin."""
+
+    impl: Impl
+    origin: int
+
+
+@interruptible
+def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -> list[Proposal]:
+    """About `count` programs of a goal, the search's first choice first; a third of each origin.
+
+    No two make the same C. Fewer, if there are no more; each search may take `seconds`. Raises
+    `SearchError` if there is none.
+    """
+    own = streamed(target, goal)
+    budget = Budget(seconds)
+    found = search(goal, own, budget=budget)
+    third = -(-count // 3)
+    others = candidates(goal, own, found.cost, budget.start(None))
+    best = [list(found.decisions), *islice(others, 4 * third)]
+    unlimited = Budget(inf).start(None)
+    walker = Walker(sampling_graph(goal, own, found.cost, unlimited), Random(seed))
+    random = [walker.rewrites(one) for one in walker.spread(found.cost, 2 * third)]
+    mutated = _mutations(walker, best[:PARENTS], found.cost, TRIES * third, Random(seed))
+    seen: set[str] = set()
+    proposals = []
+    for origin, some in enumerate((best, random, mutated)):
+        impls = (reconstruct(goal, own, one) for one in some)
+        proposals += [Proposal(impl, origin) for impl in islice(_different(impls, seen), third)]
+    return proposals
+
+
+def _mutations(
+    walker: Walker, best: Sequence[Sequence[Rewrite]], cost: float, tries: int, random: Random
+) -> Iterator[list[Rewrite]]:
+    """Mutations of the best programs, and of those that came of them."""
+    found = (walker.edges(one) for one in best)
+    parents = [edges for edges in found if edges is not None]
+    for _ in range(tries if parents else 0):
+        edges = random.choice(parents)
+        for _ in range(random.randint(1, MOST_MUTATIONS)):
+            made = walker.mutated(edges)
+            if made is None or made[0] > WORTH * cost:
+                break
+            edges = made[1]
+        else:
+            parents.append(edges)
+            yield walker.rewrites(edges)
+
+
+def _different(impls: Iterable[Impl], seen: set[str]) -> Iterator[Impl]:
+    """Those that make other C than all that were seen."""
+    for impl in impls:
+        text = generate(impl).text
+        if text not in seen:
+            seen.add(text)
+            yield impl

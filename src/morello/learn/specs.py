@@ -1,0 +1,146 @@
+"""The Specs that a corpus has programs of, by family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+
+def _products(dtypes: tuple[str, str], *sizes: tuple[int, int, int]) -> tuple[str, ...]:
+    a, b = dtypes
+    return tuple(f"{a}[{m},{k}] @ {b}[{k},{n}]" for m, k, n in sizes)
+
+
+def _conv(c: int, h: int, f: int, p: int, more: str = "", b: int = 1) -> str:
+    return f"conv(f32[{b},{c},{h},{h}], f32[{f},{c},{p},{p}]{more})"
+
+
+_F32, _BF16 = ("f32", "f32"), ("bf16", "bf16")
+_PADDED = ", padding=1"
+
+SPECS: Mapping[str, Sequence[str]] = {
+    "squares": _products(
+        _F32, *((n, n, n) for n in (16, 32, 48, 64, 80, 96, 100, 128, 160, 192, 250, 256, 384))
+    ),
+    "rectangles": _products(
+        _F32,
+        (128, 256, 64), (64, 1024, 64), (256, 64, 256), (96, 96, 576), (200, 72, 300),
+        (512, 32, 512), (33, 257, 129), (128, 768, 96), (24, 480, 480), (384, 128, 48),
+    ),
+    "skinny": _products(
+        _F32,
+        (1, 512, 512), (1, 1024, 1024), (1, 768, 3072), (1, 2048, 1000), (4, 512, 512),
+        (8, 1024, 256), (16, 256, 1024), (512, 512, 1), (2, 768, 768), (3, 300, 700),
+    ),
+    "bf16": (
+        *_products(_BF16, *((n, n, n) for n in (32, 64, 96, 128, 256))),
+        *_products(_BF16, (1, 1024, 1024), (8, 512, 512), (64, 512, 128), (100, 120, 140)),
+        "bf16[1,1024] @ bf16[1024,1024]{0,1}",
+    ),
+    "bytes": _products(
+        ("u8", "i8"), *((n, n, n) for n in (32, 64, 96, 128, 256)),
+        (16, 512, 512), (1, 1024, 512), (200, 64, 120),
+    ),
+    "batched": (
+        "f32[12,64,64] @ f32[12,64,64]",
+        "f32[8,32,128] @ f32[8,128,32]",
+        "f32[16,16,16] @ f32[16,16,16]",
+        "f32[4,128,64] @ f32[4,64,128]",
+        "f32[8,1,64] @ f32[8,64,512]",
+        "f32[6,50,30] @ f32[6,30,70]",
+        "f32[2,3,32,64] @ f32[2,3,64,32]",
+        "bf16[4,64,64] @ bf16[4,64,64]",
+    ),
+    "convs": (
+        _conv(16, 16, 32, 3), _conv(64, 14, 64, 3, _PADDED), _conv(32, 28, 32, 3),
+        _conv(3, 32, 16, 3, _PADDED), _conv(128, 7, 128, 3, _PADDED), _conv(64, 28, 128, 1),
+        _conv(256, 14, 64, 1), _conv(16, 33, 32, 3, ", stride=2"), _conv(24, 20, 40, 5),
+        _conv(8, 12, 16, 3, b=4),
+    ),
+    "softmaxes": tuple(
+        f"softmax(f32[{m},{n}])"
+        for m, n in ((8, 512), (1, 4096), (64, 64), (128, 1000), (256, 128), (32, 2048), (512, 50),
+                     (7, 333))
+    ),
+    "norms": (
+        "rms_norm(f32[16,512], f32[512])",
+        "rms_norm(f32[1,4096], f32[4096])",
+        "rms_norm(f32[128,768], f32[768])",
+        "layer_norm(f32[32,256], f32[256], f32[256])",
+        "layer_norm(f32[8,1024], f32[1024], f32[1024])",
+        "layer_norm(f32[100,100], f32[100], f32[100])",
+        "x = f32[64,512]; x - expand_dims(mean(x, axis=1), axis=1)",
+        "x = f32[32,300]; x / expand_dims(sum(x, axis=1), axis=1)",
+    ),
+    "attention": (
+        "attention(f32[64,32], f32[64,32], f32[64,32])",
+        "attention(f32[32,64], f32[128,64], f32[128,64])",
+        "attention(f32[1,64], f32[256,64], f32[256,64])",
+        "softmax(f32[64,64] @ f32[64,64])",
+        "softmax(f32[32,64] @ f32[64,256])",
+        "softmax(f32[1,128] @ f32[128,512])",
+        "softmax(f32[100,40] @ f32[40,90])",
+    ),
+    "epilogues": (
+        "relu(f32[128,256] @ f32[256,128] + f32[128])",
+        "gelu(f32[32,256] @ f32[256,512] + f32[512])",
+        "f32[64,128] @ f32[128,64] + f32[64,64]",
+        "silu(f32[16,512] @ f32[512,256])",
+        "relu(f32[1,768] @ f32[768,768] + f32[768])",
+        "tanh(f32[100,60] @ f32[60,140] + f32[140])",
+        "relu(f32[256,64] @ f32[64,256])",
+        "sigmoid(f32[48,96] @ f32[96,192] + f32[192])",
+    ),
+    "chains": (
+        "f32[64,64] @ f32[64,64] @ f32[64,64]",
+        "f32[32,128] @ f32[128,64] @ f32[64,32]",
+        "relu(f32[64,128] @ f32[128,64]) @ f32[64,128]",
+        "gelu(f32[16,256] @ f32[256,64]) @ f32[64,256]",
+        "relu(f32[1,256] @ f32[256,512]) @ f32[512,128]",
+        "f32[40,50] @ f32[50,60] @ f32[60,70]",
+    ),
+    "reductions": (
+        "sum(f32[512,512], axis=1)",
+        "sum(f32[512,512], axis=0)",
+        "max(f32[256,1024], axis=1)",
+        "max(f32[1000,100], axis=0)",
+        "mean(f32[64,4096], axis=1)",
+        "sum(f32[16,32,64], axis=1)",
+        "sum(f32[2048,16], axis=0)",
+        "max(f32[8192], axis=0)",
+    ),
+    "maps": (
+        "gelu(f32[128,1024])",
+        "tanh(f32[64,512])",
+        "relu(f32[256,256])",
+        "exp(f32[1000,33])",
+        "f32[512,256] + f32[512,256]",
+        "f32[300,200] * f32[200]",
+        "sigmoid(f32[1,4096])",
+        "f32[64,2048] + f32[64,2048] * f32[64,2048]",
+    ),
+    "transposes": (
+        "transpose(f32[32,32])",
+        "transpose(f32[64,256])",
+        "transpose(f32[256,256])",
+        "transpose(f32[512,384])",
+        "transpose(f32[300,200])",
+        "transpose(f32[1000,24])",
+        "transpose(bf16[256,256])",
+        "transpose(f32[8,64,32], order=[1,0,2])",
+        "transpose(f32[4,32,64], order=[0,2,1])",
+    ),
+}  # fmt: skip
+
+
+def interleaved() -> list[tuple[str, str]]:
+    """All of them as (family, expression): the first of every family, then the second.
+
+    So the corpus of whoever has little time has something of everything.
+    """
+    longest = max(len(members) for members in SPECS.values())
+    return [
+        (family, members[n])
+        for n in range(longest)
+        for family, members in SPECS.items()
+        if n < len(members)
+    ]
