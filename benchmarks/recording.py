@@ -11,17 +11,16 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from morello.errors import MorelloError
 from morello.rewrites.impl import Impl
 from morello.rewrites.saved import VERSION, load
-from morello.targets.caches import beyond_nearest, rows_of
+from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES, Machine
 from morello.targets.target import Target
-from morello.targets.x86 import PRODUCTS, avx2, avx512
 
 FOLDER = Path(__file__).parent / "machines"
 FIRST = 5
@@ -49,13 +48,7 @@ class Recording:
     @property
     def target(self) -> Target:
         """The target that the machine was, with today's costs of its kind."""
-        wide = self.machine.target == "avx512"
-        base = avx512(self.machine, PRODUCTS) if wide else avx2(self.machine)
-        memory, second, first, registers = base.levels
-        second = beyond_nearest(second, self.caches[second.name])
-        rows = rows_of(self.machine.l1.ways)
-        first = replace(first, capacity=self.caches[first.name], conflict_runs=rows)
-        return replace(base, name="native", levels=(memory, second, first, registers))
+        return recorded(self.machine.name, self.caches)
 
 
 @dataclass(frozen=True)

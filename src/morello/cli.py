@@ -196,7 +196,7 @@ def _parser() -> argparse.ArgumentParser:
             action.add_argument("others", type=Path, nargs="+", metavar="OTHER", help="tables")
         action.add_argument("--json", action="store_true", help="print one JSON object")
 
-    learn = commands.add_parser("learn", help="collect measured programs to learn from")
+    learn = commands.add_parser("learn", help="measure programs to learn from, and judge models")
     actions = learn.add_subparsers(dest="action", required=True, metavar="ACTION")
     collect = actions.add_parser("collect", help="measure programs of many Specs on this machine")
     collect.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus, to go on with")
@@ -206,6 +206,10 @@ def _parser() -> argparse.ArgumentParser:
     collect.add_argument("--only", metavar="FAMILY", help="only Specs of this family")
     collect.add_argument("--dask", metavar="ADDRESS", help="measure on this Dask cluster instead")
     collect.add_argument("--json", action="store_true", help="print one JSON object")
+    evaluate = actions.add_parser("evaluate", help="how well models predict a corpus")
+    evaluate.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
+    evaluate.add_argument("--seed", type=_whole, default=0, help="of the random splits (0)")
+    evaluate.add_argument("--json", action="store_true", help="print JSON")
 
     targets = commands.add_parser("targets", help="list the targets and what they hold")
     targets.add_argument("--json", action="store_true", help="print one JSON object")

@@ -3,22 +3,41 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import asdict
+from math import isnan
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.table import Table as Grid
 
 from morello.errors import CorpusError, quoted
 from morello.learn.collect import Progress, collect, summary
+from morello.learn.dataset import load, prepare
+from morello.learn.evaluate import Score, evaluate
 from morello.learn.specs import SPECS, interleaved
 from morello.precompute import dask_workers
 from morello.runtime.bench import limit_threads
+from morello.runtime.cache import default_cache
+from morello.runtime.threads import available_threads
+from morello.workers import local_workers
+
+SHOWN = (5, 50)
+"""Regrets that are shown, of so many programs measured."""
 
 LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Collect a corpus."""
+    """Collect a corpus, or evaluate models on one."""
+    {"collect": _collect, "evaluate": _evaluate}[arguments.action](arguments)
+
+
+def _collect(arguments: argparse.Namespace) -> None:
     if not LEAST_PROGRAMS <= arguments.programs <= MOST_PROGRAMS:
         raise CorpusError(
             f"{LEAST_PROGRAMS} to {MOST_PROGRAMS:,} programs of each Spec can be measured, "
@@ -55,3 +74,45 @@ def _line(progress: Progress) -> str:
     if not progress.programs:
         return where
     return f"{where}: {progress.programs} programs, measured twice {progress.noise:.1%} apart"
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    corpus: Path = arguments.folder
+    name = hashlib.sha256(str(corpus.resolve()).encode()).hexdigest()[:16]
+    with local_workers(available_threads()) as workers:
+        groups = load(prepare(corpus, default_cache() / "features" / name, workers))
+    scores = list(evaluate(groups, arguments.seed))
+    if arguments.json:
+        print(json.dumps([_described(one) for one in scores], indent=2))
+        return
+    console = Console(highlight=False)
+    programs = sum(len(group.seconds) for group in groups)
+    console.print(f"{programs:,} programs of {len(groups)} Specs, each Spec held out once")
+    console.print(_grid(scores))
+
+
+def _described(one: Score) -> dict[str, Any]:
+    """A score as JSON-able data, in which there is no nan."""
+    data = asdict(one)
+    for name in ("tau", "ape", "mape"):
+        data[name] = [None if isnan(value) else value for value in data[name]]
+    return data
+
+
+def _grid(scores: Sequence[Score]) -> Grid:
+    grid = Grid(box=None, pad_edge=False)
+    headings = ("held out", "model", "tau", "APE %", "MAPE %", *(f"top {n} %" for n in SHOWN))
+    for heading in headings:
+        left = heading in headings[:2]
+        grid.add_column(heading, justify="left" if left else "right", no_wrap=True)
+    for one in scores:
+        figures = (_figure(one.tau, 2), _figure(one.ape, 1), _figure(one.mape, 1))
+        regrets = (f"{one.regrets[count]:.1f}" for count in SHOWN)
+        grid.add_row(one.protocol, one.model, *figures, *regrets)
+    return grid
+
+
+def _figure(figure: tuple[float, float, float], places: int) -> str:
+    """A figure, and half the width of its interval."""
+    value, low, high = figure
+    return f"{value:.{places}f} ±{(high - low) / 2:.{places}f}"

@@ -277,6 +277,17 @@ def test_rows_that_are_only_written_need_not_stay() -> None:
     refuse(Move("c", "L2"), far, "would evict each other")
 
 
+def test_rows_of_sums_over_windows_are_read_again() -> None:
+    """A convolution adds to its output pixel by pixel: none of its rows may be evicted."""
+    aliased = Form(row_major(4), 2, aliased=True)
+    whole = goal(conv(), (1, 4, 3, 8, 32, 3, 3), (F32, F32, F32))
+    near = replace(whole, levels=(L1, L1, L2), forms=(*whole.forms[:2], aliased))
+    assert near.shape(2) == (1, 4, 8, 32)
+    apply(Move("out", "L1"), near, TARGET)
+    more = replace(near, sizes=(1, 5, 3, 8, 32, 3, 3))
+    refuse(Move("out", "L1"), more, "rows of out a power of two apart")
+
+
 def test_tiles_of_tall_arrays_are_aliased() -> None:
     """Rows of 512 floats lie 2048 bytes apart, those of 500 do not."""
     assert apply(Split("k", 4), spec(8, 512, 8), TARGET).holes[0].spec.forms[0].aliased

@@ -25,6 +25,8 @@ from morello.learn.programs import ORIGINS
 from morello.rewrites.impl import Impl
 from morello.rewrites.saved import VERSION as SAVED
 from morello.rewrites.saved import load
+from morello.targets.catalog import recorded
+from morello.targets.target import Target
 
 VERSION = 1
 SUFFIX = ".npz"
@@ -71,15 +73,21 @@ class Measured:
         halves = [whole[:, start::2].min(axis=1) for start in (0, 1)]
         return float(np.median(np.abs(np.log(halves[0] / halves[1]))))
 
+    @property
+    def target(self) -> Target:
+        """The machine that they were measured on, with today's costs of its kind."""
+        return recorded(self.about["microarchitecture"], self.about["caches"])
+
     def impls(self) -> list[Impl | None]:
         """The programs; None for those that today's rules do not allow."""
         found: list[Impl | None] = []
+        target = self.target
         for rewrites in self.schedules:
             saved = {"morello": SAVED, "target": self.about["target"], "cores": 1,
                      "limits": self.about["caches"], "spec": self.about["spec"],
                      "rewrites": rewrites}  # fmt: skip
             try:
-                found.append(load(saved))
+                found.append(load(saved, target))
             except MorelloError:
                 found.append(None)
         return found

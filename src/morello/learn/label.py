@@ -120,7 +120,8 @@ def label(built: Built, compiler: Compiler, cold: bool) -> Labels:
 def _warm(
     runs: Sequence[Callable[[int], int]], first: Floats, wrong: npt.NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
-    estimate = np.array([min(once, run(1)) for once, run in zip(first, runs, strict=True)])
+    pairs = zip(first, runs, strict=True)
+    estimate = np.array([min(once, run(1)) for once, run in pairs], np.float64)
     calls = np.array([max(1, ceil(SAMPLE_NS / max(ns, 50.0))) for ns in estimate])
     repeats = np.full((len(runs), REPEATS), np.nan)
     reference = np.full_like(repeats, np.nan)

@@ -174,7 +174,9 @@ class Move:
         count, length = batch.runs(operand)
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
         room = target.levels[level].conflict_runs
-        if level == target.nearest and not batch.operation.reads(operand):
+        # sums of a window's pixels are read and written again
+        once = not (batch.operation.reads(operand) or batch.operation.windows)
+        if level == target.nearest and once:
             room = max(room, WRITTEN_ONLY)
         held: Bools = ~aliased | (pages <= room)
         return held

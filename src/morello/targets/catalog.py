@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
 from morello.errors import TargetError, quoted
 from morello.ir.batch import LINE_BYTES
-from morello.targets.caches import sized
+from morello.targets.caches import beyond_nearest, rows_of, sized
 from morello.targets.calibration import calibrated
 from morello.targets.cpu import Cache, host_cpu
 from morello.targets.machines import MACHINES, X86_64_V3, X86_64_V4, Machine, machine_of
@@ -77,6 +78,25 @@ def uncalibrated() -> Target:
         )
     named = replace(base, name="native", arch="native")
     return sized(named, cpu.cache(1), cpu.cache(2), cpu.cache(3))
+
+
+def recorded(microarchitecture: str, capacities: Mapping[str, int]) -> Target:
+    """What `native` was on a machine of this name, whose caches and registers had these capacities.
+
+    With the costs that come with Morello today. Raises `TargetError` for an unknown name.
+    """
+    machine = next((one for one in MACHINES if one.name == microarchitecture), None)
+    if machine is None:
+        known = ", ".join(one.name for one in MACHINES)
+        raise TargetError(
+            f"no microarchitecture has the name {quoted(microarchitecture)}; there are: {known}."
+        )
+    base = avx512(machine, PRODUCTS) if machine.target == AVX512.name else avx2(machine)
+    memory, second, first, registers = base.levels
+    second = beyond_nearest(second, capacities[second.name])
+    rows = rows_of(machine.l1.ways)
+    first = replace(first, capacity=capacities[first.name], conflict_runs=rows)
+    return replace(base, name="native", levels=(memory, second, first, registers))
 
 
 def host_machine() -> Machine | None:

@@ -1,0 +1,226 @@
+"""What models learn from: graphs and times of a Spec's programs, in TpuGraphs' tile format.
+
+An archive has `node_feat` (n, features), `node_opcode` (n), `edge_index` (m, 2) with (u, v) where u
+consumes v, `config_feat` (c, features), `config_runtime` and `config_runtime_normalizers` (c). In
+TpuGraphs' own, the c configurations are of one graph. Ours are programs with graphs of their own,
+one after the other: `node_splits` and `edge_splits` (c + 1) say where each begins, `edge_kind` is 0
+for nesting (a step consumes those inside it) and 1 for flow, `terms` (c, terms) are the parts of
+the affine cost, and `about` is JSON of the family, expression, noise and version.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.errors import CorpusError
+from morello.learn.corpus import SUFFIX, Measured, files, read
+from morello.learn.features import TERMS, VERSION, Featurizer, ProgramGraph
+
+Array = npt.NDArray[Any]
+
+_KEYS = (
+    "node_feat", "node_opcode", "edge_index", "config_feat", "config_runtime",
+    "config_runtime_normalizers",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Group:
+    """Programs of one Spec: c configurations, and the graph of each, or of all.
+
+    `nodes` (n, features), `opcodes` (n), `edges` (m, 2) as pairs (consumer, consumed) of nodes
+    counted from 0 through all graphs, `kinds` (m); `node_splits` and `edge_splits` (c + 1), or of
+    two elements if there is one graph. `configs` (c, features), `terms` (c, terms) in cycles,
+    `seconds` and `normalizers` (c). `noise` is the part by which times of the same program differ,
+    `hertz` the machine's cycles a second.
+    """
+
+    family: str
+    expression: str
+    nodes: Array
+    opcodes: Array
+    edges: Array
+    kinds: Array
+    node_splits: Array
+    edge_splits: Array
+    configs: Array
+    terms: Array
+    seconds: Array
+    normalizers: Array
+    noise: float = 0.0
+    hertz: float = 1.0
+
+    @property
+    def shared(self) -> bool:
+        """All configurations are of one graph."""
+        return len(self.node_splits) == 2 and len(self.seconds) != 1
+
+    @property
+    def cost(self) -> Array:
+        """The affine cost of each program, in cycles."""
+        total: Array = self.terms.sum(axis=1)
+        return total
+
+
+def group_of(measured: Measured) -> Group:
+    """The programs of a file of a corpus, but for those that are no longer legal."""
+    featurizer = Featurizer(measured.target)
+    impls = measured.impls()
+    kept = [number for number, impl in enumerate(impls) if impl is not None]
+    if not kept:
+        raise CorpusError(
+            f"no program of {measured.expression} is legal any more; collect the corpus again."
+        )
+    graphs = [featurizer.graph(impl) for impl in impls if impl is not None]
+    starts = [0, *accumulate(len(graph.opcodes) for graph in graphs)]
+    edges = [_edges(graph, start) for graph, start in zip(graphs, starts, strict=False)]
+    normalizers = np.nan_to_num(np.nanmin(measured.reference, axis=1)) * 1e-9
+    return Group(
+        measured.family,
+        measured.expression,
+        np.concatenate([graph.nodes for graph in graphs]),
+        np.concatenate([graph.opcodes for graph in graphs]),
+        np.concatenate([pairs for pairs, _ in edges]),
+        np.concatenate([kinds for _, kinds in edges]),
+        np.array(starts, np.int32),
+        np.array([0, *accumulate(len(kinds) for _, kinds in edges)], np.int32),
+        np.stack([graph.kernel for graph in graphs]),
+        np.stack([graph.terms for graph in graphs]),
+        measured.seconds[kept],
+        normalizers[kept],
+        measured.noise,
+        float(measured.about["hertz"]),
+    )
+
+
+def _edges(graph: ProgramGraph, start: int) -> tuple[Array, Array]:
+    """Pairs (consumer, consumed), and the kind of each."""
+    nesting, flow = graph.nesting, graph.flow[:, ::-1]
+    kinds = np.repeat(np.array([0, 1], np.int8), [len(nesting), len(flow)])
+    return np.concatenate([nesting, flow]) + start, kinds
+
+
+def write_group(path: Path, group: Group) -> None:
+    """Write an archive, whole or not at all. Raises `CorpusError`."""
+    about = {"version": VERSION, "family": group.family, "expression": group.expression,
+             "noise": group.noise, "hertz": group.hertz}  # fmt: skip
+    arrays = {
+        "node_feat": group.nodes.astype(np.float32),
+        "node_opcode": group.opcodes.astype(np.int32),
+        "edge_index": group.edges.astype(np.int32),
+        "edge_kind": group.kinds,
+        "node_splits": group.node_splits,
+        "edge_splits": group.edge_splits,
+        "config_feat": group.configs.astype(np.float32),
+        "config_runtime": np.rint(group.seconds * 1e9).astype(np.int64),
+        "config_runtime_normalizers": np.rint(group.normalizers * 1e9).astype(np.int64),
+        "config_seconds": group.seconds,
+        "terms": group.terms,
+        "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
+    }
+    made = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with made.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+        os.replace(made, path)
+    except OSError as error:
+        raise CorpusError(f"cannot write {path}: {error.strerror}; give another folder.") from None
+
+
+def read_group(path: Path) -> Group:
+    """The archive in a file, ours or one of TpuGraphs' tile collection. Raises `CorpusError`."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays: dict[str, Array] = {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise CorpusError(f"cannot read {path}: {error.strerror or error}.") from None
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError):
+        raise CorpusError(f"{path} is no archive of programs, or is damaged.") from None
+    missing = [key for key in _KEYS if key not in arrays]
+    if missing:
+        raise CorpusError(f"{path} has no {missing[0]}, which archives of programs have.")
+    count, nodes, edges = (
+        len(arrays[key]) for key in ("config_runtime", "node_feat", "edge_index")
+    )
+    about = json.loads(arrays["about"].tobytes()) if "about" in arrays else {}
+    if about and about.get("version") != VERSION:
+        raise CorpusError(
+            f"{path} has features of version {about.get('version')}, and this Morello makes "
+            f"{VERSION}; make it again."
+        )
+    runtime = arrays["config_runtime"].astype(np.float64) * 1e-9
+    found = Group(
+        about.get("family", "tpu"),
+        about.get("expression", path.stem),
+        arrays["node_feat"],
+        arrays["node_opcode"],
+        arrays["edge_index"],
+        arrays.get("edge_kind", np.zeros(edges, np.int8)),
+        arrays.get("node_splits", np.array([0, nodes], np.int32)),
+        arrays.get("edge_splits", np.array([0, edges], np.int32)),
+        arrays["config_feat"],
+        arrays.get("terms", np.zeros((count, len(TERMS)))),
+        arrays.get("config_seconds", runtime),
+        arrays["config_runtime_normalizers"].astype(np.float64) * 1e-9,
+        float(about.get("noise", 0.0)),
+        float(about.get("hertz", 1.0)),
+    )
+    _check(path, found)
+    return found
+
+
+def _check(path: Path, group: Group) -> None:
+    count = len(group.seconds)
+    if not count or not (np.isfinite(group.seconds) & (group.seconds > 0)).all():
+        raise CorpusError(f"{path} has times that are no positive numbers.")
+    if not (np.isfinite(group.nodes).all() and np.isfinite(group.configs).all()):
+        raise CorpusError(f"{path} has features that are no numbers.")
+    one_each = all(len(a) == count for a in (group.configs, group.terms, group.normalizers))
+    splits = (group.node_splits, len(group.nodes)), (group.edge_splits, len(group.edges))
+    whole = all(
+        len(s) in (2, count + 1) and s[0] == 0 and s[-1] == n and (np.diff(s) >= 0).all()
+        for s, n in splits
+    )
+    inside = (group.edges >= 0).all() and (group.edges < len(group.nodes)).all()
+    if not (one_each and whole and inside and len(group.opcodes) == len(group.nodes)):
+        raise CorpusError(f"{path} has arrays that do not fit each other.")
+
+
+def prepare(corpus: Path, folder: Path, workers: Executor) -> list[Path]:
+    """Archives of all files of a corpus; those that are newer than their files are left alone."""
+    pairs = [(path, folder / path.name) for path in files(corpus)]
+    stale = [pair for pair in pairs if not _is_current(*pair)]
+    for _ in workers.map(_prepare_one, *zip(*stale, strict=True)) if stale else ():
+        pass
+    return [made for _, made in pairs]
+
+
+def _is_current(source: Path, made: Path) -> bool:
+    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+        return False
+    try:
+        read_group(made)
+    except CorpusError:
+        return False
+    return True
+
+
+def _prepare_one(source: Path, made: Path) -> None:
+    write_group(made, group_of(read(source)))
+
+
+def load(paths: Sequence[Path]) -> list[Group]:
+    """The archives in these files."""
+    return [read_group(path) for path in paths if path.suffix == SUFFIX]

@@ -1,0 +1,115 @@
+"""How good models are on Specs that they have not seen, by the paper's protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from morello.learn.affine import Affine, Model, Refitted
+from morello.learn.dataset import Group
+from morello.learn.metrics import Chosen, ape, chosen, interval, mape, regret, tau
+from morello.learn.splits import Split, by_family, by_spec
+
+FOLDS = 5
+TOPS = (1, 5, 10, 50)
+"""How many programs are measured, for regrets."""
+
+MODELS: Mapping[str, Callable[[], Model]] = {"affine": Affine, "refitted": Refitted}
+
+
+@dataclass(frozen=True)
+class Judged:
+    """How a model did on one Spec that it had not seen."""
+
+    family: str
+    expression: str
+    tau: float
+    chosen: Mapping[int, Chosen]
+    mape: float
+
+
+@dataclass(frozen=True)
+class Score:
+    """A model under one protocol: each figure with its bootstrap interval by Spec.
+
+    `tau` within a Spec; `ape`, the paper's, of the first choice, by family, and `regrets` of the
+    first choices of some number, by Spec; `mape` of seconds. APE, regret and MAPE in percent.
+    """
+
+    protocol: str
+    model: str
+    specs: int
+    tau: tuple[float, float, float]
+    ape: tuple[float, float, float]
+    mape: tuple[float, float, float]
+    regrets: Mapping[int, float]
+
+
+def protocols(groups: Sequence[Group], seed: int) -> Mapping[str, list[Split]]:
+    """The splits of both protocols: random by Spec, and a family held out."""
+    families = [group.family for group in groups]
+    expressions = [group.expression for group in groups]
+    return {
+        "random": list(by_spec(families, expressions, min(FOLDS, len(groups)), seed)),
+        "family": list(by_family(families)),
+    }
+
+
+def judge(
+    model: Callable[[], Model], groups: Sequence[Group], splits: Sequence[Split], seed: int
+) -> list[Judged]:
+    """Each Spec by a model that learned from the others of its split."""
+    found = []
+    for split in splits:
+        one = model()
+        one.fit([groups[n] for n in split.train], seed)
+        for number in split.test:
+            found.append(_judged(one, groups[number]))
+    return found
+
+
+def _judged(model: Model, group: Group) -> Judged:
+    predicted, seconds = model.predict(group), group.seconds
+    return Judged(
+        group.family,
+        group.expression,
+        tau(predicted, seconds, group.noise),
+        {count: chosen(predicted, seconds, count) for count in TOPS},
+        mape(np.exp(predicted), seconds) if model.absolute else float("nan"),
+    )
+
+
+def score(protocol: str, model: str, judged: Sequence[Judged]) -> Score:
+    """The figures of a model, with intervals."""
+    taus, mapes = (np.array([getattr(one, f) for one in judged]) for f in ("tau", "mape"))
+
+    def families(rows: Sequence[int]) -> float:
+        by: dict[str, list[Chosen]] = {}
+        for row in rows:
+            by.setdefault(judged[row].family, []).append(judged[row].chosen[1])
+        return float(np.mean([ape(specs) for specs in by.values()]))
+
+    def figure(statistic: Callable[[Sequence[int]], float]) -> tuple[float, float, float]:
+        low, high = interval(len(judged), lambda rows: statistic(rows.tolist()))
+        return statistic(range(len(judged))), low, high
+
+    def mean(values: np.ndarray) -> Callable[[Sequence[int]], float]:
+        def of(rows: Sequence[int]) -> float:
+            some = values[list(rows)]
+            return float(np.nanmean(some)) if np.isfinite(some).any() else float("nan")
+
+        return of
+
+    return Score(
+        protocol, model, len(judged), figure(mean(taus)), figure(families), figure(mean(mapes)),
+        {count: regret([one.chosen[count] for one in judged]) for count in TOPS},
+    )  # fmt: skip
+
+
+def evaluate(groups: Sequence[Group], seed: int = 0) -> Iterator[Score]:
+    """All models under all protocols."""
+    for protocol, splits in protocols(groups, seed).items():
+        for name, model in MODELS.items():
+            yield score(protocol, name, judge(model, groups, splits, seed))

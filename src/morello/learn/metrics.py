@@ -1,0 +1,81 @@
+"""How good predictions of times are: the paper's measures, and regret at equal measurements.
+
+Predictions are of anything that grows with time (cycles, logarithms of seconds, ranks), but for
+`mape`. The best known program of a Spec is the fastest of those measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.floating]
+Chosen = tuple[float, float]
+"""Of a Spec: seconds of the program chosen, and of the fastest."""
+
+LEAST_S = 5e-6
+"""Kernels that are faster than this are not among those whose times are predicted."""
+
+LEVEL = 0.95
+"""Of confidence intervals."""
+
+
+def tau(predicted: Floats, seconds: Floats, noise: float = 0.0) -> float:
+    """Kendall's tau-b of one Spec's programs: 1 if predictions order them rightly, -1 if reversely.
+
+    Times that are less than a part `noise` apart are ties, which count for nothing. nan if there
+    are no others.
+    """
+    logs = np.log(seconds)
+    apart = np.subtract.outer(logs, logs)
+    actual = np.where(np.abs(apart) <= noise, 0.0, np.sign(apart))
+    guessed = np.sign(np.subtract.outer(predicted, predicted)) * (actual != 0)
+    pairs = float(np.sqrt(np.abs(actual).sum() * np.abs(guessed).sum()))
+    return float((actual * guessed).sum() / pairs) if pairs else float("nan")
+
+
+def chosen(predicted: Floats, seconds: Floats, count: int = 1) -> Chosen:
+    """The fastest of the first `count` programs by prediction, and the fastest of all."""
+    first = np.argsort(predicted, kind="stable")[:count]
+    return float(seconds[first].min()), float(seconds.min())
+
+
+def ape(specs: Sequence[Chosen]) -> float:
+    """The paper's tile-size APE of a family: how much longer the chosen programs take, in percent.
+
+    Of the sums over its Specs.
+    """
+    took, least = np.array(specs).sum(axis=0)
+    return float(100.0 * (took - least) / least)
+
+
+def regret(specs: Sequence[Chosen]) -> float:
+    """How much longer the chosen program takes, in percent: the mean over Specs."""
+    took, least = np.array(specs).T
+    return float(100.0 * (took / least - 1.0).mean())
+
+
+def mape(predicted_s: Floats, seconds: Floats) -> float:
+    """The mean error of predicted seconds, in percent, of kernels of at least `LEAST_S`."""
+    long = seconds >= LEAST_S
+    if not long.any():
+        return float("nan")
+    return float(100.0 * np.abs(predicted_s[long] / seconds[long] - 1.0).mean())
+
+
+def interval(
+    count: int, statistic: Callable[[npt.NDArray[np.intp]], float], seed: int = 0, draws: int = 1000
+) -> tuple[float, float]:
+    """The bootstrap interval of a statistic of Specs, which it is given the numbers of.
+
+    Draws of which it is nan do not count.
+    """
+    random = np.random.default_rng(seed)
+    drawn = [statistic(random.integers(0, count, count)) for _ in range(draws)]
+    values = [value for value in drawn if not np.isnan(value)]
+    if not values:
+        return float("nan"), float("nan")
+    low, high = np.quantile(values, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    return float(low), float(high)

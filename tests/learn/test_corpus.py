@@ -1,0 +1,237 @@
+"""Corpora: programs that differ and compute the same, times, files, and files that are none."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morello.cli import main
+from morello.errors import CorpusError, VerificationError
+from morello.frontends.text import parse
+from morello.learn import collect
+from morello.learn.collect import Machine, name_of
+from morello.learn.corpus import VERSION, Measured, read, write
+from morello.learn.label import REPEATS, Built, label, source
+from morello.learn.programs import ORIGINS, propose
+from morello.learn.specs import SPECS, interleaved
+from morello.learn.worker import CrashError, Worker
+from morello.runtime.build import build
+from morello.runtime.toolchain import arch_flags, find_compiler
+from morello.targets.catalog import uncalibrated
+
+EXPRESSION = "f32[16,16] @ f32[16,16]"
+COUNT = 9
+
+
+@pytest.fixture(scope="module")
+def measured() -> Measured:
+    return Machine.here().measured("squares", EXPRESSION, COUNT)
+
+
+def test_there_are_many_specs_of_many_families() -> None:
+    every = interleaved()
+    assert len(SPECS) >= 10 and len(every) >= 120
+    assert len({expression for _, expression in every}) == len(every)
+    assert {family for family, _ in every[: len(SPECS)]} == set(SPECS)
+    assert len({name_of(expression) for _, expression in every}) == len(every)
+    for _, expression in every:
+        assert parse(expression).flops >= 0
+
+
+def test_programs_differ_and_come_of_all_origins() -> None:
+    target = uncalibrated()
+    found = propose(parse(EXPRESSION), target, 30, seed=1, seconds=20)
+    assert {one.origin for one in found} == set(range(len(ORIGINS)))
+    texts = {source([one.impl], ["one"]) for one in found}
+    assert len(texts) == len(found) > 20
+    best = found[0].impl.cost
+    assert all(one.impl.cost >= best * (1 - 1e-9) for one in found)
+    again = propose(parse(EXPRESSION), target, 30, seed=1, seconds=20)
+    assert [one.impl.decisions() for one in found] == [one.impl.decisions() for one in again]
+
+
+def test_times_are_of_all_repeats(measured: Measured) -> None:
+    assert measured.repeats.shape == measured.reference.shape
+    assert measured.repeats.shape[1] == REPEATS and len(measured.schedules) > COUNT / 2
+    assert (measured.seconds > 0).all() and (measured.seconds < 1e-3).all()
+    assert measured.about["wrong"] == measured.about["lost"] == 0
+    impls = [impl for impl in measured.impls() if impl is not None]
+    assert len(impls) == len(measured.schedules)
+
+
+def test_a_file_says_what_was_measured(measured: Measured, tmp_path: Path) -> None:
+    path = tmp_path / "new" / "one.npz"
+    write(path, measured)
+    back = read(path)
+    assert back.about == {**measured.about, "version": VERSION}
+    assert json.dumps(back.schedules) == json.dumps(measured.schedules)
+    np.testing.assert_array_equal(back.origins, measured.origins)
+    np.testing.assert_allclose(back.repeats, measured.repeats, rtol=1e-6)
+    with np.load(path, allow_pickle=False) as archive:
+        runtime = archive["config_runtime"]
+        assert runtime.dtype == archive["config_runtime_normalizers"].dtype == np.int64
+        np.testing.assert_allclose(runtime, measured.seconds * 1e9, atol=0.51)
+
+
+def _changed(field: str, value: float) -> Callable[[Measured], Measured]:
+    def change(one: Measured) -> Measured:
+        table = getattr(one, field).copy()
+        table[0, :] = value
+        return replace(one, **{field: table})
+
+    return change
+
+
+POISONS: dict[str, Callable[[Measured], Measured]] = {
+    "no positive": _changed("repeats", 0.0),
+    "no positive numbers": _changed("repeats", np.inf),
+    "positive": _changed("repeats", np.nan),
+    "another number": lambda one: replace(one, origins=one.origins[1:]),
+    "unknown origin": lambda one: replace(one, origins=one.origins + np.int8(7)),
+    "lacks": lambda one: replace(one, about={"family": "squares"}),
+}
+
+
+@pytest.mark.parametrize("said", POISONS)
+def test_bad_numbers_are_refused(measured: Measured, tmp_path: Path, said: str) -> None:
+    path = tmp_path / "bad.npz"
+    with np.errstate(all="ignore"), pytest.warns() if said == "positive" else _nothing():
+        write(path, POISONS[said](measured))
+    with pytest.raises(CorpusError, match=said):
+        read(path)
+
+
+class _nothing:  # noqa: N801
+    def __enter__(self) -> None: ...
+    def __exit__(self, *_: Any) -> None: ...
+
+
+def test_other_files_are_refused(measured: Measured, tmp_path: Path) -> None:
+    path = tmp_path / "one.npz"
+    write(path, measured)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(CorpusError, match="damaged"):
+        read(path)
+    path.write_text("no archive")
+    with pytest.raises(CorpusError, match="damaged"):
+        read(path)
+    with path.open("wb") as file:
+        np.savez(file, about=np.array([{"a": 1}], object), allow_pickle=True)
+    with pytest.raises(CorpusError, match="damaged"):  # a pickle, which may run code
+        read(path)
+    with pytest.raises(CorpusError, match="cannot read"):
+        read(tmp_path / "none.npz")
+
+
+def test_another_version_is_refused(
+    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("morello.learn.corpus.VERSION", VERSION + 1)
+    write(tmp_path / "one.npz", measured)
+    monkeypatch.undo()
+    with pytest.raises(CorpusError, match=f"version {VERSION + 1}"):
+        read(tmp_path / "one.npz")
+
+
+# ---- processes of their own
+
+
+def test_a_worker_gives_results_and_errors() -> None:
+    with Worker() as worker:
+        assert worker.run(os.path.basename, "a/b", seconds=30) == "b"
+        with pytest.raises(VerificationError, match="wrong"):
+            worker.run(_wrong, seconds=30)
+        assert worker.run(os.path.basename, "a/c", seconds=30) == "c"
+
+
+def _wrong() -> None:
+    raise VerificationError("it is wrong")
+
+
+def _crash() -> None:
+    os.kill(os.getpid(), signal.SIGSEGV)
+
+
+def test_a_worker_outlives_crashes_and_ends_what_hangs() -> None:
+    with Worker() as worker:
+        with pytest.raises(CrashError, match="ended with code"):
+            worker.run(_crash, seconds=30)
+        with pytest.raises(CrashError, match="still running"):
+            worker.run(time.sleep, 60, seconds=1)
+        assert worker.run(os.path.basename, "a/b", seconds=30) == "b"
+
+
+BAD = {
+    "crashes": "*(volatile int *)0 = 0;",
+    "hangs": "for (volatile int i = 0; i >= 0;) i = 1;",
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_one_bad_program_costs_itself(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(collect, "ALONE_S", 8.0)
+    monkeypatch.setattr(collect, "seconds_for", lambda impls, hertz: 8.0)
+
+    def spoiled(impls: Any, names: list[str]) -> str:
+        text = source(impls, names)
+        head = f"void {names[1]}("
+        before, after = text.split(head)
+        return before + head + after.replace("{", "{\n  " + BAD[kind], 1)
+
+    monkeypatch.setattr(collect, "source", spoiled)
+    found = Machine.here().measured("squares", EXPRESSION, 6)
+    assert found.about["lost"] == 1 and len(found.schedules) >= 4
+
+
+def test_wrong_results_have_no_times() -> None:
+    machine = Machine.here()
+    one = propose(parse(EXPRESSION), machine.target, 3, seed=0, seconds=20)[0].impl
+    text = source([one, one], ["right", "wrong"])
+    text = text[::-1].replace("}", "};1 + ]0[c = ]1[c  ", 1)[::-1]
+    compiler = find_compiler()
+    path = build(text, compiler=compiler, flags=arch_flags(compiler, machine.target.arch))
+    found = label(Built(EXPRESSION, [(path, ["right", "wrong"])]), compiler, cold=True)
+    assert found.wrong.tolist() == [False, True]
+    assert np.isnan(found.repeats).all(axis=1).tolist() == [False, True]
+    assert np.isfinite(found.cold[0]).all() and (found.cold[0] > 0).all()
+
+
+# ---- the command
+
+
+def test_collecting_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureFixture[str],
+                                         monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    two = {"squares": ("f32[8,8] @ f32[8,8]",), "maps": ("relu(f32[64])",)}
+    monkeypatch.setattr("morello.learn.specs.SPECS", two)
+    monkeypatch.setattr("morello.learn_commands.SPECS", two)
+    arguments = ["learn", "collect", str(tmp_path), "--programs", "6", "--json"]
+    assert main([*arguments, "--only", "maps"]) == 0
+    first = json.loads(capsys.readouterr().out)
+    assert first["specs"] == first["families"] == 1 and first["programs"] >= 3
+    (path,) = tmp_path.iterdir()
+    written = path.stat().st_mtime_ns
+    assert main(arguments) == 0
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["families"] == 2 and "relu" not in captured.err
+    assert path.stat().st_mtime_ns == written
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [(["--programs", "0"], "3 to"), (["--only", "squirrels"], "there are squares"),
+     (["--dask", "nowhere:1"], "Dask")],
+)  # fmt: skip
+def test_what_cannot_be_collected(more: list[str], said: str, tmp_path: Path,
+                                  capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+    assert main(["learn", "collect", str(tmp_path), *more]) == 2
+    assert said in capsys.readouterr().err
