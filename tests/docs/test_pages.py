@@ -173,8 +173,14 @@ def test_words_of_the_language() -> None:
 
 def helps() -> Iterator[tuple[str, str]]:
     """Each command, and what it says of itself."""
-    listed = re.findall(r"^    (\w+)(?: |$)", text_of_help([]), re.MULTILINE)
-    yield from ((name, text_of_help([name])) for name in listed)
+    for name in listed(text_of_help([])):
+        own = text_of_help([name])
+        yield name, " ".join([own, *(text_of_help([name, action]) for action in listed(own))])
+
+
+def listed(text: str) -> list[str]:
+    """The commands, or actions of one, that a help text lists."""
+    return re.findall(r"^    (\w+)(?: |$)", text, re.MULTILINE)
 
 
 def text_of_help(words: list[str]) -> str:
