@@ -28,6 +28,8 @@ from morello.rewrites.saved import load
 from morello.targets.catalog import recorded
 from morello.targets.target import Target
 
+_ABOUT = ("family", "expression", "spec", "target", "microarchitecture", "caches", "hertz")
+
 VERSION = 1
 SUFFIX = ".npz"
 
@@ -164,7 +166,8 @@ def read(path: Path) -> Measured:
             about, schedules, arrays["origins"],
             *(arrays[name].astype(np.float64) for name in ("repeats", "references", "cold")),
         )  # fmt: skip
-        str(about["family"]), str(about["expression"]), about["caches"], about["spec"]
+        if not about.keys() >= set(_ABOUT):
+            raise KeyError
     except (KeyError, TypeError, ValueError):  # which bad JSON and bad text are, too
         raise CorpusError(f"{path} lacks what a corpus has; collect it again.") from None
     _check(path, found)
