@@ -13,6 +13,7 @@ from tests.support import places
 
 from morello.codegen.body import Body
 from morello.codegen.names import Names
+from morello.codegen.statements import printed
 from morello.codegen.views import RegisterView, View, buffer_view, register_view
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
@@ -261,7 +262,8 @@ class Case:
                 before.append(f"__builtin_memcpy({view.name}, {operand.name}, sizeof {view.name});")
                 after.append(f"__builtin_memcpy({operand.name}, {view.name}, sizeof {view.name});")
         impl = Impl(self.spec, target, Select(self.kernel.name))
-        lines = before + Body(target, Names(()), {}, impl.spec).emit(impl, views) + after
+        statements = Body(target, Names(()), {}, impl.spec).emit(impl, views)
+        lines = [*before, *printed(statements), *after]
         return function(name, self.spec, lines)
 
 

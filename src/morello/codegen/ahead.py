@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from morello.codegen.statements import Prefetch
 from morello.codegen.views import MemoryView, View
 from morello.ir.batch import LINE_BYTES
 from morello.rewrites import Bufferize, Move, MoveAll
@@ -185,11 +186,11 @@ class Ahead:
         parts = [n for n in range(SPARSE, times + 1) if times % n == 0]
         return min(parts, key=lambda n: abs(math.log(n / often))), wishes
 
-    def statements(self, wishes: Sequence[Wish], part: Index) -> list[str]:
+    def statements(self, wishes: Sequence[Wish], part: Index) -> list[Prefetch]:
         """What serves them at the beginning of each part of a loop of sums."""
-        return [line for wish in wishes for line in self._asking(wish, part)]
+        return [self._asking(wish, part) for wish in wishes]
 
-    def _asking(self, wish: Wish, part: Index) -> list[str]:
+    def _asking(self, wish: Wish, part: Index) -> Prefetch:
         """For the tile's lines in turn: one with every so many parts, or several with each."""
         share = self._share(wish)
         skip = max(1, part.times // share)
@@ -203,13 +204,15 @@ class Ahead:
         first = " + ".join(number)
         ask = f"__builtin_prefetch(&{wish.place('line')}, {int(wish.written)}, {self._near(wish)});"
         if at_once == 1:
-            return [f"{due}{{", f"  const long line = {first};", f"  {ask}", "}"]
-        return [
+            text = [f"{due}{{", f"  const long line = {first};", f"  {ask}", "}"]
+            return Prefetch(1.0 / skip, text)
+        text = [
             f"for (long more = 0; more < {at_once}; ++more) {{",
             f"  const long line = ({first}) * {at_once} + more;",
             f"  {ask}",
             "}",
         ]
+        return Prefetch(float(at_once), text)
 
     def _near(self, wish: Wish) -> int:
         """How near to fetch a tile, as C says it: into L1 (3), or L2 (2) if L1 has no room.

@@ -11,6 +11,7 @@ from morello.codegen.ahead import Ahead, Index
 from morello.codegen.loops import Loop, cut, emits_nothing, loops, with_size
 from morello.codegen.names import Names
 from morello.codegen.parallel import Region
+from morello.codegen.statements import Block, Call, For, If, Statement
 from morello.codegen.views import (
     Address,
     MemoryView,
@@ -54,12 +55,12 @@ class Body:
         self._in_use = 0
         self._ahead = Ahead(target)
 
-    def emit(self, impl: Impl, views: Sequence[View]) -> list[str]:
+    def emit(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
         """The statements of a complete Impl over these views of its operands."""
         with self._names.scope():
             return self._statements(impl, views)
 
-    def _statements(self, impl: Impl, views: Sequence[View]) -> list[str]:
+    def _statements(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
         rewrite = impl.rewrite
         if isinstance(rewrite, Tile | Split):
             return self._loop(impl, rewrite, views)
@@ -78,7 +79,7 @@ class Body:
 
     # ---- loops
 
-    def _loop(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[str]:
+    def _loop(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[Statement]:
         spec, dim = impl.spec, rewrite.dim
         if self._in_registers(spec.operation, dim, views):
             return self._unrolled(impl, rewrite, views)
@@ -88,7 +89,7 @@ class Body:
                 lines += self._steps(loop)
         return lines
 
-    def _steps(self, loop: Loop) -> list[str]:
+    def _steps(self, loop: Loop) -> list[Statement]:
         operation = loop.spec.operation
         if loop.times == 1:
             return self.emit(loop.body, loop.tiles(None))
@@ -98,9 +99,9 @@ class Body:
         tiles = loop.tiles(index.name)
         with self._ahead.inside(index, tiles):
             nested = self.emit(loop.body, tiles)
-        return _for(index.name, loop.size, loop.step, nested)
+        return [For(index.name, loop.size, loop.step, nested)]
 
-    def _sums(self, loop: Loop) -> list[str]:
+    def _sums(self, loop: Loop) -> list[Statement]:
         """A loop that adds to sums in registers, in parts if others wish for lines meanwhile."""
         every, wishes = self._ahead.served(loop.times)
         if not wishes:
@@ -108,16 +109,18 @@ class Body:
         part = Index(self._names.fresh(loop.dim), every * loop.step, loop.times // every)
         asks = self._ahead.statements(wishes, part)
         lines = self._adding(loop, part.step, part.name)
-        return _for(part.name, loop.size, part.step, [*asks, *lines])
+        return [For(part.name, loop.size, part.step, [*asks, *lines])]
 
-    def _adding(self, loop: Loop, size: int, start: str = "0") -> list[str]:
+    def _adding(self, loop: Loop, size: int, start: str = "0") -> list[Statement]:
         """The loop itself, over so many elements from there on."""
         variable = self._names.fresh(loop.dim)
         with self._ahead.busy():
             nested = self.emit(loop.body, loop.tiles(variable))
-        return _for(variable, size, loop.step, nested, start)
+        return [For(variable, size, loop.step, nested, start)]
 
-    def _unrolled(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[str]:
+    def _unrolled(
+        self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]
+    ) -> list[Statement]:
         spec, dim, tile = impl.spec, rewrite.dim, rewrite.size
         starts = range(0, spec.size(dim), tile)
         bodies = [impl.children[0]] * (spec.size(dim) // tile) + list(impl.children[1:])
@@ -136,10 +139,10 @@ class Body:
 
     def _conv(
         self, impl: Impl, rewrite: SpatialSplit | Pointwise, views: Sequence[View]
-    ) -> list[str]:
+    ) -> list[Statement]:
         """Loops over the pixels of the filter, each a matmul over some of the dimensions."""
         spec, child = impl.spec, impl.children[0]
-        lines: list[str] = []
+        lines: list[Statement] = []
         operation = spec.operation
         if isinstance(rewrite, Pointwise):
             views = [
@@ -162,12 +165,12 @@ class Body:
             lines = self.emit(child.impl, _matmul_views(operation, tiles))
         for (_, size), variable in reversed(list(zip(pixels, variables, strict=True))):
             if variable:
-                lines = _for(variable, size, 1, lines)
+                lines = [For(variable, size, 1, lines)]
         return lines
 
     # ---- on all cores
 
-    def _parallel(self, impl: Impl, rewrite: Parallel, views: Sequence[View]) -> list[str]:
+    def _parallel(self, impl: Impl, rewrite: Parallel, views: Sequence[View]) -> list[Statement]:
         """Items numbered from 0: tiles in order, and the remainder if there is one."""
         spec, body, *rest = impl.spec, *impl.children
         counts = [spec.size(dim) // size for dim, size in rewrite.tiles]
@@ -192,8 +195,7 @@ class Body:
             dim, size = rewrite.tiles[0]
             last = rest[0].impl
             tail = self.emit(last, cut(spec, last.spec, views, dim, counts[0] * size))
-            lines = [f"if (item < {counts[0]}) {{", *_indented(lines), "} else {"]
-            lines += [*_indented(tail), "}"]
+            lines = [If(f"item < {counts[0]}", lines, tail)]
         return self._end_region(region, saved, lines, divisor + len(rest))
 
     def _begin_region(self, views: Sequence[View]) -> tuple[Region, tuple[int, int, Ahead]]:
@@ -211,21 +213,22 @@ class Body:
         return region, saved
 
     def _end_region(
-        self, region: Region, saved: tuple[int, int, Ahead], lines: list[str], count: int
-    ) -> list[str]:
-        self.regions.append(replace(region, lines=tuple(lines), workspace=self.workspace_bytes))
+        self, region: Region, saved: tuple[int, int, Ahead], lines: list[Statement], count: int
+    ) -> list[Statement]:
+        self.regions.append(replace(region, body=tuple(lines), workspace=self.workspace_bytes))
         self._in_use, self.workspace_bytes, self._ahead = saved
         return region.call(count)
 
     def _parallel_split(
         self, impl: Impl, rewrite: ParallelSplit, views: Sequence[View]
-    ) -> list[str]:
+    ) -> list[Statement]:
         """Every piece into its parts of buffers, and then the reduction of those."""
         spec, dim, (body, merge) = impl.spec, rewrite.dim, impl.children
         in_use = self._in_use
         variable = self._names.fresh(dim)
         pieces = cut(spec, body.impl.spec, views, dim, 0, variable)
-        lines, parts, outputs = [], [], spec.operation.outputs
+        lines: list[Statement] = []
+        parts, outputs = [], spec.operation.outputs
         for position, output in enumerate(outputs):
             stem = f"{spec.operation.operands[output].name}_parts"
             line, part = self._buffer(stem, merge.impl.spec.tensor(position))
@@ -243,16 +246,16 @@ class Body:
         lines += self._end_region(region, saved, inner, rewrite.pieces)
         lines += self.emit(merge.impl, [*parts, *(views[i] for i in outputs)])
         self._in_use = in_use
-        return ["{", *_indented(lines), "}"]
+        return [Block(lines)]
 
     # ---- sequences
 
-    def _sequence(self, impl: Impl, views: Sequence[View]) -> list[str]:
+    def _sequence(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
         """One child after the other, with buffers and registers for what lies between them."""
         in_use = self._in_use
         tensors: dict[int, View] = dict(enumerate(views))
-        declared: list[str] = []
-        lines: list[str] = []
+        declared: list[Statement] = []
+        lines: list[Statement] = []
         names_groups = False
         for child in impl.children:
             spec = child.impl.spec
@@ -279,7 +282,7 @@ class Body:
         self._in_use = in_use
         if not (declared or names_groups):
             return lines
-        return ["{", *_indented([*declared, *lines]), "}"]
+        return [Block([*declared, *lines])]
 
     def _stem(self, impl: Impl, spec: Spec, position: int) -> str:
         """The stem of a new buffer's name."""
@@ -335,7 +338,7 @@ class Body:
 
     # ---- kernels
 
-    def _kernel(self, spec: Spec, rewrite: Select, views: Sequence[View]) -> list[str]:
+    def _kernel(self, spec: Spec, rewrite: Select, views: Sequence[View]) -> list[Statement]:
         kernel = find_kernel(self.target, rewrite.kernel)
         operation = spec.operation
         names: dict[str, str | int] = dict(zip(operation.dims, spec.sizes, strict=True))
@@ -361,7 +364,9 @@ class Body:
             for i in range(repeats)
         ]
         made = held.get(operation.operands[operation.output].name, [])
-        return [*lines, _in_order(made)] if kernel.in_order else lines
+        if kernel.in_order:
+            lines.append(_in_order(made))
+        return [Call(kernel, spec, tuple(views), lines)]
 
 
 def _in_order(registers: Sequence[str]) -> str:
@@ -389,17 +394,6 @@ def _literal(value: float, dtype: DType) -> str:
     if math.isfinite(value):
         return f"({float(value)!r}f)"
     return "(0.0f / 0.0f)" if math.isnan(value) else f"({'-' if value < 0 else ''}1.0f / 0.0f)"
-
-
-def _for(variable: str, size: int, tile: int, lines: Sequence[str], start: str = "0") -> list[str]:
-    end = str(size) if start == "0" else f"{start} + {size}"
-    step = f"++{variable}" if tile == 1 else f"{variable} += {tile}"
-    head = f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
-    return [head, *_indented(lines), "}"]
-
-
-def _indented(lines: Sequence[str]) -> list[str]:
-    return ["  " + line for line in lines]
 
 
 def _wires(child: Branch, operands: int) -> Sequence[int]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from morello.codegen.statements import Block, Statement, printed
+
 PARALLEL = """\
 typedef void (*parallel_t)(void *pool, void (*body)(void *environment, long begin, long end),
                            void *environment, long count);"""
@@ -17,17 +19,19 @@ class Region:
     name: str
     pointers: Mapping[str, str]
     variables: tuple[str, ...]
-    lines: tuple[str, ...] = ()
+    body: tuple[Statement, ...] = ()
     workspace: int = 0
 
-    def call(self, count: int) -> list[str]:
+    def call(self, count: int) -> list[Statement]:
         """The statements that run all items."""
         values = ", ".join((*self.pointers, *self.variables))
         return [
-            "{",
-            f"  struct {self.name} environment = {{{values}}};",
-            f"  run_parallel({self.name}, &environment, {count});",
-            "}",
+            Block(
+                [
+                    f"struct {self.name} environment = {{{values}}};",
+                    f"run_parallel({self.name}, &environment, {count});",
+                ]
+            )
         ]
 
     def definition(self, workspace: Sequence[str]) -> list[str]:
@@ -48,7 +52,7 @@ class Region:
             *unpacked,
             *workspace,
             "  for (long item = begin; item < end; ++item) {",
-            *("    " + line for line in self.lines),
+            *("    " + line for line in printed(self.body)),
             "  }",
             "}",
             "",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from morello.codegen.body import Body
 from morello.codegen.names import Names, check_function_name
 from morello.codegen.parallel import PARALLEL, dispatcher
+from morello.codegen.statements import printed
 from morello.codegen.views import buffer_view
 from morello.ir.spec import Spec
 from morello.rewrites import Parallel
@@ -86,7 +87,7 @@ def unit(impl: Impl, name: str) -> Unit:
         for index, tensor in enumerate(spec.tensors)
     ]
     body = Body(impl.target, names, dict(parameters), spec)
-    lines = body.emit(impl, views)
+    statements = body.emit(impl, views)
     items = _items(impl)
     code: list[str] = []
     if body.regions:
@@ -94,7 +95,7 @@ def unit(impl: Impl, name: str) -> Unit:
     for region in body.regions:
         code += region.definition(_workspace(region.workspace))
     code += [f"{signature(name, parameters)} {{", *_workspace(body.workspace_bytes)]
-    code += ["  " + line for line in lines]
+    code += ["  " + line for line in printed(statements)]
     code.append("}")
     if items:
         region = body.regions[0]
