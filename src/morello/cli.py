@@ -203,6 +203,9 @@ def _parser() -> argparse.ArgumentParser:
     collect.add_argument(
         "--programs", type=_whole, default=102, metavar="N", help="programs of each Spec (102)"
     )
+    collect.add_argument(
+        "--varied", type=_whole, default=0, metavar="N", help="also N Specs of random sizes (0)"
+    )
     collect.add_argument("--only", metavar="FAMILY", help="only Specs of this family")
     collect.add_argument("--dask", metavar="ADDRESS", help="measure on this Dask cluster instead")
     collect.add_argument("--json", action="store_true", help="print one JSON object")

@@ -19,7 +19,7 @@ from morello.errors import CorpusError, quoted
 from morello.learn.collect import Progress, collect, summary
 from morello.learn.dataset import load, prepare
 from morello.learn.evaluate import Score, evaluate
-from morello.learn.specs import SPECS, interleaved
+from morello.learn.specs import SPECS, interleaved, varied
 from morello.precompute import dask_workers
 from morello.runtime.bench import limit_threads
 from morello.runtime.cache import default_cache
@@ -47,7 +47,8 @@ def _collect(arguments: argparse.Namespace) -> None:
         raise CorpusError(
             f"there is no family {quoted(arguments.only)}; there are {', '.join(SPECS)}."
         )
-    specs = [one for one in interleaved() if arguments.only in (None, one[0])]
+    every = [*interleaved(), *varied(arguments.varied)]
+    specs = [one for one in every if arguments.only in (None, one[0])]
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         workers = None

@@ -23,7 +23,7 @@ from morello.learn.collect import Machine, name_of
 from morello.learn.corpus import VERSION, Measured, read, write
 from morello.learn.label import REPEATS, Built, label, source
 from morello.learn.programs import ORIGINS, propose
-from morello.learn.specs import SPECS, interleaved
+from morello.learn.specs import SPECS, interleaved, varied
 from morello.learn.worker import CrashError, Worker
 from morello.runtime.build import build
 from morello.runtime.toolchain import arch_flags, find_compiler
@@ -46,6 +46,16 @@ def test_there_are_many_specs_of_many_families() -> None:
     assert len({name_of(expression) for _, expression in every}) == len(every)
     for _, expression in every:
         assert parse(expression).flops >= 0
+
+
+def test_more_specs_are_of_the_same_families_at_other_sizes() -> None:
+    more = varied(100)
+    assert more == varied(200)[:100] != varied(100, seed=1)
+    assert {family for family, _ in more} == set(SPECS)
+    assert len({*more, *interleaved()}) == 100 + len(interleaved())
+    for family, expression in more:
+        operations = {parse(one).operation for one in SPECS[family]}
+        assert parse(expression).operation in operations
 
 
 def test_programs_differ_and_come_of_all_origins() -> None:

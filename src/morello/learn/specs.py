@@ -1,8 +1,14 @@
-"""The Specs that a corpus has programs of, by family."""
+"""The Specs that a corpus has programs of, by family, and the same at random sizes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+from random import Random
+
+from morello.errors import MorelloError
+from morello.frontends.text import parse
 
 
 def _products(dtypes: tuple[str, str], *sizes: tuple[int, int, int]) -> tuple[str, ...]:
@@ -144,3 +150,55 @@ def interleaved() -> list[tuple[str, str]]:
         for family, members in SPECS.items()
         if n < len(members)
     ]
+
+
+_SIZE = re.compile(r"(?<![a-z\d])\d+")
+"""A number that is no part of a dtype's name."""
+
+_LEAST_SIZE, _OCTAVES = 6, 1.0
+"""Smaller numbers (filters, strides, axes) stay; others are at most a factor of two away."""
+
+_MULTIPLES = (1, 4, 8, 16, 32)
+_MOST_FLOPS, _MOST_BYTES = 1e8, 8 << 20
+
+
+def varied(count: int, seed: int = 0) -> list[tuple[str, str]]:
+    """So many more Specs, (family, expression): those above, with sizes drawn at random.
+
+    f32[64,1024] @ f32[1024,64] -> f32[80,752] @ f32[752,80]
+    """
+    return list(islice(_varied(Random(seed)), count))
+
+
+def _varied(random: Random) -> Iterator[tuple[str, str]]:
+    known = interleaved()
+    seen = {expression for _, expression in known}
+    while True:
+        for family, members in SPECS.items():
+            made = _resized(random.choice(members), random)
+            if made not in seen and _is_small(made):
+                seen.add(made)
+                yield family, made
+
+
+def _resized(expression: str, random: Random) -> str:
+    """The same expression, each number in it replaced by one of its own, wherever it occurs."""
+    sizes: dict[str, str] = {}
+
+    def other(match: re.Match[str]) -> str:
+        text = match[0]
+        if int(text) >= _LEAST_SIZE and text not in sizes:
+            multiple = random.choice(_MULTIPLES)
+            size = int(text) * 2 ** random.uniform(-_OCTAVES, _OCTAVES)
+            sizes[text] = str(max(multiple, round(size / multiple) * multiple))
+        return sizes.get(text, text)
+
+    return _SIZE.sub(other, expression)
+
+
+def _is_small(expression: str) -> bool:
+    try:
+        spec = parse(expression)
+    except MorelloError:
+        return False  # sizes of a convolution that do not fit
+    return spec.flops <= _MOST_FLOPS and spec.bytes <= _MOST_BYTES
