@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from morello.codegen.body import Body
 from morello.codegen.names import Names, check_function_name
 from morello.codegen.parallel import PARALLEL, dispatcher
-from morello.codegen.statements import printed
+from morello.codegen.statements import Statement, printed
 from morello.codegen.views import buffer_view
 from morello.ir.spec import Spec
 from morello.rewrites import Parallel
@@ -70,24 +70,43 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     return Source(name, joined(parts), header(impl.spec, name, made), made.items, made.parallel)
 
 
+def lowered(impl: Impl) -> list[Statement]:
+    """The statements of the function that a complete Impl is, but for those of its regions."""
+    return _Lowered.of(impl, "kernel").statements
+
+
+@dataclass(frozen=True)
+class _Lowered:
+    """The statements of an Impl, the parameters that they use, and what they need around them."""
+
+    body: Body
+    parameters: Mapping[str, str]
+    statements: list[Statement]
+
+    @classmethod
+    def of(cls, impl: Impl, name: str) -> _Lowered:
+        spec = impl.spec
+        names = Names({*_exported(name), _guard(name), *impl.target.helpers})
+        called = {array: names.parameter(array) for array in spec.arrays}
+        parameters = {called[array]: pointed for array, pointed in _pointed(spec).items()}
+        views = [
+            buffer_view(
+                called[spec.name(index)],
+                tensor.form.layout,
+                tensor.shape,
+                spec.strides[index] if spec.strides else None,
+            )
+            for index, tensor in enumerate(spec.tensors)
+        ]
+        body = Body(impl.target, names, dict(parameters), spec)
+        return cls(body, parameters, body.emit(impl, views))
+
+
 def unit(impl: Impl, name: str) -> Unit:
     """The C of a complete Impl in pieces; raises as `generate` does."""
     check_function_name(name, impl.target.helpers)
-    spec = impl.spec
-    names = Names({*_exported(name), _guard(name), *impl.target.helpers})
-    called = {array: names.parameter(array) for array in spec.arrays}
-    parameters = {called[array]: pointed for array, pointed in _pointed(spec).items()}
-    views = [
-        buffer_view(
-            called[spec.name(index)],
-            tensor.form.layout,
-            tensor.shape,
-            spec.strides[index] if spec.strides else None,
-        )
-        for index, tensor in enumerate(spec.tensors)
-    ]
-    body = Body(impl.target, names, dict(parameters), spec)
-    statements = body.emit(impl, views)
+    made = _Lowered.of(impl, name)
+    body, parameters = made.body, made.parameters
     items = _items(impl)
     code: list[str] = []
     if body.regions:
@@ -95,7 +114,7 @@ def unit(impl: Impl, name: str) -> Unit:
     for region in body.regions:
         code += region.definition(_workspace(region.workspace))
     code += [f"{signature(name, parameters)} {{", *_workspace(body.workspace_bytes)]
-    code += ["  " + line for line in printed(statements)]
+    code += ["  " + line for line in printed(made.statements)]
     code.append("}")
     if items:
         region = body.regions[0]
