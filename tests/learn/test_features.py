@@ -1,44 +1,24 @@
-"""Graphs of programs: one node a step, edges as the Impl has them, and costs that add up."""
+"""Graphs of programs: a node a loop, edges as the nest has them, and costs that add up."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from tests.rewrites.rewritten import SEARCH_ONLY, kinds
+from tests.learn.drawn import EXPRESSIONS, programs
 
-from morello.frontends.text import parse
 from morello.learn.features import (
-    KERNEL_FEATURES,
+    FETCHES,
     NODE_FEATURES,
     OPCODES,
-    REWRITES,
+    PARTS,
+    PROGRAM_FEATURES,
     TERMS,
     Featurizer,
     ProgramGraph,
 )
-from morello.rewrites import Select, Tile
-from morello.rewrites.impl import Impl
-from morello.search.reconstruct import reconstruct
-from morello.search.sample import sample
-from morello.search.solve import search
+from morello.learn.nest import nest
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
-
-EXPRESSIONS = (
-    "f32[24,40] @ f32[40,48]",
-    "softmax(f32[4,96])",
-    "relu(f32[16,32] @ f32[32,16] + f32[16])",
-    "conv(f32[1,8,10,10], f32[16,8,3,3])",
-    "bf16[16,32] @ bf16[32,32]",
-    "max(f32[16,64], axis=0)",
-)
-
-
-def programs(target: Target, expression: str, count: int = 5) -> list[Impl]:
-    goal = parse(expression)
-    found = search(goal, target)
-    drawn = sample(goal, target, found.cost, count)
-    return [reconstruct(goal, target, one) for one in (found.decisions, *drawn)]
 
 
 @pytest.fixture(params=["avx2", "avx512"])
@@ -46,9 +26,10 @@ def target(request: pytest.FixtureRequest) -> Target:
     return find_target(request.param)
 
 
-def test_all_rewrites_have_an_opcode() -> None:
-    assert set(REWRITES) == kinds() - {"Select"} - SEARCH_ONLY
-    assert len(set(OPCODES)) == len(OPCODES)
+def column(graph: ProgramGraph, name: str) -> list[float]:
+    """A feature of all nodes, which is a logarithm, as it was."""
+    values: list[float] = (2 ** graph.nodes[:, NODE_FEATURES.index(name)] - 1).tolist()
+    return values
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
@@ -56,43 +37,50 @@ def test_graphs_are_the_programs(target: Target, expression: str) -> None:
     featurizer = Featurizer(target)
     for impl in programs(target, expression):
         graph = featurizer.graph(impl)
-        steps = list(impl.walk())
-        assert graph.nodes.shape == (len(steps), len(NODE_FEATURES))
-        assert graph.kernel.shape == (len(KERNEL_FEATURES),) and np.isfinite(graph.kernel).all()
-        assert np.isfinite(graph.nodes).all() and np.abs(graph.nodes).max() < 1e3
-        assert graph.terms.sum() == pytest.approx(impl.cost, rel=1e-6)
-        assert (graph.terms >= 0).all() and len(graph.terms) == len(TERMS)
+        loops = list(nest(impl).walk())
+        assert graph.nodes.shape == (len(loops), len(NODE_FEATURES))
+        assert graph.program.shape == (len(PROGRAM_FEATURES),)
+        assert graph.parts.shape == (len(loops), len(PARTS))
+        assert graph.fetches.shape == (len(FETCHES),)
+        for values in (graph.nodes, graph.program, graph.parts, graph.fetches):
+            assert np.isfinite(values).all()
+        assert np.abs(graph.nodes).max() < 1e3 and (graph.fetches >= 0).all()
         inner = [pair[1] for pair in graph.nesting.tolist()]
-        assert sorted(inner) == list(range(1, len(steps)))  # a tree whose root is the first
+        assert sorted(inner) == list(range(1, len(loops)))  # a tree whose root is the first
         assert all(a < b for a, b in graph.nesting.tolist() + graph.flow.tolist())
-        for step, opcode in zip(steps, graph.opcodes.tolist(), strict=True):
-            if not isinstance(step.rewrite, Select):
-                assert OPCODES[opcode] == type(step.rewrite).__name__
-        column = graph.nodes[:, NODE_FEATURES.index("own_share")]
-        assert column.sum() == pytest.approx(1.0, rel=1e-4)
+        assert column(graph, "times") == pytest.approx([loop.times for loop in loops], rel=1e-4)
+        for loop, opcode in zip(loops, graph.opcodes.tolist(), strict=True):
+            assert (OPCODES[opcode] == "loop") == (not loop.sites)
 
 
-def column(graph: ProgramGraph, name: str) -> list[float]:
-    values: list[float] = graph.nodes[:, NODE_FEATURES.index(name)].tolist()
-    return values
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_costs_add_up(target: Target, expression: str) -> None:
+    featurizer = Featurizer(target)
+    kernels = [n for n, term in enumerate(TERMS) if term.startswith("kernels.")]
+    for impl in programs(target, expression):
+        graph = featurizer.graph(impl)
+        assert graph.terms.shape == (len(TERMS),) and (graph.terms >= 0).all()
+        assert graph.terms.sum() == pytest.approx(impl.cost, rel=1e-6)
+        called = graph.parts[:, PARTS.index("kernels")].sum()
+        paid = graph.terms[[*kernels, -1]].sum()  # sums that wait are among the others
+        assert graph.terms[kernels].sum() * 0.999 <= called <= paid * 1.001
 
 
-def test_loops_tell_their_trips_and_what_they_move(target: Target) -> None:
-    (impl, *_) = programs(target, EXPRESSIONS[0], 1)
+def test_sums_in_flight_and_bytes_are_those_of_the_innermost_loop(target: Target) -> None:
+    (impl, *_) = programs(target, "f32[24,40] @ f32[40,48]", 1)
     graph = Featurizer(target).graph(impl)
-    loops = [
-        (n, step) for n, step in enumerate(impl.walk())
-        if isinstance(step.rewrite, Tile) and step.spec.operation.name.startswith("Matmul")
-    ]  # fmt: skip
-    assert loops
-    for n, step in loops:
-        assert isinstance(step.rewrite, Tile)
-        assert 2 ** column(graph, "trips")[n] - 1 == pytest.approx(step.children[0].times)
-        moves = [column(graph, f"moves_{operand}")[n] for operand in range(3)]
-        assert moves == {"m": [1, 0, 1], "n": [0, 1, 1]}[step.rewrite.dim]
+    adds = column(graph, "multiply_adds")
+    at = int(np.argmax(np.array(adds) * np.array(column(graph, "executions"))))
+    lanes = target.vector_bytes[0] // 4
+    assert graph.nodes[at, NODE_FEATURES.index("innermost")] == 1
+    assert column(graph, "flops")[at] == pytest.approx(2 * lanes * adds[at], rel=0.05)
+    assert 0 < column(graph, "sums")[at] <= target.levels[-1].capacity
+    assert sum(np.array(adds) * column(graph, "executions")) == pytest.approx(
+        24 * 40 * 48 / lanes, rel=0.05
+    )
 
 
-def test_a_copy_is_read_by_what_follows_it(target: Target) -> None:
+def test_a_loop_reads_what_another_beside_it_wrote(target: Target) -> None:
     (impl, *_) = programs(target, "softmax(f32[4,96])", 1)
     graph = Featurizer(target).graph(impl)
     assert len(graph.flow) > 0

@@ -366,7 +366,7 @@ class Body:
         made = held.get(operation.operands[operation.output].name, [])
         if kernel.in_order:
             lines.append(_in_order(made))
-        return [Call(kernel, spec, tuple(views), lines)]
+        return [Call(kernel, spec, tuple(views), repeats, lines)]
 
 
 def _in_order(registers: Sequence[str]) -> str:

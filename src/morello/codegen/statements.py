@@ -43,11 +43,15 @@ class If:
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel on views of its operands, and the lines that it is in C."""
+    """A kernel on views of its operands; its line of C is repeated for each register, say.
+
+    `text` has all lines, also those that keep the compiler from moving others.
+    """
 
     kernel: Kernel
     spec: Spec
     views: Sequence[View]
+    repeats: int
     text: Sequence[str]
 
 

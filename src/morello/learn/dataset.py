@@ -4,8 +4,9 @@ An archive has `node_feat` (n, features), `node_opcode` (n), `edge_index` (m, 2)
 consumes v, `config_feat` (c, features), `config_runtime` and `config_runtime_normalizers` (c). In
 TpuGraphs' own, the c configurations are of one graph. Ours are programs with graphs of their own,
 one after the other: `node_splits` and `edge_splits` (c + 1) say where each begins, `edge_kind` is 0
-for nesting (a step consumes those inside it) and 1 for flow, `terms` (c, terms) are the parts of
-the affine cost, and `about` is JSON of the family, expression, noise and version.
+for nesting (a loop consumes those inside it) and 1 for flow, `node_parts` (n, parts) and `fetches`
+(c, fetches) are cycles of loops and of programs, `terms` (c, terms) the parts of the affine cost,
+and `about` is JSON of the family, expression, noise and version.
 """
 
 from __future__ import annotations
@@ -25,7 +26,14 @@ import numpy.typing as npt
 
 from morello.errors import CorpusError
 from morello.learn.corpus import SUFFIX, Measured, files, read
-from morello.learn.features import TERMS, VERSION, Featurizer, ProgramGraph
+from morello.learn.features import (
+    FETCHES,
+    PARTS,
+    TERMS,
+    VERSION,
+    Featurizer,
+    ProgramGraph,
+)
 
 Array = npt.NDArray[Any]
 
@@ -39,22 +47,25 @@ _KEYS = (
 class Group:
     """Programs of one Spec: c configurations, and the graph of each, or of all.
 
-    `nodes` (n, features), `opcodes` (n), `edges` (m, 2) as pairs (consumer, consumed) of nodes
-    counted from 0 through all graphs, `kinds` (m); `node_splits` and `edge_splits` (c + 1), or of
-    two elements if there is one graph. `configs` (c, features), `terms` (c, terms) in cycles,
-    `seconds` and `normalizers` (c). `noise` is the part by which times of the same program differ,
-    `hertz` the machine's cycles a second.
+    `nodes` (n, features), `opcodes` (n), `parts` (n, parts) in cycles, `edges` (m, 2) as pairs
+    (consumer, consumed) of nodes counted from 0 through all graphs, `kinds` (m); `node_splits` and
+    `edge_splits` (c + 1), or of two elements if there is one graph. `configs` (c, features),
+    `fetches` (c, fetches) and `terms` (c, terms) in cycles, `seconds` and `normalizers` (c).
+    `noise` is the part by which times of the same program differ, `hertz` the machine's cycles a
+    second.
     """
 
     family: str
     expression: str
     nodes: Array
     opcodes: Array
+    parts: Array
     edges: Array
     kinds: Array
     node_splits: Array
     edge_splits: Array
     configs: Array
+    fetches: Array
     terms: Array
     seconds: Array
     normalizers: Array
@@ -91,11 +102,13 @@ def group_of(measured: Measured) -> Group:
         measured.expression,
         np.concatenate([graph.nodes for graph in graphs]),
         np.concatenate([graph.opcodes for graph in graphs]),
+        np.concatenate([graph.parts for graph in graphs]),
         np.concatenate([pairs for pairs, _ in edges]),
         np.concatenate([kinds for _, kinds in edges]),
         np.array(starts, np.int32),
         np.array([0, *accumulate(len(kinds) for _, kinds in edges)], np.int32),
-        np.stack([graph.kernel for graph in graphs]),
+        np.stack([graph.program for graph in graphs]),
+        np.stack([graph.fetches for graph in graphs]),
         np.stack([graph.terms for graph in graphs]),
         measured.seconds[kept],
         normalizers[kept],
@@ -118,6 +131,7 @@ def write_group(path: Path, group: Group) -> None:
     arrays = {
         "node_feat": group.nodes.astype(np.float32),
         "node_opcode": group.opcodes.astype(np.int32),
+        "node_parts": group.parts.astype(np.float32),
         "edge_index": group.edges.astype(np.int32),
         "edge_kind": group.kinds,
         "node_splits": group.node_splits,
@@ -126,6 +140,7 @@ def write_group(path: Path, group: Group) -> None:
         "config_runtime": np.rint(group.seconds * 1e9).astype(np.int64),
         "config_runtime_normalizers": np.rint(group.normalizers * 1e9).astype(np.int64),
         "config_seconds": group.seconds,
+        "fetches": group.fetches.astype(np.float32),
         "terms": group.terms,
         "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
     }
@@ -166,11 +181,13 @@ def read_group(path: Path) -> Group:
         about.get("expression", path.stem),
         arrays["node_feat"],
         arrays["node_opcode"],
+        arrays.get("node_parts", np.zeros((nodes, len(PARTS)), np.float32)),
         arrays["edge_index"],
         arrays.get("edge_kind", np.zeros(edges, np.int8)),
         arrays.get("node_splits", np.array([0, nodes], np.int32)),
         arrays.get("edge_splits", np.array([0, edges], np.int32)),
         arrays["config_feat"],
+        arrays.get("fetches", np.zeros((count, len(FETCHES)), np.float32)),
         arrays.get("terms", np.zeros((count, len(TERMS)))),
         arrays.get("config_seconds", runtime),
         arrays["config_runtime_normalizers"].astype(np.float64) * 1e-9,
@@ -187,14 +204,18 @@ def _check(path: Path, group: Group) -> None:
         raise CorpusError(f"{path} has times that are no positive numbers.")
     if not (np.isfinite(group.nodes).all() and np.isfinite(group.configs).all()):
         raise CorpusError(f"{path} has features that are no numbers.")
-    one_each = all(len(a) == count for a in (group.configs, group.terms, group.normalizers))
+    one_each = all(
+        len(a) == count for a in (group.configs, group.fetches, group.terms, group.normalizers)
+    )
     splits = (group.node_splits, len(group.nodes)), (group.edge_splits, len(group.edges))
     whole = all(
         len(s) in (2, count + 1) and s[0] == 0 and s[-1] == n and (np.diff(s) >= 0).all()
         for s, n in splits
     )
     inside = (group.edges >= 0).all() and (group.edges < len(group.nodes)).all()
-    if not (one_each and whole and inside and len(group.opcodes) == len(group.nodes)):
+    if not (
+        one_each and whole and inside and len(group.opcodes) == len(group.parts) == len(group.nodes)
+    ):
         raise CorpusError(f"{path} has arrays that do not fit each other.")
 
 

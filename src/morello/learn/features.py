@@ -1,59 +1,79 @@
-"""A program as a graph of its steps, for models to learn from. Reads Impls only.
+"""A program as a graph of its loops, for models to learn from. Reads Impls only.
 
-Nodes are the steps of the Impl: loops, copies, kernels. Edges are of two kinds: from a step to
-those inside it, and from a step to the next one that uses what it wrote. Beside the graph, there
-are features of the program as a whole, and the terms of its affine cost.
+Nodes are loops, each with the straight-line code directly in it: how often it runs, its
+instructions by group of kernels, its sums in flight, its accesses, and the cache lines and pages
+that it touches and fetches. Edges are of two kinds: from a loop to those in it, and from a loop to
+the next beside it that reads what it wrote. Beside the graph there are features of the program as
+a whole, and the terms of its affine cost.
 
 Numbers that have no bound are logarithms, log2(1 + x).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from math import log2
-from typing import Any
+from math import gcd, log2
 
 import numpy as np
 import numpy.typing as npt
 
 from morello.calibrate.multiplicities import Multiplicities
+from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
-from morello.ir.tensor import TensorSpec, runs
-from morello.rewrites import Bufferize, Move, Select, Split, Tile
-from morello.rewrites.impl import Branch, Impl
-from morello.rewrites.select import find_kernel
+from morello.learn.footprint import ByArray, Cache, Footprints
+from morello.learn.nest import Access, Loop, Site, nest
+from morello.rewrites import Select
+from morello.rewrites.impl import Impl
+from morello.rewrites.rewrite import apply
+from morello.targets.caches import PAGE_BYTES
 from morello.targets.costs import FORK, GROUPS, coefficients, group_of
 from morello.targets.target import TRANSFERS, Target
 
-VERSION = 1
+VERSION = 2
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
-OPERANDS, DIMS, LOOPS, LEVELS = 4, 6, 3, 4
-"""Of how many operands, dimensions, enclosing loops, and levels of memory a node tells."""
+OPCODES = ("loop", *GROUPS)
+"""What a node is: the group of kernels that takes most of its cycles; a loop if it calls none."""
 
-REWRITES = (
-    "Bufferize", "Decompose", "Move", "MoveAll", "Pack", "PadFirst", "Parallel", "ParallelSplit",
-    "Pointwise", "Serial", "SpatialSplit", "Split", "Tile", "ToAccumulate",
+_SUMS = "products"
+_LATENCY, _A_CYCLE = 4.0, 2.0
+"""Cycles of a multiply-add, and how many of them, or of loads, can begin in one."""
+
+_CODE = (
+    "flops", "instructions", "multiply_adds", "sums", "load_vectors", "load_scalars",
+    "load_strided", "load_splits", "store_vectors", "store_scalars", "store_strided",
+    "store_splits", "load_bytes", "store_bytes", "still", "near", "far", "pages_apart",
 )  # fmt: skip
-OPCODES = (*REWRITES, *GROUPS)
-"""What a step is: a rewrite, or the group of the kernel that closes it."""
+"""Of an iteration: numbers of instructions, bytes, and accesses by their step to the next one."""
 
-_OPERAND = ("there", "level", "bytes", "runs", "run_bytes", "aliased", "vector", "written")
+_BOUNDS = ("kernels", "latency", "loads", "stores")
+"""Cycles of an iteration, if nothing else counted."""
+
+_CACHES = ("L1", "L2", "pages")
+_FETCHED = tuple(
+    f"{cache}_{what}" for cache in _CACHES for what in ("read", "written", "runs")
+)  # fmt: skip
+
 NODE_FEATURES = (
-    *(f"size_{i}" for i in range(DIMS)), "sizes_sum", "sizes_product",
-    *(f"{operand}_{what}" for operand in range(OPERANDS) for what in _OPERAND),
-    "times", "depth", "own_cost", "own_share", "share", "cycles_a_time", "flops_a_time",
-    *(f"loop_{i}_{what}" for i in range(LOOPS) for what in ("trips", "reduced")),
-    *(f"held_{level}" for level in range(1, LEVELS)),
-    *(f"peak_{level}" for level in range(1, LEVELS)),
-    "trips", "tile", "reduced", "remainder",
-    *(f"moves_{operand}" for operand in range(OPERANDS)),
-    *(f"along_{operand}" for operand in range(OPERANDS)),
-    "to_level", "copies", "to_vector", "converts", "registers", "masked",
+    *(f"cycles_{group}" for group in GROUPS), *(f"calls_{group}" for group in GROUPS),
+    *_CODE, *(f"bound_{one}" for one in _BOUNDS), *(f"excess_{one}" for one in _BOUNDS[1:]),
+    "cycles_a_call", "bytes_a_call", "times", "times_outside", "executions", "share", "depth",
+    "innermost", "prefetched", "footprint_once", "footprint", "footprint_runs",
+    *_FETCHED,
 )  # fmt: skip
+
+PARTS = ("kernels", "latency", "iterations", "entries")
+"""What a loop's own cycles are made of: each in cycles, of all its executions."""
+
+ITERATION, ENTRY = 1.0, 5.0
+"""Cycles of a loop's iteration and of its begin and end, before anything is learned."""
+
+FETCHES = (*_FETCHED, "load_splits", "store_splits", "call")
+_FETCH_CYCLES = np.array([1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 5.0, 5.0, 5.0, 1.0, 1.0, 100.0])
+"""What a whole program fetches, and the cycles of each, before anything is learned."""
 
 TERMS = (
     *(f"{level}.{kind}" for level in ("memory", "L2") for kind in TRANSFERS),
@@ -61,37 +81,31 @@ TERMS = (
 )  # fmt: skip
 """What the affine cost is the sum of: the cycles of each coefficient, and of what has none."""
 
-KERNEL_FEATURES = (
-    "cost", "flops", "bytes", "flops_a_cycle", "bytes_a_cycle", "steps", "depth",
-    *(f"peak_{level}" for level in range(1, LEVELS)),
+PROGRAM_FEATURES = (
+    "cost", "flops", "bytes", "loops", "depth", "code", "arrays", "footprint",
+    *(f"peak_{level}" for level in range(1, 4)),
     *(f"share_{term}" for term in TERMS),
+    *(f"part_{part}" for part in PARTS), *(f"fetch_{fetch}" for fetch in FETCHES),
 )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class ProgramGraph:
-    """A program of n steps: `opcodes` (n), `nodes` (n, features), and edges as pairs of steps.
+    """A program of n loops: `opcodes` (n), `nodes` (n, features), and edges as pairs of loops.
 
-    `nesting` are (outer, inner), `flow` (writer, reader). `kernel` are the features of the whole,
-    and `terms` the cycles of each of `TERMS`, whose sum is the affine cost.
+    `nesting` are (outer, inner), `flow` (writer, reader). `parts` (n, `PARTS`) are cycles of each
+    loop, `fetches` those of `FETCHES`, `program` features of the whole, and `terms` the cycles of
+    each of `TERMS`, whose sum is the affine cost.
     """
 
     opcodes: Ints
     nodes: Floats
     nesting: Ints
     flow: Ints
-    kernel: Floats
+    parts: Floats
+    fetches: Floats
+    program: Floats
     terms: npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class _Context:
-    """Where a step stands: how often it runs, how deep, in which loops, and what is held."""
-
-    times: float
-    depth: int
-    loops: tuple[tuple[int, bool], ...]
-    held: tuple[int, ...]
 
 
 class Featurizer:
@@ -101,147 +115,213 @@ class Featurizer:
         self.target = target
         self._multiplicities = Multiplicities(target)
         self._coefficients = coefficients(target)
+        self._cycles: dict[tuple[str, Spec], float] = {}
 
     def graph(self, impl: Impl) -> ProgramGraph:
-        """The graph of a complete program."""
-        walk = _Walk(impl, self.target)
-        paid = self._multiplicities.of(impl)
-        terms = np.array([paid.get(t, 0.0) * self._coefficients.get(t, 0.0) for t in TERMS])
-        terms[-1] = max(0.0, impl.cost - terms.sum())
+        """The graph of a complete program for one thread."""
+        walk = _Walk(nest(impl), impl.cost, self)
+        terms = self._terms(impl)
+        parts, fetches = np.array(walk.parts), walk.fetches()
         return ProgramGraph(
             np.array(walk.opcodes, np.int32),
-            np.array(walk.rows, np.float32).reshape(len(walk.rows), len(NODE_FEATURES)),
+            np.array(walk.rows, np.float32),
             np.array(walk.nesting, np.int32).reshape(-1, 2),
             np.array(walk.flow, np.int32).reshape(-1, 2),
-            np.array(list(_of_whole(impl, walk, terms)), np.float32),
+            parts.astype(np.float32),
+            fetches.astype(np.float32),
+            np.array([*walk.whole(impl), *_shares(impl, terms, parts, fetches)], np.float32),
             terms,
         )
 
+    def _terms(self, impl: Impl) -> npt.NDArray[np.float64]:
+        paid = self._multiplicities.of(impl)
+        terms = np.array([paid.get(t, 0.0) * self._coefficients.get(t, 0.0) for t in TERMS])
+        terms[-1] = max(0.0, impl.cost - terms.sum())
+        return terms
+
+    def cycles(self, site: Site) -> float:
+        """What all calls of a kernel in an iteration cost, by the affine cost."""
+        key = (site.kernel.name, site.spec)
+        if key not in self._cycles:
+            self._cycles[key] = apply(Select(site.kernel.name), site.spec, self.target).cost
+        return site.calls * self._cycles[key]
+
+    def caches(self) -> list[Cache]:
+        """Those of `_CACHES`: the first two levels, and the pages that the first TLB holds."""
+        second, first = self.target.levels[1], self.target.levels[2]
+        sets = PAGE_BYTES // LINE_BYTES  # a first-level cache is indexed by a page's offset
+        ways = -(-first.capacity // sets)
+        return [
+            Cache(LINE_BYTES, ways * sets, sets),
+            Cache(LINE_BYTES, second.capacity, L2_SETS),
+            Cache(PAGE_BYTES, TLB),
+        ]
+
+
+L2_SETS = 1024
+TLB = 64
+"""Sets of a second-level cache, and pages of a first-level TLB, as on most machines."""
+
 
 class _Walk:
-    """The steps of a program in pre-order."""
+    """The loops of a program in pre-order."""
 
-    def __init__(self, impl: Impl, target: Target) -> None:
-        self.target, self.total = target, max(impl.cost, 1.0)
+    def __init__(self, root: Loop, cost: float, featurizer: Featurizer) -> None:
+        self.root, self.cost, self.featurizer = root, max(cost, 1.0), featurizer
+        self.footprints = Footprints(root)
+        self.loops = self.footprints.loops
+        self.traffic = [self.footprints.traffic(cache) for cache in featurizer.caches()]
+        self.written = {
+            access.array
+            for loop in self.loops
+            for site in loop.sites
+            for access in site.accesses
+            if access.written
+        }
         self.opcodes: list[int] = []
         self.rows: list[list[float]] = []
+        self.parts: list[list[float]] = []
         self.nesting: list[tuple[int, int]] = []
         self.flow: list[tuple[int, int]] = []
-        self.depth = 0
-        self._visit(impl, _Context(1.0, 0, (), (0,) * (len(target.levels) - 1)))
+        self.splits = [0.0, 0.0]
+        self._visit(0, 1.0, 1)
 
-    def _visit(self, impl: Impl, at: _Context) -> int:
-        number = len(self.rows)
-        self.depth = max(self.depth, at.depth)
-        self.opcodes.append(OPCODES.index(self._opcode(impl)))
-        self.rows.append(list(self._row(impl, at)))
-        allocated = impl.allocation or {}
-        held = tuple(n + allocated.get(level, 0) for level, n in enumerate(at.held, start=1))
-        rewrite = impl.rewrite
-        loop = isinstance(rewrite, Tile | Split)
-        wrote: dict[int, int] = {}
-        for child in impl.children:
-            loops = at.loops
-            if loop:
-                loops = ((child.times, isinstance(rewrite, Split)), *at.loops)[:LOOPS]
-            inside = _Context(at.times * child.times, at.depth + 1, loops, held)
-            inner = self._visit(child.impl, inside)
-            self.nesting.append((number, inner))
-            if not loop:
-                self._connect(impl, child, inner, wrote)
-        return number
+    def _visit(self, number: int, entries: float, outside: int) -> None:
+        loop = self.loops[number]
+        groups, calls = dict.fromkeys(GROUPS, 0.0), dict.fromkeys(GROUPS, 0.0)
+        for site in loop.sites:
+            group = group_of(site.kernel)
+            groups[group] += self.featurizer.cycles(site)
+            calls[group] += site.calls
+        code = self._code(loop)
+        kernels = sum(groups.values())
+        adds, sums = code["multiply_adds"], code["sums"]
+        bounds = {
+            "kernels": kernels,
+            "latency": _LATENCY * adds / sums if sums else 0.0,
+            "loads": (code["load_vectors"] + code["load_splits"] + code["load_scalars"]
+                      + code["load_strided"]) / _A_CYCLE,
+            "stores": code["store_vectors"] + code["store_splits"] + code["store_scalars"]
+            + code["store_strided"],
+        }  # fmt: skip
+        executions = entries * loop.times
+        most = max(groups, key=lambda group: groups[group])
+        self.opcodes.append(OPCODES.index(most) if loop.sites else 0)
+        excess = max(0.0, max(bounds.values()) - kernels)
+        self.parts.append(
+            [executions * kernels, executions * excess, executions * ITERATION, entries * ENTRY]
+        )
+        self.splits[0] += executions * code["load_splits"]
+        self.splits[1] += executions * code["store_splits"]
+        every = max(1, sum(site.calls for site in loop.sites))
+        once = self.footprints.touched(number, LINE_BYTES, once=True)
+        whole = self.footprints.touched(number, LINE_BYTES, once=False)
+        row = [
+            *map(_log, groups.values()), *map(_log, calls.values()),
+            *(_log(code[one]) for one in _CODE),
+            *map(_log, bounds.values()),
+            *(log2((1 + bounds[one]) / (1 + kernels)) for one in _BOUNDS[1:]),
+            _log(kernels / every), _log((code["load_bytes"] + code["store_bytes"]) / every),
+            _log(loop.times), _log(outside), _log(executions),
+            executions * kernels / self.cost, float(loop.depth), float(not loop.inner),
+            _log(loop.prefetched),
+            _log(sum(one.units for one in once.values())),
+            _log(sum(one.units for one in whole.values())),
+            _log(sum(one.runs for one in whole.values())),
+        ]  # fmt: skip
+        for traffic in self.traffic:
+            row += (_log(n / loop.times) for n in self._fetched(traffic[number]))
+        self.rows.append(row)
+        inner = self.footprints.inner[number]
+        self.nesting += ((number, child) for child in inner)
+        self._connect(inner)
+        for child in inner:
+            self._visit(child, executions, loop.times)
 
-    def _connect(self, impl: Impl, child: Branch, number: int, wrote: dict[int, int]) -> None:
-        """Edges from whoever last wrote what this child uses."""
-        operation = child.impl.spec.operation
-        wires = child.wires or range(len(operation.operands))
-        for wire in dict.fromkeys(wires):
-            if wire in wrote:
-                self.flow.append((wrote[wire], number))
-        for position, wire in enumerate(wires):
-            if operation.operands[position].written:
-                wrote[wire] = number
+    def _connect(self, inner: list[int]) -> None:
+        """Edges between loops beside each other: from whoever last wrote what one accesses."""
+        wrote: dict[str, int] = {}
+        for number in inner:
+            for array in self.footprints.touched(number, LINE_BYTES, once=False):
+                if array in wrote:
+                    self.flow.append((wrote[array], number))
+                if array in self.written:
+                    wrote[array] = number
 
-    @staticmethod
-    def _opcode(impl: Impl) -> str:
-        if isinstance(impl.rewrite, Select):
-            return group_of(find_kernel(impl.target, impl.rewrite.kernel))
-        return type(impl.rewrite).__name__
+    def _fetched(self, traffic: ByArray) -> tuple[float, float, float]:
+        """Units of arrays that are only read, of others, and the runs of all."""
+        read = sum(one.units for array, one in traffic.items() if array not in self.written)
+        written = sum(one.units for array, one in traffic.items() if array in self.written)
+        return read, written, sum(one.runs for one in traffic.values())
 
-    def _row(self, impl: Impl, at: _Context) -> Iterator[float]:
-        spec, target = impl.spec, self.target
-        sizes = sorted(spec.sizes, reverse=True)
-        yield from _padded([_log(n) for n in sizes], DIMS)
-        yield _log(sum(sizes))
-        yield sum(log2(n) for n in sizes)
-        for operand in range(OPERANDS):
-            yield from _operand(spec, operand)
-        own = impl.own_cost * at.times
-        yield from (_log(at.times), float(at.depth), _log(own), own / self.total)
-        yield at.times * impl.cost / self.total
-        yield from (_log(impl.cost), _log(spec.flops))
-        for index in range(LOOPS):
-            trips, reduced = at.loops[index] if index < len(at.loops) else (0, False)
-            yield from (_log(trips), float(reduced))
+    def _code(self, loop: Loop) -> dict[str, float]:
+        found = dict.fromkeys(_CODE, 0.0)
+        sums: set[str] = set()
+        for site in loop.sites:
+            found["flops"] += site.calls * site.spec.flops
+            found["instructions"] += site.instructions
+            if group_of(site.kernel) == _SUMS:
+                found["multiply_adds"] += site.instructions
+                sums |= site.sums
+            for access in site.accesses:
+                _count(access, loop.name, found)
+        found["sums"] = len(sums)
+        return found
+
+    def fetches(self) -> npt.NDArray[np.float64]:
+        """Cycles of `FETCHES`, of the whole program."""
+        fetched = [n for traffic in self.traffic for n in self._fetched(traffic[0])]
+        cycles: npt.NDArray[np.float64] = np.array([*fetched, *self.splits, 1.0]) * _FETCH_CYCLES
+        return cycles
+
+    def whole(self, impl: Impl) -> Iterator[float]:
+        """The first of `PROGRAM_FEATURES`."""
+        spec, target = impl.spec, self.featurizer.target
+        touched = self.footprints.touched(0, LINE_BYTES, once=False)
+        yield from (_log(impl.cost), _log(spec.flops), _log(spec.bytes), _log(len(self.loops)))
+        yield float(max(loop.depth for loop in self.loops))
+        yield _log(sum(site.instructions for loop in self.loops for site in loop.sites))
+        yield from (float(len(touched)), _log(sum(one.units for one in touched.values())))
         capacities = [level.capacity for level in target.levels[1:]]
-        for amounts in (at.held, impl.peak):
-            parts = (n / max(most, 1) for n, most in zip(amounts, capacities, strict=True))
-            yield from _padded(list(parts), LEVELS - 1)
-        yield from self._loop(impl)
-        yield from self._placement(impl)
+        yield from (held / most for held, most in zip(impl.peak, capacities, strict=True))
 
-    @staticmethod
-    def _loop(impl: Impl) -> Iterator[float]:
-        rewrite, spec = impl.rewrite, impl.spec
-        if not isinstance(rewrite, Tile | Split):
-            yield from [0.0] * (4 + 2 * OPERANDS)
-            return
-        yield from (_log(impl.children[0].times), _log(rewrite.size))
-        yield from (float(isinstance(rewrite, Split)), float(len(impl.children) > 1))
-        places = spec.operation.places
-        yield from (float((operand, rewrite.dim) in places) for operand in range(OPERANDS))
-        for operand in range(OPERANDS):
-            position = places.get((operand, rewrite.dim), (-2, 0))[0]
-            inside = operand < len(spec.forms)
-            yield float(inside and spec.forms[operand].fastest == position)
 
-    def _placement(self, impl: Impl) -> Iterator[float]:
-        rewrite, target = impl.rewrite, self.target
-        if isinstance(rewrite, Move | Bufferize):
-            names = [level.name for level in target.levels]
-            converts = isinstance(rewrite, Move) and rewrite.dtype is not None
-            yield from (float(names.index(rewrite.level)), float(rewrite.layout is not None))
-            yield from (_log(rewrite.vector), float(converts), 0.0, 0.0)
-        elif isinstance(rewrite, Select):
-            kernel = find_kernel(target, rewrite.kernel)
-            yield from (0.0, 0.0, 0.0, 0.0, float(kernel.registers), float("part_" in kernel.name))
+def _count(access: Access, loop: str, found: dict[str, float]) -> None:
+    """Add an access to the features of the code that it is in."""
+    steps = dict(access.steps)
+    kinds = ["store"] if access.written else []
+    kinds += ["load"] if access.read else []
+    for kind in kinds:
+        found[f"{kind}_bytes"] += access.bytes
+        if access.elements == 1:
+            found[f"{kind}_scalars"] += 1
+        elif access.spans[0][1] == access.size:
+            width = min(LINE_BYTES, access.spans[0][0] * access.size)
+            vectors = access.bytes / width
+            apart = gcd(LINE_BYTES, access.start, *steps.values())
+            found[f"{kind}_vectors"] += vectors
+            found[f"{kind}_splits"] += vectors * max(0, width - apart) / LINE_BYTES
         else:
-            yield from [0.0] * 6
+            found[f"{kind}_strided"] += access.elements
+    step = abs(steps.get(loop, 0))
+    if step == 0:
+        found["still"] += 1
+    else:
+        far = "far" if step < PAGE_BYTES else "pages_apart"
+        found["near" if step <= LINE_BYTES else far] += 1
 
 
-def _operand(spec: Spec, operand: int) -> Iterator[float]:
-    if operand >= len(spec.forms):
-        yield from [0.0] * len(_OPERAND)
-        return
-    tensor: TensorSpec = spec.tensor(operand)
-    count, length = runs(tensor.shape, tensor.form)
-    yield from (1.0, float(tensor.level), _log(tensor.bytes), _log(count))
-    yield from (_log(length * tensor.dtype.bytes), float(tensor.form.aliased))
-    yield from (_log(tensor.form.vector), float(spec.operation.operands[operand].written))
-
-
-def _of_whole(impl: Impl, walk: _Walk, terms: npt.NDArray[np.float64]) -> Iterator[float]:
-    spec, cost = impl.spec, max(impl.cost, 1.0)
-    yield from (_log(cost), _log(spec.flops), _log(spec.bytes))
-    yield from (spec.flops / cost, spec.bytes / cost, _log(len(walk.rows)), float(walk.depth))
-    capacities = [level.capacity for level in walk.target.levels[1:]]
-    yield from _padded([n / m for n, m in zip(impl.peak, capacities, strict=True)], LEVELS - 1)
-    yield from (terms / cost).tolist()
+def _shares(
+    impl: Impl,
+    terms: npt.NDArray[np.float64],
+    parts: npt.NDArray[np.float64],
+    fetches: npt.NDArray[np.float64],
+) -> list[float]:
+    """The last of `PROGRAM_FEATURES`: shares of the cost, and logarithms of parts of it."""
+    cost = max(impl.cost, 1.0)
+    logs = np.log2(np.concatenate([parts.sum(axis=0), fetches]) / cost + 1e-3)
+    return [*(terms / cost).tolist(), *logs.tolist()]
 
 
 def _log(x: float) -> float:
     return log2(1.0 + x)
-
-
-def _padded(values: Sequence[Any], count: int) -> list[Any]:
-    return [*values[:count], *[0.0] * (count - len(values))]

@@ -1,0 +1,197 @@
+"""Training the network with JAX and Optax, which come with `morello[learn]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+import optax
+
+from morello.learn import network
+from morello.learn.batches import Examples, Scale, graphs
+from morello.learn.dataset import Group
+from morello.learn.network import MOST_NODES, Array, Graphs, OnNumpy, Shape
+
+Loss = Literal["hinge", "logistic", "listmle", "mse", "both"]
+
+APART = 0.015
+"""Programs whose times are less than this part apart are not ranked."""
+
+SHARPNESS = 15.0
+"""Differences of predicted logarithms are multiplied by this before a rank loss sees them."""
+
+WEIGHTED = 8.0
+"""Pairs count the more, the farther apart, up to one part in so many."""
+
+MARGIN = 0.5
+HUBER = 0.15
+"""Errors of logarithms beyond this count linearly."""
+
+TEMPERATURE = 0.2
+"""Of ListMLE: what difference of logarithms is about one of ranks."""
+
+AT_ONCE = 64
+"""Programs that are predicted together."""
+
+jax.tree_util.register_dataclass(Graphs)
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a network is trained: `steps` of `specs` Specs and `programs` programs of each.
+
+    `both` losses are the logistic rank loss and `absolute` times the Huber loss of log cycles.
+    """
+
+    shape: Shape = field(default_factory=Shape)
+    loss: Loss = "both"
+    absolute: float = 0.3
+    steps: int = 1500
+    specs: int = 8
+    programs: int = 24
+    rate: float = 2e-3
+    decay: float = 1e-2
+    dropout: float = 0.1
+
+
+class OnJax:
+    """Runs on JAX."""
+
+    numpy = jnp
+
+    def sums(self, values: Array, index: Array, count: int) -> Array:
+        return jax.ops.segment_sum(values, index, count)
+
+    def maxima(self, values: Array, index: Array, count: int) -> Array:
+        found = jax.ops.segment_max(values, index, count)
+        return jnp.where(jnp.isfinite(found), found, 0.0)
+
+    def scan(self, step: Callable[[Array, Array], Array], start: Array, rows: Array) -> Array:
+        return jax.lax.scan(lambda state, row: (step(state, row), None), start, rows)[0]
+
+    def padded(self, values: Array, program: Array, place: Array, count: int) -> Array:
+        found = jnp.zeros((count, MOST_NODES, *values.shape[1:]), values.dtype)
+        return found.at[program, place].set(values, mode="drop")
+
+
+class Network:
+    """The graph network as a model to be evaluated."""
+
+    def __init__(self, recipe: Recipe) -> None:
+        self.recipe = recipe
+        self.absolute = recipe.loss in ("mse", "both")
+        self.parameters: dict[str, npt.NDArray[Any]] = {}
+        self.nodes = self.configs = Scale(np.zeros(1, np.float32), np.ones(1, np.float32))
+
+    def fit(self, groups: Sequence[Group], seed: int) -> None:
+        """Learn from the programs of some Specs."""
+        self.nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
+        self.configs = Scale.of(np.concatenate([group.configs for group in groups]))
+        examples = [Examples.of(group, self.nodes, self.configs) for group in groups]
+        start = network.initial(
+            self.recipe.shape, groups[0].nodes.shape[1], groups[0].configs.shape[1], seed
+        )
+        self.parameters = trained(self.recipe, examples, start, seed)
+
+    def predict(self, group: Group) -> npt.NDArray[np.float64]:
+        """The logarithm of seconds of each program, or what grows with it."""
+        examples = Examples.of(group, self.nodes, self.configs)
+        found = []
+        for first in range(0, len(group.seconds), AT_ONCE):
+            rows = np.arange(first, min(first + AT_ONCE, len(group.seconds)))
+            batch = graphs([(examples, rows)])
+            found.append(network.predict(self.parameters, self.recipe.shape, batch, OnNumpy()))
+        seconds: npt.NDArray[np.float64] = np.concatenate(found) - np.log(group.hertz)
+        return seconds
+
+
+def trained(
+    recipe: Recipe, examples: Sequence[Examples], start: dict[str, npt.NDArray[Any]], seed: int
+) -> dict[str, npt.NDArray[Any]]:
+    """What these parameters become."""
+    random = np.random.default_rng(seed)
+    schedule = optax.cosine_decay_schedule(recipe.rate, recipe.steps)
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=recipe.decay)
+    )
+    parameters: Any = {name: jnp.asarray(value) for name, value in start.items()}
+    state = optimizer.init(parameters)
+    count = min(recipe.specs, len(examples)) * recipe.programs
+
+    def loss(parameters: Any, batch: Graphs, wanted: Array, spec: Array, key: Array) -> Array:
+        dropped = _dropped(batch, recipe.dropout, key)
+        found = network.predict(parameters, recipe.shape, dropped, OnJax())[:count]
+        return _loss(recipe, found, wanted, spec)
+
+    @jax.jit
+    def step(parameters: Any, state: Any, batch: Any, wanted: Any, spec: Any, key: Any) -> Any:
+        slope = jax.grad(loss)(parameters, batch, wanted, spec, key)
+        updates, state = optimizer.update(slope, state, parameters)
+        return optax.apply_updates(parameters, updates), state
+
+    key = jax.random.PRNGKey(seed)
+    for number in range(recipe.steps):
+        chosen = _draw(examples, recipe, random)
+        wanted = np.concatenate([some.log_cycles[rows] for some, rows in chosen])
+        spec = np.repeat(np.arange(len(chosen)), recipe.programs)
+        parameters, state = step(
+            parameters, state, graphs(chosen, padded=True), wanted, spec,
+            jax.random.fold_in(key, number),
+        )  # fmt: skip
+    return {name: np.asarray(value) for name, value in parameters.items()}
+
+
+def _draw(
+    examples: Sequence[Examples], recipe: Recipe, random: np.random.Generator
+) -> list[tuple[Examples, npt.NDArray[Any]]]:
+    """Some programs of some Specs."""
+    numbers = random.choice(len(examples), min(recipe.specs, len(examples)), replace=False)
+    found = []
+    for number in numbers.tolist():
+        programs = len(examples[number].log_cycles)
+        again = programs < recipe.programs
+        found.append((examples[number], random.choice(programs, recipe.programs, replace=again)))
+    return found
+
+
+def _dropped(batch: Graphs, part: float, key: Array) -> Graphs:
+    """Features that are left out at random, so that none is relied on alone."""
+    if not part:
+        return batch
+    changed = {}
+    for number, name in enumerate(("nodes", "configs")):
+        values = getattr(batch, name)
+        kept = jax.random.bernoulli(jax.random.fold_in(key, number), 1 - part, values.shape)
+        changed[name] = jnp.where(kept, values, 0.0)
+    return replace(batch, **changed)
+
+
+def _loss(recipe: Recipe, found: Array, wanted: Array, spec: Array) -> Array:
+    error = found - wanted
+    if recipe.loss == "mse":
+        return jnp.mean(error * error)
+    if recipe.loss == "listmle":
+        return _listmle(found, wanted, recipe.programs)
+    more = wanted[:, None] - wanted[None]
+    guessed = (found[:, None] - found[None]) * SHARPNESS
+    counted = (spec[:, None] == spec[None]) & (more > APART)
+    weight = jnp.where(counted, jnp.minimum(more * WEIGHTED, 1.0), 0.0)
+    each = jax.nn.relu(MARGIN - guessed) if recipe.loss == "hinge" else jax.nn.softplus(-guessed)
+    ranked = (weight * each).sum() / jnp.maximum(counted.sum(), 1)
+    if recipe.loss != "both":
+        return ranked
+    return ranked + recipe.absolute * jnp.mean(optax.huber_loss(error, delta=HUBER)) / HUBER
+
+
+def _listmle(found: Array, wanted: Array, programs: int) -> Array:
+    """How unlikely the order by time is if each next program is drawn by its prediction."""
+    rows = found.reshape(-1, programs) / -TEMPERATURE
+    order = jnp.argsort(wanted.reshape(-1, programs), axis=1)
+    rows = jnp.take_along_axis(rows, order, axis=1)
+    left = jax.lax.cumlogsumexp(rows, axis=1, reverse=True)
+    return jnp.mean(left - rows)

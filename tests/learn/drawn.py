@@ -1,0 +1,34 @@
+"""Programs of small Specs that tests look at: the cheapest, and some drawn at random."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from morello.frontends.text import parse
+from morello.rewrites.impl import Impl
+from morello.search.reconstruct import reconstruct
+from morello.search.sample import sample
+from morello.search.solve import search
+from morello.targets.target import Target
+
+EXPRESSIONS = (
+    "f32[24,40] @ f32[40,48]",
+    "softmax(f32[4,96])",
+    "relu(f32[16,32] @ f32[32,16] + f32[16])",
+    "conv(f32[1,8,10,10], f32[16,8,3,3])",
+    "bf16[16,32] @ bf16[32,32]",
+    "max(f32[16,64], axis=0)",
+)
+
+
+def programs(target: Target, expression: str, count: int = 5) -> list[Impl]:
+    """The cheapest program of an expression, and about so many others."""
+    return list(_programs(target.name, target, expression, count))
+
+
+@cache
+def _programs(_: str, target: Target, expression: str, count: int) -> tuple[Impl, ...]:
+    goal = parse(expression)
+    found = search(goal, target)
+    drawn = sample(goal, target, found.cost, count)
+    return tuple(reconstruct(goal, target, one) for one in (found.decisions, *drawn))

@@ -1,0 +1,127 @@
+"""Loop nests against the programs that they are of, footprints against addresses one by one."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+import numpy as np
+import pytest
+from tests.learn.drawn import EXPRESSIONS, programs
+
+from morello.learn.footprint import Cache, Footprints
+from morello.learn.nest import Access, Loop, nest
+from morello.rewrites import Select
+from morello.rewrites.impl import Impl
+from morello.targets.catalog import find_target
+
+TARGET = find_target("avx512")
+
+
+def every(expressions: tuple[str, ...] = EXPRESSIONS) -> Iterator[Impl]:
+    for expression in expressions:
+        yield from programs(TARGET, expression)
+
+
+def addresses(loop: Loop, at: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    """What is accessed, in order: (array, first byte, bytes) of each element."""
+    for n in range(loop.times):
+        now = {**at, loop.name: n}
+        for site in loop.sites:
+            for access in site.accesses:
+                yield from elements(access, now)
+        for inner in loop.inner:
+            yield from addresses(inner, now)
+
+
+def elements(access: Access, at: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+    start = access.start + sum(step * at[name] for name, step in access.steps)
+    for place in product(*(range(count) for count, _ in access.spans)):
+        offset = sum(n * step for n, (_, step) in zip(place, access.spans, strict=True))
+        yield access.array, start + offset, access.size
+
+
+def units(loop: Loop, unit: int) -> Iterator[tuple[str, int]]:
+    for array, first, size in addresses(loop, {}):
+        for number in range(first // unit, (first + size - 1) // unit + 1):
+            yield array, number
+
+
+def fetched(loop: Loop, unit: int, capacity: int) -> int:
+    """Misses of a cache that replaces what was not used for longest."""
+    held: OrderedDict[tuple[str, int], None] = OrderedDict()
+    misses = 0
+    for one in units(loop, unit):
+        misses += one not in held
+        held[one] = None
+        held.move_to_end(one)
+        if len(held) > capacity:
+            held.popitem(last=False)
+    return misses
+
+
+def test_calls_are_those_of_the_program() -> None:
+    for impl in every():
+        called: dict[str, int] = {}
+        for loop, executions in executed(nest(impl), 1):
+            for site in loop.sites:
+                name = site.kernel.name
+                called[name] = called.get(name, 0) + executions * site.calls
+        assert called == selected(impl, 1)
+
+
+def executed(loop: Loop, times: int) -> Iterator[tuple[Loop, int]]:
+    yield loop, times * loop.times
+    for inner in loop.inner:
+        yield from executed(inner, times * loop.times)
+
+
+def selected(impl: Impl, times: int) -> dict[str, int]:
+    if isinstance(impl.rewrite, Select):
+        return {impl.rewrite.kernel: times}
+    found: dict[str, int] = {}
+    for child in impl.children:
+        for name, count in selected(child.impl, times * child.times).items():
+            found[name] = found.get(name, 0) + count
+    return found
+
+
+@pytest.mark.parametrize("unit", [64, 4096])
+def test_footprints_are_what_is_touched(unit: int) -> None:
+    for impl in every():
+        root = nest(impl)
+        guessed = Footprints(root).touched(0, unit, once=False)
+        touched: dict[str, set[int]] = {}
+        for array, number in units(root, unit):
+            touched.setdefault(array, set()).add(number)
+        assert guessed.keys() == touched.keys()
+        for array, numbers in touched.items():
+            # an array begins anywhere in a unit, and tiles beside each other count as one
+            assert 0.5 * len(numbers) <= guessed[array].units <= 1.5 * len(numbers) + 1
+
+
+def test_traffic_is_about_that_of_a_simulated_cache() -> None:
+    ratios = []
+    for impl in every(("f32[24,40] @ f32[40,48]", "max(f32[16,64], axis=0)")):
+        root = nest(impl)
+        for capacity in (16, 64, 256):
+            traffic = Footprints(root).traffic(Cache(64, capacity))[0]
+            guessed = sum(one.units for one in traffic.values())
+            ratios.append(guessed / fetched(root, 64, capacity))
+    assert 0.7 < np.median(ratios) < 1.5
+    assert np.mean((np.array(ratios) > 0.4) & (np.array(ratios) < 3)) > 0.9
+
+
+def test_what_a_cache_holds_is_fetched_once_unless_sets_overflow() -> None:
+    impl, *_ = programs(TARGET, "transpose(f32[64,1024])", 1)
+    footprints = Footprints(nest(impl))
+    touched = footprints.touched(0, 64, once=False)
+    roomy = footprints.traffic(Cache(64, 1 << 20))[0]
+    assert {array: one.units for array, one in roomy.items()} == {
+        array: one.units for array, one in touched.items()
+    }
+    tight = footprints.traffic(Cache(64, 1 << 12, sets=1 << 9))[0]  # of eight ways
+    loose = footprints.traffic(Cache(64, 1 << 12))[0]
+    total = [sum(one.units for one in traffic.values()) for traffic in (tight, loose)]
+    assert total[0] >= total[1]
