@@ -5,13 +5,18 @@ RACERS := .venv-bench
 SECONDS ?= 60
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo bench bench-model fuzz test lint typecheck unit format lock clean
+LEARN  ?= corpora/zen5
+
+.PHONY: help setup setup-learn demo bench bench-model fuzz learn test lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## create or update .venv (every target below does so first)
 	@$(PYTHON) tools/bootstrap.py
+
+setup-learn: ## the same with what trains models (needed to test and to learn)
+	@$(PYTHON) tools/bootstrap.py learn
 
 demo: setup ## synthesize a 512x512 matmul kernel and race it against NumPy
 	$(BIN)/morello bench "f32[512,512] @ f32[512,512]" --vs numpy
@@ -24,6 +29,10 @@ bench-model: setup ## how well the cost model orders programs; MODEL="softmax --
 
 fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KINDS="programs text"
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))
+
+learn: setup-learn ## study and train the learned model on LEARN=corpora/zen5, in less than an hour
+	$(BIN)/morello learn study $(LEARN) --docs docs/learned-model.md
+	$(BIN)/morello learn train $(LEARN) --output src/morello/learn/models/$(notdir $(LEARN)).npz
 
 $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	$(BIN)/python -m venv --without-pip $(RACERS)
@@ -42,10 +51,10 @@ lint: setup ## check style and formatting with ruff
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-typecheck: setup ## check types with mypy
+typecheck: setup-learn ## check types with mypy
 	$(BIN)/mypy
 
-unit: setup ## run the tests, on JOBS=2 processes
+unit: setup-learn ## run the tests, on JOBS=2 processes
 	$(BIN)/pytest -n $(JOBS)
 
 format: setup ## fix style and formatting in place
@@ -55,9 +64,12 @@ format: setup ## fix style and formatting in place
 lock: setup ## pin the newest allowed version of every dependency
 	$(BIN)/python -m pip install --quiet uv
 	index=$${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}; \
-	$(BIN)/uv pip compile pyproject.toml --extra dev --output-file requirements.lock --upgrade \
-	    --universal --python-version 3.11 --fork-strategy fewest --generate-hashes \
-	    $${index:+--default-index "$$index"} --custom-compile-command "make lock" --quiet
+	compile="$(BIN)/uv pip compile pyproject.toml --extra dev --upgrade --universal --quiet \
+	    --python-version 3.11 --fork-strategy fewest --generate-hashes \
+	    $${index:+--default-index $$index}"; \
+	$$compile --output-file requirements.lock --custom-compile-command "make lock"; \
+	$$compile --output-file requirements-learn.lock --custom-compile-command "make lock" \
+	    --extra learn --constraint requirements.lock
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info

@@ -1,8 +1,8 @@
 """Make `.venv`: the pinned dependencies, and this project in editable mode.
 
-    python3 tools/bootstrap.py
+    python3 tools/bootstrap.py [learn]
 
-Needs Python 3.11 and a package index, nothing else: no root, and no pip if Python has
+With `learn`, also what trains models. Needs Python 3.11 and a package index, nothing else: no root, and no pip if Python has
 `ensurepip` or pip's settings name the index. A second run does nothing until the lock,
 `pyproject.toml` or this file changes.
 """
@@ -29,9 +29,9 @@ from typing import TypeVar
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-STAMP = VENV / "bootstrap.stamp"
-LOCK = ROOT / "requirements.lock"
-INPUTS = (LOCK, ROOT / "pyproject.toml", Path(__file__).resolve())
+LOCKS = {"": ROOT / "requirements.lock", "learn": ROOT / "requirements-learn.lock"}
+"""The pinned dependencies, and those of `morello[learn]` too."""
+INPUTS = (ROOT / "pyproject.toml", Path(__file__).resolve())
 
 PIP = "26.3"
 PIP_WHEEL = f"pip-{PIP}-py3-none-any.whl"
@@ -41,19 +41,24 @@ FAILURES = (OSError, HTTPException, subprocess.CalledProcessError)
 T = TypeVar("T")
 
 
-def main() -> None:
+def main(extra: str = "") -> None:
     if sys.version_info < (3, 11):  # noqa: UP036 (this runs before any check of pyproject.toml)
         sys.exit(f"Morello needs Python 3.11 or later; {sys.executable} is older.")
-    stamp = hashlib.sha256(b"\0".join(path.read_bytes() for path in INPUTS)).hexdigest()
-    if PYTHON.exists() and STAMP.exists() and STAMP.read_text() == stamp:
+    if extra not in LOCKS:
+        sys.exit(f"there is nothing called {extra!r} to set up; there is {', '.join(LOCKS)}.")
+    lock, kept = LOCKS[extra], VENV / f"bootstrap{extra}.stamp"
+    inputs = b"\0".join(path.read_bytes() for path in (lock, *INPUTS))
+    stamp = hashlib.sha256(inputs).hexdigest()
+    if PYTHON.exists() and kept.exists() and kept.read_text() == stamp:
         return
-    print(f"Setting up {VENV} (once; about 250 MB of packages) ...", flush=True)
+    size = 600 if extra else 250
+    print(f"Setting up {VENV} (once; about {size} MB of packages) ...", flush=True)
     if not PYTHON.exists():
         venv.create(VENV, clear=True, symlinks=True)
     ensure_pip()
-    retry(lambda: pip_install("--requirement", str(LOCK)))
+    retry(lambda: pip_install("--requirement", str(lock)))
     pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
-    STAMP.write_text(stamp)
+    kept.write_text(stamp)
 
 
 def ensure_pip() -> None:
@@ -157,6 +162,6 @@ def package_index() -> str | None:
 
 if __name__ == "__main__":
     try:
-        main()
+        main(*sys.argv[1:2])
     except FAILURES as failure:
         sys.exit(f"Could not set up {VENV}: {failure}")

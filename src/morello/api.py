@@ -28,6 +28,7 @@ from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
 from morello.ir.spec import Spec
+from morello.learn.predict import Prediction, predict, ranked
 from morello.measuring import rivals, time_all
 from morello.rewrites import saved
 from morello.rewrites.impl import Impl, replay
@@ -50,6 +51,10 @@ from morello.weights import with_layouts
 
 WEIGHTS = ("plain", "constant")
 """What there is to say of weights: they lie as the Spec says, or as the kernel likes best."""
+RANKS = ("cost", "learned")
+"""What orders the programs that a search proposes: their cost, or a learned model of times."""
+RANKED = 50
+"""Programs that a learned model orders."""
 MOST_MEASURED = 64
 """Programs of one goal that may be built and timed."""
 LEAST_S = 0.1
@@ -63,6 +68,7 @@ class _Options:
     table: Table | str | Path | None
     weights: str
     measure: int
+    rank: str
     budget: Budget
     compiler: str | None
     progress: Progress | None
@@ -76,6 +82,10 @@ class _Options:
         if not whole or not 1 <= self.measure <= MOST_MEASURED:
             raise SearchError(
                 f"1 to {MOST_MEASURED} programs can be measured, not {quoted(self.measure)}."
+            )
+        if not isinstance(self.rank, str) or self.rank not in RANKS:
+            raise SearchError(
+                f"programs are ranked by {' or '.join(RANKS)}, not {quoted(self.rank)}."
             )
         if not isinstance(self.compiler, str | None):
             raise BuildError(f"a compiler is a command such as 'gcc', not {quoted(self.compiler)}.")
@@ -117,6 +127,11 @@ class Kernel(CompiledKernel):
         """
         return laid_out(self.spec, self.arguments, name, values)
 
+    @property
+    def predicted(self) -> Prediction | None:
+        """How long a call takes, by the learned model of this machine; None if there is none."""
+        return predict(self.impl)
+
     def __reduce__(self) -> tuple[Any, ...]:
         find_target(self.impl.target.name)  # says at once what cannot be read
         recipe = saved.save(self.impl), self.compiler, self.statistics, self.max_error
@@ -136,6 +151,7 @@ def compile(
     table: Table | str | Path | None = None,
     weights: str = "plain",
     measure: int = 1,
+    rank: str = "cost",
     budget: float = SECONDS,
     progress: Progress | None = None,
 ) -> Kernel:
@@ -147,13 +163,15 @@ def compile(
     this one finds. With `weights="constant"`, second factors of products and filters may lie as
     the kernel likes best: give it what `Kernel.pack` makes of them, once. With `measure`, so
     many different programs are built and timed, the cheapest among them, and the fastest is
-    taken; a table has it for all later calls. The search may take `budget` seconds, and half of
+    taken; a table has it for all later calls. With `rank="learned"`, a learned model of times
+    orders the cheapest programs: its first is taken, or with `measure` its first few are timed.
+    The search may take `budget` seconds, and half of
     the memory that is free: if it has not come to its end by then, the best program so far is
     taken, and `Kernel.statistics` tells that it is not proven the cheapest. Unless `verify` is
     off, the kernel is compared with NumPy in float64 on random data before it is handed out.
     Raises `MorelloError` (see `morello.errors`).
     """
-    options = _Options(table, weights, measure, Budget(budget), compiler, progress)
+    options = _Options(table, weights, measure, rank, Budget(budget), compiler, progress)
     goal, machine = _plan(what, target, threads)
     spec = goal.spec if isinstance(goal, Impl) else goal
     check_runs_here(machine)
@@ -216,6 +234,7 @@ def implement(
     table: Table | str | Path | None = None,
     weights: str = "plain",
     measure: int = 1,
+    rank: str = "cost",
     budget: float = SECONDS,
     compiler: str | None = None,
     progress: Progress | None = None,
@@ -224,7 +243,7 @@ def implement(
 
     The options are those of `compile`; the compiler is for what is measured.
     """
-    options = _Options(table, weights, measure, Budget(budget), compiler, progress)
+    options = _Options(table, weights, measure, rank, Budget(budget), compiler, progress)
     return _implement(*_plan(what, target, threads), options)
 
 
@@ -287,16 +306,17 @@ def _of_weights(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, S
     """The best program, whose weights lie as the options say."""
     if options.weights == "plain":
         return _searched(goal, machine, options)
-    best = _best_layout(goal, machine, replace(options, measure=1))
-    return best if options.measure == 1 else _searched(best[0].spec, machine, options)
+    best = _best_layout(goal, machine, replace(options, measure=1, rank="cost"))
+    chosen = options.measure == 1 and options.rank == "cost"
+    return best if chosen else _searched(best[0].spec, machine, options)
 
 
 def _least_worst(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
     """Of the best programs of all tunings, the one whose worst loss among them is least."""
-    if options.measure > 1:
+    if options.measure > 1 or options.rank != "cost":
         raise SearchError(
-            f"{machine.name} is many machines, and times of this one tell nothing of the others; "
-            "leave out how many programs to measure."
+            f"{machine.name} is many machines, and times of one tell nothing of the others; "
+            "leave out how many programs to measure, and how to rank them."
         )
     tunings = [streamed(replace(one, cores=machine.cores), goal) for one in machine.tunings]
     found = [
@@ -347,6 +367,8 @@ def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Sta
     assert not isinstance(table, str | Path)
     began = time.perf_counter()
     kept = None if table is None else recall(goal, machine, table)
+    if kept is not None and not kept.measured and options.rank == "learned":
+        kept = None  # it is the cheapest
     if kept is not None and kept.serves(options.measure, options.budget.seconds):
         seconds = time.perf_counter() - began
         return kept.impl, Statistics.of_recall(seconds, kept.measured, kept.gap)
@@ -355,6 +377,9 @@ def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Sta
     if options.measure > 1:
         impl, measured = _fastest(impl, options)
         statistics = replace(statistics, measured=measured)
+    elif options.rank == "learned":
+        # a table keeps the cheapest, which this may not be
+        return _proposed(impl, options)[0], statistics
     if table is not None:
         gap, seconds = statistics.gap, options.budget.seconds
         keep(impl, table, statistics.measured, gap, inf if statistics.proven else seconds)
@@ -366,9 +391,22 @@ def _fastest(best: Impl, options: _Options) -> tuple[Impl, int]:
     check_runs_here(best.target)
     check_memory(best.spec)
     arguments(best.spec)
-    programs = rivals(best, options.measure, options.budget.start(options.progress))
+    proposed = [one for one in _proposed(best, options) if one is not best]
+    programs = [best, *proposed[: options.measure - 1]]
     found = time_all(programs, find_compiler(options.compiler))
     return found[0].impl, len(found)
+
+
+def _proposed(best: Impl, options: _Options) -> list[Impl]:
+    """Programs of a goal whose cheapest is given, as the options rank them."""
+    watch = options.budget.start(options.progress)
+    if options.rank == "cost":
+        return rivals(best, options.measure, watch)
+    if best.spec.parallel:
+        raise SearchError(
+            "a learned model knows programs for one thread; leave out the threads or the ranking."
+        )
+    return ranked(rivals(best, max(RANKED, options.measure), watch))
 
 
 def check_runs_here(target: Target) -> None:

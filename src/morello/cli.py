@@ -213,6 +213,17 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
     evaluate.add_argument("--seed", type=_whole, default=0, help="of the random splits (0)")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
+    study = actions.add_parser("study", help="train and judge many models (needs morello[learn])")
+    study.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
+    study.add_argument("--seeds", type=_whole, default=5, metavar="N", help="of each model (5)")
+    study.add_argument("--seed", type=_whole, default=0, help="of the random splits (0)")
+    study.add_argument("--docs", type=Path, metavar="PAGE", help="put the tables into this page")
+    study.add_argument("--json", action="store_true", help="print JSON")
+    train = actions.add_parser("train", help="train a model on a corpus (needs morello[learn])")
+    train.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
+    train.add_argument("--output", type=Path, required=True, metavar="PATH", help="the model")
+    train.add_argument("--seed", type=_whole, default=0, help="of what is random (0)")
+    train.add_argument("--json", action="store_true", help="print one JSON object")
 
     targets = commands.add_parser("targets", help="list the targets and what they hold")
     targets.add_argument("--json", action="store_true", help="print one JSON object")
@@ -250,6 +261,10 @@ def _common(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--measure", type=_whole, default=1, metavar="K",
         help="build and time K different programs, and take the fastest (1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rank", choices=["cost", "learned"], default="cost",
+        help="what orders programs: their cost, or a model learned from measured ones (cost)",
     )  # fmt: skip
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 

@@ -9,7 +9,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from math import isfinite
 from pathlib import Path
@@ -32,6 +32,7 @@ from morello.ir.dtype import DTYPES, F32, DType
 from morello.ir.operation import Operation
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
+from morello.learn.predict import Prediction, predict
 from morello.rewrites import saved
 from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.render import print_impl, tree
@@ -127,6 +128,9 @@ def explain(arguments: argparse.Namespace) -> None:
     print_impl(impl, console)
     if statistics is not None:
         console.print(f"\n{_searched(statistics)}")
+    predicted = predict(impl)
+    if predicted is not None:
+        console.print(_foreseen(predicted))
 
 
 def bench(arguments: argparse.Namespace) -> None:
@@ -147,6 +151,7 @@ def bench(arguments: argparse.Namespace) -> None:
             table=table,
             weights=arguments.weights,
             measure=arguments.measure,
+            rank=arguments.rank,
             budget=arguments.budget,
             progress=report,
         )
@@ -255,6 +260,7 @@ def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
             table=table,
             weights=arguments.weights,
             measure=arguments.measure,
+            rank=arguments.rank,
             budget=arguments.budget,
             progress=report,
         )
@@ -359,12 +365,24 @@ def _version(rival: str) -> dict[str, str]:
 # ---- what people and machines read
 
 
+def _predicted(impl: Impl) -> dict[str, float] | None:
+    """A learned model's prediction in microseconds, if there is a model for the machine."""
+    found = predict(impl)
+    return None if found is None else {name: 1e6 * s for name, s in asdict(found).items()}
+
+
+def _foreseen(predicted: Prediction) -> str:
+    low, high = (readable(s) for s in (predicted.low, predicted.high))
+    return f"learned model: {readable(predicted.seconds)} a call ({low} to {high})"
+
+
 def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "spec": impl.spec.expression,
         "target": impl.target.name,
         "threads": impl.target.cores if impl.spec.parallel else 1,
         "cost": impl.cost,
+        "predicted_us": _predicted(impl),
         "search": None,
     }
     if statistics is not None:
@@ -439,6 +457,9 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.
             "" if ratio is None else f"{ratio:.2f}x",
         )
     console.print(grid)
+    predicted = kernel.predicted
+    if predicted is not None:
+        console.print(f"[dim]{_foreseen(predicted)}[/dim]")
     for rival in result["vs"].values():
         console.print(f"[dim]{rival['version']}; a ratio above 1: we are faster[/dim]")
     console.print(f"[dim]{escape(result['cpu'])}; {result['costs']}[/dim]", soft_wrap=True)

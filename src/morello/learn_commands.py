@@ -6,19 +6,25 @@ import argparse
 import hashlib
 import json
 from collections.abc import Sequence
+from concurrent.futures import Executor
 from contextlib import ExitStack
 from dataclasses import asdict
+from importlib.util import find_spec
 from math import isnan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
 
 from morello.errors import CorpusError, quoted
+from morello.files import check_writable
 from morello.learn.collect import Progress, collect, summary
-from morello.learn.dataset import load, prepare
+from morello.learn.corpus import files, read
+from morello.learn.dataset import Group, load, prepare
 from morello.learn.evaluate import Score, evaluate
+from morello.learn.model import write_model
 from morello.learn.specs import SPECS, interleaved, varied
 from morello.precompute import dask_workers
 from morello.runtime.bench import limit_threads
@@ -29,12 +35,16 @@ from morello.workers import local_workers
 SHOWN = (5, 50)
 """Regrets that are shown, of so many programs measured."""
 
+EXTRA = ("jax", "optax", "lightgbm", "matplotlib")
+"""What trains and studies models."""
+
 LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Collect a corpus, or evaluate models on one."""
-    {"collect": _collect, "evaluate": _evaluate}[arguments.action](arguments)
+    """Collect a corpus, evaluate models on one, study what makes them good, or train one."""
+    actions = {"collect": _collect, "evaluate": _evaluate, "study": _study, "train": _train}
+    actions[arguments.action](arguments)
 
 
 def _collect(arguments: argparse.Namespace) -> None:
@@ -77,19 +87,86 @@ def _line(progress: Progress) -> str:
     return f"{where}: {progress.programs} programs, measured twice {progress.noise:.1%} apart"
 
 
-def _evaluate(arguments: argparse.Namespace) -> None:
-    corpus: Path = arguments.folder
+def _prepared(corpus: Path, workers: Executor) -> list[Path]:
+    """Files with the features of a corpus's programs, which are kept."""
     name = hashlib.sha256(str(corpus.resolve()).encode()).hexdigest()[:16]
+    return prepare(corpus, default_cache() / "features" / name, workers)
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
     with local_workers(available_threads()) as workers:
-        groups = load(prepare(corpus, default_cache() / "features" / name, workers))
+        groups = load(_prepared(arguments.folder, workers))
     scores = list(evaluate(groups, arguments.seed))
     if arguments.json:
         print(json.dumps([_described(one) for one in scores], indent=2))
         return
     console = Console(highlight=False)
-    programs = sum(len(group.seconds) for group in groups)
-    console.print(f"{programs:,} programs of {len(groups)} Specs, each Spec held out once")
+    console.print(_summary(groups))
     console.print(_grid(scores))
+
+
+def _summary(groups: Sequence[Group]) -> str:
+    programs = sum(len(group.seconds) for group in groups)
+    return f"{programs:,} programs of {len(groups)} Specs, each Spec held out once"
+
+
+def _study(arguments: argparse.Namespace) -> None:
+    _check_extra()
+    from morello.learn import report, study
+
+    console = Console(stderr=True, highlight=False)
+    results = []
+    with local_workers(available_threads()) as workers:
+        paths = _prepared(arguments.folder, workers)
+        for result in study.run(paths, arguments.seeds, workers, arguments.seed):
+            results.append(result)
+            tau, regret = result.mean.tau[0], result.mean.regrets[1]
+            name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
+            console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
+    if arguments.docs is not None:
+        report.write_report(arguments.docs, results, f"On {_summary(load(paths))}:")
+    if arguments.json:
+        found = [
+            {"table": one.trial.table} | _described(one.mean)
+            | {"seeds": [_described(score) for score in one.each]}
+            for one in results
+        ]  # fmt: skip
+        print(json.dumps(found, indent=2))
+    else:
+        print("\n".join(report.table_of(results)))
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    _check_extra()
+    from morello.learn import shipping
+
+    check_writable(arguments.output)
+    with local_workers(available_threads()) as workers:
+        paths = _prepared(arguments.folder, workers)
+        machine = read(files(arguments.folder)[0]).about["microarchitecture"]
+        model = shipping.train(paths, machine, arguments.seed, workers)
+    write_model(arguments.output, model)
+    found = {
+        "machine": model.machine, "members": len(model.members), "low": model.low,
+        "high": model.high, "bytes": arguments.output.stat().st_size,
+    }  # fmt: skip
+    if arguments.json:
+        print(json.dumps(found, indent=2))
+        return
+    low, high = (np.exp(one) - 1 for one in (model.low, model.high))
+    print(
+        f"{arguments.output}: {found['bytes'] / 1e3:.0f} KB for {model.machine}; nine of ten held "
+        f"out programs took {low:+.0%} to {high:+.0%} of what was predicted."
+    )
+
+
+def _check_extra() -> None:
+    """Raise `CorpusError` if what trains models is not installed."""
+    missing = [name for name in EXTRA if find_spec(name) is None]
+    if missing:
+        raise CorpusError(
+            f"{', '.join(missing)} is not installed; install morello[learn], which has it."
+        )
 
 
 def _described(one: Score) -> dict[str, Any]:

@@ -10,58 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.learn.made_up import EXPRESSIONS, made_up
 
 from morello.cli import main
 from morello.errors import CorpusError
-from morello.frontends.text import parse
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted
-from morello.learn.corpus import Measured, write
-from morello.learn.dataset import Group, group_of, load, prepare, read_group, write_group
-from morello.learn.programs import propose
-from morello.rewrites.saved import save, spec_data
-from morello.targets.catalog import recorded
-
-CACHES = {"L2": 12288, "L1": 640, "registers": 32}
-EXPRESSIONS = (
-    ("squares", "f32[8,8] @ f32[8,8]"),
-    ("squares", "f32[16,16] @ f32[16,16]"),
-    ("maps", "relu(f32[256])"),
-    ("maps", "tanh(f32[9,64])"),
-)
-
-
-def made_up(family: str, expression: str, hertz: float = 4e9) -> Measured:
-    """Programs whose times are their costs, half as long where they load, and noise."""
-    target = recorded("Zen 5", CACHES)
-    goal = parse(expression)
-    found = propose(goal, target, 12, seed=0, seconds=20)
-    random = np.random.default_rng(0)
-    cost = np.array([one.impl.cost for one in found])
-    times = cost[:, None] / hertz * 1e9 * random.uniform(1.0, 1.02, (len(found), 5))
-    about: dict[str, Any] = {
-        "family": family, "expression": expression, "spec": spec_data(goal, target),
-        "cpu": "made up", "microarchitecture": "Zen 5", "target": "native", "hertz": hertz,
-        "compiler": "none", "caches": CACHES, "wrong": 0, "lost": 0,
-    }  # fmt: skip
-    schedules = [save(one.impl)["rewrites"] for one in found]
-    origins = np.array([one.origin for one in found], np.int8)
-    cold = np.zeros((len(found), 0))
-    return Measured(about, schedules, origins, times, times[:1].repeat(len(found), 0), cold)
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("corpus")
-    for number, (family, expression) in enumerate(EXPRESSIONS):
-        write(folder / f"{number}.npz", made_up(family, expression))
-    return folder
-
-
-@pytest.fixture(scope="module")
-def groups(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
-    with ThreadPoolExecutor(1) as workers:
-        return load(prepare(corpus, tmp_path_factory.mktemp("groups"), workers))
+from morello.learn.dataset import Group, group_of, prepare, read_group, write_group
 
 
 def test_archives_hold_every_program(groups: list[Group]) -> None:
@@ -182,7 +137,7 @@ def test_models_never_learn_from_what_they_are_judged_by(
             seen.append(self.known)
             return super().predict(group)
 
-    monkeypatch.setattr(evaluate, "MODELS", {"spy": Spy})
+    monkeypatch.setattr(evaluate, "baselines", lambda: {"spy": Spy})
     scores = list(evaluate.evaluate(groups))
     assert [one.protocol for one in scores] == ["random", "family"] and len(seen) == 2 * len(groups)
     for one in scores:
@@ -193,7 +148,7 @@ def test_models_never_learn_from_what_they_are_judged_by(
 def test_the_command_tells_the_scores(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["learn", "evaluate", str(corpus), "--json"]) == 0
     scores = json.loads(capsys.readouterr().out)
-    assert {one["model"] for one in scores} == set(evaluate.MODELS)
+    assert {one["model"] for one in scores} == set(evaluate.baselines())
     assert all(one["regrets"]["1"] < 5 for one in scores if one["model"] == "affine")
     assert main(["learn", "evaluate", str(corpus)]) == 0
     assert "APE" in capsys.readouterr().out

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from morello.ir.spec import Spec
 from morello.rewrites.impl import Impl
-from morello.rewrites.rewrite import apply
+from morello.rewrites.rewrite import Rewrite, apply
 from morello.rewrites.select import Select, find_kernel
 from morello.targets.costs import FORK, coefficients, measured_as, with_coefficients
 from morello.targets.target import TRANSFERS, Target
@@ -21,6 +22,7 @@ class Multiplicities:
     def __init__(self, target: Target) -> None:
         known = coefficients(target)
         self._known = known
+        self._steps: dict[tuple[Rewrite, Spec], Mapping[str, float]] = {}
         nothing = dict.fromkeys(known, 0.0)
         self._units = {
             name: with_coefficients(target, nothing | {name: 1.0})
@@ -46,9 +48,13 @@ class Multiplicities:
             kernel = find_kernel(node.target, node.rewrite.kernel)
             name = f"kernels.{measured_as(kernel)}"
             return {name: node.own_cost / self._known[name]}
-        return {
-            name: apply(node.rewrite, node.spec, unit).cost for name, unit in self._units.items()
-        }
+        step = (node.rewrite, node.spec)
+        if step not in self._steps:
+            self._steps[step] = {
+                name: apply(node.rewrite, node.spec, unit).cost
+                for name, unit in self._units.items()
+            }
+        return self._steps[step]
 
 
 def _runs(impl: Impl, times: int) -> Iterator[tuple[Impl, int]]:

@@ -16,7 +16,7 @@ import os
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from morello.learn.features import (
     Featurizer,
     ProgramGraph,
 )
+from morello.rewrites.impl import Impl
 
 Array = npt.NDArray[Any]
 
@@ -86,20 +87,34 @@ class Group:
 
 def group_of(measured: Measured) -> Group:
     """The programs of a file of a corpus, but for those that are no longer legal."""
-    featurizer = Featurizer(measured.target)
     impls = measured.impls()
     kept = [number for number, impl in enumerate(impls) if impl is not None]
     if not kept:
         raise CorpusError(
             f"no program of {measured.expression} is legal any more; collect the corpus again."
         )
-    graphs = [featurizer.graph(impl) for impl in impls if impl is not None]
+    group = of_programs(Featurizer(measured.target), [i for i in impls if i is not None])
+    normalizers = np.nan_to_num(np.nanmin(measured.reference, axis=1)) * 1e-9
+    return replace(
+        group,
+        family=measured.family,
+        expression=measured.expression,
+        seconds=measured.seconds[kept],
+        normalizers=normalizers[kept],
+        noise=measured.noise,
+        hertz=float(measured.about["hertz"]),
+    )
+
+
+def of_programs(featurizer: Featurizer, impls: Sequence[Impl]) -> Group:
+    """Programs that nobody has measured: of no family, and with times that are nan."""
+    graphs = [featurizer.graph(impl) for impl in impls]
     starts = [0, *accumulate(len(graph.opcodes) for graph in graphs)]
     edges = [_edges(graph, start) for graph, start in zip(graphs, starts, strict=False)]
-    normalizers = np.nan_to_num(np.nanmin(measured.reference, axis=1)) * 1e-9
+    unknown = np.full(len(graphs), np.nan)
     return Group(
-        measured.family,
-        measured.expression,
+        "",
+        impls[0].spec.expression,
         np.concatenate([graph.nodes for graph in graphs]),
         np.concatenate([graph.opcodes for graph in graphs]),
         np.concatenate([graph.parts for graph in graphs]),
@@ -110,10 +125,8 @@ def group_of(measured: Measured) -> Group:
         np.stack([graph.program for graph in graphs]),
         np.stack([graph.fetches for graph in graphs]),
         np.stack([graph.terms for graph in graphs]),
-        measured.seconds[kept],
-        normalizers[kept],
-        measured.noise,
-        float(measured.about["hertz"]),
+        unknown,
+        unknown,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from morello.learn.affine import Affine, Model, Refitted
 from morello.learn.dataset import Group
@@ -16,7 +17,9 @@ FOLDS = 5
 TOPS = (1, 5, 10, 50)
 """How many programs are measured, for regrets."""
 
-MODELS: Mapping[str, Callable[[], Model]] = {"affine": Affine, "refitted": Refitted}
+Floats = npt.NDArray[np.float64]
+Predictions = Mapping[int, Floats]
+"""What a model predicts of the programs of Specs that it has not seen, by the Spec's number."""
 
 
 @dataclass(frozen=True)
@@ -57,27 +60,36 @@ def protocols(groups: Sequence[Group], seed: int) -> Mapping[str, list[Split]]:
     }
 
 
-def judge(
-    model: Callable[[], Model], groups: Sequence[Group], splits: Sequence[Split], seed: int
-) -> list[Judged]:
+def predictions(
+    make: Callable[[], Model], groups: Sequence[Group], splits: Sequence[Split], seed: int
+) -> Predictions:
     """Each Spec by a model that learned from the others of its split."""
-    found = []
+    found: dict[int, Floats] = {}
     for split in splits:
-        one = model()
-        one.fit([groups[n] for n in split.train], seed)
-        for number in split.test:
-            found.append(_judged(one, groups[number]))
+        model = make()
+        model.fit([groups[n] for n in split.train], seed)
+        found |= {number: model.predict(groups[number]) for number in split.test}
     return found
 
 
-def _judged(model: Model, group: Group) -> Judged:
-    predicted, seconds = model.predict(group), group.seconds
+def together(several: Sequence[Predictions]) -> Predictions:
+    """The means of predictions of models that were trained alike."""
+    return {number: np.mean([one[number] for one in several], axis=0) for number in several[0]}
+
+
+def judge(groups: Sequence[Group], found: Predictions, *, absolute: bool) -> list[Judged]:
+    """How good predictions are, Spec by Spec; of seconds only if they are `absolute`."""
+    return [_judged(groups[number], found[number], absolute) for number in sorted(found)]
+
+
+def _judged(group: Group, predicted: Floats, absolute: bool) -> Judged:
+    seconds = group.seconds
     return Judged(
         group.family,
         group.expression,
         tau(predicted, seconds, group.noise),
         {count: chosen(predicted, seconds, count) for count in TOPS},
-        mape(np.exp(predicted), seconds) if model.absolute else float("nan"),
+        mape(np.exp(predicted), seconds) if absolute else float("nan"),
     )
 
 
@@ -108,8 +120,14 @@ def score(protocol: str, model: str, judged: Sequence[Judged]) -> Score:
     )  # fmt: skip
 
 
+def baselines() -> Mapping[str, Callable[[], Model]]:
+    """The models that need no training set but costs."""
+    return {"affine": Affine, "refitted": Refitted}
+
+
 def evaluate(groups: Sequence[Group], seed: int = 0) -> Iterator[Score]:
-    """All models under all protocols."""
+    """The baselines under all protocols."""
     for protocol, splits in protocols(groups, seed).items():
-        for name, model in MODELS.items():
-            yield score(protocol, name, judge(model, groups, splits, seed))
+        for name, make in baselines().items():
+            found = predictions(make, groups, splits, seed)
+            yield score(protocol, name, judge(groups, found, absolute=make().absolute))

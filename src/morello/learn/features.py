@@ -45,9 +45,12 @@ _LATENCY, _A_CYCLE = 4.0, 2.0
 _CODE = (
     "flops", "instructions", "multiply_adds", "sums", "load_vectors", "load_scalars",
     "load_strided", "load_splits", "store_vectors", "store_scalars", "store_strided",
-    "store_splits", "load_bytes", "store_bytes", "still", "near", "far", "pages_apart",
+    "store_splits", "load_bytes", "store_bytes", "still", "near", "far", "pages_apart", "carried",
 )  # fmt: skip
-"""Of an iteration: numbers of instructions, bytes, and accesses by their step to the next one."""
+"""Of an iteration: numbers of instructions, bytes, and accesses by their step to the next one.
+
+`carried` are values in memory that each iteration reads and writes again.
+"""
 
 _BOUNDS = ("kernels", "latency", "loads", "stores")
 """Cycles of an iteration, if nothing else counted."""
@@ -62,7 +65,7 @@ NODE_FEATURES = (
     *_CODE, *(f"bound_{one}" for one in _BOUNDS), *(f"excess_{one}" for one in _BOUNDS[1:]),
     "cycles_a_call", "bytes_a_call", "times", "times_outside", "executions", "share", "depth",
     "innermost", "prefetched", "footprint_once", "footprint", "footprint_runs",
-    *_FETCHED,
+    *_FETCHED, *(f"{cache}_resident" for cache in _CACHES),
 )  # fmt: skip
 
 PARTS = ("kernels", "latency", "iterations", "entries")
@@ -170,7 +173,8 @@ class _Walk:
         self.root, self.cost, self.featurizer = root, max(cost, 1.0), featurizer
         self.footprints = Footprints(root)
         self.loops = self.footprints.loops
-        self.traffic = [self.footprints.traffic(cache) for cache in featurizer.caches()]
+        self.caches = featurizer.caches()
+        self.traffic = [self.footprints.traffic(cache) for cache in self.caches]
         self.written = {
             access.array
             for loop in self.loops
@@ -184,10 +188,18 @@ class _Walk:
         self.nesting: list[tuple[int, int]] = []
         self.flow: list[tuple[int, int]] = []
         self.splits = [0.0, 0.0]
-        self._visit(0, 1.0, 1)
+        self._visit(0, 1.0, 1, (False,) * len(self.caches))
 
-    def _visit(self, number: int, entries: float, outside: int) -> None:
+    def _visit(self, number: int, entries: float, outside: int, resident: tuple[bool, ...]) -> None:
+        """A loop that is entered so often, in one of `outside` iterations.
+
+        `resident` says of each cache whether what the loop touches was there before.
+        """
         loop = self.loops[number]
+        resident = tuple(
+            before or (not number and self.footprints.fits(0, cache))  # from the call before
+            for before, cache in zip(resident, self.caches, strict=True)
+        )
         groups, calls = dict.fromkeys(GROUPS, 0.0), dict.fromkeys(GROUPS, 0.0)
         for site in loop.sites:
             group = group_of(site.kernel)
@@ -231,12 +243,16 @@ class _Walk:
         ]  # fmt: skip
         for traffic in self.traffic:
             row += (_log(n / loop.times) for n in self._fetched(traffic[number]))
-        self.rows.append(row)
+        self.rows.append([*row, *map(float, resident)])
         inner = self.footprints.inner[number]
         self.nesting += ((number, child) for child in inner)
         self._connect(inner)
+        inside = tuple(
+            before or (loop.times > 1 and self.footprints.fits(number, cache))
+            for before, cache in zip(resident, self.caches, strict=True)
+        )
         for child in inner:
-            self._visit(child, executions, loop.times)
+            self._visit(child, executions, loop.times, inside)
 
     def _connect(self, inner: list[int]) -> None:
         """Edges between loops beside each other: from whoever last wrote what one accesses."""
@@ -269,8 +285,11 @@ class _Walk:
         return found
 
     def fetches(self) -> npt.NDArray[np.float64]:
-        """Cycles of `FETCHES`, of the whole program."""
-        fetched = [n for traffic in self.traffic for n in self._fetched(traffic[0])]
+        """Cycles of `FETCHES`, of the whole program, if it was called before."""
+        fetched: list[float] = []
+        for cache, traffic in zip(self.caches, self.traffic, strict=True):
+            came = {} if self.footprints.fits(0, cache) else traffic[0]
+            fetched += self._fetched(came)
         cycles: npt.NDArray[np.float64] = np.array([*fetched, *self.splits, 1.0]) * _FETCH_CYCLES
         return cycles
 
@@ -306,6 +325,7 @@ def _count(access: Access, loop: str, found: dict[str, float]) -> None:
     step = abs(steps.get(loop, 0))
     if step == 0:
         found["still"] += 1
+        found["carried"] += access.read and access.written
     else:
         far = "far" if step < PAGE_BYTES else "pages_apart"
         found["near" if step <= LINE_BYTES else far] += 1

@@ -62,6 +62,7 @@ class Footprints:
         for column in (self.inner, self._merged, self._times):
             column.reverse()
         self._known: dict[tuple[int, int, bool], dict[str, Traffic]] = {}
+        self._gone: dict[tuple[int, Cache], float] = {}
 
     def _merge(self, loop: Loop) -> None:
         """What is accessed in a loop, where those in it, which come after it, are known."""
@@ -108,35 +109,47 @@ class Footprints:
         return (*moving, *shape.spans, *_regular(frozenset(starts)))
 
     def traffic(self, of: Cache) -> list[ByArray]:
-        """By loop and array, what comes into the cache in all its iterations."""
+        """By loop and array, what comes into the cache in all its iterations.
+
+        As if the cache had nothing of it before. `fits` says whether it has.
+        """
         found: list[ByArray] = [{}] * len(self.loops)
         for number in reversed(range(len(self.loops))):
             found[number] = self._traffic(number, of, found)
         return found
 
+    def fits(self, number: int, of: Cache) -> bool:
+        """Whether what an iteration of a loop touches is still there in the next one."""
+        return self._evicted(number, of) <= 0.5
+
+    def _evicted(self, number: int, of: Cache) -> float:
+        """What part of the units that an iteration touches is gone when the next one begins."""
+        key = (number, of)
+        if key not in self._gone:
+            units = sum(one.units for one in self.touched(number, of.unit, once=True).values())
+            crowded = 0.0
+            if units <= of.capacity and of.sets > 1:
+                crowded = self._crowded(number, of)
+            self._gone[key] = 1.0 if units > of.capacity else crowded / max(units, 1.0)
+        return self._gone[key]
+
     def _traffic(self, number: int, of: Cache, known: Sequence[ByArray]) -> ByArray:
-        loop = self.loops[number]
+        times, evicted = self.loops[number].times, self._evicted(number, of)
         body = self.touched(number, of.unit, once=True)
-        whole = self.touched(number, of.unit, once=False)
-        lines = sum(one.units for one in body.values())
-        crowded = self._crowded(number, of) if lines <= of.capacity and of.sets > 1 else 0.0
-        if lines <= of.capacity and 2 * crowded <= lines:
-            evicted = crowded / max(lines, 1.0)
-            return {
-                array: Traffic(
-                    whole[array].units
-                    + evicted * max(0.0, one.units * loop.times - whole[array].units),
-                    whole[array].runs,
-                )
-                for array, one in body.items()
-            }
+        if self.fits(number, of):
+            whole = self.touched(number, of.unit, once=False)
+            found = {}
+            for array, one in body.items():
+                again = max(0.0, one.units * times - whole[array].units)
+                found[array] = Traffic(whole[array].units + evicted * again, whole[array].runs)
+            return found
         total: dict[str, Traffic] = {}
         for inner in self.inner[number]:
             for array, one in known[inner].items():
                 total[array] = total.get(array, Traffic()).plus(one)
         for array, one in body.items():
             total.setdefault(array, one)
-        return {array: one.times(loop.times) for array, one in total.items()}
+        return {array: one.times(times) for array, one in total.items()}
 
     def _crowded(self, number: int, of: Cache) -> float:
         """The lines of an iteration in sets that have more of them than ways."""

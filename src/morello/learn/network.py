@@ -74,7 +74,10 @@ class Graphs:
 class Backend(Protocol):
     """Array functions that NumPy and JAX call differently; `numpy` has those they call alike."""
 
-    numpy: Any
+    @property
+    def numpy(self) -> Any:
+        """The module whose functions work on its arrays."""
+        ...
 
     def sums(self, values: Array, index: Array, count: int) -> Array:
         """The sums of the rows with each index (count, ...)."""

@@ -51,7 +51,7 @@ class Recipe:
     shape: Shape = field(default_factory=Shape)
     loss: Loss = "both"
     absolute: float = 0.3
-    steps: int = 1500
+    steps: int = 600
     specs: int = 8
     programs: int = 24
     rate: float = 2e-3
@@ -126,14 +126,14 @@ def trained(
     def loss(parameters: Any, batch: Graphs, wanted: Array, spec: Array, key: Array) -> Array:
         dropped = _dropped(batch, recipe.dropout, key)
         found = network.predict(parameters, recipe.shape, dropped, OnJax())[:count]
-        return _loss(recipe, found, wanted, spec)
+        return loss_of(recipe, found, wanted, spec)
 
-    @jax.jit
-    def step(parameters: Any, state: Any, batch: Any, wanted: Any, spec: Any, key: Any) -> Any:
+    def update(parameters: Any, state: Any, batch: Any, wanted: Any, spec: Any, key: Any) -> Any:
         slope = jax.grad(loss)(parameters, batch, wanted, spec, key)
         updates, state = optimizer.update(slope, state, parameters)
         return optax.apply_updates(parameters, updates), state
 
+    step = jax.jit(update)
     key = jax.random.PRNGKey(seed)
     for number in range(recipe.steps):
         chosen = _draw(examples, recipe, random)
@@ -171,7 +171,8 @@ def _dropped(batch: Graphs, part: float, key: Array) -> Graphs:
     return replace(batch, **changed)
 
 
-def _loss(recipe: Recipe, found: Array, wanted: Array, spec: Array) -> Array:
+def loss_of(recipe: Recipe, found: Array, wanted: Array, spec: Array) -> Array:
+    """The loss of predictions of so many programs each of several Specs, by their number."""
     error = found - wanted
     if recipe.loss == "mse":
         return jnp.mean(error * error)

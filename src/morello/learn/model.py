@@ -1,0 +1,131 @@
+"""Trained networks: several that were trained alike, whose predictions are averaged, in one file.
+
+A file is a NumPy archive without pickles, so that reading it runs no code: the parameters of each
+network, the scales of features, and JSON of what they are for.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.errors import CorpusError
+from morello.learn.batches import Examples, Scale, graphs
+from morello.learn.dataset import Group
+from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES, VERSION
+from morello.learn.network import OnNumpy, Shape, predict
+
+Array = npt.NDArray[Any]
+
+AT_ONCE = 64
+"""Programs that are predicted together."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """Networks of one `shape` for programs on a microarchitecture.
+
+    `nodes` and `configs` are the scales of their features, `members` the parameters of each.
+    Of programs that it had not seen, the logarithm of seconds was between `low` and `high` from
+    what it predicted, but for one in ten. It predicts cycles, `hertz` of them a second.
+    """
+
+    machine: str
+    hertz: float
+    shape: Shape
+    nodes: Scale
+    configs: Scale
+    members: Sequence[Mapping[str, Array]]
+    low: float
+    high: float
+
+    def log_cycles(self, group: Group) -> npt.NDArray[np.float64]:
+        """The predicted logarithm of the cycles of each program of a group."""
+        examples = Examples.of(group, self.nodes, self.configs)
+        found = []
+        for first in range(0, len(group.seconds), AT_ONCE):
+            rows = np.arange(first, min(first + AT_ONCE, len(group.seconds)))
+            batch = graphs([(examples, rows)])
+            found.append([predict(member, self.shape, batch, OnNumpy()) for member in self.members])
+        mean: npt.NDArray[np.float64] = np.mean(np.concatenate(found, axis=1), axis=0)
+        return mean
+
+
+def write_model(path: Path, model: Model) -> None:
+    """Write a file; parameters to eleven bits. Raises `CorpusError`."""
+    about = {
+        "features": VERSION,
+        "machine": model.machine,
+        "hertz": model.hertz,
+        "shape": asdict(model.shape),
+        "members": len(model.members),
+        "low": model.low,
+        "high": model.high,
+    }
+    arrays: dict[str, Array] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
+    for name, scale in (("nodes", model.nodes), ("configs", model.configs)):
+        arrays |= {f"{name}.mean": scale.mean, f"{name}.deviation": scale.deviation}
+    for number, member in enumerate(model.members):
+        arrays |= {f"{number}.{name}": a.astype(np.float16) for name, a in member.items()}
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays)
+    except OSError as error:
+        raise CorpusError(f"cannot write {path}: {error.strerror}; give another path.") from None
+
+
+def read_model(path: Path) -> Model:
+    """The model in a file. Raises `CorpusError` if it is none, or not for today's features."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays: dict[str, Array] = {name: archive[name] for name in archive.files}
+        about = json.loads(arrays["about"].tobytes())
+        if about["features"] != VERSION:
+            raise CorpusError(
+                f"{path} is of features of version {about['features']}, and this Morello makes "
+                f"{VERSION}; train it again."
+            )
+        found = Model(
+            about["machine"],
+            float(about["hertz"]),
+            Shape(**about["shape"]),
+            Scale(arrays["nodes.mean"], arrays["nodes.deviation"]),
+            Scale(arrays["configs.mean"], arrays["configs.deviation"]),
+            [_member(arrays, number) for number in range(about["members"])],
+            float(about["low"]),
+            float(about["high"]),
+        )
+    except OSError as error:
+        raise CorpusError(f"cannot read {path}: {error.strerror or error}.") from None
+    except (ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile, NotImplementedError):
+        raise CorpusError(f"{path} is no learned model, or is damaged; train it again.") from None
+    _check(path, found)
+    return found
+
+
+def _member(arrays: Mapping[str, Array], number: int) -> dict[str, Array]:
+    start = f"{number}."
+    return {
+        name.removeprefix(start): array.astype(np.float32)
+        for name, array in arrays.items()
+        if name.startswith(start)
+    }
+
+
+def _check(path: Path, model: Model) -> None:
+    """Raise `CorpusError` if the arrays are not those of such networks, or are no numbers."""
+    sizes = (len(model.nodes.mean), len(model.configs.mean))
+    if sizes != (len(NODE_FEATURES), len(PROGRAM_FEATURES)) or not model.members:
+        raise CorpusError(f"{path} does not match the features of programs; train it again.")
+    arrays = [a for member in model.members for a in member.values()]
+    scales = (model.nodes.mean, model.nodes.deviation, model.configs.mean, model.configs.deviation)
+    if not all(np.isfinite(a).all() for a in (*arrays, *scales)):
+        raise CorpusError(f"{path} has parameters that are no numbers; train it again.")

@@ -1,0 +1,138 @@
+"""The study as Markdown tables and plots, put between marks in a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+
+from matplotlib import pyplot
+
+from morello.errors import CorpusError
+from morello.learn.evaluate import TOPS, Score
+from morello.learn.study import Result
+
+BEGIN, END = "<!-- study: begin -->", "<!-- study: end -->"
+"""The marks of what is written anew."""
+
+TITLES = {
+    "models": "Models, on Specs that they have not seen",
+    "reductions": "Reductions of a graph to a number",
+    "losses": "Losses",
+    "features": "Features and graphs",
+    "curve": "Learning curve",
+}
+CURVE, REGRETS = "learning-curve.svg", "regret.svg"
+
+
+def write_report(page: Path, results: Sequence[Result], about: str) -> None:
+    """Put tables into a page between its marks, and plots beside it.
+
+    Raises `CorpusError` if the page has no marks.
+    """
+    try:
+        text = page.read_text()
+    except OSError as error:
+        raise CorpusError(f"cannot read {page}: {error.strerror}.") from None
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise CorpusError(f"{page} has no lines {BEGIN} and {END} to write between.")
+    _plot(page.parent, results)
+    page.write_text(f"{before}{BEGIN}\n\n{about}\n\n{_tables(results)}\n{END}{after}")
+
+
+def _tables(results: Sequence[Result]) -> str:
+    lines = []
+    for table, title in TITLES.items():
+        some = [one for one in results if one.trial.table == table]
+        if not some:
+            continue
+        lines += [f"### {title}", "", *table_of(some), ""]
+        if table == "models":
+            lines += [f"![Regret of measuring the first programs]({REGRETS})", ""]
+        if table == "curve":
+            lines += [f"![Tau by the number of training Specs]({CURVE})", ""]
+    return "\n".join(lines)
+
+
+def table_of(results: Sequence[Result]) -> list[str]:
+    """The lines of a Markdown table."""
+    tops = " | ".join(f"top {count} %" for count in TOPS)
+    lines = [
+        f"| held out | model | tau | APE % | MAPE % | {tops} |",
+        f"|---|---|---|---|---|{'---|' * len(TOPS)}",
+    ]
+    for one in results:
+        scores = [one.each[0]] if len(one.each) == 1 else [*one.each, one.mean]
+        if len(scores) == 1:
+            lines.append(_row(one.trial.name, scores[0]))
+            continue
+        lines.append(_spread(f"{one.trial.name}, {len(one.each)} seeds", one.each))
+        lines.append(_row(f"{one.trial.name}, mean of {len(one.each)}", one.mean))
+    return lines
+
+
+def _row(name: str, score: Score) -> str:
+    figures = (
+        _figure(score.tau, 3),
+        _figure(score.ape, 1),
+        _figure(score.mape, 1),
+        *(f"{score.regrets[count]:.1f}" for count in TOPS),
+    )
+    return f"| {score.protocol} | {name} | {' | '.join(figures)} |"
+
+
+def _figure(figure: tuple[float, float, float], places: int) -> str:
+    value, low, high = figure
+    if isnan(value):
+        return "-"
+    return f"{value:.{places}f} ({low:.{places}f}-{high:.{places}f})"
+
+
+def _spread(name: str, scores: Sequence[Score]) -> str:
+    """The means over seeds, and the least and greatest."""
+    columns = [
+        [score.tau[0] for score in scores],
+        [score.ape[0] for score in scores],
+        [score.mape[0] for score in scores],
+        *([score.regrets[count] for score in scores] for count in TOPS),
+    ]
+    cells = []
+    for number, column in enumerate(columns):
+        places = 1 if number else 3
+        mean = sum(column) / len(column)
+        cells.append(f"{mean:.{places}f} [{min(column):.{places}f}-{max(column):.{places}f}]")
+    return f"| {scores[0].protocol} | {name} | {' | '.join(cells)} |"
+
+
+def _plot(folder: Path, results: Sequence[Result]) -> None:
+    matplotlib.rcParams["svg.hashsalt"] = "morello"  # so that the same plots are the same files
+    curve = [one for one in results if one.trial.table == "curve"]
+    if curve:
+        figure, axes = pyplot.subplots(figsize=(5, 3))
+        parts = [100 * one.trial.part for one in curve]
+        axes.plot(parts, [one.mean.tau[0] for one in curve], marker="o")
+        axes.set(xlabel="training Specs (%)", ylabel="tau", xscale="log")
+        _save(figure, folder / CURVE)
+    models = [
+        one for one in results if one.trial.table == "models" and one.trial.protocol == "random"
+    ]
+    if models:
+        figure, axes = pyplot.subplots(figsize=(5, 3))
+        for one in models:
+            regrets = [one.mean.regrets[count] for count in TOPS]
+            axes.plot(TOPS, regrets, marker="o", label=one.trial.name)
+        axes.set(xlabel="programs measured", ylabel="regret (%)", xscale="log")
+        axes.legend(fontsize="small")
+        _save(figure, folder / REGRETS)
+
+
+def _save(figure: pyplot.Figure, path: Path) -> None:
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)

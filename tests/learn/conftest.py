@@ -1,0 +1,26 @@
+"""A corpus of a few small Specs, made once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.learn.made_up import EXPRESSIONS, made_up
+
+from morello.learn.corpus import write
+from morello.learn.dataset import Group, load, prepare
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("corpus")
+    for number, (family, expression) in enumerate(EXPRESSIONS):
+        write(folder / f"{number}.npz", made_up(family, expression))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def groups(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
+    with ThreadPoolExecutor(1) as workers:
+        return load(prepare(corpus, tmp_path_factory.mktemp("groups"), workers))

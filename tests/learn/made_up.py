@@ -1,0 +1,40 @@
+"""A corpus whose times nobody measured: a program takes as long as it costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from morello.frontends.text import parse
+from morello.learn.corpus import Measured
+from morello.learn.programs import propose
+from morello.rewrites.saved import save, spec_data
+from morello.targets.catalog import recorded
+
+CACHES = {"L2": 12288, "L1": 640, "registers": 32}
+EXPRESSIONS = (
+    ("squares", "f32[8,8] @ f32[8,8]"),
+    ("squares", "f32[16,16] @ f32[16,16]"),
+    ("maps", "relu(f32[256])"),
+    ("maps", "tanh(f32[9,64])"),
+)
+
+
+def made_up(family: str, expression: str, hertz: float = 4e9) -> Measured:
+    """Programs whose times are their costs, but for noise."""
+    target = recorded("Zen 5", CACHES)
+    goal = parse(expression)
+    found = propose(goal, target, 12, seed=0, seconds=20)
+    random = np.random.default_rng(0)
+    cost = np.array([one.impl.cost for one in found])
+    times = cost[:, None] / hertz * 1e9 * random.uniform(1.0, 1.02, (len(found), 5))
+    about: dict[str, Any] = {
+        "family": family, "expression": expression, "spec": spec_data(goal, target),
+        "cpu": "made up", "microarchitecture": "Zen 5", "target": "native", "hertz": hertz,
+        "compiler": "none", "caches": CACHES, "wrong": 0, "lost": 0,
+    }  # fmt: skip
+    schedules = [save(one.impl)["rewrites"] for one in found]
+    origins = np.array([one.origin for one in found], np.int8)
+    cold = np.zeros((len(found), 0))
+    return Measured(about, schedules, origins, times, times[:1].repeat(len(found), 0), cold)

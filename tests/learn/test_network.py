@@ -1,0 +1,137 @@
+"""The graph network: NumPy against JAX, graphs together against graphs alone, and learning."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from morello.learn import network, training
+from morello.learn.batches import Examples, Scale, graphs
+from morello.learn.dataset import Group
+from morello.learn.evaluate import judge, together
+from morello.learn.network import OnNumpy, Reduction, Shape, predict
+from morello.learn.study import BLIND, trials
+from morello.learn.training import Loss, Network, OnJax, Recipe
+from morello.learn.trees import Trees
+
+REDUCTIONS: tuple[Reduction, ...] = ("coefficients", "nodes", "columns", "lstm", "transformer")
+LOSSES: tuple[Loss, ...] = ("hinge", "logistic", "listmle", "mse", "both")
+
+
+def examples(groups: list[Group]) -> list[Examples]:
+    nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
+    configs = Scale.of(np.concatenate([group.configs for group in groups]))
+    return [Examples.of(group, nodes, configs) for group in groups]
+
+
+def parameters(shape: Shape, group: Group) -> dict[str, Any]:
+    """Those of a network that says something else of every program."""
+    found = network.initial(shape, group.nodes.shape[1], group.configs.shape[1], seed=1)
+    return {name: value * (10 if "out" in name else 1) for name, value in found.items()}
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("at_nodes", [True, False])
+def test_numpy_and_jax_agree(groups: list[Group], reduction: Reduction, at_nodes: bool) -> None:
+    shape = Shape(width=16, layers=2, reduction=reduction, program_at_nodes=at_nodes)
+    some = examples(groups)
+    chosen = [(one, np.arange(len(one.log_cycles))) for one in some]
+    learned = parameters(shape, groups[0])
+    found = predict(learned, shape, graphs(chosen), OnNumpy())
+    assert np.std(found) > 0.01 and np.isfinite(found).all()
+    on_jax = {name: jnp.asarray(value) for name, value in learned.items()}
+    padded = np.asarray(predict(on_jax, shape, graphs(chosen, padded=True), OnJax()))
+    np.testing.assert_allclose(padded[: len(found)], found, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+def test_programs_do_not_see_each_other(groups: list[Group], reduction: Reduction) -> None:
+    shape = Shape(width=16, reduction=reduction)
+    learned = parameters(shape, groups[0])
+    some = examples(groups)[1]
+    every = np.arange(len(some.log_cycles))
+    at_once = predict(learned, shape, graphs([(some, every[::-1])]), OnNumpy())[::-1]
+    alone = [predict(learned, shape, graphs([(some, every[n : n + 1])]), OnNumpy()) for n in every]
+    np.testing.assert_allclose(at_once, np.concatenate(alone), rtol=1e-4, atol=1e-4)
+
+
+def test_unlearned_coefficients_are_the_cycles_of_the_graph(groups: list[Group]) -> None:
+    (some, *_) = examples(groups)
+    shape = Shape(width=8)
+    learned = network.initial(shape, some.nodes.shape[1], some.configs.shape[1], seed=0)
+    learned = {name: value * 0 if ".out" in name else value for name, value in learned.items()}
+    rows = np.arange(len(some.log_cycles))
+    found = np.exp(predict(learned, shape, graphs([(some, rows)]), OnNumpy()))
+    factors = np.exp(network.FIRST_PARTS)
+    parts = np.add.reduceat(some.group.parts @ factors, some.group.node_splits[:-1])
+    fetched = some.group.fetches.sum(axis=1) * np.exp(network.FIRST_FETCH)
+    np.testing.assert_allclose(found, parts + fetched, rtol=1e-3)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_losses_prefer_what_is_right(loss: Loss) -> None:
+    random = np.random.default_rng(0)
+    recipe = Recipe(loss=loss, programs=8)
+    wanted = np.log(random.uniform(1, 3, 16)).astype(np.float32)
+    spec = np.repeat([0, 1], 8)
+    right, wrong = (training.loss_of(recipe, jnp.asarray(sign * wanted), wanted, spec)
+                    for sign in (1.0, -1.0))  # fmt: skip
+    assert float(right) < float(wrong)
+    if loss != "mse":  # ranks do not depend on how fast a Spec is as a whole
+        moved = jnp.asarray(wanted + np.where(spec == 0, 5.0, 0.0).astype(np.float32))
+        ranks = replace(recipe, absolute=0.0)
+        here = training.loss_of(ranks, jnp.asarray(wanted), wanted, spec)
+        there = training.loss_of(ranks, moved, wanted, spec)
+        assert float(here) == pytest.approx(float(there), rel=1e-3)
+
+
+def slower_loops(groups: list[Group]) -> list[Group]:
+    """The same programs, whose loops take eight cycles an iteration: no cost says so."""
+    found = []
+    for group in groups:
+        cycles = np.add.reduceat(group.parts @ np.array([1.0, 0, 8, 0]), group.node_splits[:-1])
+        found.append(replace(group, seconds=(cycles + 50) / group.hertz, noise=0.0))
+    return found
+
+
+def test_a_network_learns_what_costs_do_not_know(groups: list[Group]) -> None:
+    slower = slower_loops(groups)
+    model = Network(Recipe(shape=Shape(width=16), steps=250, programs=12, dropout=0.0))
+    model.fit(slower, seed=0)
+    found = {n: model.predict(group) for n, group in enumerate(slower)}
+    taus = [one.tau for one in judge(slower, found, absolute=True)]
+    costs = {n: np.log(group.cost / group.hertz) for n, group in enumerate(slower)}
+    before = [one.tau for one in judge(slower, costs, absolute=True)]
+    assert np.mean(taus) > 0.8 > np.mean(before)
+    again = Network(model.recipe)
+    again.fit(slower, seed=0)
+    np.testing.assert_array_equal(again.predict(slower[0]), found[0])
+
+
+@pytest.mark.parametrize("objective", ["rank", "residual"])
+def test_trees_learn_it_too(groups: list[Group], objective: Any) -> None:
+    slower = slower_loops(groups)
+    model = Trees(objective)
+    model.fit(slower * 8, seed=0)  # trees want many programs
+    found = {n: model.predict(group) for n, group in enumerate(slower)}
+    taus = [one.tau for one in judge(slower, found, absolute=model.absolute)]
+    assert np.nanmean(taus) > 0.8
+
+
+def test_predictions_of_several_are_their_mean() -> None:
+    several = [{0: np.array([1.0, 2.0])}, {0: np.array([3.0, 6.0])}]
+    np.testing.assert_array_equal(together(several)[0], [2.0, 4.0])
+
+
+def test_trials_differ(groups: list[Group]) -> None:
+    found = list(trials(2))
+    assert len({(one.table, one.protocol, one.name) for one in found}) == len(found) > 25
+    for one, other in itertools.combinations(found, 2):
+        same = one.table == other.table and one.protocol == other.protocol
+        assert not same or one.name != other.name
+    assert all(BLIND.values())
