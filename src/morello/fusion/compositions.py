@@ -23,8 +23,7 @@ COMPOSITIONS: Mapping[str, str] = {
         "gelu(f32[128,256] @ f32[256,1024] + f32[1024]) @ f32[1024,256] + f32[256]"
     ),
     "MLP with a gate, silu": (
-        "x = f32[64,256];"
-        " (silu(x @ f32[256,512]) * (x @ f32[256,512])) @ f32[512,256]"
+        "x = f32[64,256]; (silu(x @ f32[256,512]) * (x @ f32[256,512])) @ f32[512,256]"
     ),
     "autoencoder, tanh": (
         "tanh(tanh(tanh(f32[256,128] @ f32[128,32] + f32[32]) @ f32[32,8] + f32[8])"
@@ -32,8 +31,7 @@ COMPOSITIONS: Mapping[str, str] = {
     ),
     # norms, products and residuals
     "norm, product, gelu, residual": (
-        "x = f32[128,256];"
-        " x + gelu(layer_norm(x, f32[256], f32[256]) @ f32[256,256] + f32[256])"
+        "x = f32[128,256]; x + gelu(layer_norm(x, f32[256], f32[256]) @ f32[256,256] + f32[256])"
     ),
     "norm, MLP, residual": (
         "x = f32[64,256];"

@@ -60,7 +60,7 @@ def _ending(graph: Graph, output: Tensor, price: Price) -> Iterator[tuple[Group,
 
     They grow by one operation at a time, against the graph's order, so that each is met once.
     """
-    todo = [(output,)]
+    todo: list[tuple[Tensor, ...]] = [(output,)]
     while todo:
         members = todo.pop()
         group = Group(members)

@@ -93,7 +93,7 @@ def cut(group: Group) -> Cut:
     built = build(result)
     if len(built.arrays) > MAX_INPUTS:
         raise SpecError(
-            f"the {len(group.operations)} operations read {len(built.arrays)} tensors, and a kernel "
+            f"{len(group.operations)} operations read {len(built.arrays)} tensors, and a kernel "
             f"takes {MAX_INPUTS} and the result; make them several groups."
         )
     meant = {stand_in: tensor for tensor, stand_in in given.items()}

@@ -10,6 +10,7 @@ from morello.errors import SearchError
 from morello.ir.spec import Spec
 from morello.learn.predict import Predictor
 from morello.rewrites.impl import Impl
+from morello.table import Table
 from morello.targets.target import Target
 
 SECONDS = 10.0
@@ -35,10 +36,15 @@ class Prices:
     """
 
     def __init__(
-        self, predictor: Predictor, seconds: float = SECONDS, target: str | Target = "native"
+        self,
+        predictor: Predictor,
+        seconds: float = SECONDS,
+        target: str | Target = "native",
+        table: Table | None = None,
     ) -> None:
-        """A search may take so many seconds."""
+        """A search may take so many seconds; a table has what earlier ones found."""
         self._predictor, self._seconds, self._target = predictor, seconds, target
+        self._table = table
         self._known: dict[Spec, Found | SearchError] = {}
 
     def found(self, spec: Spec) -> Found:
@@ -64,7 +70,9 @@ class Prices:
 
     def _search(self, spec: Spec) -> Found | SearchError:
         try:
-            impl, statistics = implement(spec, target=self._target, budget=self._seconds)
+            impl, statistics = implement(
+                spec, target=self._target, budget=self._seconds, table=self._table
+            )
         except SearchError as error:
             return error
         assert statistics is not None  # it was not scheduled by hand

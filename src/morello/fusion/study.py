@@ -18,7 +18,7 @@ from morello.ir.spec import Spec
 from morello.learn.predict import Predictor
 from morello.rewrites.impl import Impl
 from morello.runtime.bench import measure
-from morello.targets.target import Target
+from morello.table import Table
 
 MEASURED_S = 0.5
 """How long each program is timed."""
@@ -47,13 +47,13 @@ def study(
     compositions: Mapping[str, str],
     predictor: Predictor,
     seconds: float = SECONDS,
-    target: str | Target = "native",
+    table: Table | None = None,
 ) -> Iterator[Row]:
     """Each composition cut, compiled and timed on one CPU; the ways to cut it take turns.
 
-    The search for a kernel may take so many seconds. Raises `MorelloError`.
+    The search for a kernel may take so many seconds, unless a table has it. Raises `MorelloError`.
     """
-    prices = Prices(predictor, seconds, target)
+    prices = Prices(predictor, seconds, table=table)
     for name, expression in compositions.items():
         graph = Graph(parse_tensor(expression))
         ways = [fuse(graph, prices), by_rule(graph), apart(graph)]
