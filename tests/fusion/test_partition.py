@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 import pytest
 
 from morello.errors import SpecError
@@ -99,7 +101,10 @@ def test_partitions_that_are_none() -> None:
     relu, exp, tanh, last = graph.operations
     with pytest.raises(SpecError, match="put every operation into one group"):
         Partition(graph, (Group((relu,)), Group((tanh, last))))
-    with pytest.raises(SpecError, match="used outside of its group"):
-        Partition(graph, (Group((relu, exp)), Group((tanh, last))))
+    for groups in ((relu, exp), (tanh, last)), ((exp, relu), (tanh, last)), ((last, tanh), ()):
+        rest = tuple(one for one in graph.operations if one not in chain(*groups))
+        some = [Group(members) for members in groups if members]
+        with pytest.raises(SpecError, match="is not only for those that follow it"):
+            Partition(graph, (*some, *(Group((one,)) for one in rest)))
     with pytest.raises(SpecError, match="put it after"):
         Partition(graph, (Group((exp, tanh, last)), Group((relu,))))

@@ -37,8 +37,8 @@ def fuse(graph: Graph, price: Price) -> Partition:
         groups = [(group, _read(graph, group), cost) for group, cost in _ending(graph, one, price)]
         if not groups:
             raise SearchError(
-                f"{cut(Group((one,))).spec.expression}: there is no kernel for this operation "
-                "alone; allow its search more time."
+                f"{cut(Group((one,))).spec.expression}: no kernel computes this by itself, and "
+                "every operation needs one; `morello explain` tells why there is none."
             )
         for wanted in states:
             total, chosen = best.pop(wanted)

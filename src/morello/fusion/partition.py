@@ -32,11 +32,11 @@ class Partition:
             )
         made = {*self.graph.inputs}
         for group in self.groups:
-            for one in group.operations[:-1]:
-                if not users[one] <= {*group.operations}:
+            for number, one in enumerate(group.operations[:-1], start=1):
+                if not users[one] or not users[one] <= {*group.operations[number:]}:
                     raise SpecError(
-                        f"what {one.operation} makes is used outside of its group, which ends "
-                        f"with {group.output.operation}; make it the last of a group."
+                        f"what {one.operation} makes is not only for those that follow it in its "
+                        f"group, which ends with {group.output.operation}; make it the last of one."
                     )
             if not made.issuperset(group.inputs):
                 raise SpecError(
