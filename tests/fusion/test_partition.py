@@ -28,8 +28,18 @@ def test_a_graph_is_in_order() -> None:
     assert graph.result is last
 
 
-def test_the_whole_as_a_group_is_the_spec_of_the_text() -> None:
-    text = "x = f32[8,4]; relu(x @ f32[4,8] + f32[8]) @ x -> f32[8,4]{0,1}"
+@pytest.mark.parametrize(
+    "text",
+    [
+        "x = f32[8,4]; relu(x @ f32[4,8] + f32[8]) @ x -> f32[8,4]{0,1}",
+        "f32[4,8]{0,1} @ transpose(f32[16,8])",
+        "relu(move(transpose(f32[4,8])))",
+        "x = f32[8,8]; x @ transpose(x) * 2",
+        "attention(f32[8,4], f32[8,4], f32[8,4])",
+        "fill_zero(f32[4,4])",
+    ],
+)
+def test_the_whole_as_a_group_is_the_spec_of_the_text(text: str) -> None:
     graph = Graph(parse_tensor(text))
     whole = cut(Group(graph.operations))
     assert whole.spec == parse(text)

@@ -117,12 +117,16 @@ def is_heavy(one: Tensor) -> bool:
 
 
 def is_read_in_place(one: Tensor, user: Tensor) -> bool:
-    """One puts dimensions in another order, and its user can read its source in that order."""
+    """One puts a result's dimensions in another order, and its user can read it in that order.
+
+    Not so copies of inputs: those that their users can do without are not made in the first place.
+    """
     assert one.operation is not None and user.operation is not None
-    if not one.operation.copies or not one.inputs or one.dtype is not one.inputs[0].dtype:
+    if not one.operation.copies or not one.inputs:
         return False
-    source, result = one.operation.operands
-    return source.dims != result.dims and _reads_any_order(user.operation)
+    ((source,), (read, written)) = one.inputs, one.operation.operands
+    turns = source.dtype is one.dtype and read.dims != written.dims
+    return turns and source.operation is not None and _reads_any_order(user.operation)
 
 
 def _reads_any_order(operation: Operation) -> bool:

@@ -26,7 +26,10 @@ MEASURED_S = 0.5
 
 @dataclass(frozen=True)
 class Outcome:
-    """A way to cut a composition: its number of kernels, predicted and measured seconds."""
+    """A way to cut a composition: its number of kernels, and seconds of a call.
+
+    The measured ones are the least of the samples.
+    """
 
     kernels: int
     predicted: float
