@@ -9,7 +9,7 @@ from tests.ir.strategies import layouts
 
 from morello.errors import SpecError
 from morello.frontends import matmul, parse, parse_type
-from morello.frontends.text import MAX_INPUTS
+from morello.frontends.text import MAX_INPUTS, parse_tensor
 from morello.ir.layout import column_major, panels
 from morello.ir.spec import Spec, matmul_spec
 
@@ -260,6 +260,15 @@ def test_sizes_may_be_huge() -> None:
 def test_seven_inputs_are_taken() -> None:
     spec = parse(" + ".join(["f32[4]"] * MAX_INPUTS))
     assert len(spec.dtypes) == MAX_INPUTS + 1
+
+
+def test_a_tensor_may_be_made_of_more_inputs_than_a_spec_has() -> None:
+    text = " + ".join(["f32[4]"] * (MAX_INPUTS + 1))
+    with pytest.raises(SpecError, match="8 tensors"):
+        parse(text)
+    assert parse_tensor(text).shape == (4,)
+    with pytest.raises(SpecError, match="never used"):
+        parse_tensor("x = f32[4]; relu(f32[4])")
 
 
 def test_a_transposed_input_keeps_its_own_shape() -> None:

@@ -26,10 +26,10 @@ from morello.frontends.syntax import (
 )
 from morello.frontends.tokens import wrong
 from morello.frontends.types import Type
-from morello.frontends.values import Laid, MisuseError, Value, laid, value_of
+from morello.frontends.values import Laid, MisuseError, Value, laid, spec_of, value_of
 from morello.ir.compose import Tensor, build
 from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, parse_dtype
-from morello.ir.spec import Spec, goal
+from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 
 MAX_INPUTS = 7
@@ -41,6 +41,20 @@ def parse(text: str, /, **tensors: TensorLike) -> Spec:
 
     `tensors` are what names in the text stand for: types, tensor specs or arrays.
     """
+    meaning, node, result = _read(text, tensors)
+    return meaning.goal(node, result)
+
+
+def parse_tensor(text: str, /, **tensors: TensorLike) -> Tensor:
+    """The tensor that an expression computes, made of others; raises `SpecError` as `parse`.
+
+    It may take more operations and inputs than a Spec has.
+    """
+    return _read(text, tensors)[2]
+
+
+def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Meaning, Expression, Tensor]:
+    """What a text means: the expression at its end, and the tensor that this computes."""
     syntax = read(text)
     meaning = _Meaning(text, {name: type_of(name, one) for name, one in tensors.items()})
     for name, node in syntax.lets:
@@ -49,7 +63,7 @@ def parse(text: str, /, **tensors: TensorLike) -> Spec:
     meaning.check_used()
     if syntax.result is not None:
         result = meaning.placed(result, syntax.result)
-    return meaning.goal(syntax.expression, result)
+    return meaning, syntax.expression, result
 
 
 def parse_type(text: str) -> TensorSpec:
@@ -238,21 +252,11 @@ class _Meaning:
         except SpecError as error:
             what, _, fix = str(error).rstrip(".").rpartition("; ")
             raise wrong(self.text, node.at, what, fix) from None
-        arrays = list(dict.fromkeys(t.array for t in built.inputs))
-        if len(arrays) > MAX_INPUTS:
-            what = f"{len(arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
-            at = self._inputs[arrays[MAX_INPUTS]]
+        if len(built.arrays) > MAX_INPUTS:
+            what = f"{len(built.arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
+            at = self._inputs[built.arrays[MAX_INPUTS]]
             raise wrong(self.text, at, what, "compute a part as a Spec of its own")
-        tensors = [*built.inputs, result]
-        places = [t if isinstance(t, Laid) else None for t in tensors]
-        return goal(
-            built.operation,
-            built.sizes,
-            [t.dtype for t in tensors],
-            layouts=[None if place is None else place.layout for place in places],
-            strides=[None if place is None else place.strides for place in places],
-            names=built.names,
-        )
+        return spec_of(built, result)
 
 
 def _taken(name: str) -> str:

@@ -13,13 +13,13 @@ from functools import cached_property
 
 from morello.errors import SpecError
 from morello.frontends.types import Type
-from morello.ir.compose import Tensor
+from morello.ir.compose import Built, Tensor
 from morello.ir.dtype import DType
 from morello.ir.functions import Function
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation, reordered
 from morello.ir.primitives import MAX_RANK, broadcast, elementwise, move
-from morello.ir.spec import Strides
+from morello.ir.spec import Spec, Strides, goal
 
 NEW = -1
 """A dimension of a value that its tensor does not have."""
@@ -51,6 +51,20 @@ class Laid(Tensor):
 def laid(type: Type, name: str = "") -> Laid:
     """An input of this type."""
     return Laid(type.shape, type.dtype, name=name, layout=type.layout, strides=type.strides)
+
+
+def spec_of(built: Built, result: Tensor) -> Spec:
+    """The Spec of the operation that makes a tensor, its operands lying as they are said to."""
+    tensors = [*built.inputs, result]
+    places = [t if isinstance(t, Laid) else None for t in tensors]
+    return goal(
+        built.operation,
+        built.sizes,
+        [t.dtype for t in tensors],
+        layouts=[None if place is None else place.layout for place in places],
+        strides=[None if place is None else place.strides for place in places],
+        names=built.names,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -224,6 +224,11 @@ class Built:
     inputs: tuple[Tensor, ...]
 
     @property
+    def arrays(self) -> tuple[Tensor, ...]:
+        """The distinct arrays that are read, in the order of the inputs."""
+        return tuple(dict.fromkeys(t.array for t in self.inputs))
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The names that inputs were given, and new ones for the rest; one name per array."""
         *own, output = (operand.name for operand in self.operation.operands)
@@ -246,12 +251,12 @@ def build(result: Tensor) -> Built:
     in a second way, which no one loop nest serves, is an input of its own there, or else
     computed again. Raises `SpecError` where that would compute products again.
     """
-    made, inputs = _in_order(result)
+    made, inputs = in_order(result)
     _check_count(made)
     names = _Unification(made)
     while names.apart:
         result = _again(made, *names.apart)
-        made, inputs = _in_order(result)
+        made, inputs = in_order(result)
         _check_count(made)
         names = _Unification(made)
     numbers = {id(t): i for i, t in enumerate([*inputs, *made])}
@@ -290,7 +295,7 @@ def _check_count(made: Sequence[Tensor]) -> None:
 def _again(made: Sequence[Tensor], user: Tensor, operand: int) -> Tensor:
     """The result, rebuilt so that one operand of one operation is a tensor of its own."""
     source = user.inputs[operand]
-    if any(t.operation and t.operation.name in ("Matmul", "Conv") for t in _in_order(source)[0]):
+    if any(t.operation and t.operation.name in ("Matmul", "Conv") for t in in_order(source)[0]):
         raise SpecError(_IN_TWO_ROLES)
     own = replace(source) if source.operation else replace(source, of=source.array)
     new: dict[Tensor, Tensor] = {}
@@ -321,8 +326,8 @@ def letter(index: int) -> str:
     return chr(ord("a") + index) if index < 14 else f"a{index}"
 
 
-def _in_order(result: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """The tensors that are made, each after what it is made of, and the inputs."""
+def in_order(result: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """The tensors that are made, each after what it is made of, and the inputs by first use."""
     done: dict[Tensor, None] = {}
     inputs: dict[Tensor, None] = {}
     todo = [(result, False)]

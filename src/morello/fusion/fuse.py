@@ -1,0 +1,82 @@
+"""The best partition of a graph into kernels, by dynamic programming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from math import inf
+
+from morello.errors import SearchError, SpecError
+from morello.fusion.graph import Graph, Group, cut
+from morello.fusion.partition import Partition, in_order_of_outputs
+from morello.ir.compose import Tensor
+from morello.ir.spec import Spec
+
+Price = Callable[[Spec], float]
+"""What a kernel of a Spec takes, in seconds; infinite for what shall not be one kernel."""
+
+
+def fuse(graph: Graph, price: Price) -> Partition:
+    """The partition whose kernels take the least time together.
+
+    From the result back: a state is the set of tensors that the kernels chosen so far read and
+    nobody makes yet, with the cheapest way to get there. The latest of these tensors is made
+    next, by each group that ends in it. So what several kernels read is paid for once, and the
+    best partition is found in any graph; in a chain there are as many states as operations, and
+    in general no more than there are ways to cut it across. Of the groups that contain one of an
+    infinite price, none is tried.
+
+    Raises `SearchError` if there is an operation that no kernel of a finite price computes.
+    """
+    best: dict[frozenset[Tensor], tuple[float, tuple[Group, ...]]] = {
+        frozenset([graph.result]): (0.0, ())
+    }
+    for one in reversed(graph.operations):
+        states = [wanted for wanted in best if one in wanted]
+        if not states:
+            continue  # it is within every group that was chosen
+        groups = [(group, _read(graph, group), cost) for group, cost in _ending(graph, one, price)]
+        if not groups:
+            raise SearchError(
+                f"{cut(Group((one,))).spec.expression}: no kernel computes this by itself, and "
+                "every operation needs one; `morello explain` tells why there is none."
+            )
+        for wanted in states:
+            total, chosen = best.pop(wanted)
+            for group, read, cost in groups:
+                state = wanted - {one} | read
+                if state not in best or total + cost < best[state][0]:
+                    best[state] = total + cost, (*chosen, group)
+    ((_, groups_chosen),) = best.values()
+    return in_order_of_outputs(graph, groups_chosen)
+
+
+def _read(graph: Graph, group: Group) -> frozenset[Tensor]:
+    """The tensors that a group reads and other groups make."""
+    return frozenset(t for t in group.inputs if t in graph.positions)
+
+
+def _ending(graph: Graph, output: Tensor, price: Price) -> Iterator[tuple[Group, float]]:
+    """The groups with this output, and their prices.
+
+    They grow by one operation at a time, against the graph's order, so that each is met once.
+    """
+    todo: list[tuple[Tensor, ...]] = [(output,)]
+    while todo:
+        members = todo.pop()
+        group = Group(members)
+        cost = _price(group, price)
+        if cost == inf:
+            continue
+        yield group, cost
+        before = graph.positions[members[0]]
+        for source in _read(graph, group):
+            if graph.positions[source] < before and graph.users[source] <= {*members}:
+                todo.append((source, *members))
+
+
+def _price(group: Group, price: Price) -> float:
+    try:
+        spec = cut(group).spec
+    except SpecError:
+        return inf
+    return price(spec)

@@ -1,0 +1,80 @@
+"""What kernels take: the time that is predicted of the search's best program."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+from morello.api import implement
+from morello.errors import SearchError
+from morello.ir.spec import Spec
+from morello.learn.predict import Predictor
+from morello.rewrites.impl import Impl
+from morello.table import Table
+from morello.targets.target import Target
+
+SECONDS = 10.0
+"""How long the search for a kernel may take if nobody says otherwise."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best program that was found for a Spec, its predicted seconds a call, and whether the
+    search came to its end in time."""
+
+    impl: Impl
+    seconds: float
+    proven: bool
+
+
+class Prices:
+    """Programs of Specs and what they take, each Spec searched once.
+
+    A kernel's operands lie in main memory, in its cost as between the kernels: what one writes
+    and the next reads is paid for in both, as lines from beyond L2. That some of it may still be
+    in L2 when the next kernel reads it is not counted in favour of cutting.
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        seconds: float = SECONDS,
+        target: str | Target = "native",
+        table: Table | None = None,
+    ) -> None:
+        """A search may take so many seconds; a table has what earlier ones found."""
+        self._predictor, self._seconds, self._target = predictor, seconds, target
+        self._table = table
+        self._known: dict[Spec, Found | SearchError] = {}
+
+    def found(self, spec: Spec) -> Found:
+        """The best program; raises `SearchError` if there is none."""
+        if spec not in self._known:
+            self._known[spec] = self._search(spec)
+        known = self._known[spec]
+        if isinstance(known, SearchError):
+            raise known
+        return known
+
+    def __call__(self, spec: Spec) -> float:
+        """Predicted seconds of a call.
+
+        Infinite if there is no program, or if this composes several operations and the search
+        did not come to its end: then cutting it is better than what was found by chance.
+        """
+        try:
+            found = self.found(spec)
+        except SearchError:
+            return inf
+        return found.seconds if found.proven or not spec.operation.components else inf
+
+    def _search(self, spec: Spec) -> Found | SearchError:
+        try:
+            impl, statistics = implement(
+                spec, target=self._target, budget=self._seconds, table=self._table
+            )
+        except SearchError as error:
+            return error
+        assert statistics is not None  # it was not scheduled by hand
+        (seconds,) = self._predictor.seconds([impl])
+        return Found(impl, float(seconds), statistics.proven)

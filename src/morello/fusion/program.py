@@ -1,0 +1,84 @@
+"""The kernels of a partition, called one after the other on NumPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from morello.api import Kernel, compile
+from morello.errors import CallError
+from morello.fusion.graph import Graph, cut
+from morello.fusion.partition import Partition
+from morello.ir.compose import Tensor, primitive_sizes
+from morello.ir.semantics import evaluate
+from morello.ir.spec import Spec
+from morello.rewrites.impl import Impl
+from morello.runtime.argument import Argument, Array
+
+
+@dataclass(frozen=True)
+class Step:
+    """A call of a kernel, which reads and writes arrays by their number."""
+
+    kernel: Kernel
+    reads: tuple[int, ...]
+    writes: int
+
+
+class Program:
+    """The kernels of a partition. `program(*inputs, out=None)` runs them, and returns the result.
+
+    The inputs are those of the graph, in its order, and have the types in `arguments`. What one
+    kernel writes for others lies in arrays of the program's own, from cache lines on: so there
+    may be one call of it at a time.
+    """
+
+    def __init__(self, partition: Partition, kernels: Sequence[Kernel]) -> None:
+        """The kernels are those of the partition's groups, in order."""
+        graph = partition.graph
+        numbers = {t: n for n, t in enumerate(graph.inputs)}
+        types: dict[Tensor, Argument] = {}
+        steps = []
+        for group, kernel in zip(partition.groups, kernels, strict=True):
+            inputs = cut(group).inputs
+            types |= zip((*inputs, group.output), kernel.arguments, strict=True)
+            numbers[group.output] = len(numbers)
+            steps.append(Step(kernel, tuple(numbers[t] for t in inputs), numbers[group.output]))
+        self.steps = tuple(steps)
+        self.arguments = tuple(types[t] for t in (*graph.inputs, graph.result))
+        self.buffers = [types[group.output].empty() for group in partition.groups[:-1]]
+
+    def __call__(self, *inputs: Array, out: Array | None = None) -> Array:
+        """Raises `CallError` for arrays that do not fit."""
+        if len(inputs) != len(self.arguments) - 1:
+            raise CallError(
+                f"{len(inputs)} arrays are given; the program takes {len(self.arguments) - 1}."
+            )
+        arrays = [*inputs, *self.buffers, out]
+        for step in self.steps:
+            result = step.kernel(*[arrays[n] for n in step.reads], out=arrays[step.writes])
+        return result
+
+
+def compile_all(partition: Partition, implement: Callable[[Spec], Impl]) -> Program:
+    """The program of a partition, whose groups' Impls a function gives.
+
+    Each kernel is compared with NumPy in float64 on random data. Raises `MorelloError`.
+    """
+    kernels = [compile(implement(cut(group).spec)) for group in partition.groups]
+    return Program(partition, kernels)
+
+
+def reference(graph: Graph, inputs: Sequence[Array]) -> Array:
+    """What a graph computes, in float64 (integers in int64), nothing in between rounded."""
+    values = {
+        tensor: array.astype(np.float64 if tensor.dtype.is_float else np.int64)
+        for tensor, array in zip(graph.inputs, inputs, strict=True)
+    }
+    for one in graph.operations:
+        assert one.operation is not None
+        sources = [values[t] for t in one.inputs]
+        values[one] = evaluate(one.operation, sources, primitive_sizes(one))[0]
+    return values[graph.result]

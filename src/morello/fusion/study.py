@@ -1,0 +1,88 @@
+"""What fusion by prediction is worth: compositions cut in three ways, predicted and measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from morello.frontends.text import parse_tensor
+from morello.fusion.fuse import fuse
+from morello.fusion.graph import Graph, cut
+from morello.fusion.partition import Partition, apart, by_rule
+from morello.fusion.prices import SECONDS, Prices
+from morello.fusion.program import Program, compile_all
+from morello.ir.spec import Spec
+from morello.learn.predict import Predictor
+from morello.rewrites.impl import Impl
+from morello.runtime.bench import measure
+from morello.table import Table
+
+MEASURED_S = 0.5
+"""How long each program is timed."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A way to cut a composition: its number of kernels, and seconds of a call.
+
+    The measured ones are the least of the samples.
+    """
+
+    kernels: int
+    predicted: float
+    measured: float
+
+
+@dataclass(frozen=True)
+class Row:
+    """A composition, cut by prediction, by the rule, and into single operations."""
+
+    name: str
+    fused: Outcome
+    by_rule: Outcome
+    apart: Outcome
+
+
+def study(
+    compositions: Mapping[str, str],
+    predictor: Predictor,
+    seconds: float = SECONDS,
+    table: Table | None = None,
+) -> Iterator[Row]:
+    """Each composition cut, compiled and timed on one CPU; the ways to cut it take turns.
+
+    The search for a kernel may take so many seconds, unless a table has it. Raises `MorelloError`.
+    """
+    prices = Prices(predictor, seconds, table=table)
+    for name, expression in compositions.items():
+        graph = Graph(parse_tensor(expression))
+        ways = [fuse(graph, prices), by_rule(graph), apart(graph)]
+        programs = {str(n): compile_all(way, _impl(prices)) for n, way in enumerate(ways)}
+        timings = measure({n: _call(one) for n, one in programs.items()}, seconds=MEASURED_S)
+        outcomes = [
+            Outcome(len(way.groups), predicted(way, prices), timings[str(n)].min_s)
+            for n, way in enumerate(ways)
+        ]
+        yield Row(name, *outcomes)
+
+
+def predicted(partition: Partition, prices: Prices) -> float:
+    """The seconds that the kernels of a partition take one after the other.
+
+    Also of those that are too expensive for `fuse`, for want of a proven program.
+    """
+    return sum(prices.found(cut(group).spec).seconds for group in partition.groups)
+
+
+def _impl(prices: Prices) -> Callable[[Spec], Impl]:
+    return lambda spec: prices.found(spec).impl
+
+
+def _call(program: Program) -> Callable[[], object]:
+    """A call of a program on random data of its own."""
+    random = np.random.default_rng(0)
+    *inputs, output = program.arguments
+    return partial(program, *(one.random(random) for one in inputs), out=output.empty())

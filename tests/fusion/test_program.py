@@ -1,0 +1,131 @@
+"""Fused computations, searched, compiled and run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
+import pytest
+
+from morello.errors import CallError
+from morello.frontends.text import parse, parse_tensor
+from morello.fusion.fuse import fuse
+from morello.fusion.graph import Graph, cut
+from morello.fusion.partition import Partition, by_rule
+from morello.fusion.prices import Prices
+from morello.fusion.program import Program, compile_all, reference
+from morello.fusion.study import study
+from morello.learn.predict import ByCost, Floats
+from morello.rewrites.impl import Impl
+from morello.runtime.argument import CACHE_LINE
+from morello.table import Table
+
+PATIENCE_S = 600.0
+"""How long searches may take here, so that none of them is cut short on a busy machine."""
+
+RESIDUAL = "x = f32[8,16]; x + relu(x @ f32[16,16])"
+MLP = "x = f32[8,16]; x + gelu(x @ f32[16,32] + f32[32]) @ f32[32,16]"
+HEADS = (
+    "x = f32[8,16];"
+    " k = broadcast(x, axis=0, size=2) @ f32[2,16,8];"
+    " sum(softmax(f32[2,8,8] @ transpose(k, order=[0,2,1])), axis=0)"
+)
+
+
+@pytest.fixture(scope="module")
+def prices() -> Prices:
+    return Prices(ByCost(4e9), PATIENCE_S)
+
+
+def run(program: Program, graph: Graph) -> None:
+    """Compare a program with NumPy in float64, on random data, twice."""
+    random = np.random.default_rng(0)
+    for _ in range(2):  # what is left from a first call is no matter
+        inputs = [one.random(random) for one in program.arguments[:-1]]
+        np.testing.assert_allclose(program(*inputs), reference(graph, inputs), rtol=1e-4, atol=1e-5)
+        out = program.arguments[-1].empty()
+        assert program(*inputs, out=out) is out
+        np.testing.assert_allclose(out, reference(graph, inputs), rtol=1e-4, atol=1e-5)
+
+
+def compiled(partition: Partition, prices: Prices) -> Program:
+    return compile_all(partition, lambda spec: prices.found(spec).impl)
+
+
+def test_a_fused_composition_computes_what_numpy_does(prices: Prices) -> None:
+    graph = Graph(parse_tensor(RESIDUAL))
+    partition = fuse(graph, prices)
+    assert len(partition.groups) < len(graph.operations)
+    run(compiled(partition, prices), graph)
+
+
+@pytest.mark.parametrize("text", [MLP, HEADS], ids=["MLP", "heads"])
+def test_so_does_one_that_is_cut_by_the_rule(text: str, prices: Prices) -> None:
+    """The keys of heads are read in another order than they are written."""
+    graph = Graph(parse_tensor(text))
+    run(compiled(by_rule(graph), prices), graph)
+
+
+def test_intermediates_lie_on_cache_lines(prices: Prices) -> None:
+    program = compiled(by_rule(Graph(parse_tensor(MLP))), prices)
+    assert len(program.buffers) == len(program.steps) - 1 == 1
+    assert all(buffer.ctypes.data % CACHE_LINE == 0 for buffer in program.buffers)
+
+
+def test_arrays_that_do_not_fit_are_refused(prices: Prices) -> None:
+    program = compiled(by_rule(Graph(parse_tensor(MLP))), prices)
+    arrays = [one.empty() for one in program.arguments[:-1]]
+    with pytest.raises(CallError, match="takes 4"):
+        program(*arrays[:-1])
+    with pytest.raises(CallError):
+        program(*arrays[:-1], arrays[-1].astype(np.float64))
+
+
+def test_a_search_that_does_not_end_makes_a_composition_too_expensive() -> None:
+    hurried = Prices(ByCost(4e9), 1e-3)
+    whole, single = parse("relu(f32[64,64] @ f32[64,64])"), parse("f32[64,64] @ f32[64,64]")
+    assert hurried(whole) == inf
+    assert 0 < hurried.found(whole).seconds < inf  # there is a program
+    assert 0 < hurried(single) < inf
+    graph = Graph(parse_tensor("relu(f32[64,64] @ f32[64,64])"))
+    assert len(fuse(graph, hurried).groups) == 2
+
+
+def test_each_spec_is_searched_once() -> None:
+    met = 0
+
+    class Counting(ByCost):
+        def seconds(self, impls: Sequence[Impl]) -> Floats:
+            nonlocal met
+            met += 1
+            return super().seconds(impls)
+
+    known = Prices(Counting(4e9), PATIENCE_S)
+    graph = Graph(parse_tensor("f32[4,4] @ f32[4,4] @ f32[4,4]"))
+    for _ in range(2):
+        fuse(graph, known)
+    assert met == 2  # a product, and two of them
+
+
+def test_a_study_has_a_row_for_each_composition() -> None:
+    (row,) = study({"two maps": "relu(exp(f32[64]))"}, ByCost(4e9), PATIENCE_S)
+    assert row.name == "two maps"
+    assert [one.kernels for one in (row.fused, row.by_rule, row.apart)] == [1, 1, 2]
+    assert row.fused.predicted == row.by_rule.predicted < row.apart.predicted
+    assert 0 < row.fused.measured < 1
+
+
+def test_a_table_has_what_was_searched_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = parse("relu(f32[4,4] @ f32[4,4])")
+    with Table(":memory:") as table:
+        first = Prices(ByCost(4e9), PATIENCE_S, table=table)(spec)
+        monkeypatch.setattr("morello.api.search", None)
+        assert Prices(ByCost(4e9), PATIENCE_S, table=table)(spec) == first < inf
+
+
+def test_the_reference_is_what_the_whole_computes() -> None:
+    graph = Graph(parse_tensor("sum(f32[2,3] @ f32[3,2], axis=1)"))
+    a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
+    assert reference(graph, [a, b]).tolist() == [6.0, 24.0]
+    assert [t.shape for t in cut(by_rule(graph).groups[0]).inputs] == [(2, 3), (3, 2)]
