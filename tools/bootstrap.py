@@ -3,9 +3,8 @@
     python3 tools/bootstrap.py [learn]
 
 With `learn`, also what trains models. Needs Python 3.11 and a package index, nothing else: no
-root, and no pip if Python has
-`ensurepip` or pip's settings name the index. A second run does nothing until the lock,
-`pyproject.toml` or this file changes.
+root, and no pip if Python has `ensurepip` or pip's settings name the index. A second run does
+nothing until the lock, `pyproject.toml` or this file changes.
 """
 
 from __future__ import annotations
