@@ -15,7 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from morello.errors import MorelloError
+from morello.learn.collect import name_of
+from morello.learn.corpus import Measured, write
 from morello.rewrites.impl import Impl
 from morello.rewrites.saved import VERSION, load
 from morello.targets.catalog import recorded
@@ -103,3 +107,20 @@ def judged(recording: Recording, one: Recorded) -> Judged:
     least = min(seconds for _, seconds in one.programs)
     lost = len(one.programs) - len(programs)
     return Judged(one.expression, times[0] / least - 1, min(times[:FIRST]) / least - 1, lost)
+
+
+def as_corpus(recording: Recording, folder: Path) -> None:
+    """Write a recording as a corpus, for models to be judged by."""
+    for one in recording.specs:
+        seconds = np.array([seconds for _, seconds in one.programs])
+        times = np.repeat(1e9 * seconds[:, None], 2, axis=1)  # only the least time is known
+        about = {
+            "family": "recorded", "expression": one.expression, "spec": one.spec,
+            "target": "native", "microarchitecture": recording.machine.name, "cpu": "",
+            "caches": recording.caches, "hertz": recording.hertz, "compiler": "",
+            "lost": 0, "wrong": 0,
+        }  # fmt: skip
+        schedules = [rewrites for rewrites, _ in one.programs]
+        origins, cold = np.zeros(len(schedules), np.int8), np.zeros((len(schedules), 0))
+        measured = Measured(about, schedules, origins, times, times, cold)
+        write(folder / name_of(one.expression), measured)

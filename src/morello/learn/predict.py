@@ -15,7 +15,8 @@ from morello.errors import CorpusError
 from morello.learn.dataset import of_programs
 from morello.learn.features import Featurizer
 from morello.learn.model import Model, read_model
-from morello.rewrites.impl import Impl
+from morello.rewrites.impl import Impl, replay
+from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES
 from morello.targets.target import Target
 
@@ -45,15 +46,22 @@ class ByCost:
 
 
 class Learned:
-    """A learned model, for one target."""
+    """A learned model, for one target.
+
+    It learned from programs that cost what comes with Morello, so what was measured of costs on
+    this machine is left aside.
+    """
 
     def __init__(self, model: Model, target: Target) -> None:
         self.model = model
-        self._featurizer = Featurizer(target)
+        capacities = {level.name: level.capacity for level in target.levels[1:]}
+        self._target = recorded(target.machine, capacities)
+        self._featurizer = Featurizer(self._target)
 
     def seconds(self, impls: Sequence[Impl]) -> Floats:
         """Seconds of a call of each of these complete programs of one goal (n,)."""
-        group = of_programs(self._featurizer, impls)
+        own = [replay(impl.spec, self._target, impl.decisions()) for impl in impls]
+        group = of_programs(self._featurizer, own)
         seconds: Floats = np.exp(self.model.log_cycles(group)) / self.model.hertz
         return seconds
 
