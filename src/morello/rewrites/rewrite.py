@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,9 @@ from morello.ir.batch import Batch
 from morello.ir.forms import Bools, Forms, Ints, some
 from morello.ir.spec import Spec
 from morello.targets.target import Column, Condition, Target
+
+REMEMBERED = 8192
+"""Applied rewrites that are remembered: programs of a goal have most of theirs in common."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ class Step:
     holes: tuple[Hole, ...]
 
 
+@lru_cache(REMEMBERED)
 def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
     """Apply a rewrite to one Spec; raises `RewriteError` with the reason it cannot be."""
     batch = Batch.of([spec], Forms())
