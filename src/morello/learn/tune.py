@@ -1,0 +1,282 @@
+"""Tuning: programs of a goal are measured one batch after the other, and the fastest is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import inf, isnan
+from random import Random
+from time import monotonic
+
+import numpy as np
+
+from morello.api import check_memory, check_runs_here
+from morello.calibrate.first_use import find_measured
+from morello.calibrate.stopwatch import Stopwatch
+from morello.errors import SearchError, TargetError, VerificationError
+from morello.frontends.text import parse
+from morello.ir.spec import Spec
+from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
+from morello.learn.label import Labels, seconds_for
+from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Goal, New, Order
+from morello.learn.predict import ByCost, Predictor
+from morello.learn.prediction import ByPrediction
+from morello.learn.worker import Worker
+from morello.rewrites.impl import Impl
+from morello.runtime.argument import arguments
+from morello.runtime.build import PATIENCE_S
+from morello.runtime.threads import available_threads
+from morello.runtime.toolchain import Compiler, find_compiler
+from morello.search.budget import SECONDS, Budget
+from morello.search.reconstruct import reconstruct
+from morello.search.solve import search
+from morello.targets.costs import streamed
+from morello.targets.target import Target
+
+SEARCHING = 0.3
+"""The share of the time that the search for the first choice may take."""
+
+FINALISTS = 3
+"""So many of the fastest are timed once more: the least of many noisy times is too good."""
+
+FIRST_S = 300.0
+"""How long the first choice is given to be timed, in seconds."""
+
+BATCH_S = 3.0
+SLOWER = 50.0
+"""A batch is given so many seconds, and each program so many times what a call should take."""
+
+
+Patience = Callable[[Sequence[Compiled]], float]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A correct program and its time, as a multiple of that of the first choice beside it.
+
+    `hardware_s` are the seconds that programs had run until it was known.
+    """
+
+    impl: Impl
+    ratio: float
+    hardware_s: float
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What tuning has found so far; the first of its trials is the search's first choice.
+
+    `first_s` are the seconds of a call of that. `confirmed` is the fastest of those timed once
+    more. `failed` counts programs that crashed, hung, were wrong, or were not built in time.
+    The cheapest program may cost `gap` (a part) less than the first choice.
+    """
+
+    first_s: float
+    trials: tuple[Trial, ...]
+    failed: int
+    hardware_s: float
+    seconds: float
+    gap: float
+    confirmed: Trial | None = None
+
+    @property
+    def best(self) -> Trial:
+        """The fastest program."""
+        return self.confirmed or min(self.trials, key=lambda one: one.ratio)
+
+    @property
+    def best_s(self) -> float:
+        """The seconds of a call of the fastest program."""
+        return self.best.ratio * self.first_s
+
+    @property
+    def curve(self) -> list[tuple[float, float]]:
+        """Hardware seconds and, after so many, the least time of a call, where that fell."""
+        points: list[tuple[float, float]] = []
+        least = inf
+        for one in self.trials:
+            if one.ratio < least:
+                least = one.ratio
+                points.append((one.hardware_s, least * self.first_s))
+        return points
+
+
+def plan(expression: str, target: str = "native") -> tuple[Spec, Target]:
+    """The goal and the machine that `morello.compile` has for these, on one thread.
+
+    Raises `MorelloError` for what cannot be timed here.
+    """
+    goal, machine = parse(expression), find_measured(target)
+    if machine.tunings:
+        raise TargetError(
+            f"{machine.name} is many machines, and times of this one tell nothing of the others; "
+            "tune for native."
+        )
+    check_runs_here(machine)
+    check_memory(goal)
+    arguments(goal)
+    return goal, streamed(replace(machine, cores=1), goal)
+
+
+def tune(
+    goal: Spec,
+    target: Target,
+    seconds: float,
+    *,
+    order: Order = "learned",
+    predictor: Predictor | None = None,
+    seed: int = 0,
+    known: Sequence[Impl] = (),
+    compiler: str | None = None,
+) -> Iterator[Tuning]:
+    """Measure programs for so many seconds in all; tells what was found after each batch.
+
+    The search's first choice comes first, then programs that are `known`, then others in an
+    order: "learned" is what the predictor (by default the affine cost) takes for the fastest
+    of the search's choices and of mutations, corrected by what was measured; "affine" the
+    search's choices by cost; "random" random programs. Raises `MorelloError` if the first choice
+    cannot be found, built or timed, or is wrong.
+    """
+    began = monotonic()
+    ends = began + Budget(seconds).seconds
+    found = find_compiler(compiler)
+    with Worker() as worker:
+        solution = search(goal, target, budget=Budget(min(SECONDS, SEARCHING * seconds)))
+        first = reconstruct(goal, target, solution.decisions)
+        run = _Run(worker, found, first, solution.statistics.gap, began, ends)
+        yield run.so_far()
+        what, random = Goal(goal, target, solution.cost, solution.decisions), Random(seed)
+        chooser: Chooser
+        if order == "learned":
+            predictor = predictor or ByCost(Stopwatch(found).hertz())
+            chooser = ByPrediction(what, predictor, random, ends)
+        elif order == "affine":
+            chooser = ByAffineCost(what, ends)
+        else:
+            chooser = AtRandom(what, random, ends)
+        yield from run.batches(chooser, known)
+        yield run.confirmed()
+
+
+class _Run:
+    """The programs of a goal that were measured, and those that are."""
+
+    def __init__(
+        self,
+        worker: Worker,
+        compiler: Compiler,
+        first: Impl,
+        gap: float,
+        began: float,
+        ends: float,
+    ) -> None:
+        """Builds and times the first choice, however long that takes."""
+        self._worker, self._compiler, self._gap = worker, compiler, gap
+        self._began, self._ends = began, ends
+        self._failed, self._hardware_s = 0, 0.0
+        self._built: dict[int, Compiled] = {}
+        here = monotonic()
+        (self._first,) = compiled([first], compiler, PATIENCE_S)
+        built = monotonic()
+        # What timing needs is loaded first, which does not count.
+        worker.run(seconds_for, [], 1.0, seconds=PATIENCE_S)
+        labels = self._labels([self._first], lambda programs: FIRST_S, ())
+        self._first_s = float(np.fmin.reduce(labels.repeats, axis=None)) * 1e-9
+        if labels.wrong[0]:
+            raise VerificationError(
+                f"the first choice for {first.spec.expression} computes something else than it "
+                "should; another --compiler may help."
+            )
+        if isnan(self._first_s):
+            raise SearchError(
+                f"the first choice for {first.spec.expression} crashed, or was still running "
+                f"after {FIRST_S:.0f} s; make the sizes smaller."
+            )
+        self._each_s = built - here + self._hardware_s
+        self._trials = [Trial(first, 1.0, self._hardware_s)]
+
+    def so_far(self) -> Tuning:
+        """What was found."""
+        return Tuning(
+            self._first_s, tuple(self._trials), self._failed, self._hardware_s,
+            monotonic() - self._began, self._gap,
+        )  # fmt: skip
+
+    def batches(self, chooser: Chooser, known: Sequence[Impl]) -> Iterator[Tuning]:
+        """Measure known programs, then what is chosen, for as long as there is time."""
+        new = New()
+        new(self._first.impl)
+        chooser.learn(self._first.impl, self._first_s)
+        began, count = monotonic(), 0
+        impls = list(filter(new, known))
+        while size := self._size():
+            impls = impls or chooser.choose(size)
+            if not impls:
+                return
+            self._measure(impls, chooser)
+            count += len(impls)
+            self._each_s = (monotonic() - began) / count
+            impls = []
+            yield self.so_far()
+
+    def confirmed(self) -> Tuning:
+        """Time the fastest few once more; the fastest of these and the first choice is the best."""
+        first, *others = self._trials
+        finalists = sorted(others, key=lambda one: one.ratio)[:FINALISTS]
+        if not finalists:
+            return self.so_far()
+        programs = [self._built[id(one.impl)] for one in finalists]
+        ratios = self._ratios(programs, self._enough)
+        again = [
+            replace(one, ratio=ratio, hardware_s=self._hardware_s)
+            for one, ratio in zip(finalists, ratios, strict=True)
+            if not isnan(ratio)
+        ]
+        best = min([first, *again], key=lambda one: one.ratio)
+        return replace(self.so_far(), confirmed=best if again else None)
+
+    def _size(self) -> int:
+        """How many programs there is time for, and for the finalists; at most a file."""
+        left = self._ends - monotonic() - FINALISTS * self._trials[0].hardware_s
+        return max(0, min(TOGETHER, int(min(left / self._each_s, TOGETHER))))
+
+    def _measure(self, impls: Sequence[Impl], chooser: Chooser) -> None:
+        together = -(-len(impls) // available_threads())
+        made = compiled_apart(impls, self._compiler, together, self._ends)
+        programs = [one for one in made if one is not None]
+        ratios = self._ratios(programs, self._while_time) if programs else []
+        for program, ratio in zip(programs, ratios, strict=True):
+            if not isnan(ratio):
+                self._built[id(program.impl)] = program
+                self._trials.append(Trial(program.impl, ratio, self._hardware_s))
+                chooser.learn(program.impl, ratio * self._first_s)
+        self._failed += len(impls) - sum(not isnan(ratio) for ratio in ratios)
+
+    def _ratios(self, programs: Sequence[Compiled], patience: Patience) -> list[float]:
+        """Least times as multiples of the first choice's, timed in turns with it; nan if none."""
+        labels = self._labels(programs, patience, [self._first])
+        # The least of all, as its times at one moment may be noisy; fmin takes what has no times.
+        reference = float(np.fmin.reduce(labels.reference, axis=None))
+        self._first_s = float(np.fmin(self._first_s, 1e-9 * reference))
+        ratios: list[float] = (np.fmin.reduce(labels.repeats, axis=1) / reference).tolist()
+        return ratios
+
+    def _labels(
+        self, programs: Sequence[Compiled], patience: Patience, reference: Sequence[Compiled]
+    ) -> Labels:
+        began = monotonic()
+        labels = timed(
+            self._worker, self._first.impl.spec.expression, programs, self._compiler, False,
+            patience, reference,
+        )  # fmt: skip
+        self._hardware_s += monotonic() - began
+        return labels
+
+    def _enough(self, programs: Sequence[Compiled]) -> float:
+        """More seconds than programs that run well need."""
+        first = self._trials[0]
+        cost = sum(one.impl.cost for one in programs) / first.impl.cost
+        return BATCH_S + 3 * first.hardware_s + len(programs) + SLOWER * cost * self._first_s
+
+    def _while_time(self, programs: Sequence[Compiled]) -> float:
+        return max(0.0, min(self._enough(programs), self._ends - monotonic()))
