@@ -37,7 +37,7 @@ SEARCHING = 0.3
 """The share of the time that the search for the first choice may take."""
 
 FINALISTS = 3
-"""So many of the fastest are timed once more: the least of many noisy times is too good."""
+"""At the end, so many of the fastest are timed again at once."""
 
 FIRST_S = 300.0
 """How long the first choice is given to be timed, in seconds."""
@@ -66,9 +66,9 @@ class Trial:
 class Tuning:
     """What tuning has found so far; the first of its trials is the search's first choice.
 
-    `first_s` are the seconds of a call of that. `confirmed` is the fastest of those timed once
-    more. `failed` counts programs that crashed, hung, were wrong, or were not built in time.
-    The cheapest program may cost `gap` (a part) less than the first choice.
+    `first_s` are the seconds of a call of that, `seconds` those since tuning began. `failed`
+    counts programs that crashed, hung or were wrong, or were not built and timed in time.
+    The first choice may cost `gap` (a part) more than the cheapest program.
     """
 
     first_s: float
@@ -77,17 +77,21 @@ class Tuning:
     hardware_s: float
     seconds: float
     gap: float
-    confirmed: Trial | None = None
 
     @property
     def best(self) -> Trial:
         """The fastest program."""
-        return self.confirmed or min(self.trials, key=lambda one: one.ratio)
+        return min(self.trials, key=lambda one: one.ratio)
 
     @property
     def best_s(self) -> float:
         """The seconds of a call of the fastest program."""
         return self.best.ratio * self.first_s
+
+    @property
+    def speedup(self) -> float:
+        """How many times as fast as the first choice the fastest program is."""
+        return 1 / self.best.ratio
 
     @property
     def curve(self) -> list[tuple[float, float]]:
@@ -192,7 +196,7 @@ class _Run:
                 f"the first choice for {first.spec.expression} crashed, or was still running "
                 f"after {FIRST_S:.0f} s; make the sizes smaller."
             )
-        self._each_s = built - here + self._hardware_s
+        self._alone_s = self._each_s = built - here + self._hardware_s
         self._trials = [Trial(first, 1.0, self._hardware_s)]
 
     def so_far(self) -> Tuning:
@@ -207,40 +211,40 @@ class _Run:
         new = New()
         new(self._first.impl)
         chooser.learn(self._first.impl, self._first_s)
-        began, count = monotonic(), 0
         impls = list(filter(new, known))
         while size := self._size():
-            impls = impls or chooser.choose(size)
+            impls = (impls or chooser.choose(size))[: self._size()]  # choosing takes time, too
             if not impls:
                 return
             self._measure(impls, chooser)
-            count += len(impls)
-            self._each_s = (monotonic() - began) / count
             impls = []
             yield self.so_far()
 
     def confirmed(self) -> Tuning:
-        """Time the fastest few once more; the fastest of these and the first choice is the best."""
-        first, *others = self._trials
-        finalists = sorted(others, key=lambda one: one.ratio)[:FINALISTS]
-        if not finalists:
-            return self.so_far()
-        programs = [self._built[id(one.impl)] for one in finalists]
-        ratios = self._ratios(programs, self._enough)
-        again = [
-            replace(one, ratio=ratio, hardware_s=self._hardware_s)
-            for one, ratio in zip(finalists, ratios, strict=True)
-            if not isnan(ratio)
-        ]
-        best = min([first, *again], key=lambda one: one.ratio)
-        return replace(self.so_far(), confirmed=best if again else None)
+        """Time the fastest again until the fastest of all is one whose second time is known.
+
+        Second times replace the first ones: the least of many noisy times is too good.
+        """
+        sure = {id(self._first.impl)}
+        while True:
+            fastest = sorted(self._trials, key=lambda one: one.ratio)[:FINALISTS]
+            if id(fastest[0].impl) in sure or (len(sure) > 1 and monotonic() > self._ends):
+                return self.so_far()
+            again = [id(one.impl) for one in fastest if id(one.impl) not in sure]
+            found = self._ratios([self._built[one] for one in again], self._enough)
+            ratios = dict(zip(again, found, strict=True))
+            timed = [replace(t, ratio=ratios.get(id(t.impl), t.ratio)) for t in self._trials]
+            self._trials = [one for one in timed if not isnan(one.ratio)]
+            self._failed += len(timed) - len(self._trials)
+            sure |= ratios.keys()
 
     def _size(self) -> int:
         """How many programs there is time for, and for the finalists; at most a file."""
-        left = self._ends - monotonic() - FINALISTS * self._trials[0].hardware_s
-        return max(0, min(TOGETHER, int(min(left / self._each_s, TOGETHER))))
+        left = self._ends - monotonic() - self._alone_s - FINALISTS * self._trials[0].hardware_s
+        return max(0, int(min(left / self._each_s, TOGETHER)))
 
     def _measure(self, impls: Sequence[Impl], chooser: Chooser) -> None:
+        began = monotonic()
         together = -(-len(impls) // available_threads())
         made = compiled_apart(impls, self._compiler, together, self._ends)
         programs = [one for one in made if one is not None]
@@ -251,6 +255,7 @@ class _Run:
                 self._trials.append(Trial(program.impl, ratio, self._hardware_s))
                 chooser.learn(program.impl, ratio * self._first_s)
         self._failed += len(impls) - sum(not isnan(ratio) for ratio in ratios)
+        self._each_s = (monotonic() - began) / len(impls)
 
     def _ratios(self, programs: Sequence[Compiled], patience: Patience) -> list[float]:
         """Least times as multiples of the first choice's, timed in turns with it; nan if none."""

@@ -68,6 +68,10 @@ class Rewrite(Protocol):
         """The rewrite as JSON-able data, `name` first."""
         ...
 
+    def __hash__(self) -> int:
+        """That of its data, so that what it makes of Specs can be remembered."""
+        ...
+
 
 def expand(rewrite: Rewrite, batch: Batch, target: Target) -> Iterator[Edges]:
     """Apply a rewrite to every row of a batch where it applies."""
