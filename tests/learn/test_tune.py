@@ -18,7 +18,7 @@ from morello import api, tune_command
 from morello.cli import main
 from morello.codegen import generate
 from morello.errors import SearchError, TargetError
-from morello.learn import hardware, prediction
+from morello.learn import hardware, orders
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
 from morello.learn.correction import Correction
@@ -29,8 +29,10 @@ from morello.learn.prediction import ByPrediction
 from morello.learn.tune import Trial, Tuning, plan, tune
 from morello.rewrites import saved
 from morello.rewrites.impl import Impl
+from morello.search.budget import UNTIMED
+from morello.search.candidates import candidates
 from morello.search.programs import keep, recall
-from morello.search.sample import Walker
+from morello.search.sample import Walker, sampling_graph
 from morello.search.solve import search
 from morello.search.structure import Structure
 from morello.table import Table
@@ -143,11 +145,14 @@ def test_a_first_choice_that_crashes_is_an_error(monkeypatch: pytest.MonkeyPatch
 def test_choices_depend_on_the_seed_and_on_what_was_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(prediction, "CANDIDATES", 6)
     monkeypatch.setattr("morello.learn.anneal.STEPS", 6)
     spec, target = plan("f32[4,8] @ f32[8,8]")
     found = search(spec, target)
     goal = Goal(spec, target, found.cost, found.decisions)
+    graph = sampling_graph(spec, target, found.cost)
+    others = list(islice(candidates(spec, target, found.cost, UNTIMED.start()), 6))
+    monkeypatch.setattr(orders, "sampling_graph", lambda *given: graph)
+    monkeypatch.setattr(orders, "candidates", lambda *given: iter(others))
 
     def chosen(seed: int, faster: int) -> list[list[Impl]]:
         chooser = ByPrediction(goal, ByCost(4e9), Random(seed), inf)
