@@ -105,7 +105,8 @@ def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) 
             interrupted = True
     assert found is not None
     best = found.best.impl
-    if table is not None:
+    tried = len(found.trials) - 1 + found.failed
+    if table is not None and tried >= len(known):  # else what it has may be faster
         keep(best, table, before + len(found.trials), found.gap)
     if arguments.save is not None:
         write_text(arguments.save, json.dumps(saved.save(best), indent=2) + "\n")

@@ -249,6 +249,22 @@ def test_later_calls_use_what_a_table_has(
     assert api.implement(EXPRESSION, table=path)[0] == impl
 
 
+def test_what_a_table_has_is_not_replaced_untried(
+    faster: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tuned.db"
+    for found in (faster, replace(faster, trials=faster.trials[:1])):
+        stand_in(monkeypatch, found)
+        assert main(["tune", EXPRESSION, "--db", str(path), "--json"]) == 0
+        assert api.implement(EXPRESSION, table=path)[0] == faster.trials[1].impl
+
+
+def test_known_programs_are_measured_in_any_case(learned: Tuning) -> None:
+    known = learned.trials[-1].impl
+    *_, found = tune(*plan(EXPRESSION), 0.1, known=[known])
+    assert [one.impl for one in found.trials] == [learned.trials[0].impl, known]
+
+
 def test_a_measured_program_serves_all_searches(faster: Tuning) -> None:
     impl = faster.trials[1].impl
     with Table(":memory:") as table:

@@ -18,7 +18,7 @@ from morello.frontends.text import parse
 from morello.ir.spec import Spec
 from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
 from morello.learn.label import Labels, seconds_for
-from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Goal, New, Order
+from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Goal, Order
 from morello.learn.predict import ByCost, Predictor
 from morello.learn.prediction import ByPrediction
 from morello.learn.worker import Worker
@@ -135,11 +135,11 @@ def tune(
 ) -> Iterator[Tuning]:
     """Measure programs for so many seconds in all; tells what was found after each batch.
 
-    The search's first choice comes first, then programs that are `known`, then others in an
-    order: "learned" is what the predictor (by default the affine cost) takes for the fastest
-    of the search's choices and of mutations, corrected by what was measured; "affine" the
-    search's choices by cost; "random" random programs. Raises `MorelloError` if the first choice
-    cannot be found, built or timed, or is wrong.
+    The search's first choice comes first, then programs that are `known`, however long these
+    take, then others in an order: "learned" is what the predictor (by default the affine cost)
+    takes for the fastest of the search's choices and of mutations, corrected by what was
+    measured; "affine" the search's choices by cost; "random" random programs. Raises
+    `MorelloError` if the first choice cannot be found, built or timed, or is wrong.
     """
     began = monotonic()
     ends = began + Budget(seconds).seconds
@@ -207,17 +207,16 @@ class _Run:
         )  # fmt: skip
 
     def batches(self, chooser: Chooser, known: Sequence[Impl]) -> Iterator[Tuning]:
-        """Measure known programs, then what is chosen, for as long as there is time."""
-        new = New()
-        new(self._first.impl)
+        """Measure known programs in any case, then what is chosen, while there is time."""
         chooser.learn(self._first.impl, self._first_s)
-        impls = list(filter(new, known))
+        if known:
+            self._measure(known, chooser, inf)
+            yield self.so_far()
         while size := self._size():
-            impls = (impls or chooser.choose(size))[: self._size()]  # choosing takes time, too
+            impls = chooser.choose(size)[: self._size()]  # choosing takes time, too
             if not impls:
                 return
-            self._measure(impls, chooser)
-            impls = []
+            self._measure(impls, chooser, self._ends)
             yield self.so_far()
 
     def confirmed(self) -> Tuning:
@@ -233,9 +232,9 @@ class _Run:
             again = [id(one.impl) for one in fastest if id(one.impl) not in sure]
             found = self._ratios([self._built[one] for one in again], self._enough)
             ratios = dict(zip(again, found, strict=True))
-            timed = [replace(t, ratio=ratios.get(id(t.impl), t.ratio)) for t in self._trials]
-            self._trials = [one for one in timed if not isnan(one.ratio)]
-            self._failed += len(timed) - len(self._trials)
+            trials = [replace(t, ratio=ratios.get(id(t.impl), t.ratio)) for t in self._trials]
+            self._trials = [one for one in trials if not isnan(one.ratio)]
+            self._failed += len(trials) - len(self._trials)
             sure |= ratios.keys()
 
     def _size(self) -> int:
@@ -243,12 +242,15 @@ class _Run:
         left = self._ends - monotonic() - self._alone_s - FINALISTS * self._trials[0].hardware_s
         return max(0, int(min(left / self._each_s, TOGETHER)))
 
-    def _measure(self, impls: Sequence[Impl], chooser: Chooser) -> None:
+    def _measure(self, impls: Sequence[Impl], chooser: Chooser, ends: float) -> None:
+        def patience(programs: Sequence[Compiled]) -> float:
+            return max(0.0, min(self._enough(programs), ends - monotonic()))
+
         began = monotonic()
         together = -(-len(impls) // available_threads())
-        made = compiled_apart(impls, self._compiler, together, self._ends)
+        made = compiled_apart(impls, self._compiler, together, ends)
         programs = [one for one in made if one is not None]
-        ratios = self._ratios(programs, self._while_time) if programs else []
+        ratios = self._ratios(programs, patience) if programs else []
         for program, ratio in zip(programs, ratios, strict=True):
             if not isnan(ratio):
                 self._built[id(program.impl)] = program
@@ -282,6 +284,3 @@ class _Run:
         first = self._trials[0]
         cost = sum(one.impl.cost for one in programs) / first.impl.cost
         return BATCH_S + 3 * first.hardware_s + len(programs) + SLOWER * cost * self._first_s
-
-    def _while_time(self, programs: Sequence[Compiled]) -> float:
-        return max(0.0, min(self._enough(programs), self._ends - monotonic()))
