@@ -66,24 +66,30 @@ def run(arguments: argparse.Namespace) -> None:
                 f"{len(expressions)}; give a table with --db."
             )
         check_writable(arguments.save)
-    outcomes = []
+    outcomes: list[Outcome] = []
+    interrupted = False
     with limit_threads(), opened(arguments.db) as table:
         for expression in expressions:
             try:
                 outcomes.append(_tuned(expression, arguments, table))
+                interrupted = outcomes[-1].interrupted
+            except KeyboardInterrupt:
+                if not outcomes:
+                    raise
+                interrupted = True
             except MorelloError as error:
                 if len(expressions) == 1:
                     raise
                 outcomes.append(Outcome(expression, problem=str(error)))
-            if outcomes[-1].interrupted:
+            if interrupted:
                 break
     _tell(outcomes, arguments)
-    if outcomes[-1].interrupted:
+    if interrupted:
         raise KeyboardInterrupt
 
 
 def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) -> Outcome:
-    """Tune for an expression, and keep what was found."""
+    """Tune for an expression, and keep what was found; interrupts pass if that is nothing."""
     goal, target = plan(expression, arguments.target)
     kept = None if table is None else recall(goal, target, table)
     before = kept.measured if kept is not None else 0
@@ -106,7 +112,7 @@ def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) 
     assert found is not None
     best = found.best.impl
     tried = len(found.trials) - 1 + found.failed
-    if table is not None and tried >= len(known):  # else what it has may be faster
+    if table is not None and tried >= max(1, len(known)):  # else what it has may be faster
         keep(best, table, before + len(found.trials), found.gap)
     if arguments.save is not None:
         write_text(arguments.save, json.dumps(saved.save(best), indent=2) + "\n")

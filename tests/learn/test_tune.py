@@ -286,6 +286,24 @@ def test_an_interrupt_keeps_what_was_found(
     assert api.implement(EXPRESSION, table=path)[0] == faster.trials[1].impl
 
 
+def test_an_interrupt_keeps_what_was_found_of_other_members(
+    faster: Tuning, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def steps(*arguments: object, **given: object) -> Iterator[Tuning]:
+        monkeypatch.setattr(tune_command, "plan", interrupt)
+        yield faster
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune_command, "tune", steps)
+    assert main(["tune", "f32[m,16] @ f32[16,16]", "m=16,17", "--json"]) == 130
+    (goal,) = json.loads(capsys.readouterr().out)["goals"]
+    assert not goal["interrupted"] and goal["programs"] == 2
+    assert main(["tune", "f32[m,16] @ f32[16,16]", "m=16,17", "--json"]) == 130
+    assert capsys.readouterr().out == ""
+
+
 # ---- the command
 
 
