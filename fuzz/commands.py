@@ -47,6 +47,7 @@ _WORDS: dict[str, tuple[str, ...]] = {
     "--workers": ("1", "0", "-1", "x", "99999"),
     "--cache": ("1", "0", "-1", "x", "99999999999999"),
     "--dask": ("", "nonsense", "tcp://127.0.0.1:1"),
+    "--order": ("learned", "affine", "random", "nonsense"),
     "--json": (),
     "--no-verify": (),
     "--nonsense": (),
@@ -59,6 +60,7 @@ _OPTIONS = {
               "--compiler", "--schedule", "--json", "--no-verify"),
     "explain": ("--target", "--threads", "--db", "--weights", "--schedule", "--json", "--measure"),
     "model": ("--samples", "--seconds", "--seed", "--target", "--threads", "--compiler", "--json"),
+    "tune": ("--order", "--seed", "--target", "--compiler", "--db", "--save", "--json"),
     "precompute": ("--db", "--target", "--keep", "--workers", "--cache", "--dask", "--json"),
     "targets": ("--json", "--nonsense", "--help"),
     "calibrate": ("--json", "--nonsense"),
@@ -151,6 +153,8 @@ def _line(random: Random) -> list[str]:
         line[1:] = ["f32[m,4] @ f32[4,4]", *random.choices(_RANGES, k=random.choice((0, 1, 1, 2)))]
     if command == "model":
         line += ["--samples", "2", "--seconds", "0.01"]
+    if command == "tune":
+        line += ["--seconds", "0.5"]
     if command == "bench":
         line += ["--seconds", "0.01"]
     if command == "calibrate":

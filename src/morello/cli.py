@@ -95,6 +95,10 @@ def _command(name: str) -> Callable[[argparse.Namespace], None]:
         from morello import learn_commands
 
         return learn_commands.run
+    if name == "tune":
+        from morello import tune_command
+
+        return tune_command.run
     if name == "model":
         from morello import quality_commands
 
@@ -224,6 +228,28 @@ def _parser() -> argparse.ArgumentParser:
     train.add_argument("--output", type=Path, required=True, metavar="PATH", help="the model")
     train.add_argument("--seed", type=_whole, default=0, help="of what is random (0)")
     train.add_argument("--json", action="store_true", help="print one JSON object")
+
+    tune = commands.add_parser("tune", help="measure programs for some time, keep the fastest")
+    tune.add_argument("expression", metavar="EXPR", help='such as "f32[m,64] @ f32[64,64]"')
+    tune.add_argument(
+        "sizes", nargs="*", metavar="NAME=RANGE", help="sizes of a family, as for precompute"
+    )
+    tune.add_argument(
+        "--seconds", type=float, default=60.0, help="to take in all for each Spec (60)"
+    )
+    tune.add_argument(
+        "--order", choices=["learned", "affine", "random"], default="learned",
+        help="measure first what is predicted to be fastest and variations of what was fastest, "
+        "the search's choices by cost, or random programs (learned)",
+    )  # fmt: skip
+    tune.add_argument("--seed", type=_whole, default=0, help="of random choices (0)")
+    tune.add_argument("--target", default="native", help="one of `morello targets` (native)")
+    tune.add_argument("--compiler", help="the C compiler (default: $CC, clang, zig, gcc)")
+    tune.add_argument(
+        "--db", type=Path, metavar="PATH", help="a table to keep the fastest in, for later calls"
+    )
+    tune.add_argument("--save", type=Path, help="save the fastest's schedule here, as JSON")
+    tune.add_argument("--json", action="store_true", help="print one JSON object")
 
     targets = commands.add_parser("targets", help="list the targets and what they hold")
     targets.add_argument("--json", action="store_true", help="print one JSON object")

@@ -19,7 +19,7 @@ import pytest
 from morello.cli import main
 from morello.errors import CorpusError, VerificationError
 from morello.frontends.text import parse
-from morello.learn import collect
+from morello.learn import collect, hardware
 from morello.learn.collect import Machine, name_of
 from morello.learn.corpus import VERSION, Measured, read, write
 from morello.learn.label import REPEATS, Built, label, source
@@ -199,7 +199,7 @@ def test_one_bad_program_costs_itself(kind: str, monkeypatch: pytest.MonkeyPatch
         before, after = text.split(head)
         return before + head + after.replace("{", "{\n  " + BAD[kind], 1)
 
-    monkeypatch.setattr(collect, "source", spoiled)
+    monkeypatch.setattr(hardware, "source", spoiled)
     found = Machine.here().measured("squares", EXPRESSION, 6)
     assert found.about["lost"] == 1 and len(found.schedules) >= 4
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,26 +14,22 @@ import numpy as np
 from morello.calibrate.stopwatch import Stopwatch
 from morello.errors import BuildError, MorelloError
 from morello.frontends.text import parse
+from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
 from morello.learn.corpus import SUFFIX, Measured, files, kept, read, write
-from morello.learn.label import Built, Labels, label, seconds_for, source
-from morello.learn.programs import Proposal, propose
+from morello.learn.hardware import Compiled, compiled_apart, timed
+from morello.learn.label import seconds_for
+from morello.learn.programs import propose
 from morello.learn.specs import interleaved
-from morello.learn.worker import CrashError, Worker
+from morello.learn.worker import Worker
 from morello.rewrites.saved import save, spec_data
-from morello.runtime.build import build
-from morello.runtime.threads import available_threads
-from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
+from morello.runtime.toolchain import Compiler, find_compiler
 from morello.targets.catalog import host_machine, uncalibrated
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 
-TOGETHER = 12
-"""Programs in one C file."""
-
 SEARCH_S = 30.0
-COMPILER_S = 240.0
-"""How long searches for the programs of a Spec, and the compiler for a file, may take."""
+"""How long each search for the programs of a Spec may take."""
 
 ALONE_S = 30.0
 """How long a program is given that is timed alone, as one of its Spec's crashed."""
@@ -113,12 +109,19 @@ class Machine:
         goal = parse(expression)
         seed = int(hashlib.sha256(expression.encode()).hexdigest()[:8], 16)
         proposals = propose(goal, self.target, count, seed, SEARCH_S)
-        chunks, built = self._built(expression, proposals)
-        found = [proposal for chunk in chunks for proposal in chunk]
-        labels = self._labels(built, found)
+        made = compiled_apart([one.impl for one in proposals], self.compiler)
+        programs = [one for one in made if one is not None]
+        if not programs:
+            raise BuildError(f"the compiler takes no program of {expression}.")
+        size = sum(tensor.bytes for tensor in goal.tensors)
+        cold = size > self.target.levels[1].capacity * LINE_BYTES
+        with Worker() as worker:
+            labels = timed(worker, expression, programs, self.compiler, cold, self._patience)
         about = self._about(goal) | {"family": family, "expression": expression}
-        schedules: list[list[dict[str, Any]]] = [save(one.impl)["rewrites"] for one in found]
-        return kept(about, schedules, [one.origin for one in found], labels)
+        schedules: list[list[dict[str, Any]]] = [save(one.impl)["rewrites"] for one in programs]
+        pairs = zip(proposals, made, strict=True)
+        origins = [one.origin for one, program in pairs if program is not None]
+        return kept(about, schedules, origins, labels)
 
     def _about(self, goal: Spec) -> dict[str, Any]:
         machine, target = host_machine(), self.target
@@ -132,55 +135,10 @@ class Machine:
             "spec": spec_data(goal, target),
         }
 
-    def _built(
-        self, expression: str, proposals: Sequence[Proposal]
-    ) -> tuple[list[list[Proposal]], Built]:
-        """Chunks of the programs that the compiler takes, each in a shared object of its own."""
-        flags = arch_flags(self.compiler, self.target.arch)
-
-        def made(chunk: list[Proposal]) -> list[tuple[list[Proposal], Path, list[str]]]:
-            names = [f"program_{n}" for n in range(len(chunk))]
-            text = source([one.impl for one in chunk], names)
-            try:
-                path = build(text, compiler=self.compiler, flags=flags, patience_s=COMPILER_S)
-            except BuildError:
-                if len(chunk) == 1:
-                    return []
-                return [part for one in chunk for part in made([one])]
-            return [(chunk, path, names)]
-
-        parts = [
-            list(proposals[start : start + TOGETHER])
-            for start in range(0, len(proposals), TOGETHER)
-        ]
-        with ThreadPoolExecutor(available_threads()) as threads:
-            done = [one for some in threads.map(made, parts) for one in some]
-        if not done:
-            raise BuildError(f"the compiler takes no program of {expression}.")
-        libraries = [(path, names) for _, path, names in done]
-        return [chunk for chunk, _, _ in done], Built(expression, libraries)
-
-    def _labels(self, built: Built, found: Sequence[Proposal]) -> Labels:
-        """Times of all; if one crashes or hangs, each is timed alone, and that one has none."""
-        second = self.target.levels[1]
-        size = sum(tensor.bytes for tensor in found[0].impl.spec.tensors)
-        cold = size > second.capacity * 64
-        with Worker() as worker:
-            try:
-                patience = seconds_for([one.impl for one in found], self.hertz)
-                return worker.run(label, built, self.compiler, cold, seconds=patience)
-            except CrashError:
-                pass
-            alone = []
-            for path, names in built.libraries:
-                for name in names:
-                    one = replace(built, libraries=[(path, [name])])
-                    try:
-                        alone.append(worker.run(label, one, self.compiler, cold, seconds=ALONE_S))
-                    except CrashError:
-                        alone.append(Labels.none(cold))
-        parts = zip(*((x.repeats, x.reference, x.cold, x.wrong) for x in alone), strict=True)
-        return Labels(*(np.concatenate(part) for part in parts))
+    def _patience(self, programs: Sequence[Compiled]) -> float:
+        if len(programs) == 1:
+            return ALONE_S
+        return seconds_for([one.impl for one in programs], self.hertz)
 
 
 def summary(folder: Path) -> dict[str, Any]:

@@ -76,6 +76,17 @@ class Labels:
         columns = COLD_REPEATS if cold else 0
         return cls(empty, empty, np.full((1, columns), np.nan), np.zeros(1, np.bool_))
 
+    @classmethod
+    def joined(cls, parts: Sequence[Labels]) -> Labels:
+        """The labels of all parts, one after the other."""
+        columns = zip(*((x.repeats, x.reference, x.cold, x.wrong) for x in parts), strict=True)
+        return cls(*(np.concatenate(column) for column in columns))
+
+    def rows(self, chosen: slice) -> Labels:
+        """Those of some of the programs."""
+        kept = self.repeats[chosen], self.reference[chosen], self.cold[chosen], self.wrong[chosen]
+        return Labels(*kept)
+
 
 def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
     """C of one file with all these programs of one target."""

@@ -68,7 +68,7 @@ def keep(
     if measured:
         name, data = _measured(name), data | {"measured": measured}
     if gap:
-        data |= {"gap": None if gap == inf else gap, "seconds": seconds}
+        data |= {name: None if n == inf else n for name, n in (("gap", gap), ("seconds", seconds))}
     table.keep_program(space, name, json.dumps(data, separators=(",", ":")))
 
 

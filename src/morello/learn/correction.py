@@ -1,0 +1,33 @@
+"""What a predictor gets wrong of all programs alike, or of those of some structure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from morello.search.structure import Structure
+
+RIDGE = 1.0
+"""The penalty of a squared weight, against the squared error of one program."""
+
+
+class Correction:
+    """Errors of predicted logarithms of seconds, by ridge regression on traits of structure.
+
+    A trait is a kernel, or what is copied and in which layout (see `search.structure`).
+    """
+
+    def __init__(self, structures: Sequence[Structure], errors: Sequence[float]) -> None:
+        """From measured programs: their structures, and measured minus predicted logarithms."""
+        self._mean = float(np.mean(errors)) if errors else 0.0
+        traits = sorted(frozenset().union(*structures))
+        has = np.array([[trait in one for trait in traits] for one in structures], np.float64)
+        has = has.reshape(len(structures), len(traits))
+        square = has.T @ has + RIDGE * np.eye(len(traits))
+        weights = np.linalg.solve(square, has.T @ (np.asarray(errors, np.float64) - self._mean))
+        self._weights: dict[str, float] = dict(zip(traits, weights.tolist(), strict=True))
+
+    def of(self, structure: Structure) -> float:
+        """What to add to the predicted logarithm of the seconds of a program of this structure."""
+        return self._mean + sum(self._weights.get(trait, 0.0) for trait in structure)

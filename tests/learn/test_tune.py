@@ -1,0 +1,356 @@
+"""Tuning: what is measured next, what comes of it, what it survives, and the command."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice, pairwise
+from math import inf
+from pathlib import Path
+from random import Random
+from time import monotonic
+from typing import Any, cast, get_args
+
+import pytest
+
+from morello import api, tune_command
+from morello.cli import main
+from morello.codegen import generate
+from morello.errors import SearchError, TargetError
+from morello.learn import hardware, orders
+from morello.learn import tune as tuning
+from morello.learn.anneal import Edges, anneal
+from morello.learn.correction import Correction
+from morello.learn.label import source
+from morello.learn.orders import Goal, Order
+from morello.learn.predict import ByCost
+from morello.learn.prediction import ByPrediction
+from morello.learn.tune import Trial, Tuning, plan, tune
+from morello.rewrites import saved
+from morello.rewrites.impl import Impl
+from morello.search.budget import UNTIMED
+from morello.search.candidates import candidates
+from morello.search.programs import keep, recall
+from morello.search.sample import Walker, sampling_graph
+from morello.search.solve import search
+from morello.search.structure import Structure
+from morello.table import Table
+
+EXPRESSION = "f32[16,16] @ f32[16,16]"
+FEW = 4
+"""Programs in a batch of the tests."""
+
+LONG = 900.0
+"""Seconds to tune for that no test takes: those that say so look at the first batches."""
+
+
+def tuned(order: Order, batches: int) -> Tuning:
+    """What is known after so many batches."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tuning, "TOGETHER", FEW)
+        return list(islice(tune(*plan(EXPRESSION), LONG, order=order), 1 + batches))[-1]
+
+
+@pytest.fixture(scope="module")
+def learned() -> Tuning:
+    return tuned("learned", 2)
+
+
+def texts(found: Tuning) -> list[str]:
+    return [generate(one.impl).text for one in found.trials]
+
+
+# ---- what comes of it
+
+
+def test_programs_differ_and_the_first_is_the_first_choice(learned: Tuning) -> None:
+    assert len(learned.trials) + learned.failed == 1 + 2 * FEW and learned.failed == 0
+    assert len(set(texts(learned))) == len(learned.trials)
+    first = learned.trials[0]
+    assert first.ratio == 1.0
+    assert first.impl.cost == pytest.approx(min(one.impl.cost for one in learned.trials))
+    impl, _ = api.implement(EXPRESSION)
+    assert generate(impl).text == generate(first.impl).text
+    for one in learned.trials:
+        assert saved.load(saved.save(one.impl), one.impl.target) == one.impl
+
+
+def test_the_best_is_not_slower_than_the_first_choice(learned: Tuning) -> None:
+    assert 0 < learned.best_s <= learned.first_s < 1e-3
+    assert learned.speedup == pytest.approx(learned.first_s / learned.best_s)
+    assert 0 < learned.hardware_s < learned.seconds
+
+
+def test_the_curve_falls(learned: Tuning) -> None:
+    many = replace(learned, trials=tuple(
+        Trial(learned.trials[0].impl, ratio, 1.0 + n)
+        for n, ratio in enumerate([1.0, 1.2, 0.8, 0.9, 0.8, 0.5])
+    ))  # fmt: skip
+    assert [spent for spent, _ in many.curve] == [1.0, 3.0, 6.0]
+    least = [seconds / many.first_s for _, seconds in many.curve]
+    assert least == pytest.approx([1.0, 0.8, 0.5])
+    for one in (many, learned):
+        assert all(a[0] <= b[0] and a[1] > b[1] for a, b in pairwise(one.curve))
+        assert one.curve[-1][1] == pytest.approx(one.best_s)
+    text = tune_command.curve(replace(many, hardware_s=8.0)).splitlines()
+    columns = [line.rfind("*") for line in text if "*" in line]
+    assert columns == sorted(columns) and len(columns) == 3
+
+
+def test_orders_differ(learned: Tuning) -> None:
+    assert {*get_args(Order)} == {"learned", "affine", "random"}
+    affine, random = tuned("affine", 1), tuned("random", 1)
+    costs = [one.impl.cost for one in affine.trials]
+    assert costs == sorted(costs)
+    chosen = [texts(one)[1 : 1 + FEW] for one in (learned, affine, random)]
+    assert chosen[2] not in chosen[:2]
+    assert all(texts(one)[0] == texts(learned)[0] for one in (affine, random))
+
+
+def test_time_is_kept() -> None:
+    began = monotonic()
+    *_, found = tune(*plan(EXPRESSION), 2.0)
+    assert found.trials[0].ratio == 1.0
+    assert found.seconds < monotonic() - began < found.trials[0].hardware_s + 30
+
+
+def test_a_program_that_crashes_costs_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def spoiled(impls: Sequence[Impl], names: Sequence[str]) -> str:
+        text = source(impls, names)
+        if len(names) == 1:
+            return text
+        before, after = text.split(f"void {names[1]}(")
+        crash = "{\n  *(volatile int *)0 = 0;"
+        return f"{before}void {names[1]}({after.replace('{', crash, 1)}"
+
+    monkeypatch.setattr(hardware, "source", spoiled)
+    monkeypatch.setattr(tuning, "available_threads", lambda: 1)
+    found = tuned("affine", 1)
+    assert found.failed == 1 and len(found.trials) == FEW
+
+
+def test_a_first_choice_that_crashes_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def crashing(impls: Sequence[Impl], names: Sequence[str]) -> str:
+        return source(impls, names).replace(") {", ") {\n  *(volatile int *)0 = 0;")
+
+    monkeypatch.setattr(hardware, "source", crashing)
+    with pytest.raises(SearchError, match="crashed"):
+        tuned("affine", 0)
+
+
+# ---- what is measured next
+
+
+def test_choices_depend_on_the_seed_and_on_what_was_measured(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("morello.learn.anneal.STEPS", 6)
+    spec, target = plan("f32[4,8] @ f32[8,8]")
+    found = search(spec, target)
+    goal = Goal(spec, target, found.cost, found.decisions)
+    graph = sampling_graph(spec, target, found.cost)
+    others = list(islice(candidates(spec, target, found.cost, UNTIMED.start()), 6))
+    monkeypatch.setattr(orders, "sampling_graph", lambda *given: graph)
+    monkeypatch.setattr(orders, "candidates", lambda *given: iter(others))
+
+    def chosen(seed: int, faster: int) -> list[list[Impl]]:
+        chooser = ByPrediction(goal, ByCost(4e9), Random(seed), inf)
+        batches = []
+        for _ in range(3):
+            batches.append(chooser.choose(FEW))
+            for n, impl in enumerate(batches[-1]):
+                chooser.learn(impl, 1e-9 if n == faster else 1e-8)
+        return batches
+
+    first, again, other = chosen(0, 0), chosen(0, 0), chosen(1, 3)
+    assert first == again != other
+    assert first[0] == other[0]  # the search's choices
+    every = [generate(impl).text for batch in first for impl in batch]
+    assert len(set(every)) == len(every) == 3 * FEW
+
+
+def test_errors_of_traits_are_corrected() -> None:
+    plain, wide, copied = Structure(["fma"]), Structure(["wide"]), Structure(["fma", "copy"])
+    found = Correction([plain, wide, copied] * 20, [0.1, 0.5, -0.6] * 20)
+    assert found.of(plain) == pytest.approx(0.1, abs=0.05)
+    assert found.of(wide) == pytest.approx(0.5, abs=0.05)
+    assert found.of(copied) == pytest.approx(-0.6, abs=0.05)
+    assert found.of(Structure(["other"])) == pytest.approx(0.0)  # the mean of all
+    assert Correction([], []).of(plain) == 0.0
+
+
+class Digits:
+    """A walker whose programs are digits; a mutation changes one of them."""
+
+    def __init__(self, random: Random) -> None:
+        self._random = random
+
+    def mutated(self, program: list[int]) -> tuple[float, list[int]] | None:
+        place = self._random.randrange(len(program))
+        made = [*program[:place], self._random.randrange(10), *program[place + 1 :]]
+        return 1.0 + made[0], made
+
+
+def test_annealing_finds_low_energies_and_keeps_below_a_cost() -> None:
+    met: list[Edges] = []
+
+    def energies(programs: Sequence[Edges]) -> list[float]:
+        met.extend(programs)
+        return [sum(program) / 10 for program in programs]
+
+    walker, start = cast(Walker, Digits(Random(0))), (5, 9, 9)
+    anneal(walker, [start], 6.0, energies, Random(0))
+    assert min(map(sum, met)) <= 4 and max(program[0] for program in met) == 5
+    met.clear()
+    anneal(walker, [start], 6.0, energies, Random(0), ends=monotonic() - 1)
+    assert {*met} == {start}
+
+
+# ---- what is kept
+
+
+@pytest.fixture
+def faster(learned: Tuning) -> Tuning:
+    """What was found, as if another program than the first choice were twice as fast."""
+    first, other = learned.trials[:2]
+    return replace(learned, trials=(first, replace(other, ratio=0.5)), gap=0.1)
+
+
+def stand_in(
+    patch: pytest.MonkeyPatch, found: Tuning, interrupted: bool = False
+) -> list[dict[str, Any]]:
+    """Let the command find this; gives the options that it tunes with."""
+    options: list[dict[str, Any]] = []
+
+    def steps(*arguments: object, **given: Any) -> Iterator[Tuning]:
+        options.append(given)
+        yield found
+        if interrupted:
+            raise KeyboardInterrupt
+
+    patch.setattr(tune_command, "tune", steps)
+    return options
+
+
+def test_later_calls_use_what_a_table_has(
+    faster: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, schedule = tmp_path / "tuned.db", tmp_path / "best.json"
+    options = stand_in(monkeypatch, faster)
+    command = ["tune", EXPRESSION, "--db", str(path), "--json"]
+    assert main([*command, "--save", str(schedule)]) == 0
+    impl, statistics = api.implement(EXPRESSION, table=path)
+    assert impl == faster.trials[1].impl != faster.trials[0].impl
+    assert statistics is not None and statistics.measured == 2 and statistics.specs == 0
+    assert saved.load(json.loads(schedule.read_text())) == impl
+    assert main(command) == 0
+    assert [one["known"] for one in options] == [[], [impl]]
+    assert api.implement(EXPRESSION, table=path)[0] == impl
+
+
+def test_what_a_table_has_is_not_replaced_untried(
+    faster: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "tuned.db"
+    for found in (faster, replace(faster, trials=faster.trials[:1])):
+        stand_in(monkeypatch, found)
+        assert main(["tune", EXPRESSION, "--db", str(path), "--json"]) == 0
+        assert api.implement(EXPRESSION, table=path)[0] == faster.trials[1].impl
+
+
+def test_known_programs_are_measured_in_any_case(learned: Tuning) -> None:
+    known = learned.trials[-1].impl
+    *_, found = tune(*plan(EXPRESSION), 0.1, known=[known])
+    assert [one.impl for one in found.trials] == [learned.trials[0].impl, known]
+
+
+def test_a_measured_program_serves_all_searches(faster: Tuning) -> None:
+    impl = faster.trials[1].impl
+    with Table(":memory:") as table:
+        keep(impl, table, 2, gap=0.1)
+        kept = recall(impl.spec, impl.target, table)
+    assert kept is not None and kept.gap == 0.1 and kept.seconds == inf
+    assert kept.serves(8, 1000.0)
+
+
+def test_an_interrupt_keeps_what_was_found(
+    faster: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    stand_in(monkeypatch, faster, interrupted=True)
+    path = tmp_path / "tuned.db"
+    assert main(["tune", "f32[m,16] @ f32[16,16]", "m=16,17", "--db", str(path), "--json"]) == 130
+    (goal,) = json.loads(capsys.readouterr().out)["goals"]
+    assert goal["interrupted"] and goal["programs"] == 2
+    assert api.implement(EXPRESSION, table=path)[0] == faster.trials[1].impl
+
+
+def test_an_interrupt_keeps_what_was_found_of_other_members(
+    faster: Tuning, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def steps(*arguments: object, **given: object) -> Iterator[Tuning]:
+        monkeypatch.setattr(tune_command, "plan", interrupt)
+        yield faster
+
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tune_command, "tune", steps)
+    assert main(["tune", "f32[m,16] @ f32[16,16]", "m=16,17", "--json"]) == 130
+    (goal,) = json.loads(capsys.readouterr().out)["goals"]
+    assert not goal["interrupted"] and goal["programs"] == 2
+    assert main(["tune", "f32[m,16] @ f32[16,16]", "m=16,17", "--json"]) == 130
+    assert capsys.readouterr().out == ""
+
+
+# ---- the command
+
+
+def test_the_command_prints_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tune", EXPRESSION, "--seconds", "3", "--order", "affine", "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert result["order"] == "affine" and result["compiler"]
+    (goal,) = result["goals"]
+    assert goal["spec"] == EXPRESSION and goal["programs"] >= 1
+    assert 0 < goal["best"]["seconds"] <= goal["first"]["seconds"]
+    assert goal["speedup"] == pytest.approx(goal["first"]["seconds"] / goal["best"]["seconds"])
+    assert saved.load(goal["best"]["schedule"]).complete
+    assert goal["curve"][0]["seconds"] == goal["first"]["seconds"]
+
+
+def test_the_command_for_people(
+    faster: Tuning, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(monkeypatch, faster)
+    assert main(["tune", EXPRESSION]) == 0
+    text = capsys.readouterr().out
+    assert EXPRESSION in text and "2.00x" in text and "on hardware" in text and "*" in text
+    stand_in(monkeypatch, replace(faster, trials=faster.trials[:1]))
+    assert main(["tune", EXPRESSION]) == 0
+    assert "no program was faster" in capsys.readouterr().out
+    assert main(["tune", "sum(f32[4,m], axis=a)", "m=2,3"]) == 0
+    assert "sum(f32[4,3], axis=a): " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ([EXPRESSION, "--seconds", "0"], "positive number"),
+        ([EXPRESSION, "--target", "x86-64-v3"], "tune for native"),
+        (["f32[m,4] @ f32[4,4]", "m=1..4", "--save", "x.json"], "--db"),
+        (["f32[m,4] @ f32[4,4]"], "needs a range for m"),
+        ([EXPRESSION, "--save", "nowhere/x.json"], "no folder"),
+        ([EXPRESSION, "--order", "best"], "invalid choice"),
+    ],
+)
+def test_what_cannot_be_tuned(
+    more: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["tune", *more]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_targets_that_are_many_machines_are_refused() -> None:
+    with pytest.raises(TargetError, match="many machines"):
+        plan(EXPRESSION, "x86-64-v3")
