@@ -20,7 +20,7 @@ from morello.errors import CorpusError
 from morello.learn.batches import Examples, Scale, graphs
 from morello.learn.dataset import Group
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES, VERSION
-from morello.learn.network import OnNumpy, Shape, predict
+from morello.learn.network import OnNumpy, Shape, initial, predict
 
 Array = npt.NDArray[Any]
 
@@ -125,6 +125,10 @@ def _check(path: Path, model: Model) -> None:
     sizes = (len(model.nodes.mean), len(model.configs.mean))
     if sizes != (len(NODE_FEATURES), len(PROGRAM_FEATURES)) or not model.members:
         raise CorpusError(f"{path} does not match the features of programs; train it again.")
+    wanted = initial(model.shape, *sizes, seed=0)
+    for member in model.members:
+        if {name: a.shape for name, a in member.items()} != {n: a.shape for n, a in wanted.items()}:
+            raise CorpusError(f"{path} has parameters of another network; train it again.")
     arrays = [a for member in model.members for a in member.values()]
     scales = (model.nodes.mean, model.nodes.deviation, model.configs.mean, model.configs.deviation)
     if not all(np.isfinite(a).all() for a in (*arrays, *scales)):

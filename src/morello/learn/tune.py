@@ -19,7 +19,7 @@ from morello.ir.spec import Spec
 from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
 from morello.learn.label import Labels, seconds_for
 from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Goal, Order
-from morello.learn.predict import ByCost, Predictor
+from morello.learn.predict import ByCost, Predictor, learned
 from morello.learn.prediction import ByPrediction
 from morello.learn.worker import Worker
 from morello.rewrites.impl import Impl
@@ -136,10 +136,11 @@ def tune(
     """Measure programs for so many seconds in all; tells what was found after each batch.
 
     The search's first choice comes first, then programs that are `known`, however long these
-    take, then others in an order: "learned" is what the predictor (by default the affine cost)
-    takes for the fastest of the search's choices and of mutations, corrected by what was
-    measured; "affine" the search's choices by cost; "random" random programs. Raises
-    `MorelloError` if the first choice cannot be found, built or timed, or is wrong.
+    take, then others in an order: "learned" is what the predictor takes for the fastest (by
+    default the machine's learned model, else the affine cost) of the search's choices and of
+    mutations, corrected by what was measured; "affine" the search's choices by cost; "random"
+    random programs. Raises `MorelloError` if the first choice cannot be found, built or timed, or
+    is wrong.
     """
     began = monotonic()
     ends = began + Budget(seconds).seconds
@@ -152,7 +153,7 @@ def tune(
         what, random = Goal(goal, target, solution.cost, solution.decisions), Random(seed)
         chooser: Chooser
         if order == "learned":
-            predictor = predictor or ByCost(Stopwatch(found).hertz())
+            predictor = predictor or learned(target) or ByCost(Stopwatch(found).hertz())
             chooser = ByPrediction(what, predictor, random, ends)
         elif order == "affine":
             chooser = ByAffineCost(what, ends)

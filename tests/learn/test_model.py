@@ -1,0 +1,225 @@
+"""Trained models: files, predictions, ranking, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.learn.drawn import programs
+from tests.learn.made_up import CACHES
+
+import morello
+from morello.cli import main
+from morello.errors import CorpusError, SearchError
+from morello.frontends.text import parse
+from morello.learn import predict
+from morello.learn.adapt import corrected
+from morello.learn.dataset import Group, of_programs
+from morello.learn.model import Model, read_model, write_model
+from morello.learn.network import Shape
+from morello.learn.training import Network, Recipe
+from morello.rewrites.impl import Impl
+from morello.targets.catalog import recorded
+from morello.targets.machines import MACHINES
+
+EXPRESSION = "f32[16,16] @ f32[16,16]"
+MOST_BYTES = 1 << 20
+MOST_S = 2e-4
+
+
+@pytest.fixture(scope="module")
+def model(groups: list[Group]) -> Model:
+    networks = []
+    for seed in (0, 1):
+        network = Network(Recipe(shape=Shape(width=8), steps=20, programs=8))
+        network.fit(groups, seed)
+        networks.append(network)
+    first = networks[0]
+    parameters = [one.parameters for one in networks]
+    return Model(
+        "Zen 5", 4e9, first.recipe.shape, first.nodes, first.configs, parameters, -0.2, 0.3
+    )
+
+
+@pytest.fixture
+def ships(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A model ships for Zen 5, and for no other machine."""
+    predict.shipped.cache_clear()
+    monkeypatch.setattr(predict, "SHIPPED", tmp_path)
+    write_model(tmp_path / "zen5.npz", model)
+    return tmp_path / "zen5.npz"
+
+
+def test_a_model_is_the_mean_of_its_networks(model: Model, groups: list[Group]) -> None:
+    for group in groups:
+        alone = [replace(model, members=[one]).log_cycles(group) for one in model.members]
+        assert np.abs(alone[0] - alone[1]).max() > 1e-3
+        np.testing.assert_allclose(model.log_cycles(group), np.mean(alone, axis=0), rtol=1e-5)
+
+
+def test_files_keep_what_is_predicted(model: Model, groups: list[Group], ships: Path) -> None:
+    found = read_model(ships)
+    assert (found.machine, found.hertz, found.shape) == (model.machine, model.hertz, model.shape)
+    for group in groups:
+        np.testing.assert_allclose(found.log_cycles(group), model.log_cycles(group), atol=0.02)
+
+
+def changed(path: Path, **changes: Any) -> None:
+    with np.load(path, allow_pickle=False) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    np.savez(path, **{name: a for name, a in (arrays | changes).items() if a is not None})
+
+
+BAD: dict[str, dict[str, Any]] = {
+    "is no learned model": {"nodes.mean": None},
+    "parameters of another network": {"0.nodes.w": None},
+    "no numbers": {"1.nodes.b": np.full(8, np.nan, np.float16)},
+    "does not match the features": {"nodes.mean": np.zeros(3, np.float32)},
+    "features of version 0": {"about": np.frombuffer(b'{"features": 0}', np.uint8)},
+}
+
+
+@pytest.mark.parametrize("said", BAD)
+def test_bad_models_are_refused(said: str, ships: Path) -> None:
+    changed(ships, **BAD[said])
+    with pytest.raises(CorpusError, match=said):
+        read_model(ships)
+
+
+def test_truncated_models_are_refused(ships: Path) -> None:
+    ships.write_bytes(ships.read_bytes()[:-300])
+    with pytest.raises(CorpusError, match="damaged"):
+        read_model(ships)
+    with pytest.raises(CorpusError, match="cannot read"):
+        read_model(ships.with_name("none.npz"))
+
+
+def impls(count: int = 5) -> list[Impl]:
+    return programs(recorded("Zen 5", CACHES), EXPRESSION, count)
+
+
+def test_programs_are_ranked_by_prediction(ships: Path) -> None:
+    found = impls()
+    model = predict.learned(found[0].target)
+    assert model is not None
+    seconds = model.seconds(found)
+    ranked = predict.ranked(found)
+    assert model.seconds(ranked).tolist() == pytest.approx(sorted(seconds.tolist()))
+    one = predict.predict(found[0])
+    assert one is not None and one.low < one.seconds < one.high
+    assert one.seconds == pytest.approx(seconds[0], rel=1e-4)
+
+
+def test_measured_costs_change_no_prediction(ships: Path) -> None:
+    (impl, *_) = impls()
+    target = morello.targets.costs.with_coefficients(impl.target, {"kernels.products": 3.0})
+    dearer = morello.rewrites.impl.replay(impl.spec, target, impl.decisions())
+    assert dearer.cost > impl.cost
+    assert predict.predict(dearer) == predict.predict(impl)
+
+
+def test_machines_without_a_model_have_no_predictions(ships: Path) -> None:
+    (impl, *_) = programs(recorded("Zen 3", CACHES), EXPRESSION, 1)
+    assert predict.predict(impl) is None
+    with pytest.raises(CorpusError, match="ships for Zen 3, only for zen5"):
+        predict.ranked([impl])
+
+
+def test_programs_for_several_threads_have_none(ships: Path) -> None:
+    target = replace(recorded("Zen 5", CACHES), cores=2)
+    impl, _ = morello.implement(EXPRESSION, target=target, threads=2)
+    assert predict.predict(impl) is None
+    with pytest.raises(SearchError, match="for one thread"):
+        morello.implement(EXPRESSION, target=target, threads=2, rank="learned")
+
+
+def test_the_first_by_prediction_is_taken(ships: Path) -> None:
+    target = recorded("Zen 5", CACHES)
+    cheapest, _ = morello.implement(EXPRESSION, target=target)
+    chosen, _ = morello.implement(EXPRESSION, target=target, rank="learned")
+    model = predict.learned(target)
+    assert model is not None
+    assert model.seconds([chosen])[0] <= model.seconds([cheapest])[0]
+    with pytest.raises(SearchError, match="cost or learned, not 'x'"):
+        morello.implement(EXPRESSION, target=target, rank="x")
+
+
+def test_a_table_keeps_the_cheapest_and_not_what_is_predicted(ships: Path, tmp_path: Path) -> None:
+    target = recorded("Zen 5", CACHES)
+    table = tmp_path / "specs.db"
+    chosen, _ = morello.implement(EXPRESSION, target=target, rank="learned", table=table)
+    cheapest, _ = morello.implement(EXPRESSION, target=target, table=table)
+    assert cheapest.cost == morello.implement(EXPRESSION, target=target)[0].cost
+    again, _ = morello.implement(EXPRESSION, target=target, rank="learned", table=table)
+    assert again.decisions() == chosen.decisions()
+
+
+def test_explain_tells_microseconds(
+    model: Model, ships: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(predict, "shipped", lambda key: model)
+    assert main(["explain", EXPRESSION, "--target", "avx512", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["predicted_us"]
+    assert 0 < told["low"] < told["seconds"] < told["high"]
+    assert main(["explain", EXPRESSION, "--target", "avx512"]) == 0
+    assert "learned model: " in capsys.readouterr().out
+
+
+# ---- on another machine
+
+
+def test_a_correction_learns_what_a_machine_does_otherwise(
+    model: Model, groups: list[Group]
+) -> None:
+    column = model.configs(groups[0].configs).std(axis=0).argmax()
+    other = []
+    for group in groups:
+        more = 0.7 + 0.2 * model.configs(group.configs)[:, column]
+        seconds = np.exp(model.log_cycles(group) + more) / model.hertz
+        other.append(replace(group, seconds=seconds))
+    found = corrected(model, other)
+    for group in other:
+        told = model.log_cycles(group) + found.of(model.configs(group.configs))
+        assert np.abs(told - np.log(group.seconds * model.hertz)).mean() < 0.1
+
+
+def test_noise_is_not_learned(model: Model, groups: list[Group]) -> None:
+    random = np.random.default_rng(0)
+    other = [
+        replace(
+            group,
+            seconds=np.exp(model.log_cycles(group) + random.normal(0, 0.3, len(group.seconds)))
+            / model.hertz,
+        )
+        for group in groups
+    ]
+    found = corrected(model, other)
+    assert np.abs(found.slope).max() < 0.1 and abs(found.offset) < 0.2
+
+
+# ---- what ships
+
+
+@pytest.mark.parametrize("path", sorted(predict.SHIPPED.glob("*.npz")), ids=lambda path: path.stem)
+def test_shipped_models_are_small_and_quick(path: Path) -> None:
+    model = read_model(path)
+    machine = next(one for one in MACHINES if one.key == path.stem)
+    assert model.machine == machine.name and path.stat().st_size <= MOST_BYTES
+    found = programs(recorded(machine.name, CACHES), "f32[24,40] @ f32[40,48]", 50)
+    learned = predict.Learned(model, found[0].target)
+    group = of_programs(learned._featurizer, found)
+    least = inf
+    for _ in range(5):
+        began = time.perf_counter()
+        told = model.log_cycles(group)
+        least = min(least, time.perf_counter() - began)
+    assert np.isfinite(told).all() and least < MOST_S * len(found)
+    # seconds of a product are some times those of its multiply-adds
+    flops = parse("f32[24,40] @ f32[40,48]").flops
+    assert flops / 200e9 < np.exp(told.min()) / model.hertz < flops / 2e9
