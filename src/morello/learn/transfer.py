@@ -1,0 +1,117 @@
+"""From machine to machine: a model of one on the programs of another.
+
+As it is, corrected by some measured programs of the other machine, and beside one that was trained
+there. Needs `morello[learn]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from random import Random
+
+import numpy as np
+
+from morello.learn.adapt import corrected
+from morello.learn.affine import Affine
+from morello.learn.dataset import Group
+from morello.learn.evaluate import (
+    Floats,
+    Predictions,
+    Score,
+    judge,
+    predictions,
+    protocols,
+    score,
+)
+from morello.learn.model import Model
+from morello.learn.training import Network, Recipe
+
+MEASURED = 300
+"""Programs of the other machine that correct a model: a minute's measuring."""
+
+PROTOCOL = "machine"
+
+
+def transferred(
+    here: Sequence[Group], there: Sequence[Group], name: str, seed: int = 0
+) -> Iterator[Score]:
+    """How well programs of another machine are predicted, each of its Specs held out.
+
+    By the affine cost, by a model of this machine, by that when corrected, by one trained there.
+    """
+    model = trained(here, name, seed)
+    ways: dict[str, Callable[[], Predictions]] = {
+        "affine": lambda: {n: Affine().predict(group) for n, group in enumerate(there)},
+        "trained here": lambda: {n: _seconds(model, group) for n, group in enumerate(there)},
+        "corrected": lambda: _corrected(model, there, seed),
+        "trained there": lambda: predictions(
+            lambda: Network(Recipe()), there, protocols(there, seed)["random"], seed
+        ),
+    }
+    for way, found in ways.items():
+        yield score(PROTOCOL, way, judge(there, found(), absolute=True))
+
+
+def trained(groups: Sequence[Group], machine: str, seed: int) -> Model:
+    """A model of one network, trained on all programs of a machine of this name."""
+    network = Network(Recipe())
+    network.fit(groups, seed)
+    hertz = float(np.median([group.hertz for group in groups]))
+    return Model(
+        machine, hertz, network.recipe.shape, network.nodes, network.configs,
+        [network.parameters], 0.0, 0.0,
+    )  # fmt: skip
+
+
+def _seconds(model: Model, group: Group) -> Floats:
+    return model.log_cycles(group) - np.log(model.hertz)
+
+
+def _corrected(model: Model, groups: Sequence[Group], seed: int) -> Predictions:
+    """Each half of the Specs by the model that programs of the other half correct."""
+    numbers = list(range(len(groups)))
+    Random(seed).shuffle(numbers)
+    halves = numbers[::2], numbers[1::2]
+    found: dict[int, Floats] = {}
+    for measured, held in (halves, halves[::-1]):
+        each = -(-MEASURED // len(measured))
+        correction = corrected(model, [_some(groups[n], each, seed) for n in measured])
+        for n in held:
+            more = correction.of(model.configs(groups[n].configs).astype(np.float64))
+            found[n] = _seconds(model, groups[n]) + more
+    return found
+
+
+def _some(group: Group, count: int, seed: int) -> Group:
+    """So many of the programs of a Spec, drawn at random."""
+    chosen = sorted(Random(seed).sample(range(len(group.seconds)), min(count, len(group.seconds))))
+    return part_of(group, chosen)
+
+
+def part_of(group: Group, chosen: Sequence[int]) -> Group:
+    """The programs of a group with these numbers."""
+    nodes = [np.arange(*group.node_splits[n : n + 2]) for n in chosen]
+    edges = [np.arange(*group.edge_splits[n : n + 2]) for n in chosen]
+    starts = np.cumsum([0, *map(len, nodes)])
+    moved = [
+        group.edges[rows] - group.node_splits[n] + start
+        for n, rows, start in zip(chosen, edges, starts, strict=False)
+    ]
+    every, all_edges = np.concatenate(nodes), np.concatenate(edges)
+    rows = list(chosen)
+    return replace(
+        group,
+        nodes=group.nodes[every],
+        opcodes=group.opcodes[every],
+        parts=group.parts[every],
+        edges=np.concatenate(moved),
+        kinds=group.kinds[all_edges],
+        node_splits=starts.astype(np.int32),
+        edge_splits=np.cumsum([0, *map(len, edges)]).astype(np.int32),
+        configs=group.configs[rows],
+        fetches=group.fetches[rows],
+        terms=group.terms[rows],
+        seconds=group.seconds[rows],
+        normalizers=group.normalizers[rows],
+    )
