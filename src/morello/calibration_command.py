@@ -20,6 +20,8 @@ from morello.calibrate.fit import Quality
 from morello.calibrate.run import Outcome, calibrate
 from morello.errors import TargetError
 from morello.files import check_writable, make_folder
+from morello.learn.local import local_path, write_local
+from morello.learn.predict import correction
 from morello.runtime.toolchain import find_compiler
 from morello.targets.calibration import VARIABLE, default_path, save
 from morello.targets.catalog import native, uncalibrated
@@ -49,10 +51,16 @@ def run(arguments: argparse.Namespace) -> None:
     written = outcome.better and not arguments.dry_run
     if written:
         save(outcome.calibration, path)
+    local = correction(target, outcome.timed)
+    if local is not None and written:
+        write_local(local_path(path), local)
     if arguments.json:
-        print(json.dumps(_described(outcome, path if written else None), indent=2))
+        described = _described(outcome, path if written else None)
+        print(json.dumps(described | {"model": local and local.described()}, indent=2))
     else:
         _print(outcome)
+        if local is not None:
+            print(f"the learned model, {local}")
         print(_kept(outcome, path, written))
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.learn.drawn import programs
+from tests.learn.drawn import EXPRESSIONS, programs
 from tests.learn.made_up import CACHES
 
 import morello
@@ -21,6 +21,8 @@ from morello.frontends.text import parse
 from morello.learn import predict
 from morello.learn.adapt import corrected
 from morello.learn.dataset import Group, of_programs
+from morello.learn.features import PROGRAM_FEATURES, VERSION
+from morello.learn.local import local_path, read_local, write_local
 from morello.learn.model import Model, read_model, write_model
 from morello.learn.network import Shape
 from morello.learn.training import Network, Recipe
@@ -201,6 +203,49 @@ def test_noise_is_not_learned(model: Model, groups: list[Group]) -> None:
     ]
     found = corrected(model, other)
     assert np.abs(found.slope).max() < 0.1 and abs(found.offset) < 0.2
+
+
+def test_corrections_are_kept_beside_calibrations(
+    model: Model, ships: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = recorded("Zen 5", CACHES)
+    learned, timed = predict.Learned(model, target), []
+    for expression in (*EXPRESSIONS, EXPRESSION):
+        some = programs(target, expression)
+        timed += zip(some, (2.0 * learned.seconds(some)).tolist(), strict=True)
+    found = predict.correction(timed[0][0].target, timed)
+    assert found is not None and found.model == "zen5" and found.programs == len(timed)
+    assert found.error < found.costs
+    path = local_path(tmp_path / "cpu.json")
+    write_local(path, found)
+    kept = read_local(path)
+    assert kept is not None and kept.described() == found.described()
+    np.testing.assert_array_equal(kept.correction.slope, found.correction.slope)
+    impl, seconds = timed[-1]
+    monkeypatch.setattr(predict, "here", lambda: kept)
+    monkeypatch.setattr(predict, "NATIVE", impl.target.name)
+    corrected_s = predict.predict(impl)
+    monkeypatch.setattr(predict, "here", lambda: None)
+    plain_s = predict.predict(impl)
+    assert corrected_s is not None and plain_s is not None
+    assert abs(np.log(corrected_s.seconds / seconds)) < abs(np.log(plain_s.seconds / seconds))
+
+
+def test_damaged_corrections_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cpu.model.json"
+    assert read_local(path) is None
+    for text in ("{", json.dumps({"features": VERSION}), "[]"):
+        path.write_text(text)
+        with pytest.raises(CorpusError, match="no correction of a learned model"):
+            read_local(path)
+    slope = [float("nan")] * len(PROGRAM_FEATURES)
+    data = {"features": VERSION, "model": "zen5", "slope": slope, "offset": 0, "programs": 1,
+            "costs": 0.1, "error": 0.1}  # fmt: skip
+    path.write_text(json.dumps(data))
+    with pytest.raises(CorpusError, match="no correction of a learned model"):
+        read_local(path)
+    path.write_text(json.dumps(data | {"features": VERSION - 1}))
+    assert read_local(path) is None
 
 
 # ---- what ships

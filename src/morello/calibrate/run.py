@@ -12,6 +12,7 @@ from morello.calibrate.goals import CHECKED, FITTED, HELD_OUT, Goal
 from morello.calibrate.programs import Program, cheapest, compiled, found
 from morello.calibrate.stopwatch import Stopwatch
 from morello.codegen import generate
+from morello.rewrites.impl import Impl
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler
 from morello.targets.calibration import Calibration, applied
@@ -46,7 +47,7 @@ class Outcome:
     """What was measured, and how well it predicts programs, those fitted and those held out.
 
     `measured` are the coefficients that programs said something about; `checks` compare what
-    they choose with what is chosen now.
+    they choose with what is chosen now. `timed` are all programs and the seconds of their calls.
     """
 
     calibration: Calibration
@@ -57,6 +58,7 @@ class Outcome:
     programs: int
     checks: Sequence[Check] = ()
     seconds: float = 0.0
+    timed: Sequence[tuple[Impl, float]] = ()
 
     @property
     def better(self) -> bool:
@@ -93,7 +95,8 @@ def calibrate(
     forked = _fork(stopwatch, hertz)
     outcome = judged(samples, coefficients(target), forked, cpu, hertz)
     checks = checked(CHECKED, current, applied(target, outcome.calibration), stopwatch, report)
-    return replace(outcome, checks=checks, seconds=perf_counter() - began)
+    timed = [(one.impl, seconds) for one, seconds in zip(programs, times, strict=True)]
+    return replace(outcome, checks=checks, timed=timed, seconds=perf_counter() - began)
 
 
 def judged(

@@ -39,10 +39,23 @@ class Correction:
 
 def corrected(model: Model, groups: Sequence[Group]) -> Correction:
     """The correction that makes a model's predictions those of measured programs."""
+    return corrected_and_error(model, groups)[0]
+
+
+def corrected_and_error(model: Model, groups: Sequence[Group]) -> tuple[Correction, float]:
+    """That correction, and how far off logarithms of Specs are that took no part in one."""
     off = [np.log(group.seconds * model.hertz) - model.log_cycles(group) for group in groups]
     features = [model.configs(group.configs).astype(np.float64) for group in groups]
-    best = min(PENALTIES, key=lambda penalty: _held_out(features, off, penalty))
-    return _fit(features, off, best)
+    errors = {penalty: _held_out(features, off, penalty) for penalty in PENALTIES}
+    best = min(PENALTIES, key=lambda penalty: errors[penalty])
+    return _fit(features, off, best), errors[best]
+
+
+def error_of_costs(groups: Sequence[Group]) -> float:
+    """How far off the logarithms of costs are, up to one factor for all."""
+    off = [np.log(group.seconds / group.cost) for group in groups]
+    middle = np.mean([one.mean() for one in off])
+    return float(np.mean([np.abs(one - middle).mean() for one in off]))
 
 
 def _held_out(features: Sequence[Floats], off: Sequence[Floats], penalty: float) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Protocol
@@ -12,16 +12,25 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.errors import CorpusError
-from morello.learn.dataset import of_programs
+from morello.ir.spec import Spec
+from morello.learn.adapt import Correction, corrected_and_error, error_of_costs
+from morello.learn.dataset import Group, of_programs
 from morello.learn.features import Featurizer
+from morello.learn.local import Local, local_path, read_local
 from morello.learn.model import Model, read_model
 from morello.rewrites.impl import Impl, replay
+from morello.targets.calibration import chosen_path
 from morello.targets.catalog import recorded
+from morello.targets.cpu import host_cpu
 from morello.targets.machines import MACHINES
 from morello.targets.target import Target
 
 Floats = npt.NDArray[np.float64]
 
+LEAST_SPECS = 5
+"""Fewer do not tell whether a correction is right for others."""
+
+NATIVE = "native"
 SHIPPED = Path(__file__).parent / "models"
 """A model for each kind of machine that a corpus was taken on."""
 
@@ -52,18 +61,25 @@ class Learned:
     this machine is left aside.
     """
 
-    def __init__(self, model: Model, target: Target) -> None:
-        self.model = model
+    def __init__(self, model: Model, target: Target, correction: Correction | None = None) -> None:
+        self.model, self._correction = model, correction
         capacities = {level.name: level.capacity for level in target.levels[1:]}
         self._target = recorded(target.machine, capacities)
         self._featurizer = Featurizer(self._target)
 
     def seconds(self, impls: Sequence[Impl]) -> Floats:
         """Seconds of a call of each of these complete programs of one goal (n,)."""
-        own = [replay(impl.spec, self._target, impl.decisions()) for impl in impls]
-        group = of_programs(self._featurizer, own)
-        seconds: Floats = np.exp(self.model.log_cycles(group)) / self.model.hertz
+        group = self.group(impls)
+        logarithms = self.model.log_cycles(group)
+        if self._correction is not None:
+            logarithms += self._correction.of(self.model.configs(group.configs))
+        seconds: Floats = np.exp(logarithms) / self.model.hertz
         return seconds
+
+    def group(self, impls: Sequence[Impl]) -> Group:
+        """The graphs of these programs, for the costs that come with Morello."""
+        own = [replay(impl.spec, self._target, impl.decisions()) for impl in impls]
+        return of_programs(self._featurizer, own)
 
 
 @dataclass(frozen=True)
@@ -76,10 +92,14 @@ class Prediction:
 
 
 def learned(target: Target) -> Learned | None:
-    """The model that ships with Morello for a target's machine; None if there is none."""
+    """The model for a target's machine, as `morello calibrate` corrected it; None if there is none.
+
+    Raises `CorpusError` for a file of corrections that is damaged.
+    """
     key = next((one.key for one in MACHINES if one.name == target.machine), "")
-    model = shipped(key)
-    return None if model is None else Learned(model, target)
+    local = here() if target.name == NATIVE else None
+    model = shipped(key if local is None else local.model)
+    return None if model is None else Learned(model, target, local.correction if local else None)
 
 
 def predict(impl: Impl) -> Prediction | None:
@@ -109,8 +129,43 @@ def ranked(impls: Sequence[Impl]) -> list[Impl]:
     return [impls[number] for number in order.tolist()]
 
 
+def here() -> Local | None:
+    """What measured programs of this machine say of a model, if `morello calibrate` kept it."""
+    path = chosen_path(host_cpu())
+    return None if path is None else read_local(local_path(path))
+
+
 @cache
 def shipped(key: str) -> Model | None:
     """The model of a kind of machine, "zen5" say; None if there is none."""
     path = SHIPPED / f"{key}.npz"
     return read_model(path) if key and path.exists() else None
+
+
+def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | None:
+    """What measured programs of this machine, and seconds of their calls, say of a model.
+
+    Of the model of its kind, or if none ships for that, of any. None if the model is still no
+    better than costs, for Specs that took no part.
+    """
+    own = next((one.key for one in MACHINES if one.name == target.machine), "")
+    keys = [own, *sorted(path.stem for path in SHIPPED.glob("*.npz"))]
+    model_key = next((key for key in keys if shipped(key) is not None), None)
+    by_spec: dict[Spec, list[tuple[Impl, float]]] = {}
+    for impl, seconds in timed:
+        if not impl.spec.parallel:
+            by_spec.setdefault(impl.spec, []).append((impl, seconds))
+    if model_key is None or len(by_spec) < LEAST_SPECS:
+        return None
+    model = shipped(model_key)
+    assert model is not None
+    learned = Learned(model, target)
+    groups = [
+        replace(learned.group([impl for impl, _ in some]), seconds=np.array([s for _, s in some]))
+        for some in by_spec.values()
+    ]
+    found, error = corrected_and_error(model, groups)
+    costs = error_of_costs(groups)
+    if error >= costs:
+        return None
+    return Local(model_key, found, len(timed), float(np.expm1(costs)), float(np.expm1(error)))

@@ -65,7 +65,8 @@ def trained(groups: Sequence[Group], machine: str, seed: int) -> Model:
 
 
 def _seconds(model: Model, group: Group) -> Floats:
-    return model.log_cycles(group) - np.log(model.hertz)
+    seconds: Floats = model.log_cycles(group) - np.log(model.hertz)
+    return seconds
 
 
 def _corrected(model: Model, groups: Sequence[Group], seed: int) -> Predictions:

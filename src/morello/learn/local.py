@@ -1,0 +1,89 @@
+"""A correction of a learned model for one machine, kept in a file beside its calibration."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from morello.errors import CorpusError
+from morello.files import write_text
+from morello.learn.adapt import Correction
+from morello.learn.features import PROGRAM_FEATURES, VERSION
+
+SUFFIX = ".model.json"
+
+
+@dataclass(frozen=True)
+class Local:
+    """The name of a `model` that ships, and its correction by so many measured `programs`.
+
+    Predictions of Specs that took no part were off by a part `costs` if made from costs, and by
+    a part `error` if by the model with a correction.
+    """
+
+    model: str
+    correction: Correction
+    programs: int
+    costs: float
+    error: float
+
+    def described(self) -> dict[str, Any]:
+        """What it is, as JSON-able data."""
+        return {
+            "model": self.model, "programs": self.programs, "costs": self.costs,
+            "error": self.error,
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        return (
+            f"{self.model}, corrected by {self.programs} programs: predictions off by "
+            f"{self.error:.0%}, those from costs by {self.costs:.0%}"
+        )
+
+
+def local_path(calibration: Path) -> Path:
+    """Where the correction is kept that goes with a calibration's file."""
+    return calibration.with_suffix(SUFFIX)
+
+
+def write_local(path: Path, local: Local) -> None:
+    """Write a file, whole or not at all; raises `FileError` if it cannot be."""
+    correction = local.correction
+    more = {
+        "features": VERSION, "slope": correction.slope.tolist(), "offset": correction.offset,
+    }  # fmt: skip
+    write_text(path, json.dumps(local.described() | more) + "\n")
+
+
+def read_local(path: Path) -> Local | None:
+    """What is in a file; None if there is none, or it is of other features than today's.
+
+    Raises `CorpusError` if it is damaged.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+        if data["features"] != VERSION:
+            return None
+        slope = np.array(data["slope"], np.float64)
+        found = Local(
+            str(data["model"]), Correction(slope, float(data["offset"])), int(data["programs"]),
+            float(data["costs"]), float(data["error"]),
+        )  # fmt: skip
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        raise _damaged(path) from None
+    numbers = np.isfinite(slope).all() and np.isfinite(found.correction.offset)
+    if slope.shape != (len(PROGRAM_FEATURES),) or not numbers:
+        raise _damaged(path)
+    return found
+
+
+def _damaged(path: Path) -> CorpusError:
+    return CorpusError(
+        f"{path} is no correction of a learned model; delete it, or run `morello calibrate` again."
+    )
