@@ -209,7 +209,8 @@ def test_corrections_are_kept_beside_calibrations(
     model: Model, ships: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = recorded("Zen 5", CACHES)
-    learned, timed = predict.Learned(model, target), []
+    learned = predict.Learned(model, target)
+    timed: list[tuple[Impl, float]] = []
     for expression in (*EXPRESSIONS, EXPRESSION):
         some = programs(target, expression)
         timed += zip(some, (2.0 * learned.seconds(some)).tolist(), strict=True)
