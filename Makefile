@@ -31,7 +31,7 @@ fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KIND
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))
 
 learn: setup-learn ## study and train the learned model on LEARN=corpora/zen5, in less than an hour
-	$(BIN)/morello learn study $(LEARN) --docs docs/learned-model.md
+	$(BIN)/morello learn study $(LEARN) --other corpora/zen3 --docs docs/learned-model.md
 	$(BIN)/morello learn train $(LEARN) --output src/morello/learn/models/$(notdir $(LEARN)).npz
 
 $(RACERS)/ready: requirements.lock benchmarks/requirements.txt

@@ -123,6 +123,10 @@ def _study(arguments: argparse.Namespace) -> None:
             tau, regret = result.mean.tau[0], result.mean.regrets[1]
             name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
             console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
+        for other in arguments.other:
+            console.print(f"on the programs of {other}")
+            there = _prepared(other, workers)
+            results += study.elsewhere(paths, there, _machine(arguments.folder), other.name)
     if arguments.docs is not None:
         report.write_report(arguments.docs, results, f"On {_summary(load(paths))}:")
     if arguments.json:
@@ -143,8 +147,7 @@ def _train(arguments: argparse.Namespace) -> None:
     check_writable(arguments.output)
     with local_workers(available_threads()) as workers:
         paths = _prepared(arguments.folder, workers)
-        machine = read(files(arguments.folder)[0]).about["microarchitecture"]
-        model = shipping.train(paths, machine, arguments.seed, workers)
+        model = shipping.train(paths, _machine(arguments.folder), arguments.seed, workers)
     write_model(arguments.output, model)
     found = {
         "machine": model.machine, "members": len(model.members), "low": model.low,
@@ -158,6 +161,11 @@ def _train(arguments: argparse.Namespace) -> None:
         f"{arguments.output}: {found['bytes'] / 1e3:.0f} KB for {model.machine}; nine of ten held "
         f"out programs took {low:+.0%} to {high:+.0%} of what was predicted."
     )
+
+
+def _machine(corpus: Path) -> str:
+    """The microarchitecture that a corpus was measured on."""
+    return str(read(files(corpus)[0]).about["microarchitecture"])
 
 
 def _check_extra() -> None:

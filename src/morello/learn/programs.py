@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from math import inf
 from random import Random
 
 from morello.codegen import generate
@@ -13,7 +13,7 @@ from morello.ir.spec import Spec
 from morello.jit import interruptible
 from morello.rewrites import Rewrite
 from morello.rewrites.impl import Impl
-from morello.search.budget import Budget
+from morello.search.budget import Budget, BudgetError
 from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
 from morello.search.sample import Walker, sampling_graph
@@ -49,8 +49,9 @@ class Proposal:
 def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -> list[Proposal]:
     """About `count` programs of a goal, the search's first choice first; a third of each origin.
 
-    No two make the same C. Fewer, if there are no more; each search may take `seconds`. Raises
-    `SearchError` if there is none.
+    No two make the same C. Fewer, if there are no more; each search may take `seconds`, and
+    where that is not enough for random programs, there are none. Raises `SearchError` if there is
+    no program at all.
     """
     own = streamed(target, goal)
     budget = Budget(seconds)
@@ -58,10 +59,13 @@ def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -
     third = -(-count // 3)
     others = candidates(goal, own, found.cost, budget.start(None))
     best = [list(found.decisions), *islice(others, 4 * third)]
-    unlimited = Budget(inf).start(None)
-    walker = Walker(sampling_graph(goal, own, found.cost, unlimited), Random(seed))
-    random = [walker.rewrites(one) for one in walker.spread(found.cost, 2 * third)]
-    mutated = _mutations(walker, best[:PARENTS], found.cost, TRIES * third, Random(seed))
+    random: list[list[Rewrite]] = []
+    mutated: Iterator[list[Rewrite]] = iter(())
+    with suppress(BudgetError, MemoryError):
+        graph = sampling_graph(goal, own, found.cost, budget.start(None))
+        walker = Walker(graph, Random(seed))
+        random = [walker.rewrites(one) for one in walker.spread(found.cost, 2 * third)]
+        mutated = _mutations(walker, best[:PARENTS], found.cost, TRIES * third, Random(seed))
     seen: set[str] = set()
     proposals = []
     for origin, some in enumerate((best, random, mutated)):

@@ -25,6 +25,7 @@ TITLES = {
     "losses": "Losses",
     "features": "Features and graphs",
     "curve": "Learning curve",
+    "machines": "On another machine",
 }
 CURVE, REGRETS = "learning-curve.svg", "regret.svg"
 

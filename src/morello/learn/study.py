@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from random import Random
 
-from morello.learn.affine import Model
+from morello.learn.affine import Affine, Model
 from morello.learn.dataset import Group, load
 from morello.learn.evaluate import (
     Floats,
@@ -29,6 +29,7 @@ from morello.learn.features import NODE_FEATURES
 from morello.learn.network import Shape
 from morello.learn.splits import Split
 from morello.learn.training import Network, Recipe
+from morello.learn.transfer import transferred
 from morello.learn.trees import Trees
 
 BEST = Recipe()
@@ -155,3 +156,12 @@ def _blinded(group: Group, starts: tuple[str, ...]) -> Group:
     nodes = group.nodes.copy()
     nodes[:, [name.startswith(starts) for name in NODE_FEATURES]] = 0.0
     return replace(group, nodes=nodes)
+
+
+def elsewhere(
+    paths: Sequence[Path], others: Sequence[Path], machine: str, name: str
+) -> Iterator[Result]:
+    """How models trained on a machine of this name predict another's programs, in these files."""
+    for found in transferred(_loaded(tuple(paths)), load(others), machine):
+        trial = Trial("machines", f"{name}: {found.model}", Affine, found.protocol)
+        yield Result(trial, [found], found)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any, Literal
 
 import jax
@@ -115,25 +116,9 @@ def trained(
 ) -> dict[str, npt.NDArray[Any]]:
     """What these parameters become."""
     random = np.random.default_rng(seed)
-    schedule = optax.cosine_decay_schedule(recipe.rate, recipe.steps)
-    optimizer = optax.chain(
-        optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=recipe.decay)
-    )
+    begin, step = _compiled(recipe, min(recipe.specs, len(examples)))
     parameters: Any = {name: jnp.asarray(value) for name, value in start.items()}
-    state = optimizer.init(parameters)
-    count = min(recipe.specs, len(examples)) * recipe.programs
-
-    def loss(parameters: Any, batch: Graphs, wanted: Array, spec: Array, key: Array) -> Array:
-        dropped = _dropped(batch, recipe.dropout, key)
-        found = network.predict(parameters, recipe.shape, dropped, OnJax())[:count]
-        return loss_of(recipe, found, wanted, spec)
-
-    def update(parameters: Any, state: Any, batch: Any, wanted: Any, spec: Any, key: Any) -> Any:
-        slope = jax.grad(loss)(parameters, batch, wanted, spec, key)
-        updates, state = optimizer.update(slope, state, parameters)
-        return optax.apply_updates(parameters, updates), state
-
-    step = jax.jit(update)
+    state = begin(parameters)
     key = jax.random.PRNGKey(seed)
     for number in range(recipe.steps):
         chosen = _draw(examples, recipe, random)
@@ -144,6 +129,30 @@ def trained(
             jax.random.fold_in(key, number),
         )  # fmt: skip
     return {name: np.asarray(value) for name, value in parameters.items()}
+
+
+@cache
+def _compiled(recipe: Recipe, specs: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """The state of the optimizer that a recipe begins with, and a step of training.
+
+    Kept, so that training again compiles nothing.
+    """
+    schedule = optax.cosine_decay_schedule(recipe.rate, recipe.steps)
+    optimizer = optax.chain(
+        optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=recipe.decay)
+    )
+
+    def loss(parameters: Any, batch: Graphs, wanted: Array, spec: Array, key: Array) -> Array:
+        dropped = _dropped(batch, recipe.dropout, key)
+        found = network.predict(parameters, recipe.shape, dropped, OnJax())
+        return loss_of(recipe, found[: specs * recipe.programs], wanted, spec)
+
+    def step(parameters: Any, state: Any, batch: Any, wanted: Any, spec: Any, key: Any) -> Any:
+        slope = jax.grad(loss)(parameters, batch, wanted, spec, key)
+        updates, state = optimizer.update(slope, state, parameters)
+        return optax.apply_updates(parameters, updates), state
+
+    return optimizer.init, jax.jit(step)
 
 
 def _draw(

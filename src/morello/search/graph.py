@@ -334,6 +334,8 @@ class _Expansion:
     def _queue(self, below: float) -> None:
         """Queue the Specs put aside for the waves of their ranks, all below this one."""
         for family, parts in self.made.items():
+            if self.progress is not None:  # a wave may have made more than memory holds twice
+                self.progress(self.node_count, self.edge_count)
             batches, *labels = zip(*parts, strict=True)
             batch = Batch.concatenate(batches)
             keys = self.space.families[family].keys(batch)
