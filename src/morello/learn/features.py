@@ -22,6 +22,7 @@ from morello.calibrate.multiplicities import Multiplicities
 from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
 from morello.learn.footprint import ByArray, Cache, Footprints
+from morello.learn.forwarding import forwarded, is_masked
 from morello.learn.nest import Access, Loop, Site, nest
 from morello.rewrites import Select
 from morello.rewrites.impl import Impl
@@ -30,7 +31,7 @@ from morello.targets.caches import PAGE_BYTES
 from morello.targets.costs import FORK, GROUPS, coefficients, group_of
 from morello.targets.target import TRANSFERS, Target
 
-VERSION = 2
+VERSION = 3
 
 Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
@@ -46,10 +47,12 @@ _CODE = (
     "flops", "instructions", "multiply_adds", "sums", "load_vectors", "load_scalars",
     "load_strided", "load_splits", "store_vectors", "store_scalars", "store_strided",
     "store_splits", "load_bytes", "store_bytes", "still", "near", "far", "pages_apart", "carried",
+    "masked_loads", "masked_stores", "forwarded", "stalled",
 )  # fmt: skip
 """Of an iteration: numbers of instructions, bytes, and accesses by their step to the next one.
 
-`carried` are values in memory that each iteration reads and writes again.
+`carried` are values in memory that each iteration reads and writes again. `forwarded` loads read
+what was stored shortly before, `stalled` ones something that no single store wrote whole.
 """
 
 _BOUNDS = ("kernels", "latency", "loads", "stores")
@@ -68,11 +71,12 @@ NODE_FEATURES = (
     *_FETCHED, *(f"{cache}_resident" for cache in _CACHES),
 )  # fmt: skip
 
-PARTS = ("kernels", "latency", "iterations", "entries")
+PARTS = ("kernels", "latency", "iterations", "entries", "forwarded", "stalled")
 """What a loop's own cycles are made of: each in cycles, of all its executions."""
 
-ITERATION, ENTRY = 1.0, 5.0
-"""Cycles of a loop's iteration and of its begin and end, before anything is learned."""
+ITERATION, ENTRY, FORWARD, STALL = 1.0, 5.0, 4.0, 12.0
+"""Cycles of a loop's iteration, of its begin and end, and of a load of what was just stored, before
+anything is learned."""
 
 FETCHES = (*_FETCHED, "load_splits", "store_splits", "call")
 _FETCH_CYCLES = np.array([1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 5.0, 5.0, 5.0, 1.0, 1.0, 100.0])
@@ -205,7 +209,7 @@ class _Walk:
             group = group_of(site.kernel)
             groups[group] += self.featurizer.cycles(site)
             calls[group] += site.calls
-        code = self._code(loop)
+        code = self._code(loop) | dict(zip(("forwarded", "stalled"), forwarded(loop), strict=True))
         kernels = sum(groups.values())
         adds, sums = code["multiply_adds"], code["sums"]
         bounds = {
@@ -221,7 +225,14 @@ class _Walk:
         self.opcodes.append(OPCODES.index(most) if loop.sites else 0)
         excess = max(0.0, max(bounds.values()) - kernels)
         self.parts.append(
-            [executions * kernels, executions * excess, executions * ITERATION, entries * ENTRY]
+            [
+                executions * kernels,
+                executions * excess,
+                executions * ITERATION,
+                entries * ENTRY,
+                executions * code["forwarded"] * FORWARD,
+                executions * code["stalled"] * STALL,
+            ]
         )
         self.splits[0] += executions * code["load_splits"]
         self.splits[1] += executions * code["store_splits"]
@@ -281,6 +292,9 @@ class _Walk:
                 sums |= site.sums
             for access in site.accesses:
                 _count(access, loop.name, found)
+            if is_masked(site.kernel):
+                found["masked_loads"] += sum(access.read for access in site.accesses)
+                found["masked_stores"] += sum(access.written for access in site.accesses)
         found["sums"] = len(sums)
         return found
 

@@ -27,7 +27,7 @@ NEIGHBOURS = ("outer", "inner", "before", "after")
 BOUND = 3.0
 """A learned coefficient is at most e to this, or at least e to minus this, times the unlearned."""
 
-FIRST_PARTS = np.array([0.0, -1.0, -1.0, -1.0], np.float32)
+FIRST_PARTS = np.array([0.0, -1.0, -1.0, -1.0, -1.0, -1.0], np.float32)
 FIRST_FETCH = -1.0
 """Logarithms of the coefficients of a network that has learned nothing."""
 

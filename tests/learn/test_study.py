@@ -1,0 +1,113 @@
+"""The study, what it writes, what is trained to ship, and models on another machine."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from morello import learn_commands
+from morello.cli import main
+from morello.errors import CorpusError
+from morello.learn import shipping, study, transfer
+from morello.learn.affine import Affine
+from morello.learn.dataset import Group, read_group, write_group
+from morello.learn.model import read_model, write_model
+from morello.learn.network import Shape
+from morello.learn.report import BEGIN, END, write_report
+from morello.learn.study import Result, Trial
+from morello.learn.training import Network, Recipe
+from morello.learn.transfer import part_of, transferred
+
+QUICK = Recipe(shape=Shape(width=8), steps=10, programs=6)
+
+
+@pytest.fixture(scope="module")
+def paths(groups: list[Group], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("features")
+    for number, group in enumerate(groups):
+        write_group(folder / f"{number}.npz", group)
+    return sorted(folder.iterdir())
+
+
+@pytest.fixture
+def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[Result]:
+    some = [
+        Trial("models", "affine", Affine),
+        Trial("models", "network", partial(Network, QUICK), "family", 2),
+        Trial("curve", "half", partial(Network, QUICK), part=0.5),
+        Trial("features", "blind", partial(Network, QUICK), blind=("L1_", "times")),
+    ]
+    monkeypatch.setattr(study, "trials", lambda seeds: iter(some))
+    with ThreadPoolExecutor(1) as workers:
+        return list(study.run(paths, 2, workers))
+
+
+def test_every_trial_has_a_result(results: list[Result]) -> None:
+    assert [len(one.each) for one in results] == [1, 2, 1, 1]
+    affine, network, *_ = results
+    assert affine.mean.tau[0] > 0.9 and np.isfinite(network.mean.tau[0])
+    assert network.each[0].tau != network.each[1].tau
+    assert all(one.mean.specs == 4 for one in results)
+
+
+def test_tables_and_plots_are_put_into_a_page(results: list[Result], tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    write_report(page, results, "On four Specs:")
+    text = page.read_text()
+    assert text.startswith("before\n") and text.endswith("\nafter\n") and "old" not in text
+    assert "| random | affine |" in text and "network, mean of 2" in text
+    for plot in ("learning-curve.svg", "regret.svg"):
+        assert f"({plot})" in text and "<svg" in (tmp_path / plot).read_text()
+    first = (tmp_path / "regret.svg").read_bytes()
+    write_report(page, results, "On four Specs:")
+    assert page.read_text() == text and (tmp_path / "regret.svg").read_bytes() == first
+    page.write_text("no marks")
+    with pytest.raises(CorpusError, match="no lines"):
+        write_report(page, results, "")
+
+
+def test_what_ships_is_trained(
+    paths: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shipping, "Recipe", lambda: QUICK)
+    with ThreadPoolExecutor(1) as workers:
+        model = shipping.train(paths, "Zen 5", 0, workers)
+    assert len(model.members) == shipping.MEMBERS and model.low < model.high
+    assert model.hertz == 4e9
+    write_model(tmp_path / "model.npz", model)
+    assert read_model(tmp_path / "model.npz").machine == "Zen 5"
+
+
+def test_models_of_another_machine(groups: list[Group], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "Recipe", lambda: QUICK)
+    there = [replace(group, seconds=3.0 * group.seconds) for group in groups]
+    scores = list(transferred(groups, there, "Zen 5"))
+    assert [one.model for one in scores] == ["affine", "trained here", "corrected", "trained there"]
+    assert scores[2].mape[0] < scores[1].mape[0] or np.isnan(scores[1].mape[0])
+
+
+def test_parts_of_groups_are_groups(paths: list[Path], tmp_path: Path) -> None:
+    whole = read_group(paths[1])
+    part = part_of(whole, [5, 2])
+    write_group(tmp_path / "part.npz", part)  # which is checked when it is read
+    assert len(read_group(tmp_path / "part.npz").seconds) == 2
+    low, high = whole.node_splits[5:7]
+    np.testing.assert_array_equal(part.nodes[: high - low], whole.nodes[low:high])
+    first = whole.edges[slice(*whole.edge_splits[5:7])] - low
+    np.testing.assert_array_equal(part.edges[: len(first)], first)
+
+
+def test_without_the_extra_it_says_what_to_install(
+    corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(learn_commands, "EXTRA", ("jax", "nothing_of_this_name"))
+    assert main(["learn", "study", str(corpus)]) == 2
+    assert "nothing_of_this_name is not installed; install morello[learn]" in (
+        capsys.readouterr().err
+    )
