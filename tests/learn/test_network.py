@@ -94,7 +94,9 @@ def slower_loops(groups: list[Group]) -> list[Group]:
     """The same programs, whose loops take eight cycles an iteration: no cost says so."""
     found = []
     for group in groups:
-        cycles = np.add.reduceat(group.parts @ np.array([1.0, 0, 8, 0, 0, 0]), group.node_splits[:-1])
+        cycles = np.add.reduceat(
+            group.parts @ np.array([1.0, 0, 8, 0, 0, 0]), group.node_splits[:-1]
+        )
         found.append(replace(group, seconds=(cycles + 50) / group.hertz, noise=0.0))
     return found
 

@@ -1,0 +1,54 @@
+"""Loads of what was just stored, in programs that were made for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tests.learn.drawn import EXPRESSIONS, programs
+
+from morello.learn.forwarding import IN_FLIGHT, forwarded
+from morello.learn.nest import Access, Loop, Site, nest
+from morello.targets.catalog import find_target
+
+TARGET = find_target("avx512")
+(IMPL, *_) = programs(TARGET, EXPRESSIONS[0], 1)
+SITE = next(site for loop in nest(IMPL).walk() for site in loop.sites)
+
+
+def access(*, count: int, read: bool = False, written: bool = False) -> Access:
+    """So many floats of one array in a row."""
+    return Access("x", (), ((count, 4),), 4, 0, read, written)
+
+
+def site(one: Access, kernel: str = "") -> Site:
+    made = replace(SITE, accesses=(one,))
+    return replace(made, kernel=replace(SITE.kernel, name=kernel)) if kernel else made
+
+
+def loop(*sites: Site, inner: tuple[Loop, ...] = (), times: int = 1) -> Loop:
+    return Loop(f"i.{times}", times, 0, sites, inner, 0.0)
+
+
+STORE, LOAD = access(count=16, written=True), access(count=16, read=True)
+
+
+def test_a_load_of_what_one_store_wrote_is_forwarded() -> None:
+    assert forwarded(loop(site(STORE), site(LOAD))) == (1.0, 0.0)
+    assert forwarded(loop(site(LOAD))) == forwarded(loop(site(STORE))) == (0.0, 0.0)
+
+
+def test_wider_and_masked_ones_stall() -> None:
+    narrow = access(count=1, written=True)
+    assert forwarded(loop(site(narrow), site(LOAD))) == (0.0, 1.0)
+    assert forwarded(loop(site(STORE), site(access(count=1, read=True)))) == (1.0, 0.0)
+    assert forwarded(loop(site(STORE, "store_part_f32x16"), site(LOAD))) == (0.0, 1.0)
+
+
+def test_another_loop_forwards_if_it_stores_little() -> None:
+    few, many = (loop(site(STORE), times=times) for times in (4, IN_FLIGHT + 1))
+    reader = loop(site(LOAD), times=4)
+    assert forwarded(loop(inner=(few, reader))) == (4.0, 0.0)
+    assert forwarded(loop(inner=(many, reader))) == (0.0, 0.0)
+    assert forwarded(loop(site(LOAD), inner=(few,))) == (1.0, 0.0)
+    # what a loop forwards to itself counts there
+    assert forwarded(loop(inner=(loop(site(STORE), site(LOAD), times=4),))) == (0.0, 0.0)
