@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.learn.drawn import EXPRESSIONS, programs
+from tests.learn.drawn import programs
 from tests.learn.made_up import CACHES
 
 import morello
@@ -33,6 +33,8 @@ from morello.targets.machines import MACHINES
 EXPRESSION = "f32[16,16] @ f32[16,16]"
 MOST_BYTES = 1 << 20
 MOST_S = 2e-4
+BUSY = 4.0
+"""How many times longer than it should something may take beside other tests."""
 
 
 @pytest.fixture(scope="module")
@@ -211,7 +213,7 @@ def test_corrections_are_kept_beside_calibrations(
     target = recorded("Zen 5", CACHES)
     learned = predict.Learned(model, target)
     timed: list[tuple[Impl, float]] = []
-    for expression in (*EXPRESSIONS, EXPRESSION):
+    for expression in (EXPRESSION, *(f"relu(f32[{64 * n}])" for n in range(1, 6))):
         some = programs(target, expression)
         timed += zip(some, (2.0 * learned.seconds(some)).tolist(), strict=True)
     found = predict.correction(timed[0][0].target, timed)
@@ -257,7 +259,7 @@ def test_shipped_models_are_small_and_quick(path: Path) -> None:
     model = read_model(path)
     machine = next(one for one in MACHINES if one.key == path.stem)
     assert model.machine == machine.name and path.stat().st_size <= MOST_BYTES
-    found = programs(recorded(machine.name, CACHES), "f32[24,40] @ f32[40,48]", 50)
+    found = programs(recorded(machine.name, CACHES), "f32[24,40] @ f32[40,48]", 30)
     learned = predict.Learned(model, found[0].target)
     group = of_programs(learned._featurizer, found)
     least = inf
@@ -265,7 +267,7 @@ def test_shipped_models_are_small_and_quick(path: Path) -> None:
         began = time.perf_counter()
         told = model.log_cycles(group)
         least = min(least, time.perf_counter() - began)
-    assert np.isfinite(told).all() and least < MOST_S * len(found)
+    assert np.isfinite(told).all() and least < BUSY * MOST_S * len(found)
     # seconds of a product are some times those of its multiply-adds
     flops = parse("f32[24,40] @ f32[40,48]").flops
-    assert flops / 200e9 < np.exp(told.min()) / model.hertz < flops / 2e9
+    assert flops / 500e9 < np.exp(told.min()) / model.hertz < flops / 2e9

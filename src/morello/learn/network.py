@@ -102,13 +102,20 @@ class OnNumpy:
     numpy = np
 
     def sums(self, values: Array, index: Array, count: int) -> Array:
-        found = np.zeros((count, *values.shape[1:]), values.dtype)
-        np.add.at(found, index, values)
-        return found
+        return self._reduced(np.add, values, index, count)
 
     def maxima(self, values: Array, index: Array, count: int) -> Array:
+        return self._reduced(np.maximum, values, index, count)
+
+    @staticmethod
+    def _reduced(by: np.ufunc, values: Array, index: Array, count: int) -> Array:
+        """Rows of the same index together; `by.at` would do, but takes ten times as long."""
         found = np.zeros((count, *values.shape[1:]), values.dtype)
-        np.maximum.at(found, index, values)
+        if len(index):
+            order = np.argsort(index, kind="stable")
+            ordered = index[order]
+            first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+            found[ordered[first]] = by.reduceat(values[order], first)
         return found
 
     def scan(self, step: Callable[[Array, Array], Array], start: Array, rows: Array) -> Array:
