@@ -12,12 +12,11 @@ from morello.search.solve import search
 from morello.targets.target import Target
 
 EXPRESSIONS = (
-    "f32[24,40] @ f32[40,48]",
-    "softmax(f32[4,96])",
-    "relu(f32[16,32] @ f32[32,16] + f32[16])",
-    "conv(f32[1,8,10,10], f32[16,8,3,3])",
-    "bf16[16,32] @ bf16[32,32]",
-    "max(f32[16,64], axis=0)",
+    "f32[12,16] @ f32[16,32]",
+    "softmax(f32[2,48])",
+    "conv(f32[1,4,6,6], f32[16,4,3,3])",
+    "bf16[8,16] @ bf16[16,16]",
+    "max(f32[8,32], axis=0)",
 )
 
 

@@ -11,7 +11,7 @@ from morello.learn.nest import Access, Loop, Site, nest
 from morello.targets.catalog import find_target
 
 TARGET = find_target("avx512")
-(IMPL, *_) = programs(TARGET, EXPRESSIONS[0], 1)
+(IMPL, *_) = programs(TARGET, EXPRESSIONS[0])
 SITE = next(site for loop in nest(IMPL).walk() for site in loop.sites)
 
 

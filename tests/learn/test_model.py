@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.learn.drawn import programs
+from tests.learn.drawn import EXPRESSIONS, programs
 from tests.learn.made_up import CACHES
 
 import morello
@@ -259,7 +259,7 @@ def test_shipped_models_are_small_and_quick(path: Path) -> None:
     model = read_model(path)
     machine = next(one for one in MACHINES if one.key == path.stem)
     assert model.machine == machine.name and path.stat().st_size <= MOST_BYTES
-    found = programs(recorded(machine.name, CACHES), "f32[24,40] @ f32[40,48]", 30)
+    found = programs(recorded(machine.name, CACHES), EXPRESSIONS[0], 20)
     learned = predict.Learned(model, found[0].target)
     group = of_programs(learned._featurizer, found)
     least = inf
@@ -269,5 +269,5 @@ def test_shipped_models_are_small_and_quick(path: Path) -> None:
         least = min(least, time.perf_counter() - began)
     assert np.isfinite(told).all() and least < BUSY * MOST_S * len(found)
     # seconds of a product are some times those of its multiply-adds
-    flops = parse("f32[24,40] @ f32[40,48]").flops
+    flops = parse(EXPRESSIONS[0]).flops
     assert flops / 500e9 < np.exp(told.min()) / model.hertz < flops / 2e9

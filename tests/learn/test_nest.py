@@ -103,7 +103,7 @@ def test_footprints_are_what_is_touched(unit: int) -> None:
 
 def test_traffic_is_about_that_of_a_simulated_cache() -> None:
     ratios = []
-    for impl in every(("f32[24,40] @ f32[40,48]", "max(f32[16,64], axis=0)")):
+    for impl in every((EXPRESSIONS[0], EXPRESSIONS[-1])):
         root = nest(impl)
         for capacity in (16, 64, 256):
             traffic = Footprints(root).traffic(Cache(64, capacity))[0]
@@ -114,7 +114,7 @@ def test_traffic_is_about_that_of_a_simulated_cache() -> None:
 
 
 def test_what_a_cache_holds_is_fetched_once_unless_sets_overflow() -> None:
-    impl, *_ = programs(TARGET, "transpose(f32[64,1024])", 1)
+    impl, *_ = programs(TARGET, "transpose(f32[32,512])", 1)
     footprints = Footprints(nest(impl))
     touched = footprints.touched(0, 64, once=False)
     roomy = footprints.traffic(Cache(64, 1 << 20))[0]
