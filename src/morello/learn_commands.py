@@ -22,8 +22,9 @@ from morello.errors import CorpusError, quoted
 from morello.files import check_writable
 from morello.learn.collect import Progress, collect, summary
 from morello.learn.corpus import files, read
-from morello.learn.dataset import Group, load, prepare
+from morello.learn.dataset import load, prepare
 from morello.learn.evaluate import Score, evaluate
+from morello.learn.groups import Group
 from morello.learn.model import write_model
 from morello.learn.specs import SPECS, interleaved, varied
 from morello.precompute import dask_workers

@@ -9,7 +9,8 @@ import pytest
 from tests.learn.made_up import EXPRESSIONS, made_up
 
 from morello.learn.corpus import write
-from morello.learn.dataset import Group, load, prepare
+from morello.learn.dataset import load, prepare
+from morello.learn.groups import Group
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,8 @@ from morello.cli import main
 from morello.errors import CorpusError
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted
-from morello.learn.dataset import Group, group_of, prepare, read_group, write_group
+from morello.learn.dataset import group_of, prepare, read_group, write_group
+from morello.learn.groups import Group
 
 
 def test_archives_hold_every_program(groups: list[Group]) -> None:

@@ -20,12 +20,12 @@ from morello.errors import CorpusError, SearchError
 from morello.frontends.text import parse
 from morello.learn import predict
 from morello.learn.adapt import corrected
-from morello.learn.dataset import Group, of_programs
 from morello.learn.features import PROGRAM_FEATURES, VERSION
+from morello.learn.groups import Group, of_programs
 from morello.learn.local import local_path, read_local, write_local
 from morello.learn.model import Model, read_model, write_model
 from morello.learn.network import Shape
-from morello.learn.training import Network, Recipe
+from morello.learn.training import Recipe, model_of
 from morello.rewrites.impl import Impl
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES
@@ -39,16 +39,10 @@ BUSY = 4.0
 
 @pytest.fixture(scope="module")
 def model(groups: list[Group]) -> Model:
-    networks = []
-    for seed in (0, 1):
-        network = Network(Recipe(shape=Shape(width=8), steps=20, programs=8))
-        network.fit(groups, seed)
-        networks.append(network)
-    first = networks[0]
-    parameters = [one.parameters for one in networks]
-    return Model(
-        "Zen 5", 4e9, first.recipe.shape, first.nodes, first.configs, parameters, -0.2, 0.3
-    )
+    recipe = Recipe(shape=Shape(width=8), steps=20, programs=8)
+    models = [model_of(groups, recipe, seed, "Zen 5") for seed in (0, 1)]
+    members = [member for one in models for member in one.members]
+    return replace(models[0], members=members, low=-0.2, high=0.3)
 
 
 @pytest.fixture

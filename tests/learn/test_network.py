@@ -12,8 +12,8 @@ import pytest
 
 from morello.learn import network, training
 from morello.learn.batches import Examples, Scale, graphs
-from morello.learn.dataset import Group
 from morello.learn.evaluate import judge, together
+from morello.learn.groups import Group
 from morello.learn.network import OnNumpy, Reduction, Shape, predict
 from morello.learn.study import BLIND, trials
 from morello.learn.training import Loss, Network, OnJax, Recipe

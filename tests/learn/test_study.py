@@ -15,13 +15,14 @@ from morello.cli import main
 from morello.errors import CorpusError
 from morello.learn import shipping, study, transfer
 from morello.learn.affine import Affine
-from morello.learn.dataset import Group, read_group, write_group
+from morello.learn.dataset import read_group, write_group
+from morello.learn.groups import Group, part_of
 from morello.learn.model import read_model, write_model
 from morello.learn.network import Shape
 from morello.learn.report import BEGIN, END, write_report
 from morello.learn.study import Result, Trial
 from morello.learn.training import Network, Recipe
-from morello.learn.transfer import part_of, transferred
+from morello.learn.transfer import transferred
 
 QUICK = Recipe(shape=Shape(width=8), steps=10, programs=6)
 

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from morello.learn.dataset import Group
+from morello.learn.groups import Group
 from morello.learn.model import Model
 
 Floats = npt.NDArray[np.float64]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.calibrate.fit import nonnegative
-from morello.learn.dataset import Group
+from morello.learn.groups import Group
 
 Floats = npt.NDArray[np.float64]
 

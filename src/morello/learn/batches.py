@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from morello.learn.dataset import Group
+from morello.learn.groups import Group
 from morello.learn.network import NEIGHBOURS, Graphs
 
 Floats = npt.NDArray[np.float32]

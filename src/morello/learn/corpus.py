@@ -9,8 +9,6 @@ come from; `repeats`, `references` and `cold` all that was timed; `about` is JSO
 from __future__ import annotations
 
 import json
-import os
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.errors import CorpusError, MorelloError
+from morello.learn.archive import read_about, read_arrays, write_arrays
 from morello.learn.label import Floats, Labels
 from morello.learn.programs import ORIGINS
 from morello.rewrites.impl import Impl
@@ -116,7 +115,6 @@ def kept(
 
 def write(path: Path, measured: Measured) -> None:
     """Write a file of a corpus, whole or not at all. Raises `CorpusError`."""
-    about = json.dumps({"version": VERSION, **measured.about})
     texts = [json.dumps(one, separators=(",", ":")) for one in measured.schedules]
     with np.errstate(all="ignore"):
         normalizers = np.nanmin(measured.reference, axis=1)
@@ -128,32 +126,16 @@ def write(path: Path, measured: Measured) -> None:
         "repeats": measured.repeats.astype(np.float32),
         "references": measured.reference.astype(np.float32),
         "cold": measured.cold.astype(np.float32),
-        "about": np.frombuffer(about.encode(), np.uint8),
     }
-    made = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with made.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        os.replace(made, path)
-    except OSError as error:
-        made.unlink(missing_ok=True)
-        raise CorpusError(f"cannot write {path}: {error.strerror}; give another folder.") from None
+    write_arrays(path, arrays, {"version": VERSION, **measured.about})
 
 
 def read(path: Path) -> Measured:
     """A file of a corpus. Raises `CorpusError` for what is none, or has times that cannot be."""
+    damaged = "is no file of a corpus, or is damaged; take it from its source again."
+    arrays = read_arrays(path, damaged)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise CorpusError(f"cannot read {path}: {error.strerror or error}.") from None
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError):
-        raise CorpusError(
-            f"{path} is no file of a corpus, or is damaged; take it from its source again."
-        ) from None
-    try:
-        about = json.loads(arrays["about"].tobytes())
+        about = read_about(arrays)
         version = about["version"]
         if version != VERSION:
             raise CorpusError(

@@ -11,20 +11,16 @@ and `about` is JSON of the family, expression, noise and version.
 
 from __future__ import annotations
 
-import json
-import os
-import zipfile
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from itertools import accumulate
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from morello.errors import CorpusError
+from morello.learn.archive import read_about, read_arrays, write_arrays
 from morello.learn.corpus import SUFFIX, Measured, files, read
 from morello.learn.features import (
     FETCHES,
@@ -32,57 +28,13 @@ from morello.learn.features import (
     TERMS,
     VERSION,
     Featurizer,
-    ProgramGraph,
 )
-from morello.rewrites.impl import Impl
-
-Array = npt.NDArray[Any]
+from morello.learn.groups import Group, of_programs
 
 _KEYS = (
     "node_feat", "node_opcode", "edge_index", "config_feat", "config_runtime",
     "config_runtime_normalizers",
 )  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Group:
-    """Programs of one Spec: c configurations, and the graph of each, or of all.
-
-    `nodes` (n, features), `opcodes` (n), `parts` (n, parts) in cycles, `edges` (m, 2) as pairs
-    (consumer, consumed) of nodes counted from 0 through all graphs, `kinds` (m); `node_splits` and
-    `edge_splits` (c + 1), or of two elements if there is one graph. `configs` (c, features),
-    `fetches` (c, fetches) and `terms` (c, terms) in cycles, `seconds` and `normalizers` (c).
-    `noise` is the part by which times of the same program differ, `hertz` the machine's cycles a
-    second.
-    """
-
-    family: str
-    expression: str
-    nodes: Array
-    opcodes: Array
-    parts: Array
-    edges: Array
-    kinds: Array
-    node_splits: Array
-    edge_splits: Array
-    configs: Array
-    fetches: Array
-    terms: Array
-    seconds: Array
-    normalizers: Array
-    noise: float = 0.0
-    hertz: float = 1.0
-
-    @property
-    def shared(self) -> bool:
-        """All configurations are of one graph."""
-        return len(self.node_splits) == 2 and len(self.seconds) != 1
-
-    @property
-    def cost(self) -> Array:
-        """The affine cost of each program, in cycles."""
-        total: Array = self.terms.sum(axis=1)
-        return total
 
 
 def group_of(measured: Measured) -> Group:
@@ -106,37 +58,6 @@ def group_of(measured: Measured) -> Group:
     )
 
 
-def of_programs(featurizer: Featurizer, impls: Sequence[Impl]) -> Group:
-    """Programs that nobody has measured: of no family, and with times that are nan."""
-    graphs = [featurizer.graph(impl) for impl in impls]
-    starts = [0, *accumulate(len(graph.opcodes) for graph in graphs)]
-    edges = [_edges(graph, start) for graph, start in zip(graphs, starts, strict=False)]
-    unknown = np.full(len(graphs), np.nan)
-    return Group(
-        "",
-        impls[0].spec.expression,
-        np.concatenate([graph.nodes for graph in graphs]),
-        np.concatenate([graph.opcodes for graph in graphs]),
-        np.concatenate([graph.parts for graph in graphs]),
-        np.concatenate([pairs for pairs, _ in edges]),
-        np.concatenate([kinds for _, kinds in edges]),
-        np.array(starts, np.int32),
-        np.array([0, *accumulate(len(kinds) for _, kinds in edges)], np.int32),
-        np.stack([graph.program for graph in graphs]),
-        np.stack([graph.fetches for graph in graphs]),
-        np.stack([graph.terms for graph in graphs]),
-        unknown,
-        unknown,
-    )
-
-
-def _edges(graph: ProgramGraph, start: int) -> tuple[Array, Array]:
-    """Pairs (consumer, consumed), and the kind of each."""
-    nesting, flow = graph.nesting, graph.flow[:, ::-1]
-    kinds = np.repeat(np.array([0, 1], np.int8), [len(nesting), len(flow)])
-    return np.concatenate([nesting, flow]) + start, kinds
-
-
 def write_group(path: Path, group: Group) -> None:
     """Write an archive, whole or not at all. Raises `CorpusError`."""
     about = {"version": VERSION, "family": group.family, "expression": group.expression,
@@ -155,34 +76,20 @@ def write_group(path: Path, group: Group) -> None:
         "config_seconds": group.seconds,
         "fetches": group.fetches.astype(np.float32),
         "terms": group.terms,
-        "about": np.frombuffer(json.dumps(about).encode(), np.uint8),
     }
-    made = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with made.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-        os.replace(made, path)
-    except OSError as error:
-        raise CorpusError(f"cannot write {path}: {error.strerror}; give another folder.") from None
+    write_arrays(path, arrays, about)
 
 
 def read_group(path: Path) -> Group:
     """The archive in a file, ours or one of TpuGraphs' tile collection. Raises `CorpusError`."""
-    try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays: dict[str, Array] = {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise CorpusError(f"cannot read {path}: {error.strerror or error}.") from None
-    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError):
-        raise CorpusError(f"{path} is no archive of programs, or is damaged.") from None
+    arrays = read_arrays(path, "is no archive of programs, or is damaged.")
     missing = [key for key in _KEYS if key not in arrays]
     if missing:
         raise CorpusError(f"{path} has no {missing[0]}, which archives of programs have.")
     count, nodes, edges = (
         len(arrays[key]) for key in ("config_runtime", "node_feat", "edge_index")
     )
-    about = json.loads(arrays["about"].tobytes()) if "about" in arrays else {}
+    about = read_about(arrays) if "about" in arrays else {}
     if about and about.get("version") != VERSION:
         raise CorpusError(
             f"{path} has features of version {about.get('version')}, and this Morello makes "
@@ -258,3 +165,9 @@ def _prepare_one(source: Path, made: Path) -> None:
 def load(paths: Sequence[Path]) -> list[Group]:
     """The archives in these files."""
     return [read_group(path) for path in paths if path.suffix == SUFFIX]
+
+
+@cache
+def loaded(paths: tuple[Path, ...]) -> list[Group]:
+    """The same, once in a process: they are too large to be sent to one with every task."""
+    return load(paths)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.learn.affine import Affine, Model, Refitted
-from morello.learn.dataset import Group
+from morello.learn.groups import Group
 from morello.learn.metrics import Chosen, ape, chosen, interval, mape, regret, tau
 from morello.learn.splits import Split, by_family, by_spec
 

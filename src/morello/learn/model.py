@@ -6,23 +6,19 @@ network, the scales of features, and JSON of what they are for.
 
 from __future__ import annotations
 
-import json
-import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from morello.errors import CorpusError
+from morello.learn.archive import Array, read_about, read_arrays, write_arrays
 from morello.learn.batches import Examples, Scale, graphs
-from morello.learn.dataset import Group
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES, VERSION
+from morello.learn.groups import Group
 from morello.learn.network import OnNumpy, Shape, initial, predict
-
-Array = npt.NDArray[Any]
 
 AT_ONCE = 64
 """Programs that are predicted together."""
@@ -34,7 +30,8 @@ class Model:
 
     `nodes` and `configs` are the scales of their features, `members` the parameters of each.
     Of programs that it had not seen, the logarithm of seconds was between `low` and `high` from
-    what it predicted, but for one in ten. It predicts cycles, `hertz` of them a second.
+    what it predicted, but for one in ten (0 where nobody looked). It predicts cycles, `hertz` of
+    them a second.
     """
 
     machine: str
@@ -43,11 +40,14 @@ class Model:
     nodes: Scale
     configs: Scale
     members: Sequence[Mapping[str, Array]]
-    low: float
-    high: float
+    low: float = 0.0
+    high: float = 0.0
 
     def log_cycles(self, group: Group) -> npt.NDArray[np.float64]:
-        """The predicted logarithm of the cycles of each program of a group."""
+        """The predicted logarithms of the cycles of a group's programs.
+
+        Up to a constant if it was trained on ranks alone.
+        """
         examples = Examples.of(group, self.nodes, self.configs)
         found = []
         for first in range(0, len(group.seconds), AT_ONCE):
@@ -69,25 +69,20 @@ def write_model(path: Path, model: Model) -> None:
         "low": model.low,
         "high": model.high,
     }
-    arrays: dict[str, Array] = {"about": np.frombuffer(json.dumps(about).encode(), np.uint8)}
+    arrays: dict[str, Array] = {}
     for name, scale in (("nodes", model.nodes), ("configs", model.configs)):
         arrays |= {f"{name}.mean": scale.mean, f"{name}.deviation": scale.deviation}
     for number, member in enumerate(model.members):
         arrays |= {f"{number}.{name}": a.astype(np.float16) for name, a in member.items()}
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, **arrays)
-    except OSError as error:
-        raise CorpusError(f"cannot write {path}: {error.strerror}; give another path.") from None
+    write_arrays(path, arrays, about)
 
 
 def read_model(path: Path) -> Model:
     """The model in a file. Raises `CorpusError` if it is none, or not for today's features."""
+    damaged = "is no learned model, or is damaged; train it again."
+    arrays = read_arrays(path, damaged)
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays: dict[str, Array] = {name: archive[name] for name in archive.files}
-        about = json.loads(arrays["about"].tobytes())
+        about = read_about(arrays)
         if about["features"] != VERSION:
             raise CorpusError(
                 f"{path} is of features of version {about['features']}, and this Morello makes "
@@ -103,10 +98,8 @@ def read_model(path: Path) -> Model:
             float(about["low"]),
             float(about["high"]),
         )
-    except OSError as error:
-        raise CorpusError(f"cannot read {path}: {error.strerror or error}.") from None
-    except (ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile, NotImplementedError):
-        raise CorpusError(f"{path} is no learned model, or is damaged; train it again.") from None
+    except (ValueError, KeyError, TypeError):
+        raise CorpusError(f"{path} {damaged}") from None
     _check(path, found)
     return found
 

@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from morello.learn.dataset import load
-from morello.learn.evaluate import predictions, protocols
+from morello.learn.dataset import loaded
+from morello.learn.evaluate import Floats, predictions, protocols
 from morello.learn.model import Model
-from morello.learn.training import Network, Recipe
+from morello.learn.splits import Split
+from morello.learn.training import Network, Recipe, model_of
 
 MEMBERS = 3
 """Networks whose predictions are averaged."""
@@ -26,38 +28,23 @@ INSIDE = 0.9
 def train(paths: Sequence[Path], machine: str, seed: int, workers: Executor) -> Model:
     """A model of the programs in these files, measured on a machine of this name."""
     files = tuple(paths)
-    groups = load(files)
-    hertz = float(np.median([group.hertz for group in groups]))
-    members = [workers.submit(_fitted, files, seed + n) for n in range(MEMBERS)]
-    errors = [
-        workers.submit(_errors, files, number, seed)
-        for number in range(len(protocols(groups, seed)["random"]))
-    ]
-    networks = [one.result() for one in members]
+    splits = protocols(loaded(files), seed)["random"]
+    networks = [workers.submit(_fitted, files, machine, seed + n) for n in range(MEMBERS)]
+    errors = [workers.submit(_errors, files, split, seed) for split in splits]
+    models = [one.result() for one in networks]
     low, high = np.quantile(
         np.concatenate([one.result() for one in errors]), [(1 - INSIDE) / 2, (1 + INSIDE) / 2]
     )
-    return Model(
-        machine,
-        hertz,
-        networks[0].recipe.shape,
-        networks[0].nodes,
-        networks[0].configs,
-        [one.parameters for one in networks],
-        float(low),
-        float(high),
-    )
+    members = [member for model in models for member in model.members]
+    return replace(models[0], members=members, low=float(low), high=float(high))
 
 
-def _fitted(paths: tuple[Path, ...], seed: int) -> Network:
-    network = Network(Recipe())
-    network.fit(load(paths), seed)
-    return network
+def _fitted(paths: tuple[Path, ...], machine: str, seed: int) -> Model:
+    return model_of(loaded(paths), Recipe(), seed, machine)
 
 
-def _errors(paths: tuple[Path, ...], fold: int, seed: int) -> np.ndarray:
+def _errors(paths: tuple[Path, ...], split: Split, seed: int) -> Floats:
     """By how much the logarithms of a fold's times are more than predicted without it."""
-    groups = load(paths)
-    split = protocols(groups, seed)["random"][fold]
+    groups = loaded(paths)
     found = predictions(lambda: Network(Recipe()), groups, [split], seed)
     return np.concatenate([np.log(groups[n].seconds) - told for n, told in found.items()])

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from random import Random
 
 from morello.learn.affine import Affine, Model
-from morello.learn.dataset import Group, load
+from morello.learn.dataset import load, loaded
 from morello.learn.evaluate import (
     Floats,
     Predictions,
@@ -26,6 +26,7 @@ from morello.learn.evaluate import (
     together,
 )
 from morello.learn.features import NODE_FEATURES
+from morello.learn.groups import Group
 from morello.learn.network import Shape
 from morello.learn.splits import Split
 from morello.learn.training import Network, Recipe
@@ -81,9 +82,8 @@ def trials(seeds: int) -> Iterator[Trial]:
         yield Trial("models", "trees, LambdaRank", partial(Trees, "rank"), protocol)
         yield Trial("models", "trees, residual", partial(Trees, "residual"), protocol)
         yield Trial("models", "network", network(), protocol, seeds)
-    plain = ("nodes", "columns", "lstm", "transformer")
-    for reduction in plain:
-        yield Trial("reductions", f"{reduction}", network(reduction=reduction))
+    for reduction in ("nodes", "columns", "lstm", "transformer"):
+        yield Trial("reductions", reduction, network(reduction=reduction))
     yield Trial("reductions", "columns, no residual", network(reduction="columns", residual=False))
     yield Trial("reductions", "coefficients", network())
     for loss in ("hinge", "logistic", "listmle", "mse", "both"):
@@ -108,7 +108,7 @@ BLIND = {
 def run(paths: Sequence[Path], seeds: int, workers: Executor, seed: int = 0) -> Iterator[Result]:
     """The results of all trials on the Specs in these files, in order."""
     files = tuple(paths)
-    groups = _loaded(files)
+    groups = loaded(files)
     splits = protocols(groups, seed)
     jobs: dict[Hashable, list[Future[Predictions]]] = {}
     todo = list(trials(seeds))
@@ -136,14 +136,8 @@ def _scored(trial: Trial, groups: Sequence[Group], found: Predictions) -> Score:
     return score(trial.protocol, trial.name, judged)
 
 
-@cache
-def _loaded(paths: tuple[Path, ...]) -> list[Group]:
-    """Once in a worker's process: Specs are too large to be sent with every job."""
-    return load(paths)
-
-
 def _job(paths: tuple[Path, ...], trial: Trial, split: Split, seed: int) -> Predictions:
-    groups: Sequence[Group] = _loaded(paths)
+    groups: Sequence[Group] = loaded(paths)
     if trial.part < 1.0:
         kept = Random(seed).sample(split.train, max(1, round(trial.part * len(split.train))))
         split = replace(split, train=tuple(sorted(kept)))
@@ -162,6 +156,6 @@ def elsewhere(
     paths: Sequence[Path], others: Sequence[Path], machine: str, name: str
 ) -> Iterator[Result]:
     """How models trained on a machine of this name predict another's programs, in these files."""
-    for found in transferred(_loaded(tuple(paths)), load(others), machine):
+    for found in transferred(loaded(tuple(paths)), load(others), machine):
         trial = Trial("machines", f"{name}: {found.model}", Affine, found.protocol)
         yield Result(trial, [found], found)

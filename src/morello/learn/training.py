@@ -15,8 +15,9 @@ import optax
 
 from morello.learn import network
 from morello.learn.batches import Examples, Scale, graphs
-from morello.learn.dataset import Group
-from morello.learn.network import MOST_NODES, Array, Graphs, OnNumpy, Shape
+from morello.learn.groups import Group
+from morello.learn.model import Model
+from morello.learn.network import MOST_NODES, Array, Graphs, Shape
 
 Loss = Literal["hinge", "logistic", "listmle", "mse", "both"]
 
@@ -35,9 +36,6 @@ HUBER = 0.15
 
 TEMPERATURE = 0.2
 """Of ListMLE: what difference of logarithms is about one of ranks."""
-
-AT_ONCE = 64
-"""Programs that are predicted together."""
 
 jax.tree_util.register_dataclass(Graphs)
 
@@ -86,29 +84,26 @@ class Network:
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.absolute = recipe.loss in ("mse", "both")
-        self.parameters: dict[str, npt.NDArray[Any]] = {}
-        self.nodes = self.configs = Scale(np.zeros(1, np.float32), np.ones(1, np.float32))
 
     def fit(self, groups: Sequence[Group], seed: int) -> None:
         """Learn from the programs of some Specs."""
-        self.nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
-        self.configs = Scale.of(np.concatenate([group.configs for group in groups]))
-        examples = [Examples.of(group, self.nodes, self.configs) for group in groups]
-        start = network.initial(
-            self.recipe.shape, groups[0].nodes.shape[1], groups[0].configs.shape[1], seed
-        )
-        self.parameters = trained(self.recipe, examples, start, seed)
+        self._model = model_of(groups, self.recipe, seed)
 
     def predict(self, group: Group) -> npt.NDArray[np.float64]:
         """The logarithm of seconds of each program, or what grows with it."""
-        examples = Examples.of(group, self.nodes, self.configs)
-        found = []
-        for first in range(0, len(group.seconds), AT_ONCE):
-            rows = np.arange(first, min(first + AT_ONCE, len(group.seconds)))
-            batch = graphs([(examples, rows)])
-            found.append(network.predict(self.parameters, self.recipe.shape, batch, OnNumpy()))
-        seconds: npt.NDArray[np.float64] = np.concatenate(found) - np.log(group.hertz)
+        seconds: npt.NDArray[np.float64] = self._model.log_cycles(group) - np.log(group.hertz)
         return seconds
+
+
+def model_of(groups: Sequence[Group], recipe: Recipe, seed: int, machine: str = "") -> Model:
+    """A model of one network, which learned from the programs of some Specs of a machine."""
+    nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
+    configs = Scale.of(np.concatenate([group.configs for group in groups]))
+    examples = [Examples.of(group, nodes, configs) for group in groups]
+    start = network.initial(recipe.shape, len(nodes.mean), len(configs.mean), seed)
+    hertz = float(np.median([group.hertz for group in groups]))
+    learned = trained(recipe, examples, start, seed)
+    return Model(machine, hertz, recipe.shape, nodes, configs, [learned])
 
 
 def trained(

@@ -7,14 +7,12 @@ there. Needs `morello[learn]`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from random import Random
 
 import numpy as np
 
 from morello.learn.adapt import corrected
 from morello.learn.affine import Affine
-from morello.learn.dataset import Group
 from morello.learn.evaluate import (
     Floats,
     Predictions,
@@ -24,8 +22,9 @@ from morello.learn.evaluate import (
     protocols,
     score,
 )
+from morello.learn.groups import Group, part_of
 from morello.learn.model import Model
-from morello.learn.training import Network, Recipe
+from morello.learn.training import Network, Recipe, model_of
 
 MEASURED = 300
 """Programs of the other machine that correct a model: a minute's measuring."""
@@ -40,7 +39,7 @@ def transferred(
 
     By the affine cost, by a model of this machine, by that when corrected, by one trained there.
     """
-    model = trained(here, name, seed)
+    model = model_of(here, Recipe(), seed, name)
     ways: dict[str, Callable[[], Predictions]] = {
         "affine": lambda: {n: Affine().predict(group) for n, group in enumerate(there)},
         "trained here": lambda: {n: _seconds(model, group) for n, group in enumerate(there)},
@@ -51,17 +50,6 @@ def transferred(
     }
     for way, found in ways.items():
         yield score(PROTOCOL, way, judge(there, found(), absolute=True))
-
-
-def trained(groups: Sequence[Group], machine: str, seed: int) -> Model:
-    """A model of one network, trained on all programs of a machine of this name."""
-    network = Network(Recipe())
-    network.fit(groups, seed)
-    hertz = float(np.median([group.hertz for group in groups]))
-    return Model(
-        machine, hertz, network.recipe.shape, network.nodes, network.configs,
-        [network.parameters], 0.0, 0.0,
-    )  # fmt: skip
 
 
 def _seconds(model: Model, group: Group) -> Floats:
@@ -88,31 +76,3 @@ def _some(group: Group, count: int, seed: int) -> Group:
     """So many of the programs of a Spec, drawn at random."""
     chosen = sorted(Random(seed).sample(range(len(group.seconds)), min(count, len(group.seconds))))
     return part_of(group, chosen)
-
-
-def part_of(group: Group, chosen: Sequence[int]) -> Group:
-    """The programs of a group with these numbers."""
-    nodes = [np.arange(*group.node_splits[n : n + 2]) for n in chosen]
-    edges = [np.arange(*group.edge_splits[n : n + 2]) for n in chosen]
-    starts = np.cumsum([0, *map(len, nodes)])
-    moved = [
-        group.edges[rows] - group.node_splits[n] + start
-        for n, rows, start in zip(chosen, edges, starts, strict=False)
-    ]
-    every, all_edges = np.concatenate(nodes), np.concatenate(edges)
-    rows = list(chosen)
-    return replace(
-        group,
-        nodes=group.nodes[every],
-        opcodes=group.opcodes[every],
-        parts=group.parts[every],
-        edges=np.concatenate(moved),
-        kinds=group.kinds[all_edges],
-        node_splits=starts.astype(np.int32),
-        edge_splits=np.cumsum([0, *map(len, edges)]).astype(np.int32),
-        configs=group.configs[rows],
-        fetches=group.fetches[rows],
-        terms=group.terms[rows],
-        seconds=group.seconds[rows],
-        normalizers=group.normalizers[rows],
-    )

@@ -9,8 +9,8 @@ import lightgbm
 import numpy as np
 import numpy.typing as npt
 
-from morello.learn.dataset import Group
 from morello.learn.features import NODE_FEATURES
+from morello.learn.groups import Group
 
 Floats = npt.NDArray[np.float64]
 Objective = Literal["rank", "residual"]

@@ -1,0 +1,53 @@
+"""NumPy archives without pickles: reading one runs no code. Corpora, graphs and models are such."""
+
+from __future__ import annotations
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.errors import CorpusError
+
+Array = npt.NDArray[Any]
+
+
+def write_arrays(path: Path, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> None:
+    """Write an archive, whole or not at all; `about` becomes an array of JSON.
+
+    Raises `CorpusError`.
+    """
+    text = np.frombuffer(json.dumps(about).encode(), np.uint8)
+    made = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with made.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, **arrays, about=text)
+        os.replace(made, path)
+    except OSError as error:
+        made.unlink(missing_ok=True)
+        raise CorpusError(f"cannot write {path}: {error.strerror}; give another folder.") from None
+
+
+def read_arrays(path: Path, damaged: str) -> dict[str, Array]:
+    """All arrays of an archive.
+
+    Raises `CorpusError`: that the file cannot be read, or if it is no archive, what is `damaged`.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            return {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise CorpusError(f"cannot read {path}: {error.strerror or error}.") from None
+    except (ValueError, EOFError, KeyError, zipfile.BadZipFile, NotImplementedError):
+        raise CorpusError(f"{path} {damaged}") from None
+
+
+def read_about(arrays: Mapping[str, Array]) -> Any:
+    """What an archive's `about` says. Raises `KeyError` if it has none, `ValueError` if bad."""
+    return json.loads(arrays["about"].tobytes())

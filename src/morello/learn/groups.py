@@ -1,0 +1,113 @@
+"""Programs of a Spec with their graphs one after the other, and their times if they have any."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+
+import numpy as np
+
+from morello.learn.archive import Array
+from morello.learn.features import Featurizer, ProgramGraph
+from morello.rewrites.impl import Impl
+
+
+@dataclass(frozen=True)
+class Group:
+    """Programs of one Spec: c configurations, and the graph of each, or of all.
+
+    `nodes` (n, features), `opcodes` (n), `parts` (n, parts) in cycles, `edges` (m, 2) as pairs
+    (consumer, consumed) of nodes counted from 0 through all graphs, `kinds` (m); `node_splits` and
+    `edge_splits` (c + 1), or of two elements if there is one graph. `configs` (c, features),
+    `fetches` (c, fetches) and `terms` (c, terms) in cycles, `seconds` and `normalizers` (c).
+    `noise` is the part by which times of the same program differ, `hertz` the machine's cycles a
+    second.
+    """
+
+    family: str
+    expression: str
+    nodes: Array
+    opcodes: Array
+    parts: Array
+    edges: Array
+    kinds: Array
+    node_splits: Array
+    edge_splits: Array
+    configs: Array
+    fetches: Array
+    terms: Array
+    seconds: Array
+    normalizers: Array
+    noise: float = 0.0
+    hertz: float = 1.0
+
+    @property
+    def shared(self) -> bool:
+        """All configurations are of one graph."""
+        return len(self.node_splits) == 2 and len(self.seconds) != 1
+
+    @property
+    def cost(self) -> Array:
+        """The affine cost of each program, in cycles."""
+        total: Array = self.terms.sum(axis=1)
+        return total
+
+
+def of_programs(featurizer: Featurizer, impls: Sequence[Impl]) -> Group:
+    """Programs that nobody has measured: of no family, and with times that are nan."""
+    graphs = [featurizer.graph(impl) for impl in impls]
+    starts = [0, *accumulate(len(graph.opcodes) for graph in graphs)]
+    edges = [_edges(graph, start) for graph, start in zip(graphs, starts, strict=False)]
+    unknown = np.full(len(graphs), np.nan)
+    return Group(
+        "",
+        impls[0].spec.expression,
+        np.concatenate([graph.nodes for graph in graphs]),
+        np.concatenate([graph.opcodes for graph in graphs]),
+        np.concatenate([graph.parts for graph in graphs]),
+        np.concatenate([pairs for pairs, _ in edges]),
+        np.concatenate([kinds for _, kinds in edges]),
+        np.array(starts, np.int32),
+        np.array([0, *accumulate(len(kinds) for _, kinds in edges)], np.int32),
+        np.stack([graph.program for graph in graphs]),
+        np.stack([graph.fetches for graph in graphs]),
+        np.stack([graph.terms for graph in graphs]),
+        unknown,
+        unknown,
+    )
+
+
+def _edges(graph: ProgramGraph, start: int) -> tuple[Array, Array]:
+    """Pairs (consumer, consumed), and the kind of each."""
+    nesting, flow = graph.nesting, graph.flow[:, ::-1]
+    kinds = np.repeat(np.array([0, 1], np.int8), [len(nesting), len(flow)])
+    return np.concatenate([nesting, flow]) + start, kinds
+
+
+def part_of(group: Group, chosen: Sequence[int]) -> Group:
+    """The programs of a group with these numbers."""
+    nodes = [np.arange(*group.node_splits[n : n + 2]) for n in chosen]
+    edges = [np.arange(*group.edge_splits[n : n + 2]) for n in chosen]
+    starts = np.cumsum([0, *map(len, nodes)])
+    moved = [
+        group.edges[rows] - group.node_splits[n] + start
+        for n, rows, start in zip(chosen, edges, starts, strict=False)
+    ]
+    every, all_edges = np.concatenate(nodes), np.concatenate(edges)
+    rows = list(chosen)
+    return replace(
+        group,
+        nodes=group.nodes[every],
+        opcodes=group.opcodes[every],
+        parts=group.parts[every],
+        edges=np.concatenate(moved),
+        kinds=group.kinds[all_edges],
+        node_splits=starts.astype(np.int32),
+        edge_splits=np.cumsum([0, *map(len, edges)]).astype(np.int32),
+        configs=group.configs[rows],
+        fetches=group.fetches[rows],
+        terms=group.terms[rows],
+        seconds=group.seconds[rows],
+        normalizers=group.normalizers[rows],
+    )
