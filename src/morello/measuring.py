@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
 from morello.building import load_all
-from morello.codegen import generate
+from morello.codegen.distinct import Distinct
 from morello.ir.spec import Spec
 from morello.jit import interruptible
 from morello.rewrites.impl import Impl
@@ -46,17 +46,7 @@ def rivals(best: Impl, count: int, watch: Watch) -> list[Impl]:
     goal, target = best.spec, best.target
     others = candidates(goal, target, best.cost, watch)
     impls = chain([best], (reconstruct(goal, target, one) for one in others))
-    return list(islice(_different(impls), count))
-
-
-def _different(impls: Iterable[Impl]) -> Iterator[Impl]:
-    """Those that make other C than all before."""
-    seen = set()
-    for impl in impls:
-        text = generate(impl).text
-        if text not in seen:
-            seen.add(text)
-            yield impl
+    return list(islice(filter(Distinct(), impls), count))
 
 
 def time_all(impls: Iterable[Impl], compiler: Compiler) -> list[Measured]:

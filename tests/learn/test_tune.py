@@ -23,7 +23,7 @@ from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
 from morello.learn.correction import Correction
 from morello.learn.label import source
-from morello.learn.orders import Goal, Order
+from morello.learn.orders import Order
 from morello.learn.predict import ByCost
 from morello.learn.prediction import ByPrediction
 from morello.learn.tune import Trial, Tuning, plan, tune
@@ -148,14 +148,13 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     monkeypatch.setattr("morello.learn.anneal.STEPS", 6)
     spec, target = plan("f32[4,8] @ f32[8,8]")
     found = search(spec, target)
-    goal = Goal(spec, target, found.cost, found.decisions)
     graph = sampling_graph(spec, target, found.cost)
     others = list(islice(candidates(spec, target, found.cost, UNTIMED.start()), 6))
     monkeypatch.setattr(orders, "sampling_graph", lambda *given: graph)
     monkeypatch.setattr(orders, "candidates", lambda *given: iter(others))
 
     def chosen(seed: int, faster: int) -> list[list[Impl]]:
-        chooser = ByPrediction(goal, ByCost(4e9), Random(seed), inf)
+        chooser = ByPrediction(found, ByCost(4e9), Random(seed), inf)
         batches = []
         for _ in range(3):
             batches.append(chooser.choose(FEW))

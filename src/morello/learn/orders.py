@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import islice
 from random import Random
 from time import monotonic
 from typing import Literal, Protocol
 
-from morello.codegen import generate
-from morello.ir.spec import Spec
+from morello.codegen.distinct import Distinct
 from morello.jit import interruptible
 from morello.learn.anneal import Edges
 from morello.rewrites import Rewrite
@@ -20,7 +18,7 @@ from morello.search.budget import Budget, BudgetError, Watch
 from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
 from morello.search.sample import SPREAD, Walker, sampling_graph
-from morello.targets.target import Target
+from morello.search.solve import Solution
 
 Order = Literal["learned", "affine", "random"]
 
@@ -31,29 +29,22 @@ MISSES = 500
 """After so many random programs that were there already, there are no others."""
 
 
-@dataclass(frozen=True)
-class Goal:
-    """What to tune, the machine that it is for, and its cheapest program with its cost."""
+def program(found: Solution, decisions: Sequence[Rewrite]) -> Impl:
+    """The program of a search's goal that these decisions make."""
+    return reconstruct(found.goal, found.target, decisions)
 
-    spec: Spec
-    target: Target
-    cost: float
-    decisions: tuple[Rewrite, ...]
 
-    def impl(self, decisions: Sequence[Rewrite]) -> Impl:
-        """The program of these decisions."""
-        return reconstruct(self.spec, self.target, decisions)
+def choices(found: Solution, watch: Watch) -> Iterator[list[Rewrite]]:
+    """The decisions of a search's choices, until the watch ends the search for them."""
+    return candidates(found.goal, found.target, found.cost, watch)
 
-    def candidates(self, watch: Watch) -> Iterator[list[Rewrite]]:
-        """The decisions of the search's choices, until the watch ends the search for them."""
-        return candidates(self.spec, self.target, self.cost, watch)
 
-    @interruptible
-    def walker(self, random: Random, watch: Watch) -> Walker | None:
-        """Walks among its legal programs; None if the watch ends the search for them."""
-        with suppress(BudgetError, MemoryError):
-            return Walker(sampling_graph(self.spec, self.target, self.cost, watch), random)
-        return None
+@interruptible
+def walker_of(found: Solution, random: Random, watch: Watch) -> Walker | None:
+    """Walks among legal programs of a search's goal; None if the watch ends the search for them."""
+    with suppress(BudgetError, MemoryError):
+        return Walker(sampling_graph(found.goal, found.target, found.cost, watch), random)
+    return None
 
 
 def watch(ends: float, share: float = 1.0) -> Watch:
@@ -73,24 +64,13 @@ class Chooser(Protocol):
         ...
 
 
-class New:
-    """Tells programs that make other C than all before."""
-
-    def __init__(self) -> None:
-        self._texts: set[str] = set()
-
-    def __call__(self, impl: Impl) -> bool:
-        before = len(self._texts)
-        self._texts.add(generate(impl).text)
-        return len(self._texts) > before
-
-
 class ByAffineCost:
     """The search's choices, the cheapest first."""
 
-    def __init__(self, goal: Goal, ends: float) -> None:
-        self._new = New()
-        self._impls = filter(self._new, map(goal.impl, goal.candidates(watch(ends))))
+    def __init__(self, found: Solution, ends: float) -> None:
+        self._new = Distinct()
+        impls = (program(found, one) for one in choices(found, watch(ends)))
+        self._impls = filter(self._new, impls)
 
     @interruptible
     def choose(self, count: int) -> list[Impl]:
@@ -103,9 +83,9 @@ class ByAffineCost:
 class AtRandom:
     """Random legal programs, in random order."""
 
-    def __init__(self, goal: Goal, random: Random, ends: float) -> None:
-        self._goal, self._new = goal, New()
-        walker = goal.walker(random, watch(ends))
+    def __init__(self, found: Solution, random: Random, ends: float) -> None:
+        self._found, self._new = found, Distinct()
+        walker = walker_of(found, random, watch(ends))
         self._impls = iter(()) if walker is None else self._walks(walker)
 
     def choose(self, count: int) -> list[Impl]:
@@ -120,10 +100,10 @@ class AtRandom:
         while misses < MISSES:
             misses += 1
             walked = walker.walk()
-            if walked is None or walked[0] > SPREAD * self._goal.cost or tuple(walked[1]) in seen:
+            if walked is None or walked[0] > SPREAD * self._found.cost or tuple(walked[1]) in seen:
                 continue
             seen.add(tuple(walked[1]))
-            impl = self._goal.impl(walker.rewrites(walked[1]))
+            impl = program(self._found, walker.rewrites(walked[1]))
             if self._new(impl):
                 misses = 0
                 yield impl

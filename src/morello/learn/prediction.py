@@ -11,13 +11,15 @@ from random import Random
 
 import numpy as np
 
+from morello.codegen.distinct import Distinct
 from morello.jit import interruptible
 from morello.learn.anneal import CHAINS, Edges, anneal
 from morello.learn.correction import Correction
-from morello.learn.orders import Goal, New, watch
+from morello.learn.orders import choices, program, walker_of, watch
 from morello.learn.predict import Predictor
 from morello.learn.programs import WORTH
 from morello.rewrites.impl import Impl
+from morello.search.solve import Solution
 from morello.search.structure import Structure, structure
 
 CANDIDATES = 36
@@ -50,19 +52,19 @@ class ByPrediction:
     """
 
     @interruptible
-    def __init__(self, goal: Goal, predictor: Predictor, random: Random, ends: float) -> None:
+    def __init__(self, found: Solution, predictor: Predictor, random: Random, ends: float) -> None:
         """Annealing ends at `ends`, of `time.monotonic`; searches take half of the time each."""
-        self._goal, self._predictor, self._random, self._ends = goal, predictor, random, ends
-        self._new, self._correction = New(), Correction([], [])
-        self._walker = goal.walker(random, watch(ends, 0.5))
+        self._found, self._predictor, self._random, self._ends = found, predictor, random, ends
+        self._new, self._correction = Distinct(), Correction([], [])
+        self._walker = walker_of(found, random, watch(ends, 0.5))
         self._known: dict[Edges, Scored] = {}
         self._given: dict[int, Scored] = {}
         self._measured: list[tuple[float, Scored]] = []
-        others = islice(goal.candidates(watch(ends, 0.5)), CANDIDATES)
-        found = [list(goal.decisions), *others]
-        edges = [(self._walker and self._walker.edges(one)) or [] for one in found]
+        others = islice(choices(found, watch(ends, 0.5)), CANDIDATES)
+        first = [list(found.decisions), *others]
+        edges = [(self._walker and self._walker.edges(one)) or [] for one in first]
         self._left = self._scored(
-            [goal.impl(one) for one in found], [tuple(e or ()) for e in edges]
+            [program(found, one) for one in first], [tuple(e or ()) for e in edges]
         )
         self._asked = False
 
@@ -128,12 +130,12 @@ class ByPrediction:
             for edges in islice((one.edges for one in some if one.edges), CHAINS // 2)
         ]
         if starts:
-            most = WORTH * self._goal.cost
+            most = WORTH * self._found.cost
             anneal(self._walker, starts, most, self._energies, self._random, self._ends)
 
     def _energies(self, programs: Sequence[Edges]) -> list[float]:
         assert self._walker is not None
         fresh = [one for one in dict.fromkeys(programs) if one not in self._known]
-        impls = [self._goal.impl(self._walker.rewrites(list(one))) for one in fresh]
+        impls = [program(self._found, self._walker.rewrites(list(one))) for one in fresh]
         self._left += self._scored(impls, fresh)
         return [self._energy(self._known[one]) for one in programs]

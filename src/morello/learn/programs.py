@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from morello.codegen import generate
+from morello.codegen.distinct import Distinct
 from morello.ir.spec import Spec
 from morello.jit import interruptible
+from morello.learn.orders import walker_of
 from morello.rewrites import Rewrite
 from morello.rewrites.impl import Impl
-from morello.search.budget import Budget, BudgetError
+from morello.search.budget import Budget
 from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
-from morello.search.sample import Walker, sampling_graph
+from morello.search.sample import Walker
 from morello.search.solve import search
 from morello.targets.costs import streamed
 from morello.targets.target import Target
@@ -61,16 +61,15 @@ def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -
     best = [list(found.decisions), *islice(others, 4 * third)]
     random: list[list[Rewrite]] = []
     mutated: Iterator[list[Rewrite]] = iter(())
-    with suppress(BudgetError, MemoryError):
-        graph = sampling_graph(goal, own, found.cost, budget.start(None))
-        walker = Walker(graph, Random(seed))
+    walker = walker_of(found, Random(seed), budget.start(None))
+    if walker is not None:
         random = [walker.rewrites(one) for one in walker.spread(found.cost, 2 * third)]
         mutated = _mutations(walker, best[:PARENTS], found.cost, TRIES * third, Random(seed))
-    seen: set[str] = set()
+    distinct = Distinct()
     proposals = []
     for origin, some in enumerate((best, random, mutated)):
-        impls = (reconstruct(goal, own, one) for one in some)
-        proposals += [Proposal(impl, origin) for impl in islice(_different(impls, seen), third)]
+        impls = filter(distinct, (reconstruct(goal, own, one) for one in some))
+        proposals += [Proposal(impl, origin) for impl in islice(impls, third)]
     return proposals
 
 
@@ -90,12 +89,3 @@ def _mutations(
         else:
             parents.append(edges)
             yield walker.rewrites(edges)
-
-
-def _different(impls: Iterable[Impl], seen: set[str]) -> Iterator[Impl]:
-    """Those that make other C than all that were seen."""
-    for impl in impls:
-        text = generate(impl).text
-        if text not in seen:
-            seen.add(text)
-            yield impl

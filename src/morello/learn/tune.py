@@ -18,7 +18,7 @@ from morello.frontends.text import parse
 from morello.ir.spec import Spec
 from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
 from morello.learn.label import Labels, seconds_for
-from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Goal, Order
+from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Order
 from morello.learn.predict import ByCost, Predictor, learned
 from morello.learn.prediction import ByPrediction
 from morello.learn.worker import Worker
@@ -150,15 +150,15 @@ def tune(
         first = reconstruct(goal, target, solution.decisions)
         run = _Run(worker, found, first, solution.statistics.gap, began, ends)
         yield run.so_far()
-        what, random = Goal(goal, target, solution.cost, solution.decisions), Random(seed)
+        random = Random(seed)
         chooser: Chooser
         if order == "learned":
             predictor = predictor or learned(target) or ByCost(Stopwatch(found).hertz())
-            chooser = ByPrediction(what, predictor, random, ends)
+            chooser = ByPrediction(solution, predictor, random, ends)
         elif order == "affine":
-            chooser = ByAffineCost(what, ends)
+            chooser = ByAffineCost(solution, ends)
         else:
-            chooser = AtRandom(what, random, ends)
+            chooser = AtRandom(solution, random, ends)
         yield from run.batches(chooser, known)
         yield run.confirmed()
 
