@@ -3,9 +3,9 @@ JOBS   ?= 2
 BIN    := .venv/bin
 RACERS := .venv-bench
 SECONDS ?= 60
+LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
-LEARN  ?= corpora/zen5
 
 .PHONY: help setup setup-learn demo bench bench-model fuzz learn test lint typecheck unit format lock clean
 
@@ -47,7 +47,7 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 
 test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
 
-lint: setup ## check style and formatting with ruff
+lint: setup-learn ## check style and formatting with ruff
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 

@@ -46,19 +46,32 @@ def main(extra: str = "") -> None:
         sys.exit(f"Morello needs Python 3.11 or later; {sys.executable} is older.")
     if extra not in LOCKS:
         sys.exit(f"there is nothing called {extra!r} to set up; there is {', '.join(LOCKS)}.")
-    lock, kept = LOCKS[extra], VENV / f"bootstrap{extra}.stamp"
-    inputs = b"\0".join(path.read_bytes() for path in (lock, *INPUTS))
-    stamp = hashlib.sha256(inputs).hexdigest()
-    if PYTHON.exists() and kept.exists() and kept.read_text() == stamp:
+    if any(is_current(one) for one in {extra, "learn"}):  # what learns has all that others need
         return
     size = 600 if extra else 250
     print(f"Setting up {VENV} (once; about {size} MB of packages) ...", flush=True)
     if not PYTHON.exists():
         venv.create(VENV, clear=True, symlinks=True)
     ensure_pip()
-    retry(lambda: pip_install("--requirement", str(lock)))
+    retry(lambda: pip_install("--requirement", str(LOCKS[extra])))
     pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
-    kept.write_text(stamp)
+    stamp_of(extra).write_text(fingerprint(extra))
+
+
+def is_current(extra: str) -> bool:
+    """Whether the environment is there, as the lock, `pyproject.toml` and this file say."""
+    stamp = stamp_of(extra)
+    return PYTHON.exists() and stamp.exists() and stamp.read_text() == fingerprint(extra)
+
+
+def stamp_of(extra: str) -> Path:
+    """The file that says of which inputs the environment was made."""
+    return VENV / f"bootstrap{extra and '-'}{extra}.stamp"
+
+
+def fingerprint(extra: str) -> str:
+    inputs = b"\0".join(path.read_bytes() for path in (LOCKS[extra], *INPUTS))
+    return hashlib.sha256(inputs).hexdigest()
 
 
 def ensure_pip() -> None:

@@ -52,7 +52,7 @@ from morello.weights import with_layouts
 WEIGHTS = ("plain", "constant")
 """What there is to say of weights: they lie as the Spec says, or as the kernel likes best."""
 RANKS = ("cost", "learned")
-"""What orders the programs that a search proposes: their cost, or a learned model of times."""
+"""How candidates are ranked: by the affine cost model, or by a learned performance model."""
 RANKED = 50
 """Programs that a learned model orders."""
 MOST_MEASURED = 64
@@ -72,6 +72,11 @@ class _Options:
     budget: Budget
     compiler: str | None
     progress: Progress | None
+
+    @property
+    def wants_cheapest(self) -> bool:
+        """Whether the program of the least cost is wanted, whatever its time."""
+        return self.measure == 1 and self.rank == "cost"
 
     def __post_init__(self) -> None:
         if not isinstance(self.table, Table | str | Path | None):
@@ -165,11 +170,10 @@ def compile(
     many different programs are built and timed, the cheapest among them, and the fastest is
     taken; a table has it for all later calls. With `rank="learned"`, a learned model of times
     orders the cheapest programs: its first is taken, or with `measure` its first few are timed.
-    The search may take `budget` seconds, and half of
-    the memory that is free: if it has not come to its end by then, the best program so far is
-    taken, and `Kernel.statistics` tells that it is not proven the cheapest. Unless `verify` is
-    off, the kernel is compared with NumPy in float64 on random data before it is handed out.
-    Raises `MorelloError` (see `morello.errors`).
+    The search may take `budget` seconds, and half of the memory that is free: if it has not come
+    to its end by then, the best program so far is taken, and `Kernel.statistics` tells that it is
+    not proven the cheapest. Unless `verify` is off, the kernel is compared with NumPy in float64
+    on random data before it is handed out. Raises `MorelloError` (see `morello.errors`).
     """
     options = _Options(table, weights, measure, rank, Budget(budget), compiler, progress)
     goal, machine = _plan(what, target, threads)
@@ -307,8 +311,7 @@ def _of_weights(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, S
     if options.weights == "plain":
         return _searched(goal, machine, options)
     best = _best_layout(goal, machine, replace(options, measure=1, rank="cost"))
-    chosen = options.measure == 1 and options.rank == "cost"
-    return best if chosen else _searched(best[0].spec, machine, options)
+    return best if options.wants_cheapest else _searched(best[0].spec, machine, options)
 
 
 def _least_worst(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
@@ -367,9 +370,7 @@ def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Sta
     assert not isinstance(table, str | Path)
     began = time.perf_counter()
     kept = None if table is None else recall(goal, machine, table)
-    if kept is not None and not kept.measured and options.rank == "learned":
-        kept = None  # it is the cheapest
-    if kept is not None and kept.serves(options.measure, options.budget.seconds):
+    if kept is not None and kept.serves(options.wants_cheapest, options.budget.seconds):
         seconds = time.perf_counter() - began
         return kept.impl, Statistics.of_recall(seconds, kept.measured, kept.gap)
     solution = search(goal, machine, table=table, budget=options.budget, progress=options.progress)

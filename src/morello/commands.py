@@ -32,7 +32,7 @@ from morello.ir.dtype import DTYPES, F32, DType
 from morello.ir.operation import Operation
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
-from morello.learn.predict import Prediction, predict
+from morello.learn.predict import predict
 from morello.rewrites import saved
 from morello.rewrites.impl import Impl, cycles
 from morello.rewrites.render import print_impl, tree
@@ -66,10 +66,11 @@ def synth(arguments: argparse.Namespace) -> None:
     if "," in arguments.target:
         _synth_levels(arguments)
         return
-    impl, statistics = _implement(arguments)
+    found = _implement(arguments)
+    impl, _ = found
     source = generate(impl, arguments.name, tree(impl))
     schedule = json.dumps(saved.save(impl), indent=2) + "\n"
-    _write_source(arguments, source, schedule, _described(impl, statistics))
+    _write_source(arguments, source, schedule, lambda: _described(*found))
 
 
 def _synth_levels(arguments: argparse.Namespace) -> None:
@@ -81,12 +82,14 @@ def _synth_levels(arguments: argparse.Namespace) -> None:
         check_level(one, parallel=thread_count(arguments.threads) > 1)
     found = [_implement(argparse.Namespace(**vars(arguments) | {"target": one})) for one in wanted]
     source = generate_levels([impl for impl, _ in found], arguments.name)
-    levels = [_described(impl, statistics) for impl, statistics in found]
-    _write_source(arguments, source, "", {"levels": levels})
+    _write_source(arguments, source, "", lambda: {"levels": [_described(*one) for one in found]})
 
 
 def _write_source(
-    arguments: argparse.Namespace, source: Source, schedule: str, described: dict[str, Any]
+    arguments: argparse.Namespace,
+    source: Source,
+    schedule: str,
+    describe: Callable[[], dict[str, Any]],
 ) -> None:
     """Write the files that were asked for; print the JSON, or the C if no file is to have it."""
     texts = [
@@ -98,7 +101,7 @@ def _write_source(
     for path, text in files:
         write_text(path, text)
     if arguments.json:
-        _print_json(described | {"files": [str(path) for path, _ in files], "c": source.text})
+        _print_json(describe() | {"files": [str(path) for path, _ in files], "c": source.text})
     elif arguments.output is None:
         print(source.text, end="")
 
@@ -128,7 +131,7 @@ def explain(arguments: argparse.Namespace) -> None:
     print_impl(impl, console)
     if statistics is not None:
         console.print(f"\n{_searched(statistics)}")
-    predicted = predict(impl)
+    predicted = _predicted(impl)
     if predicted is not None:
         console.print(_foreseen(predicted))
 
@@ -371,9 +374,9 @@ def _predicted(impl: Impl) -> dict[str, float] | None:
     return None if found is None else {name: 1e6 * s for name, s in asdict(found).items()}
 
 
-def _foreseen(predicted: Prediction) -> str:
-    low, high = (readable(s) for s in (predicted.low, predicted.high))
-    return f"learned model: {readable(predicted.seconds)} a call ({low} to {high})"
+def _foreseen(predicted_us: dict[str, float]) -> str:
+    middle, low, high = (readable(1e-6 * predicted_us[one]) for one in ("seconds", "low", "high"))
+    return f"learned model: {middle} a call ({low} to {high})"
 
 
 def _described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
@@ -457,9 +460,8 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.
             "" if ratio is None else f"{ratio:.2f}x",
         )
     console.print(grid)
-    predicted = kernel.predicted
-    if predicted is not None:
-        console.print(f"[dim]{_foreseen(predicted)}[/dim]")
+    if result["predicted_us"] is not None:
+        console.print(f"[dim]{_foreseen(result['predicted_us'])}[/dim]")
     for rival in result["vs"].values():
         console.print(f"[dim]{rival['version']}; a ratio above 1: we are faster[/dim]")
     console.print(f"[dim]{escape(result['cpu'])}; {result['costs']}[/dim]", soft_wrap=True)

@@ -122,6 +122,12 @@ def test_nothing_larger_is_tried_than_what_is_too_expensive() -> None:
     assert max(sizes) == 2
 
 
+def test_a_group_that_does_not_grow_is_still_taken() -> None:
+    graph = Graph(parse_tensor(" @ ".join(["f32[4,4]"] * 5)))
+    found = fuse(graph, lambda spec: 1.0, lambda spec: not spec.operation.components)
+    assert [len(group.operations) for group in found.groups] == [2, 2]
+
+
 def test_a_group_that_is_no_spec_is_cut() -> None:
     """x is used in two roles, and is a product."""
     graph = Graph(parse_tensor("x = f32[4,4] @ f32[4,4]; x @ transpose(x)"))

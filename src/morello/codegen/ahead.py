@@ -187,7 +187,7 @@ class Ahead:
         return min(parts, key=lambda n: abs(math.log(n / often))), wishes
 
     def statements(self, wishes: Sequence[Wish], part: Index) -> list[Prefetch]:
-        """What serves them at the beginning of each part of a loop of sums."""
+        """The prefetch instructions at the start of each chunk of a reduction loop."""
         return [self._asking(wish, part) for wish in wishes]
 
     def _asking(self, wish: Wish, part: Index) -> Prefetch:

@@ -54,7 +54,7 @@ def parse_tensor(text: str, /, **tensors: TensorLike) -> Tensor:
 
 
 def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Meaning, Expression, Tensor]:
-    """What a text means: the expression at its end, and the tensor that this computes."""
+    """The parsed expression, and the tensor that it computes."""
     syntax = read(text)
     meaning = _Meaning(text, {name: type_of(name, one) for name, one in tensors.items()})
     for name, node in syntax.lets:

@@ -12,10 +12,13 @@ from morello.ir.compose import Tensor
 from morello.ir.spec import Spec
 
 Price = Callable[[Spec], float]
-"""What a kernel of a Spec takes, in seconds; infinite for what shall not be one kernel."""
+"""Estimated seconds of one call of a Spec's kernel; infinite if it must not be one kernel."""
+
+Growth = Callable[[Spec], bool]
+"""Whether groups of operations that contain those of a Spec are worth trying."""
 
 
-def fuse(graph: Graph, price: Price) -> Partition:
+def fuse(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Partition:
     """The partition whose kernels take the least time together.
 
     From the result back: a state is the set of tensors that the kernels chosen so far read and
@@ -23,7 +26,7 @@ def fuse(graph: Graph, price: Price) -> Partition:
     next, by each group that ends in it. So what several kernels read is paid for once, and the
     best partition is found in any graph; in a chain there are as many states as operations, and
     in general no more than there are ways to cut it across. Of the groups that contain one of an
-    infinite price, none is tried.
+    infinite price, or one that does not grow, none is tried.
 
     Raises `SearchError` if there is an operation that no kernel of a finite price computes.
     """
@@ -34,7 +37,9 @@ def fuse(graph: Graph, price: Price) -> Partition:
         states = [wanted for wanted in best if one in wanted]
         if not states:
             continue  # it is within every group that was chosen
-        groups = [(group, _read(graph, group), cost) for group, cost in _ending(graph, one, price)]
+        groups = [
+            (group, _read(graph, group), cost) for group, cost in _ending(graph, one, price, grows)
+        ]
         if not groups:
             raise SearchError(
                 f"{cut(Group((one,))).spec.expression}: no kernel computes this by itself, and "
@@ -55,7 +60,9 @@ def _read(graph: Graph, group: Group) -> frozenset[Tensor]:
     return frozenset(t for t in group.inputs if t in graph.positions)
 
 
-def _ending(graph: Graph, output: Tensor, price: Price) -> Iterator[tuple[Group, float]]:
+def _ending(
+    graph: Graph, output: Tensor, price: Price, grows: Growth
+) -> Iterator[tuple[Group, float]]:
     """The groups with this output, and their prices.
 
     They grow by one operation at a time, against the graph's order, so that each is met once.
@@ -64,19 +71,17 @@ def _ending(graph: Graph, output: Tensor, price: Price) -> Iterator[tuple[Group,
     while todo:
         members = todo.pop()
         group = Group(members)
-        cost = _price(group, price)
+        try:
+            spec = cut(group).spec
+        except SpecError:
+            continue
+        cost = price(spec)
         if cost == inf:
             continue
         yield group, cost
+        if not grows(spec):
+            continue
         before = graph.positions[members[0]]
         for source in _read(graph, group):
             if graph.positions[source] < before and graph.users[source] <= {*members}:
                 todo.append((source, *members))
-
-
-def _price(group: Group, price: Price) -> float:
-    try:
-        spec = cut(group).spec
-    except SpecError:
-        return inf
-    return price(spec)

@@ -1,4 +1,4 @@
-"""What kernels take: the time that is predicted of the search's best program."""
+"""Estimated seconds of a Spec's kernel: of the best program that the search finds."""
 
 from __future__ import annotations
 
@@ -28,11 +28,10 @@ class Found:
 
 
 class Prices:
-    """Programs of Specs and what they take, each Spec searched once.
+    """The best programs of Specs and their estimated seconds, each Spec searched once.
 
-    A kernel's operands lie in main memory, in its cost as between the kernels: what one writes
-    and the next reads is paid for in both, as lines from beyond L2. That some of it may still be
-    in L2 when the next kernel reads it is not counted in favour of cutting.
+    A kernel's operands lie in main memory: what one kernel writes and the next one reads is
+    paid for in both, although some of it may still be in L2 then.
     """
 
     def __init__(
@@ -57,16 +56,15 @@ class Prices:
         return known
 
     def __call__(self, spec: Spec) -> float:
-        """Predicted seconds of a call.
-
-        Infinite if there is no program, or if this composes several operations and the search
-        did not come to its end: then cutting it is better than what was found by chance.
-        """
+        """Predicted seconds of a call of the best program found; infinite if there is none."""
         try:
-            found = self.found(spec)
+            return self.found(spec).seconds
         except SearchError:
             return inf
-        return found.seconds if found.proven or not spec.operation.components else inf
+
+    def proven(self, spec: Spec) -> bool:
+        """Whether the search came to its end: one for more operations would take even longer."""
+        return self.found(spec).proven or not spec.operation.components
 
     def _search(self, spec: Spec) -> Found | SearchError:
         try:

@@ -59,7 +59,7 @@ def study(
     prices = Prices(predictor, seconds, table=table)
     for name, expression in compositions.items():
         graph = Graph(parse_tensor(expression))
-        ways = [fuse(graph, prices), by_rule(graph), apart(graph)]
+        ways = [fuse(graph, prices, prices.proven), by_rule(graph), apart(graph)]
         programs = {str(n): compile_all(way, _impl(prices)) for n, way in enumerate(ways)}
         timings = measure({n: _call(one) for n, one in programs.items()}, seconds=MEASURED_S)
         outcomes = [
@@ -70,10 +70,7 @@ def study(
 
 
 def predicted(partition: Partition, prices: Prices) -> float:
-    """The seconds that the kernels of a partition take one after the other.
-
-    Also of those that are too expensive for `fuse`, for want of a proven program.
-    """
+    """The seconds that the kernels of a partition take one after the other."""
     return sum(prices.found(cut(group).spec).seconds for group in partition.groups)
 
 

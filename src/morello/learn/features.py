@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 from morello.calibrate.multiplicities import Multiplicities
 from morello.ir.batch import LINE_BYTES
-from morello.ir.spec import Spec
 from morello.learn.footprint import ByArray, Cache, Footprints
 from morello.learn.forwarding import forwarded, is_masked
 from morello.learn.nest import Access, Loop, Site, nest
@@ -95,6 +94,10 @@ PROGRAM_FEATURES = (
     *(f"part_{part}" for part in PARTS), *(f"fetch_{fetch}" for fetch in FETCHES),
 )  # fmt: skip
 
+L2_SETS = 1024
+TLB = 64
+"""Sets of a second-level cache, and pages of a first-level TLB, as on most machines."""
+
 
 @dataclass(frozen=True)
 class ProgramGraph:
@@ -122,7 +125,6 @@ class Featurizer:
         self.target = target
         self._multiplicities = Multiplicities(target)
         self._coefficients = coefficients(target)
-        self._cycles: dict[tuple[str, Spec], float] = {}
 
     def graph(self, impl: Impl) -> ProgramGraph:
         """The graph of a complete program for one thread."""
@@ -148,10 +150,7 @@ class Featurizer:
 
     def cycles(self, site: Site) -> float:
         """What all calls of a kernel in an iteration cost, by the affine cost."""
-        key = (site.kernel.name, site.spec)
-        if key not in self._cycles:
-            self._cycles[key] = apply(Select(site.kernel.name), site.spec, self.target).cost
-        return site.calls * self._cycles[key]
+        return site.calls * apply(Select(site.kernel.name), site.spec, self.target).cost
 
     def caches(self) -> list[Cache]:
         """Those of `_CACHES`: the first two levels, and the pages that the first TLB holds."""
@@ -165,16 +164,11 @@ class Featurizer:
         ]
 
 
-L2_SETS = 1024
-TLB = 64
-"""Sets of a second-level cache, and pages of a first-level TLB, as on most machines."""
-
-
 class _Walk:
     """The loops of a program in pre-order."""
 
     def __init__(self, root: Loop, cost: float, featurizer: Featurizer) -> None:
-        self.root, self.cost, self.featurizer = root, max(cost, 1.0), featurizer
+        self.cost, self.featurizer = max(cost, 1.0), featurizer
         self.footprints = Footprints(root)
         self.loops = self.footprints.loops
         self.caches = featurizer.caches()
@@ -192,7 +186,8 @@ class _Walk:
         self.nesting: list[tuple[int, int]] = []
         self.flow: list[tuple[int, int]] = []
         self.splits = [0.0, 0.0]
-        self._visit(0, 1.0, 1, (False,) * len(self.caches))
+        # the call before left what fits
+        self._visit(0, 1.0, 1, tuple(self.footprints.fits(0, cache) for cache in self.caches))
 
     def _visit(self, number: int, entries: float, outside: int, resident: tuple[bool, ...]) -> None:
         """A loop that is entered so often, in one of `outside` iterations.
@@ -200,10 +195,6 @@ class _Walk:
         `resident` says of each cache whether what the loop touches was there before.
         """
         loop = self.loops[number]
-        resident = tuple(
-            before or (not number and self.footprints.fits(0, cache))  # from the call before
-            for before, cache in zip(resident, self.caches, strict=True)
-        )
         groups, calls = dict.fromkeys(GROUPS, 0.0), dict.fromkeys(GROUPS, 0.0)
         for site in loop.sites:
             group = group_of(site.kernel)

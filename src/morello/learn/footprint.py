@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import lru_cache
 from itertools import pairwise
 from math import prod
 
@@ -193,7 +193,7 @@ def _union(parts: Mapping[tuple[int, int], Traffic]) -> Traffic:
     return Traffic(min(total.units, between), min(total.runs, between))
 
 
-@cache
+@lru_cache(maxsize=100_000)
 def _regular(starts: frozenset[int]) -> Dims:
     """Dimensions that a set of addresses has, as far as it is regular."""
     dims: list[tuple[int, int]] = []
@@ -215,7 +215,7 @@ def _regular(starts: frozenset[int]) -> Dims:
     return tuple(dims)
 
 
-@cache
+@lru_cache(maxsize=100_000)
 def _runs(dims: Dims, size: int, unit: int) -> tuple[int, tuple[tuple[int, int], ...]]:
     """The bytes of a gapless run, and counts and steps of the dimensions across runs."""
     run, across = size, []
@@ -227,7 +227,7 @@ def _runs(dims: Dims, size: int, unit: int) -> tuple[int, tuple[tuple[int, int],
     return run, tuple(across)
 
 
-@cache
+@lru_cache(maxsize=100_000)
 def _touched(dims: Dims, size: int, unit: int) -> Traffic:
     """The units that a regular set of addresses touches, and the runs that these make."""
     run, across = _runs(dims, size, unit)
@@ -236,7 +236,7 @@ def _touched(dims: Dims, size: int, unit: int) -> Traffic:
     return Traffic(runs * (run / unit + 0.5 if run > unit else 1.0), float(runs))
 
 
-@cache
+@lru_cache(maxsize=1_000)
 def _lines(dims: Dims, size: int) -> npt.NDArray[np.int64] | None:
     """The cache lines of a regular set of addresses from 0 on; None if they are many."""
     run, across = _runs(dims, size, LINE_BYTES)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from itertools import islice
 from random import Random
 from time import monotonic
-from typing import Literal, Protocol
+from typing import Literal, Protocol, get_args
 
 from morello.codegen.distinct import Distinct
 from morello.jit import interruptible
@@ -21,6 +21,8 @@ from morello.search.sample import SPREAD, Walker, sampling_graph
 from morello.search.solve import Solution
 
 Order = Literal["learned", "affine", "random"]
+ORDERS: tuple[Order, ...] = get_args(Order)
+"""What decides which programs are measured next."""
 
 LEAST_S = 0.1
 """A search for programs has so many seconds at least."""

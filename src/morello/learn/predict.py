@@ -96,9 +96,8 @@ def learned(target: Target) -> Learned | None:
 
     Raises `CorpusError` for a file of corrections that is damaged.
     """
-    key = next((one.key for one in MACHINES if one.name == target.machine), "")
     local = here() if target.name == NATIVE else None
-    model = shipped(key if local is None else local.model)
+    model = shipped(_kind(target) if local is None else local.model)
     return None if model is None else Learned(model, target, local.correction if local else None)
 
 
@@ -142,14 +141,18 @@ def shipped(key: str) -> Model | None:
     return read_model(path) if key and path.exists() else None
 
 
+def _kind(target: Target) -> str:
+    """The kind of machine that a target is for, as its files are named; "" if it has none."""
+    return next((one.key for one in MACHINES if one.name == target.machine), "")
+
+
 def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | None:
     """What measured programs of this machine, and seconds of their calls, say of a model.
 
     Of the model of its kind, or if none ships for that, of any. None if the model is still no
     better than costs, for Specs that took no part.
     """
-    own = next((one.key for one in MACHINES if one.name == target.machine), "")
-    keys = [own, *sorted(path.stem for path in SHIPPED.glob("*.npz"))]
+    keys = [_kind(target), *sorted(path.stem for path in SHIPPED.glob("*.npz"))]
     model_key = next((key for key in keys if shipped(key) is not None), None)
     by_spec: dict[Spec, list[tuple[Impl, float]]] = {}
     for impl, seconds in timed:

@@ -14,10 +14,10 @@ import numpy as np
 from morello.codegen.distinct import Distinct
 from morello.jit import interruptible
 from morello.learn.anneal import CHAINS, Edges, anneal
-from morello.learn.correction import Correction
 from morello.learn.orders import choices, program, walker_of, watch
 from morello.learn.predict import Predictor
 from morello.learn.programs import WORTH
+from morello.learn.trait_errors import TraitErrors
 from morello.rewrites.impl import Impl
 from morello.search.solve import Solution
 from morello.search.structure import Structure, structure
@@ -55,7 +55,7 @@ class ByPrediction:
     def __init__(self, found: Solution, predictor: Predictor, random: Random, ends: float) -> None:
         """Annealing ends at `ends`, of `time.monotonic`; searches take half of the time each."""
         self._found, self._predictor, self._random, self._ends = found, predictor, random, ends
-        self._new, self._correction = Distinct(), Correction([], [])
+        self._new, self._correction = Distinct(), TraitErrors([], [])
         self._walker = walker_of(found, random, watch(ends, 0.5))
         self._known: dict[Edges, Scored] = {}
         self._given: dict[int, Scored] = {}
@@ -71,7 +71,7 @@ class ByPrediction:
     @interruptible
     def choose(self, count: int) -> list[Impl]:
         pairs = [(logarithm - one.predicted, one.structure) for logarithm, one in self._measured]
-        self._correction = Correction([one for _, one in pairs], [error for error, _ in pairs])
+        self._correction = TraitErrors([one for _, one in pairs], [error for error, _ in pairs])
         for _ in range(ATTEMPTS):
             if self._asked:
                 self._meet_more()

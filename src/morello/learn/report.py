@@ -7,10 +7,7 @@ from math import isnan
 from pathlib import Path
 
 import matplotlib
-
-matplotlib.use("svg")
-
-from matplotlib import pyplot
+from matplotlib.figure import Figure
 
 from morello.errors import CorpusError
 from morello.learn.evaluate import TOPS, Score
@@ -69,12 +66,11 @@ def table_of(results: Sequence[Result]) -> list[str]:
         f"|---|---|---|---|---|{'---|' * len(TOPS)}",
     ]
     for one in results:
-        scores = [one.each[0]] if len(one.each) == 1 else [*one.each, one.mean]
-        if len(scores) == 1:
-            lines.append(_row(one.trial.name, scores[0]))
-            continue
-        lines.append(_spread(f"{one.trial.name}, {len(one.each)} seeds", one.each))
-        lines.append(_row(f"{one.trial.name}, mean of {len(one.each)}", one.mean))
+        name, seeds = one.trial.name, len(one.each)
+        if seeds > 1:
+            lines.append(_spread(f"{name}, {seeds} seeds", one.each))
+            name = f"{name}, mean of {seeds}"
+        lines.append(_row(name, one.mean))
     return lines
 
 
@@ -115,7 +111,8 @@ def _plot(folder: Path, results: Sequence[Result]) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "morello"  # so that the same plots are the same files
     curve = [one for one in results if one.trial.table == "curve"]
     if curve:
-        figure, axes = pyplot.subplots(figsize=(5, 3))
+        figure = Figure(figsize=(5, 3))
+        axes = figure.subplots()
         parts = [100 * one.trial.part for one in curve]
         axes.plot(parts, [one.mean.tau[0] for one in curve], marker="o")
         axes.set(xlabel="training Specs (%)", ylabel="tau", xscale="log")
@@ -124,7 +121,8 @@ def _plot(folder: Path, results: Sequence[Result]) -> None:
         one for one in results if one.trial.table == "models" and one.trial.protocol == "random"
     ]
     if models:
-        figure, axes = pyplot.subplots(figsize=(5, 3))
+        figure = Figure(figsize=(5, 3))
+        axes = figure.subplots()
         for one in models:
             regrets = [one.mean.regrets[count] for count in TOPS]
             axes.plot(TOPS, regrets, marker="o", label=one.trial.name)
@@ -133,7 +131,6 @@ def _plot(folder: Path, results: Sequence[Result]) -> None:
         _save(figure, folder / REGRETS)
 
 
-def _save(figure: pyplot.Figure, path: Path) -> None:
+def _save(figure: Figure, path: Path) -> None:
     figure.tight_layout()
-    figure.savefig(path, metadata={"Date": None})
-    pyplot.close(figure)
+    figure.savefig(path, format="svg", metadata={"Date": None})

@@ -30,9 +30,9 @@ class Kept:
     gap: float = 0.0
     seconds: float = inf
 
-    def serves(self, measure: int, seconds: float) -> bool:
-        """A search of so many seconds, by which so many are measured, need not be made again."""
-        return (self.measured > 0 or measure == 1) and self.seconds >= seconds
+    def serves(self, cheapest: bool, seconds: float) -> bool:
+        """Whether a search of so many seconds, for the `cheapest` or a fast one, is needless."""
+        return (self.measured > 0 or cheapest) and self.seconds >= seconds
 
 
 def recall(goal: Spec, target: Target, table: Table) -> Kept | None:

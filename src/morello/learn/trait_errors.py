@@ -12,7 +12,7 @@ RIDGE = 1.0
 """The penalty of a squared weight, against the squared error of one program."""
 
 
-class Correction:
+class TraitErrors:
     """Errors of predicted logarithms of seconds, by ridge regression on traits of structure.
 
     A trait is a kernel, or what is copied and in which layout (see `search.structure`).

@@ -1,0 +1,147 @@
+"""How much hardware time tuning needs: ranked by a learned model, by cost, and at random.
+
+    python -m benchmarks.tuning [EXPR...] [--seconds 40] [--seed 0] [--out DIR]
+
+Each expression is tuned in all three orders. The best known program is the fastest of them; what
+counts are the seconds that programs had run until one within 2 % of it was measured. Times are
+multiples of that of the search's first choice, which all orders share and run in turns with.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from math import inf
+from pathlib import Path
+from statistics import geometric_mean
+
+from rich.console import Console
+
+from morello.errors import MorelloError
+from morello.files import write_text
+from morello.learn.orders import ORDERS, Order
+from morello.learn.tune import Tuning, plan, tune
+from morello.runtime.bench import limit_threads
+
+NEAR = 1.02
+"""A program this many times slower than the best known is as good."""
+
+EXPRESSIONS = (
+    "f32[80,80] @ f32[80,80]",
+    "f32[192,320] @ f32[320,144]",
+    "f32[3,1200] @ f32[1200,700]",
+    "bf16[48,256] @ bf16[256,160]",
+    "relu(f32[72,200] @ f32[200,264] + f32[264])",
+    "conv(f32[1,24,20,20], f32[40,24,3,3])",
+    "softmax(f32[40,600])",
+    "layer_norm(f32[100,100], f32[100], f32[100])",
+    "rms_norm(f32[1,3072], f32[3072])",
+    "attention(f32[96,48], f32[96,48], f32[96,48])",
+    "sum(f32[400,400], axis=0)",
+    "transpose(f32[300,500])",
+)
+"""One of each kind, of shapes that no corpus has."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """An order's programs until the end, its fastest as a multiple of the first choice's time, and
+    hardware seconds until one was as good as the best known; None if none was."""
+
+    programs: int
+    best: float
+    hardware_s: float
+    reached_s: float | None
+
+    @property
+    def at_least_s(self) -> float:
+        """The hardware seconds that it needs, or of which it needs more."""
+        return self.hardware_s if self.reached_s is None else self.reached_s
+
+
+def compare(found: Mapping[Order, Tuning]) -> dict[Order, Way]:
+    """What each order needed, where the best known program is the fastest of all of them."""
+    best = min(one.best.ratio for one in found.values())
+    return {order: _way(one, NEAR * best) for order, one in found.items()}
+
+
+def _way(found: Tuning, enough: float) -> Way:
+    reached = min((t.hardware_s for t in found.trials if t.ratio <= enough), default=inf)
+    kept = reached if reached < inf else None
+    return Way(len(found.trials), found.best.ratio, found.hardware_s, kept)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    console = Console(stderr=True, highlight=False)
+    rows: dict[str, dict[Order, Way]] = {}
+    with limit_threads():
+        for expression in arguments.expressions:
+            try:
+                goal, target = plan(expression)
+                found: dict[Order, Tuning] = {}
+                for order in ORDERS:
+                    *_, found[order] = tune(
+                        goal, target, arguments.seconds, order=order, seed=arguments.seed
+                    )
+            except MorelloError as error:
+                console.print(f"{expression}: {error}", markup=False)
+                continue
+            rows[expression] = compare(found)
+            console.print(_line(expression, rows[expression]), markup=False)
+    if not rows:
+        return 1
+    data = {name: {o: asdict(way) for o, way in ways.items()} for name, ways in rows.items()}
+    write_text(arguments.out / "tuning.json", json.dumps(data, indent=1) + "\n")
+    write_text(arguments.out / "tuning.md", markdown(rows))
+    console.print(f"wrote {arguments.out / 'tuning.md'}")
+    return 0
+
+
+def markdown(rows: Mapping[str, Mapping[Order, Way]]) -> str:
+    """A table of all expressions, and means of how much less time the learned order needs."""
+    lines = [
+        f"| tuned | {' | '.join(f'{order}: s, best' for order in ORDERS)} |",
+        f"|---|{'---|' * len(ORDERS)}",
+        *(_line(expression, ways) for expression, ways in rows.items()),
+        "",
+        "Hardware seconds until a program within 2 % of the best known was measured (> where none",
+        "was), and the fastest program's time as a part of the search's first choice's.",
+        "",
+    ]
+    for other in ORDERS[1:]:
+        less = geometric_mean(
+            ways["learned"].at_least_s / ways[other].at_least_s for ways in rows.values()
+        )
+        lines.append(f"The learned order needs {less:.2f} times the hardware time of {other}.")
+    return "\n".join(lines) + "\n"
+
+
+def _line(expression: str, ways: Mapping[Order, Way]) -> str:
+    return f"| {expression} | {' | '.join(_cell(ways[order]) for order in ORDERS)} |"
+
+
+def _cell(way: Way) -> str:
+    more = "> " if way.reached_s is None else ""
+    return f"{more}{way.at_least_s:.1f}, {way.best:.2f}"
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.tuning", description="How much hardware time tuning needs."
+    )
+    parser.add_argument(
+        "expressions", nargs="*", default=EXPRESSIONS, metavar="EXPR", help="what to tune"
+    )
+    parser.add_argument("--seconds", type=float, default=40.0, help="of each order (40)")
+    parser.add_argument("--seed", type=int, default=0, help="of what is drawn at random (0)")
+    parser.add_argument("--out", type=Path, default=Path("bench-out"), help="folder (bench-out)")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
