@@ -124,6 +124,7 @@ def _study(arguments: argparse.Namespace) -> None:
             tau, regret = result.mean.tau[0], result.mean.regrets[1]
             name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
             console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
+        results.append(study.again(files(arguments.folder)))
         for other in arguments.other:
             console.print(f"on the programs of {other}")
             there = _prepared(other, workers)

@@ -15,14 +15,18 @@ from morello.cli import main
 from morello.errors import CorpusError
 from morello.learn import shipping, study, transfer
 from morello.learn.affine import Affine
+from morello.learn.corpus import files, read
 from morello.learn.dataset import read_group, write_group
+from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
 from morello.learn.groups import Group, part_of
+from morello.learn.limits import PROTOCOL, blinded, halved, measured_again, starting
 from morello.learn.model import read_model, write_model
 from morello.learn.network import Shape
 from morello.learn.report import BEGIN, END, write_report
-from morello.learn.study import Result, Trial
+from morello.learn.study import Result, Trial, again
 from morello.learn.training import Network, Recipe
 from morello.learn.transfer import transferred
+from morello.learn.trees import Trees
 
 QUICK = Recipe(shape=Shape(width=8), steps=10, programs=6)
 
@@ -41,7 +45,8 @@ def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[Result]:
         Trial("models", "affine", Affine),
         Trial("models", "network", partial(Network, QUICK), "family", 2),
         Trial("curve", "half", partial(Network, QUICK), part=0.5),
-        Trial("features", "blind", partial(Network, QUICK), blind=("L1_", "times")),
+        Trial("features", "blind", partial(Network, QUICK), blind=starting("L1_", "times")),
+        Trial("limits", "trees", partial(Trees, "residual"), PROTOCOL, blind=starting("cost")),
     ]
     monkeypatch.setattr(study, "trials", lambda seeds: iter(some))
     with ThreadPoolExecutor(1) as workers:
@@ -49,11 +54,39 @@ def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[Result]:
 
 
 def test_every_trial_has_a_result(results: list[Result]) -> None:
-    assert [len(one.each) for one in results] == [1, 2, 1, 1]
+    assert [len(one.each) for one in results] == [1, 2, 1, 1, 1]
     affine, network, *_ = results
     assert affine.mean.tau[0] > 0.9 and np.isfinite(network.mean.tau[0])
     assert network.each[0].tau != network.each[1].tau
-    assert all(one.mean.specs == 4 for one in results)
+    assert [one.mean.specs for one in results] == [4, 4, 4, 4, 8]
+
+
+def test_halves_have_each_program_once(groups: list[Group]) -> None:
+    halves, splits = halved(groups, seed=0)
+    for number, group in enumerate(groups):
+        both = np.concatenate([one.seconds for one in halves[number :: len(groups)]])
+        assert sorted(both) == sorted(group.seconds)
+    assert {*splits[0].train} == {*splits[1].test} == {*range(len(groups))}
+    assert not {*splits[0].train} & {*splits[0].test}
+
+
+def test_noise_is_what_measuring_again_gets_wrong(corpus: Path) -> None:
+    found = again(files(corpus)).mean
+    assert 0.5 < found.tau[0] < 1.0 and found.specs == 4
+    exact = measured_again(replace(read(one), repeats=np.ones((3, 5))) for one in files(corpus))
+    assert exact.regrets[1] == 0.0
+
+
+def test_hidden_features_are_zero(groups: list[Group]) -> None:
+    hidden = starting("share", "cycles_")
+    one = blinded(groups[0], hidden)
+    for names, before, after in (
+        (NODE_FEATURES, groups[0].nodes, one.nodes),
+        (PROGRAM_FEATURES, groups[0].configs, one.configs),
+    ):
+        seen = [name not in hidden for name in names]
+        assert (after[:, np.logical_not(seen)] == 0).all() and not all(seen)
+        np.testing.assert_array_equal(after[:, seen], before[:, seen])
 
 
 def test_tables_and_plots_are_put_into_a_page(results: list[Result], tmp_path: Path) -> None:

@@ -79,15 +79,26 @@ def together(several: Sequence[Predictions]) -> Predictions:
 
 def judge(groups: Sequence[Group], found: Predictions, *, absolute: bool) -> list[Judged]:
     """How good predictions are, Spec by Spec; of seconds only if they are `absolute`."""
-    return [_judged(groups[number], found[number], absolute) for number in sorted(found)]
+    return [
+        judge_one(one.family, one.expression, found[n], one.seconds, one.noise, absolute=absolute)
+        for n, one in ((n, groups[n]) for n in sorted(found))
+    ]
 
 
-def _judged(group: Group, predicted: Floats, absolute: bool) -> Judged:
-    seconds = group.seconds
+def judge_one(
+    family: str,
+    expression: str,
+    predicted: Floats,
+    seconds: Floats,
+    noise: float,
+    *,
+    absolute: bool,
+) -> Judged:
+    """How good predictions of one Spec's programs are."""
     return Judged(
-        group.family,
-        group.expression,
-        tau(predicted, seconds, group.noise),
+        family,
+        expression,
+        tau(predicted, seconds, noise),
         {count: chosen(predicted, seconds, count) for count in TOPS},
         mape(np.exp(predicted), seconds) if absolute else float("nan"),
     )

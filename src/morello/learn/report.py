@@ -22,6 +22,7 @@ TITLES = {
     "losses": "Losses",
     "features": "Features and graphs",
     "curve": "Learning curve",
+    "limits": "What limits models",
     "machines": "On another machine",
 }
 CURVE, REGRETS = "learning-curve.svg", "regret.svg"

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 
 from morello.learn.affine import Affine, Model
+from morello.learn.corpus import read
 from morello.learn.dataset import load, loaded
 from morello.learn.evaluate import (
     Floats,
@@ -25,8 +26,9 @@ from morello.learn.evaluate import (
     score,
     together,
 )
-from morello.learn.features import NODE_FEATURES
+from morello.learn.features import PROGRAM_FEATURES
 from morello.learn.groups import Group
+from morello.learn.limits import PROTOCOL, blinded, halved, measured_again, starting
 from morello.learn.network import Shape
 from morello.learn.splits import Split
 from morello.learn.training import Network, Recipe
@@ -49,8 +51,8 @@ class Trial:
     protocol: str = "random"
     seeds: int = 1
     part: float = 1.0
-    blind: tuple[str, ...] = ()
-    """Features of nodes that it does not see, by how their names begin."""
+    blind: frozenset[str] = frozenset()
+    """Features that it does not see."""
 
     def key(self, seed: int) -> Hashable:
         """What decides its predictions."""
@@ -96,12 +98,24 @@ def trials(seeds: int) -> Iterator[Trial]:
         yield Trial("features", f"without {name}", network(), blind=blind)
     for part in (0.125, 0.25, 0.5, 1.0):
         yield Trial("curve", f"{part:.0%} of the Specs", network(), part=part)
+    trees = partial(Trees, "residual")
+    yield Trial("limits", "affine", Affine, PROTOCOL)
+    for name, seen in SEEN.items():
+        blind = starting("") - seen
+        yield Trial("limits", f"trees, {name}", trees, PROTOCOL, blind=blind)
+        yield Trial("limits", f"trees, {name}", trees, blind=blind)
+    yield Trial("limits", "network", network(), PROTOCOL)
 
 
 BLIND = {
-    "caches": ("L1_", "L2_", "pages_", "footprint"),
-    "bounds": ("bound_", "excess_", "sums"),
-    "accesses": ("load_", "store_", "still", "near", "far", "carried"),
+    "caches": starting("L1_", "L2_", "pages_", "footprint", "fetch_"),
+    "bounds": starting("bound_", "excess_", "sums", "part_"),
+    "accesses": starting("load_", "store_", "still", "near", "far", "carried"),
+}
+SEEN = {
+    "terms of the affine cost": starting("share_", "cost"),
+    "features of the whole": frozenset(PROGRAM_FEATURES),
+    "all features": starting(""),
 }
 
 
@@ -109,19 +123,22 @@ def run(paths: Sequence[Path], seeds: int, workers: Executor, seed: int = 0) -> 
     """The results of all trials on the Specs in these files, in order."""
     files = tuple(paths)
     groups = loaded(files)
-    splits = protocols(groups, seed)
+    halves, half_splits = halved(groups, seed)
+    splits = {**protocols(groups, seed), PROTOCOL: half_splits}
     jobs: dict[Hashable, list[Future[Predictions]]] = {}
     todo = list(trials(seeds))
     for trial in todo:
         for n in range(trial.seeds):
             if trial.key(n) not in jobs:  # what is in several tables is done once
                 jobs[trial.key(n)] = [
-                    workers.submit(_job, files, trial, split, n) for split in splits[trial.protocol]
+                    workers.submit(_job, files, trial, split, n, seed)
+                    for split in splits[trial.protocol]
                 ]
     for trial in todo:
         found = [_gathered(jobs[trial.key(n)]) for n in range(trial.seeds)]
-        scores = [_scored(trial, groups, one) for one in found]
-        yield Result(trial, scores, _scored(trial, groups, together(found)))
+        judged_by = halves if trial.protocol == PROTOCOL else groups
+        scores = [_scored(trial, judged_by, one) for one in found]
+        yield Result(trial, scores, _scored(trial, judged_by, together(found)))
 
 
 def _gathered(futures: Sequence[Future[Predictions]]) -> Predictions:
@@ -136,20 +153,18 @@ def _scored(trial: Trial, groups: Sequence[Group], found: Predictions) -> Score:
     return score(trial.protocol, trial.name, judged)
 
 
-def _job(paths: tuple[Path, ...], trial: Trial, split: Split, seed: int) -> Predictions:
+def _job(
+    paths: tuple[Path, ...], trial: Trial, split: Split, seed: int, split_seed: int
+) -> Predictions:
     groups: Sequence[Group] = loaded(paths)
+    if trial.protocol == PROTOCOL:
+        groups, _ = halved(groups, split_seed)
     if trial.part < 1.0:
         kept = Random(seed).sample(split.train, max(1, round(trial.part * len(split.train))))
         split = replace(split, train=tuple(sorted(kept)))
     if trial.blind:
-        groups = [_blinded(group, trial.blind) for group in groups]
+        groups = [blinded(group, trial.blind) for group in groups]
     return predictions(trial.make, groups, [split], seed)
-
-
-def _blinded(group: Group, starts: tuple[str, ...]) -> Group:
-    nodes = group.nodes.copy()
-    nodes[:, [name.startswith(starts) for name in NODE_FEATURES]] = 0.0
-    return replace(group, nodes=nodes)
 
 
 def elsewhere(
@@ -159,3 +174,9 @@ def elsewhere(
     for found in transferred(loaded(tuple(paths)), load(others), machine):
         trial = Trial("machines", f"{name}: {found.model}", Affine, found.protocol)
         yield Result(trial, [found], found)
+
+
+def again(corpus: Sequence[Path]) -> Result:
+    """How well the programs in these files are predicted by measuring them again."""
+    found = measured_again(map(read, corpus))
+    return Result(Trial("limits", found.model, Affine, found.protocol), [found], found)
