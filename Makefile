@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn demo bench bench-model fuzz learn test lint typecheck unit format lock clean
+.PHONY: help setup setup-learn demo bench bench-model bench-tuning bench-fusion fuzz learn test lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,12 @@ bench: setup $(RACERS)/ready ## race all peers, for hours; BENCH="softmax --seco
 
 bench-model: setup ## how well the cost model orders programs; MODEL="softmax --samples 20" for less
 	$(BIN)/python -m benchmarks.model $(MODEL)
+
+bench-tuning: setup ## hardware seconds that tuning needs; TUNING="EXPR --seconds 20" for less
+	$(BIN)/python -m benchmarks.tuning $(TUNING)
+
+bench-fusion: setup ## what fusion by prediction is worth; FUSION="--only chain" for less
+	$(BIN)/python -m benchmarks.fusion $(FUSION)
 
 fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KINDS="programs text"
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))

@@ -1,0 +1,53 @@
+"""Hardware time that tuning needs, and what fusion is worth: reports of made-up results."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from benchmarks import fusion, tuning
+from benchmarks.tuning import compare
+from morello import api
+from morello.fusion.study import Outcome, Row
+from morello.learn.orders import ORDERS, Order
+from morello.learn.tune import Trial, Tuning
+
+IMPL, _ = api.implement("f32[4,4] @ f32[4,4]", target="avx2")
+
+
+def tuned(*ratios: float) -> Tuning:
+    """One program a second, of which the first is the search's first choice."""
+    trials = [Trial(IMPL, ratio, float(n)) for n, ratio in enumerate((1.0, *ratios), start=1)]
+    return Tuning(1e-3, tuple(trials), 0, float(len(trials)), 10.0, 0.0)
+
+
+def test_time_counts_until_a_program_is_as_good_as_the_best_of_all_orders() -> None:
+    ways = compare({"learned": tuned(0.8, 0.5), "affine": tuned(0.7, 0.6), "random": tuned(0.509)})
+    assert ways["learned"].reached_s == 3.0
+    assert ways["affine"].reached_s is None and ways["affine"].at_least_s == 3.0
+    assert ways["random"].reached_s == 2.0 and ways["random"].programs == 2
+
+
+def test_the_report_of_tuning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    found = {"learned": tuned(0.5), "affine": tuned(0.9, 0.8, 0.5), "random": tuned(0.9)}
+
+    def tune(goal: object, target: object, seconds: float, *, order: Order, seed: int) -> object:
+        return iter([found[order]])
+
+    monkeypatch.setattr(tuning, "tune", tune)
+    assert tuning.main(["f32[4,4] @ f32[4,4]", "nonsense", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "tuning.md").read_text()
+    assert "| f32[4,4] @ f32[4,4] | 2.0, 0.50 | 4.0, 0.50 | > 2.0, 0.90 |" in text
+    assert "0.50 times the hardware time of affine" in text and {*ORDERS} == {*found}
+
+
+def test_the_report_of_fusion(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    apart = Outcome(4, 4e-6, 8e-6)
+    row = Row("chain of 3, square", replace(apart, measured=4e-6), apart, apart)
+    monkeypatch.setattr(fusion, "study", lambda *given: iter([row]))
+    assert fusion.main(["--predictor", "cost", "--out", str(tmp_path)]) == 0
+    text = (tmp_path / "fusion.md").read_text()
+    assert "| chain of 3, square | 4, 4, 4 | 4.0 | 0.50 | 0.50 | 1.00 |" in text
+    assert "| geometric mean | | | 0.50 | 0.50 | |" in text
