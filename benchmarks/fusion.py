@@ -36,6 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, highlight=False)
     some = {name: one for name, one in COMPOSITIONS.items() if arguments.only in name}
+    arguments.out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     with limit_threads(), ExitStack() as stack:
         table = stack.enter_context(Table(arguments.db)) if arguments.db else None

@@ -78,6 +78,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, highlight=False)
+    arguments.out.mkdir(parents=True, exist_ok=True)
     rows: dict[str, dict[Order, Way]] = {}
     with limit_threads():
         for expression in arguments.expressions:
