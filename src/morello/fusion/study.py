@@ -54,7 +54,8 @@ def study(
 ) -> Iterator[Row]:
     """Each composition cut, compiled and timed on one CPU; the ways to cut it take turns.
 
-    Ways that are the same are timed once. The search for a kernel may take so many seconds, unless a table has it. Raises `MorelloError`.
+    Ways that are the same are timed once. The search for a kernel may take so many seconds,
+    unless a table has it. Raises `MorelloError`.
     """
     prices = Prices(predictor, seconds, table=table)
     for name, expression in compositions.items():
