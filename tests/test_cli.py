@@ -316,7 +316,7 @@ def test_misuse_gets_a_sentence(
     [
         ("--workers", "-1", "there can be 1 to 1024 workers, not -1"),
         ("--workers", "9" * 99, "there can be 1 to 1024 workers, not 999"),
-        ("--cache", "-1", "less than no memory"),
+        ("--cache", "-1", "cannot have a negative size"),
         ("--keep", "-1", "keeps 1 to 64 decisions of a Spec, not -1"),
         ("--keep", "9" * 99, "keeps 1 to 64 decisions of a Spec, not 999"),
     ],

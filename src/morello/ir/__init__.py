@@ -1,1 +1,1 @@
-"""The nouns: dtypes, layouts, tensors, operations, Specs and Impls."""
+"""The intermediate representation: dtypes, layouts, tensors, operations and Specs."""

@@ -1,9 +1,9 @@
 """Axes: how one dimension of an operand is indexed by an operation's dimensions.
 
-Most axes are a dimension, written by its name: "m". A *window* is a sum of several, each
-with a stride, written "2y+p": output row y of a convolution of stride 2 reads, for filter
-row p, image row 2y + p. "y+p-2" is a window two elements of which (over both ends) are
-padding that the operand does not hold.
+Most axes are a single dimension, written by its name: "m". A *window* is a sum of several
+dimensions, each with a stride, written "2y+p": output row y of a convolution of stride 2
+reads, for filter row p, image row 2y + p. "y+p-2" is a window with 2 elements of padding,
+both ends together, that the operand does not store.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TERM = re.compile(r"(\d*)([a-z]\w*)")
 
 @dataclass(frozen=True)
 class Axis:
-    """The sum of stride * dimension over `terms`, less `padding` elements at the ends."""
+    """The sum of stride * dimension over `terms`, less `padding` elements over both ends."""
 
     terms: tuple[tuple[str, int], ...]
     padding: int = 0
 
     @property
     def plain(self) -> bool:
-        """It is one dimension, as it is."""
+        """Whether it is a single dimension, of stride 1 and without padding."""
         return len(self.terms) == 1 and self.terms[0][1] == 1 and not self.padding
 
     @property
@@ -34,13 +34,13 @@ class Axis:
         return tuple(name for name, _ in self.terms)
 
     def extent(self, sizes: Mapping[str, Any]) -> Any:
-        """The elements it spans, given its dimensions' sizes: numbers, or columns of them."""
+        """The number of elements it spans; `sizes` by dimension are numbers or columns of them."""
         if self.plain:
             return sizes[self.terms[0][0]]
         return sum(stride * (sizes[name] - 1) for name, stride in self.terms) + 1 - self.padding
 
     def substitute(self, axes: Mapping[str, Axis]) -> Axis:
-        """The axis with every dimension replaced by what it is in other dimensions."""
+        """The axis with every dimension replaced by its axis in other dimensions."""
         terms: dict[str, int] = {}
         padding = self.padding
         for name, stride in self.terms:
@@ -64,5 +64,5 @@ def axis(text: str) -> Axis:
 
 
 def renamed(dims: Sequence[str], axes: Mapping[str, Axis]) -> tuple[str, ...]:
-    """An operand's dims with the operation's dimensions replaced by axes of others."""
+    """An operand's dims with every dimension replaced by its axis in other dimensions."""
     return tuple(str(axis(dim).substitute(axes)) for dim in dims)

@@ -1,7 +1,7 @@
-"""Columns of Specs: many Specs of one operation, side by side.
+"""Batches: many Specs of one operation, stored as columns (a structure of arrays).
 
-Rewrites are written over columns, and a single Spec is a batch of one, so that
-searching a million Specs and rewriting one by hand run the same code.
+Rewrites operate on whole batches. A single Spec is a batch of one, so that searching a
+million Specs and rewriting one by hand run the same code.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 
 LINE_BYTES = 64
-"""A cache line, on every machine there is a target for."""
+"""The size of a cache line on every supported target."""
 
 
 @dataclass(frozen=True)
 class Batch:
-    """`sizes[dim]`, `levels[operand]` and `codes[operand]` are columns, one row a Spec."""
+    """Specs of one operation and dtypes, one per row of the columns.
+
+    The columns are `sizes[dim]`, `levels[operand]` and `codes[operand]`, the codes of forms.
+    """
 
     operation: Operation
     dtypes: tuple[DType, ...]
@@ -36,7 +39,7 @@ class Batch:
 
     @staticmethod
     def of(specs: Sequence[Spec], forms: Forms) -> Batch:
-        """The batch of these Specs, which must share operation, dtypes, and being parallel."""
+        """The batch of these Specs, which must agree in operation, dtypes and `parallel`."""
         first = specs[0]
         return Batch(
             first.operation,
@@ -93,7 +96,7 @@ class Batch:
         return self.operation.extents(operand, self.sizes)
 
     def runs(self, operand: int) -> tuple[Ints, Ints]:
-        """An operand's gapless runs and the elements in each."""
+        """The number of contiguous runs of an operand, and the elements in each."""
         if operand not in self._runs:
             self._runs[operand] = self.forms.runs(self.shape(operand), self.codes[operand])
         return self._runs[operand]
@@ -103,7 +106,7 @@ class Batch:
         return {}
 
     def lines(self, operand: int) -> Ints:
-        """Cache lines that an operand's elements lie on."""
+        """The number of cache lines that an operand's elements occupy."""
         if operand not in self._lines:
             count, length = self.runs(operand)
             per_run = -(-length * self.dtypes[operand].bytes // LINE_BYTES)
@@ -115,7 +118,7 @@ class Batch:
         return {}
 
     def registers(self, operand: int) -> Ints:
-        """Registers that an operand held in registers takes."""
+        """The number of registers that an operand held in registers occupies."""
         shape, codes = self.shape(operand), self.codes[operand]
         vector = np.maximum(self.forms.vector[codes], 1)
         fastest = self.forms.fastest[codes]

@@ -1,9 +1,9 @@
 """Compositions: several primitives as one operation, so that they can be fused.
 
-A composition's tensors are numbered: its inputs first, then what each component makes,
-in order; the last component makes the output. Its dimensions are those of the components,
-where one's output dimensions are the next one's input dimensions. What lies between has no
-place in memory until a rewrite gives it one, which cuts the composition in two.
+A composition's tensors are numbered: its inputs first, then the results of its components,
+in order; the last component computes the output. Its dimensions are those of its components,
+where the output dimensions of a producer are input dimensions of its consumers. Intermediate
+tensors have no memory until a rewrite buffers one, which splits the composition in two.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from morello.ir.operation import Component, Operand, Operation, accumulating, op
 class Part:
     """An operation cut out of a composition.
 
-    `tensors` are its operands' numbers there; `dims` says what each of its dimensions is.
+    `tensors` are the numbers of its operands in the composition, and `dims` maps each of its
+    dimensions to one of the composition, or to a window.
     """
 
     operation: Operation
@@ -59,7 +60,7 @@ def compose(inputs: Sequence[Operand], components: Sequence[Component]) -> Opera
 
 
 def inputs_of(composition: Operation) -> int:
-    """How many of a composition's tensors are inputs."""
+    """The number of a composition's inputs."""
     return len(composition.operands) - 1
 
 
@@ -70,7 +71,7 @@ def intermediates(composition: Operation) -> range:
 
 
 def maker(composition: Operation, tensor: int) -> Component:
-    """The component that makes a tensor."""
+    """The component that computes a tensor."""
     return composition.components[tensor - inputs_of(composition)]
 
 
@@ -83,7 +84,7 @@ def tensor_dims(composition: Operation, tensor: int) -> tuple[str, ...]:
 
 @cache
 def part(composition: Operation, wanted: int, given: tuple[int, ...] = ()) -> Part:
-    """What makes the tensor `wanted` out of the inputs and the tensors that are `given`."""
+    """The part that computes the tensor `wanted` from the inputs and the `given` tensors."""
     first, known = inputs_of(composition), set(given)
     needed: dict[int, None] = {}
     todo = [wanted]
@@ -97,16 +98,16 @@ def part(composition: Operation, wanted: int, given: tuple[int, ...] = ()) -> Pa
     sources = tuple(sorted(set(used)))
     if len(order) == 1:
         return _primitive(composition, wanted)
-    rename = _plain_names([maker(composition, t) for t in order])
+    rename = _window_names([maker(composition, t) for t in order])
     numbers = {t: i for i, t in enumerate([*sources, *order])}
     components = [
         Component(
-            one.operation,
-            tuple(numbers[t] for t in one.inputs),
-            tuple(_folded(d, rename) for d in one.dims),
-            one.dtype,
+            component.operation,
+            tuple(numbers[t] for t in component.inputs),
+            tuple(_folded(d, rename) for d in component.dims),
+            component.dtype,
         )
-        for one in (maker(composition, t) for t in order)
+        for component in (maker(composition, t) for t in order)
     ]
     back = {new: old for old, new in rename.items()}
     names = _operand_names(composition, sources)
@@ -114,86 +115,91 @@ def part(composition: Operation, wanted: int, given: tuple[int, ...] = ()) -> Pa
         Operand(name, tuple(_folded(d, rename) for d in tensor_dims(composition, t)))
         for name, t in zip(names, sources, strict=True)
     ]
-    made = compose(inputs, components)
+    computed = compose(inputs, components)
     if composition.accumulates and wanted == first + len(composition.components) - 1:
-        made = accumulating(made)
-    return Part(made, (*sources, wanted), tuple(back.get(d, d) for d in made.dims))
+        computed = accumulating(computed)
+    return Part(computed, (*sources, wanted), tuple(back.get(d, d) for d in computed.dims))
 
 
 def _operand_names(composition: Operation, tensors: Sequence[int]) -> list[str]:
-    """The names of tensors as operands: the inputs' own, and new ones for what is made."""
+    """The names of tensors as operands: inputs keep theirs, intermediates get unused ones."""
     first = inputs_of(composition)
     taken = {composition.operands[t].name for t in tensors if t < first}
-    found = []
+    names = []
     for tensor in tensors:
         if tensor < first:
-            found.append(composition.operands[tensor].name)
+            names.append(composition.operands[tensor].name)
             continue
-        # an input may be what a cut of a larger composition made
+        # an input may have such a name from an earlier split of a larger composition
         name = next(n for n in (f"t{i}" for i in count(tensor - first)) if n not in taken)
         taken.add(name)
-        found.append(name)
-    return found
+        names.append(name)
+    return names
 
 
 def _primitive(composition: Operation, wanted: int) -> Part:
-    """A component by itself: its operands' dimensions in the orders of their tensors."""
+    """The part of a single component; its operands have the dimension orders of the tensors."""
     component = maker(composition, wanted)
-    one = component.operation
+    primitive = component.operation
     tensors = (*component.inputs, wanted)
     final = wanted == inputs_of(composition) + len(composition.components) - 1
     if final and composition.accumulates:
-        one = accumulating(one)
-    own = dict(zip(component.dims, one.dims, strict=True))
+        primitive = accumulating(primitive)
+    own = dict(zip(component.dims, primitive.dims, strict=True))
     orders = []
     for operand, tensor in enumerate(tensors):
-        there = tensor_dims(composition, tensor)
-        here = one.operands[operand].dims
-        if component.operand_dims(operand) != there:
-            here = tuple(own[d] for d in there)
-        orders.append(here)
-    return Part(reordered(one, orders), tensors, component.dims)
+        dims = tensor_dims(composition, tensor)
+        order = primitive.operands[operand].dims
+        if component.operand_dims(operand) != dims:
+            order = tuple(own[d] for d in dims)
+        orders.append(order)
+    return Part(reordered(primitive, orders), tensors, component.dims)
 
 
-def _plain_names(components: Sequence[Component]) -> dict[str, str]:
-    """Dimensions for windows over dimensions that none of these components has as they are."""
-    plain = {d for one in components for d in one.dims if axis(d).plain}
+def _window_names(components: Sequence[Component]) -> dict[str, str]:
+    """The dimensions that replace windows, by window.
+
+    A window is replaced if none of its dimensions is a plain dimension of some component; the
+    new dimension takes the name of one of them.
+    """
+    plain = {d for component in components for d in component.dims if axis(d).plain}
     names: dict[str, str] = {}
-    for one in components:
-        for text in one.dims:
+    for component in components:
+        for text in component.dims:
             if text not in names and not axis(text).plain and not plain & set(axis(text).names):
                 names[text] = next(n for n in axis(text).names if n not in names.values())
     return names
 
 
 def _folded(text: str, names: Mapping[str, str]) -> str:
-    """An axis in which windows, also as parts of longer ones, are what they are called."""
-    one = axis(text)
+    """The axis with each window in `names`, also within a longer window, replaced by its name."""
+    folded = axis(text)
     for window, name in names.items():
-        inner, steps = axis(window), dict(one.terms)
+        inner, steps = axis(window), dict(folded.terms)
         factors = {steps.get(n, 0) / step for n, step in inner.terms}
         if len(factors) == 1 and (factor := factors.pop()) == int(factor) > 0:
             first = inner.names[0]
             terms = [
                 (name, int(factor)) if n == first else (n, step)
-                for n, step in one.terms
+                for n, step in folded.terms
                 if n == first or n not in inner.names
             ]
-            one = Axis(tuple(terms), one.padding - int(factor) * inner.padding)
-    return str(one)
+            folded = Axis(tuple(terms), folded.padding - int(factor) * inner.padding)
+    return str(folded)
 
 
 # ---- building
 
 MAX_COMPONENTS = 64
-"""The most primitives that one composition is made of."""
+"""The largest number of primitives in a composition."""
 
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a composition being built: what makes it, or None for an input.
+    """A tensor of a composition being built: the result of an operation, or an input.
 
-    An input that is read in a way of its own is another input `of` the same array.
+    An input's `operation` is None. An array that is read in several incompatible ways is
+    several inputs: the later ones are `of` the first.
     """
 
     shape: tuple[int, ...]
@@ -205,7 +211,7 @@ class Tensor:
 
     @property
     def array(self) -> Tensor:
-        """The input that stands for all that are of the same array."""
+        """The input that represents all inputs of the same array."""
         return self.of or self
 
     def __hash__(self) -> int:
@@ -230,104 +236,105 @@ class Built:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that inputs were given, and new ones for the rest; one name per array."""
+        """The operands' names: the names given to inputs, else unused ones; one name per array."""
         *own, output = (operand.name for operand in self.operation.operands)
-        usual = dict(zip((t.array for t in reversed(self.inputs)), reversed(own), strict=True))
-        given = {t.name for t in usual}
-        kept = {name for t, name in usual.items() if not t.name} - given
+        default = dict(zip((t.array for t in reversed(self.inputs)), reversed(own), strict=True))
+        given = {t.name for t in default}
+        kept = {name for t, name in default.items() if not t.name} - given
         free = (n for n in map(letter, range(99)) if n not in given | kept)
         names: dict[Tensor, str] = {}
         for t in (t.array for t in self.inputs):
             if t not in names:
-                names[t] = t.name or (usual[t] if usual[t] in kept else next(free))
+                names[t] = t.name or (default[t] if default[t] in kept else next(free))
         inputs = [names[t.array] for t in self.inputs]
         return (*inputs, next(n for n in (output, "out", *free) if n not in inputs))
 
 
 def build(result: Tensor) -> Built:
-    """The operation that makes a tensor: a primitive, or a composition of several.
+    """The operation that computes a tensor: a primitive, or a composition of several.
 
-    Inputs come in the order in which they are first used, from left to right. What is used
-    in a second way, which no one loop nest serves, is an input of its own there, or else
-    computed again. Raises `SpecError` where that would compute products again.
+    Inputs are in the order of their first use, from left to right. A tensor with a use that
+    cannot share a loop nest with its other uses is duplicated for it: an input becomes another
+    input of the same array, any other tensor is recomputed. Raises `SpecError` if that would
+    recompute a matmul or a convolution, or if there are more than `MAX_COMPONENTS` primitives.
     """
-    made, inputs = in_order(result)
-    _check_count(made)
-    names = _Unification(made)
-    while names.apart:
-        result = _again(made, *names.apart)
-        made, inputs = in_order(result)
-        _check_count(made)
-        names = _Unification(made)
-    numbers = {id(t): i for i, t in enumerate([*inputs, *made])}
+    computed, inputs = in_order(result)
+    _check_count(computed)
+    names = _Unification(computed)
+    while names.conflict:
+        result = _duplicated(computed, *names.conflict)
+        computed, inputs = in_order(result)
+        _check_count(computed)
+        names = _Unification(computed)
+    numbers = {id(t): i for i, t in enumerate([*inputs, *computed])}
     components = []
     sizes: dict[str, int] = {}
-    for one in made:
-        assert one.operation is not None
-        dims = tuple(names.dim(one, d) for d in one.operation.dims)
-        components.append(
-            Component(one.operation, tuple(numbers[id(t)] for t in one.inputs), dims, one.dtype)
-        )
-        for dim, size in zip(dims, primitive_sizes(one), strict=True):
+    for tensor in computed:
+        assert tensor.operation is not None
+        dims = tuple(names.dim(tensor, d) for d in tensor.operation.dims)
+        sources = tuple(numbers[id(t)] for t in tensor.inputs)
+        components.append(Component(tensor.operation, sources, dims, tensor.dtype))
+        for dim, size in zip(dims, primitive_sizes(tensor), strict=True):
             if axis(dim).plain:
                 sizes[dim] = size
     if len(components) == 1:
-        one, given = made[0], made[0].inputs
+        tensor, given = computed[0], computed[0].inputs
         each = (t if t not in given[:i] else replace(t, of=t.array) for i, t in enumerate(given))
-        return Built(components[0].operation, primitive_sizes(one), tuple(each))
-    used = {
-        t: one.operand_dims(position)
-        for one in reversed(components)
-        for position, t in enumerate(one.inputs)
+        return Built(components[0].operation, primitive_sizes(tensor), tuple(each))
+    first_use = {
+        t: component.operand_dims(position)
+        for component in reversed(components)
+        for position, t in enumerate(component.inputs)
     }
-    whole = compose([Operand(letter(i), used[i]) for i in range(len(inputs))], components)
-    return Built(whole, tuple(sizes[d] for d in whole.dims), tuple(inputs))
+    operands = [Operand(letter(i), first_use[i]) for i in range(len(inputs))]
+    composition = compose(operands, components)
+    return Built(composition, tuple(sizes[d] for d in composition.dims), tuple(inputs))
 
 
-def _check_count(made: Sequence[Tensor]) -> None:
-    if len(made) > MAX_COMPONENTS:
+def _check_count(computed: Sequence[Tensor]) -> None:
+    if len(computed) > MAX_COMPONENTS:
         raise SpecError(
-            f"this takes {len(made)} primitive operations, and a Spec may have "
+            f"this takes {len(computed)} primitive operations, and a Spec may have "
             f"{MAX_COMPONENTS}; compute a part of it as a Spec of its own."
         )
 
 
-def _again(made: Sequence[Tensor], user: Tensor, operand: int) -> Tensor:
-    """The result, rebuilt so that one operand of one operation is a tensor of its own."""
+def _duplicated(computed: Sequence[Tensor], user: Tensor, operand: int) -> Tensor:
+    """The result, rebuilt so that the `user` has a duplicate of the tensor at this operand."""
     source = user.inputs[operand]
     if any(t.operation and t.operation.name in ("Matmul", "Conv") for t in in_order(source)[0]):
         raise SpecError(_IN_TWO_ROLES)
-    own = replace(source) if source.operation else replace(source, of=source.array)
+    duplicate = replace(source) if source.operation else replace(source, of=source.array)
     new: dict[Tensor, Tensor] = {}
-    for one in made:
-        inputs = [new.get(t, t) for t in one.inputs]
-        if one is user:
-            inputs[operand] = own
-        if tuple(inputs) != one.inputs:
-            new[one] = replace(one, inputs=tuple(inputs))
-    return new[made[-1]]
+    for tensor in computed:
+        inputs = [new.get(t, t) for t in tensor.inputs]
+        if tensor is user:
+            inputs[operand] = duplicate
+        if tuple(inputs) != tensor.inputs:
+            new[tensor] = replace(tensor, inputs=tuple(inputs))
+    return new[computed[-1]]
 
 
 def primitive_sizes(tensor: Tensor) -> tuple[int, ...]:
-    """The sizes of the dimensions of the primitive that makes a tensor, from its operands'."""
-    one = tensor.operation
-    assert one is not None
+    """The dimension sizes of the primitive that computes a tensor, from its operands' shapes."""
+    primitive = tensor.operation
+    assert primitive is not None
     known: dict[str, int] = {}
     shapes = [t.shape for t in tensor.inputs] + [tensor.shape]
-    for axes, shape in zip(one.axes, shapes, strict=True):
+    for axes, shape in zip(primitive.axes, shapes, strict=True):
         for along, size in zip(axes, shape, strict=True):
             if along.plain:
                 known[along.names[0]] = size
-    return tuple(known.get(d, 1) for d in one.dims)
+    return tuple(known.get(d, 1) for d in primitive.dims)
 
 
 def letter(index: int) -> str:
-    """What an input without a name is called."""
+    """The default name of the input with this index."""
     return chr(ord("a") + index) if index < 14 else f"a{index}"
 
 
 def in_order(result: Tensor) -> tuple[list[Tensor], list[Tensor]]:
-    """The tensors that are made, each after what it is made of, and the inputs by first use."""
+    """The computed tensors in topological order, and the inputs in the order of first use."""
     done: dict[Tensor, None] = {}
     inputs: dict[Tensor, None] = {}
     todo = [(result, False)]
@@ -344,26 +351,26 @@ def in_order(result: Tensor) -> tuple[list[Tensor], list[Tensor]]:
 
 
 _Item = tuple[int, str]
-"""A dimension of the primitive that makes a tensor, by the tensor's id."""
+"""A dimension of a primitive: the id of the tensor that it computes, and the name."""
 
 
 class _Unification:
-    """Which dimensions of the components are the same one, and what they are called."""
+    """Which dimensions of the components are the same (by union-find), and their names."""
 
-    apart: tuple[Tensor, int] | None = None
+    conflict: tuple[Tensor, int] | None = None
     """The first use of a tensor that is incompatible with its other uses: the user, the operand."""
 
-    def __init__(self, made: Sequence[Tensor]) -> None:
-        self._made = made
+    def __init__(self, computed: Sequence[Tensor]) -> None:
+        self._computed = computed
         self._parents: dict[_Item, _Item] = {}
         self._windows: dict[_Item, tuple[Tensor, Axis]] = {}
         self._names: dict[_Item, str] = {}
         self._join()
-        if self.apart is None:
+        if self.conflict is None:
             self._name()
 
     def dim(self, tensor: Tensor, name: str) -> str:
-        """What a dimension of the primitive that makes `tensor` is in the composition."""
+        """The composition's dimension or window for a dimension of the primitive of `tensor`."""
         root = self._root((id(tensor), name))
         if root in self._windows:
             consumer, window = self._windows[root]
@@ -377,62 +384,62 @@ class _Unification:
         return item
 
     def _join(self) -> None:
-        """Unify the dimensions of first uses, which are always compatible; then those of others."""
+        """Unify the dimensions of first uses, which are always compatible, then of later ones."""
         seen: dict[Tensor, tuple[Tensor, tuple[Axis, ...]]] = {}
-        for one in self._made:
-            assert one.operation is not None
-            seen[one] = one, one.operation.axes[one.operation.output]
-        first: set[Tensor] = set()
-        others = []
-        for one in self._made:
-            assert one.operation is not None
-            for operand, source in enumerate(one.inputs):
-                axes = one.operation.axes[operand]
-                if source in first:
-                    others.append((one, operand, axes))
+        for tensor in self._computed:
+            assert tensor.operation is not None
+            seen[tensor] = tensor, tensor.operation.axes[tensor.operation.output]
+        used: set[Tensor] = set()
+        later = []
+        for tensor in self._computed:
+            assert tensor.operation is not None
+            for operand, source in enumerate(tensor.inputs):
+                axes = tensor.operation.axes[operand]
+                if source in used:
+                    later.append((tensor, operand, axes))
                 elif source in seen:
-                    self._same(*seen[source], one, axes)
+                    self._unify_axes(*seen[source], tensor, axes)
                 else:
-                    seen[source] = one, axes
-                first.add(source)
-        for one, operand, axes in others:
+                    seen[source] = tensor, axes
+                used.add(source)
+        for tensor, operand, axes in later:
             before = dict(self._parents), dict(self._windows)
             try:
-                self._same(*seen[one.inputs[operand]], one, axes)
-                together = self._distinct()
+                self._unify_axes(*seen[tensor.inputs[operand]], tensor, axes)
+                compatible = self._distinct()
             except SpecError:
-                together = False
-            if not together:
+                compatible = False
+            if not compatible:
                 self._parents, self._windows = before
-                self.apart = one, operand
+                self.conflict = tensor, operand
                 return
 
     def _distinct(self) -> bool:
-        """Whether no two dimensions of a primitive became the same one, walked together."""
-        for one in self._made:
-            assert one.operation is not None
-            leaves = [leaf for d in one.operation.dims for leaf in self._leaves((id(one), d))]
+        """Whether the dimensions of every primitive are still distinct after unification."""
+        for tensor in self._computed:
+            assert tensor.operation is not None
+            leaves = [leaf for d in tensor.operation.dims for leaf in self._leaves((id(tensor), d))]
             if len(set(leaves)) < len(leaves):
                 return False
         return True
 
     def _leaves(self, item: _Item) -> list[_Item]:
-        """The dimensions that one is, or is a window over."""
+        """The representative of a dimension, or those of all dimensions of its window."""
         root = self._root(item)
         if root not in self._windows:
             return [root]
         user, window = self._windows[root]
         return [leaf for name in window.names for leaf in self._leaves((id(user), name))]
 
-    def _same(
-        self, first: Tensor, made: tuple[Axis, ...], second: Tensor, used: tuple[Axis, ...]
+    def _unify_axes(
+        self, first: Tensor, before: tuple[Axis, ...], second: Tensor, after: tuple[Axis, ...]
     ) -> None:
-        """Two ways to index one tensor."""
-        for before, after in zip(made, used, strict=True):
-            self._equal(first, before, second, after)
+        """Unify the axes by which two primitives index the same tensor."""
+        for first_axis, second_axis in zip(before, after, strict=True):
+            self._unify_axis(first, first_axis, second, second_axis)
 
-    def _equal(self, first: Tensor, before: Axis, second: Tensor, after: Axis) -> None:
-        """Two names for one dimension of a tensor."""
+    def _unify_axis(self, first: Tensor, before: Axis, second: Tensor, after: Axis) -> None:
+        """Unify two axes of the same dimension of a tensor; raises `SpecError` if impossible."""
         if before.plain and after.plain:
             a = self._root((id(first), before.names[0]))
             b = self._root((id(second), after.names[0]))
@@ -449,10 +456,10 @@ class _Unification:
 
     def _name(self) -> None:
         taken: set[str] = set()
-        for one in reversed(self._made):
-            assert one.operation is not None
-            for dim in one.operation.dims:
-                root = self._root((id(one), dim))
+        for tensor in reversed(self._computed):
+            assert tensor.operation is not None
+            for dim in tensor.operation.dims:
+                root = self._root((id(tensor), dim))
                 if root in self._names or root in self._windows:
                     continue
                 name = next(n for n in (dim, *(f"{dim}{i}" for i in range(99))) if n not in taken)
@@ -461,7 +468,7 @@ class _Unification:
 
 
 _IN_TWO_ROLES = (
-    "the result of a product is used in two roles that no one loop nest serves, as x is in "
+    "the result of a product is used in two roles that no single loop nest serves, as x is in "
     "x @ transpose(x); compute it as a Spec of its own."
 )
 

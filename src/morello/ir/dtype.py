@@ -12,10 +12,10 @@ from morello.errors import SpecError, quoted
 
 @dataclass(frozen=True, eq=False)
 class DType:
-    """An element type, one object each: its XLA name, size in bytes, and C type.
+    """An element type: its XLA name, size in bytes, and C type. Each type is one object.
 
-    `lanes` is above 1 for a *packed* type: a group of that many narrow numbers which
-    lie next to each other and are multiplied and added together; it has no NumPy type.
+    `lanes` is above 1 for a *packed* type: a group of that many adjacent narrow numbers
+    that kernels multiply and add up together. A packed type has no NumPy type.
     """
 
     name: str
@@ -26,7 +26,7 @@ class DType:
 
     @property
     def np(self) -> np.dtype[np.generic]:
-        """The NumPy dtype that arrays of this element type have."""
+        """The NumPy dtype of arrays of this element type; raises `SpecError` for a packed type."""
         if self.numpy is None:
             raise SpecError(f"{self.name} is a packed type; no NumPy array has it.")
         return np.dtype(self.numpy)
@@ -67,7 +67,7 @@ def parse_dtype(name: str) -> DType:
 
 
 def result_dtype(a: DType, b: DType) -> DType | None:
-    """What sums of products of these types are kept in unless said otherwise, if there is one."""
+    """The default dtype of sums of products of these types; None if they cannot be multiplied."""
     if a.is_float != b.is_float:
         return None
     if a.is_float:

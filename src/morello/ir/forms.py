@@ -1,9 +1,9 @@
-"""Forms over columns: `ir.tensor`'s functions, applied to a million tiles at once.
+"""Columns of forms: the functions of `ir.tensor`, vectorized over many tiles.
 
-Forms are interned as small integers. What becomes of a form when a tile is cut does
-not depend on the sizes themselves, only on a few facts about them (is it cut? is it 1?
-how does it compare to the panel?); so each *situation* is worked out once, by the
-scalar functions of `ir.tensor`, and looked up ever after.
+Forms are interned as small integer codes. The form of a tile, except for whether it is
+aliased, does not depend on the sizes themselves, only on a few facts about each: is it cut,
+is it 1, how does it compare to the panel width? The answer for each combination of facts, a
+*situation*, is computed once by the scalar functions of `ir.tensor`, and memoized.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ Ints = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
 
 _UNKNOWN = -1
-_UNIT = 1_000_003  # stands for "some size above every panel" when a situation is worked out
+_UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
 _Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
 _DTYPES: Sequence[type[np.integer[Any]]] = (np.int8, np.int8, np.int16, np.int8, np.int8, np.int32)
-"""Of the numbers among the facts."""
+"""The dtypes of the columns of numbers in `_Facts`."""
 
 
 @cache
 def _facts(form: Form) -> _Facts:
-    """What the columns of `Forms` say of a form: its physical dimensions, numbers, and marks.
+    """The row of a form in the columns of `Forms`: its physical dimensions, numbers, and flags.
 
-    The dimensions are aligned to the fast end, so that position -1 is the fastest.
+    The dimensions are right-aligned, so that position -1 is the fastest.
     """
     layout = form.layout
     padding = (-1,) * (MAX_RANK + 1 - len(layout.physical))
@@ -48,14 +48,14 @@ def _facts(form: Form) -> _Facts:
 
 @cache
 def _twins(form: Form) -> tuple[Form, ...]:
-    """The form, and the same that is aliased or, if it is, that is not."""
+    """The form and its twin, which differs in `aliased`; ideal and register forms have none."""
     if form.ideal or form.vector:
         return (form,)
     return form, replace(form, aliased=not form.aliased)
 
 
 class Forms:
-    """Interns forms as integer codes and answers questions about columns of them."""
+    """Interns forms as integer codes, and computes properties of columns of codes."""
 
     def __init__(self) -> None:
         self._codes: dict[Form, int] = {}
@@ -67,7 +67,7 @@ class Forms:
         self._add(IDEAL)
 
     def code(self, form: Form) -> int:
-        """The code of `form`, interned on first sight (its aliased twin beside it)."""
+        """The code of `form`. A new form is interned together with its twin."""
         return self.codes([form])[0]
 
     def codes(self, forms: Sequence[Form]) -> list[int]:
@@ -102,13 +102,13 @@ class Forms:
         self.fixed, self.ideal, self.aliased, self.gapless, self.odd_even, self.row_major = (
             np.array(column, np.bool_) for column in zip(*marks, strict=True)
         )
-        # the same form without the aliased mark, and with it
+        # the codes of the same form, not aliased and aliased
         self.plain, self.twin = np.array(self._ends, np.int16).T.copy()
 
-    # ---- questions about columns: `shape` has a row per logical dimension
+    # ---- properties of columns: `shape` has a column per logical dimension
 
     def unit_stride(self, codes: Ints, shape: Sequence[Ints], dim: int) -> Bools:
-        """Elements along `dim` lie next to each other (or there is only one)."""
+        """Whether elements along `dim` have stride 1 (or there is only one)."""
         near = (self.fastest[codes] == dim) & (self.contiguous[codes] > 0)
         near &= (self.panel_dim[codes] != dim) | (shape[dim] <= self.panel[codes])
         near &= ~self.odd_even[codes]
@@ -116,7 +116,7 @@ class Forms:
         return result
 
     def runs(self, shape: Sequence[Ints], codes: Ints) -> tuple[Ints, Ints]:
-        """Gapless runs and elements per run, as `ir.tensor.runs`."""
+        """The number of contiguous runs, and the elements in each, as `ir.tensor.runs`."""
         volume = prod_columns(shape)
         gaps = self.count[codes] - self.contiguous[codes]
         if not some(gaps):
@@ -179,17 +179,20 @@ class Forms:
             flat = codes.astype(np.int64) * size + situation
             for pair in np.unique(flat[result == _UNKNOWN]).tolist():
                 code, which = divmod(pair, size)
-                found, cut = self._work_out(self.forms[code], which, rank)
-                interned = self.code(found)
+                tile, contiguous = self._sample_tile(self.forms[code], which, rank)
+                interned = self.code(tile)
                 if self._tiled.shape[0] < len(self.forms):
                     return self._lookup(codes, situation, rank)
-                self._tiled[code, which], self._cut[code, which] = interned, cut
+                self._tiled[code, which], self._cut[code, which] = interned, contiguous
             result = self._tiled[codes, situation]
         return result
 
     @staticmethod
-    def _work_out(form: Form, situation: int, rank: int) -> tuple[Form, int]:
-        """The form after the cut, and how many innermost physical dimensions stayed whole."""
+    def _sample_tile(form: Form, situation: int, rank: int) -> tuple[Form, int]:
+        """A tile's form (not aliased), and how many innermost physical dimensions are contiguous.
+
+        The tile is cut from a tensor of this form with sizes made up to fit the situation.
+        """
         situation, relation = divmod(situation, 3)
         facts = []
         for _ in range(rank):
@@ -206,8 +209,8 @@ class Forms:
                 max(size, panel[1] if panel and panel[0] == dim else 2) * 2 if fact & 2 else size
             )
         cut = contiguous_after_cut(tuple(shape), tuple(tile), form)
-        found = tile_form(tuple(shape), tuple(tile), form, 1)
-        return replace(found, aliased=False), cut
+        tiled = tile_form(tuple(shape), tuple(tile), form, 1)
+        return replace(tiled, aliased=False), cut
 
     def _inner(self, shape: Sequence[Ints], codes: Ints, count: Ints) -> Ints:
         """The product of the `count` innermost physical extents of every row."""

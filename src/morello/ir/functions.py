@@ -1,4 +1,4 @@
-"""Functions of one or two numbers that maps apply to every element."""
+"""Scalar functions of one or two arguments, which elementwise operations apply."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Function:
-    """A function by name. A binary one with a `constant` takes it as its second argument."""
+    """A scalar function by name. A `constant` is the second argument of a binary function."""
 
     name: str
     constant: float | None = None
 
     @property
     def arity(self) -> int:
-        """How many operands it takes."""
+        """The number of operands."""
         return 2 if self.name in BINARY and self.constant is None else 1
 
     def __call__(self, *values: Values) -> Values:
-        """The function of NumPy arrays, in their precision."""
+        """Apply the function to NumPy arrays, in their precision."""
         if self.name in UNARY:
             result: Values = UNARY[self.name](*values)
             return result
@@ -77,9 +77,9 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
-"""The binary functions that are written between their arguments."""
+"""The infix operators of binary functions."""
 
 INTEGER_FUNCTIONS = frozenset(
     {"abs", "cast", "neg", "relu", "square", "add", "subtract", "multiply", "maximum", "minimum"}
 )
-"""The functions that integers are closed under."""
+"""The functions that map integers to integers."""

@@ -4,8 +4,9 @@ A layout is the order of the logical dimensions, slowest first, and optionally o
 *panel*: a dimension cut into pieces of a fixed size whose elements lie innermost.
 It is written as XLA writes it, minor dimension first, panels as tiles:
 `{1,0}` is row-major, `{0,1}` column-major, and `{0,1:T(16,1)}` stores a matrix as
-panels of 16 columns, each panel row by row. Of our own is `{1,0:E(32)}`, the *odd-even*
-layout: in every 32 neighbours, the even ones come first, then the odd ones.
+panels of 16 columns, each panel row by row. An extension of XLA's syntax is `{1,0:E(32)}`,
+the *odd-even* layout: each block of 32 consecutive elements stores those at even positions
+first, then those at odd positions.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ _SYNTAX = re.compile(rf"\{{(?:{_NUMBERS})?\s*(?::([TE])\({_NUMBERS}\))?\s*\}}")
 class Layout:
     """Dimensions slowest first, and the panel `(dimension, size)` if there is one.
 
-    `odd_even` says that the panels, of the fastest dimension, hold their even elements
-    before their odd ones.
+    With `odd_even`, the panels are blocks of the fastest dimension, each of which stores
+    its even elements before its odd ones.
     """
 
     order: tuple[int, ...]
@@ -54,7 +55,7 @@ class Layout:
         return (*sizes, width)
 
     def strides(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Elements between neighbours along each physical dimension of a gapless tensor."""
+        """The strides in elements of a gapless tensor's physical dimensions, slowest first."""
         strides, step = [], 1
         for extent in reversed(self.extents(shape)):
             strides.append(step)
@@ -87,16 +88,16 @@ def fastest(rank: int, dim: int) -> Layout:
 
 
 def panels(rank: int, dim: int, width: int) -> Layout:
-    """Panels of `width` along `dim`: within a panel, the dimensions that are not slower.
+    """Panels of `width` along `dim`; each panel holds the remaining dimensions.
 
-    Of a matrix, those are the other one; leading dimensions of batches stay slowest.
+    For a matrix, that is the other dimension. Leading batch dimensions stay slowest.
     """
     lead = range(min(dim, rank - 2))
     return Layout((*lead, dim, *(d for d in range(len(lead), rank) if d != dim)), (dim, width))
 
 
 def odd_even(rank: int, block: int) -> Layout:
-    """Row-major, each block of the last dimension with its even elements first."""
+    """Row-major, with the even elements of each block of the last dimension first."""
     return Layout(tuple(range(rank)), (rank - 1, block), odd_even=True)
 
 

@@ -16,8 +16,8 @@ from morello.ir.functions import Function
 class Operand:
     """An operand's name and its dims: names of dimensions, or windows (see `ir.axes`).
 
-    One that is `written` is overwritten, unless it is `updated` in place, or accumulates:
-    `start` is what an accumulator begins at, "zero" or "lowest".
+    A `written` operand is overwritten, unless it is `updated` in place or the operation
+    accumulates into it; `start` is the initial value of an accumulator, "zero" or "lowest".
     """
 
     name: str
@@ -29,12 +29,12 @@ class Operand:
 
 @dataclass(frozen=True, eq=False)
 class Operation:
-    """A primitive, or a composition of them. Operands are the inputs, then the outputs.
+    """A primitive, or a composition of primitives. Operands are the inputs, then the outputs.
 
-    Operations are interned: `operation` gives the one of its kind, so they are compared by
-    identity. `reduced` dimensions are combined (summed, say); an operation that
-    `accumulates` combines with what its outputs hold. Dimensions in `whole` are never cut.
-    `function` is what a map applies to every element; `components` are a composition's.
+    Operations are hash-consed by `operation`, so they are compared by identity. `reduced` are
+    the reduction dimensions; an operation that `accumulates` combines its results with the
+    contents of its outputs. Dimensions in `whole` are never tiled. `function` is applied to
+    every element by an elementwise operation; `components` are those of a composition.
     """
 
     name: str
@@ -48,17 +48,17 @@ class Operation:
 
     @cached_property
     def axes(self) -> tuple[tuple[Axis, ...], ...]:
-        """For each operand, how each of its dimensions is indexed."""
+        """The axes of each operand: how each of its dimensions is indexed."""
         return tuple(tuple(axis(d) for d in o.dims) for o in self.operands)
 
     @cached_property
     def places(self) -> dict[tuple[int, str], tuple[int, int]]:
-        """For each operand and dimension that indexes it: its position there, and its stride."""
+        """By operand and dimension that indexes it: the position of that axis, and the stride."""
         return {
             (operand, name): (position, stride)
             for operand, axes in enumerate(self.axes)
-            for position, one in enumerate(axes)
-            for name, stride in one.terms
+            for position, operand_axis in enumerate(axes)
+            for name, stride in operand_axis.terms
         }
 
     @property
@@ -72,28 +72,28 @@ class Operation:
 
     @cached_property
     def copies(self) -> bool:
-        """It only moves or fills: it is what other operations leave to do."""
+        """Whether it does no arithmetic, but only moves data or fills a tensor with a constant."""
         return self.name in ("Move", "Pack") or self.name.startswith("Fill")
 
     @cached_property
     def windows(self) -> bool:
-        """Some operand is indexed by a window."""
-        return any(not one.plain for axes in self.axes for one in axes)
+        """Whether some operand is indexed by a window."""
+        return any(not operand_axis.plain for axes in self.axes for operand_axis in axes)
 
     def extents(self, operand: int, sizes: Sequence[Any]) -> tuple[Any, ...]:
-        """An operand's shape, given the sizes of all dimensions: numbers, or columns of them."""
+        """An operand's shape; `sizes` of all dimensions are numbers, or columns of them."""
         if not self.windows:
             return tuple([sizes[i] for i in self._spans[operand]])
         named = dict(zip(self.dims, sizes, strict=True))
-        return tuple(one.extent(named) for one in self.axes[operand])
+        return tuple(operand_axis.extent(named) for operand_axis in self.axes[operand])
 
     @cached_property
     def _spans(self) -> tuple[tuple[int, ...], ...]:
-        return tuple(tuple(self.dims.index(one.names[0]) for one in axes) for axes in self.axes)
+        return tuple(tuple(self.dims.index(a.names[0]) for a in axes) for axes in self.axes)
 
     def reads(self, operand: int) -> bool:
-        one = self.operands[operand]
-        return not one.written or one.updated or (self.accumulates and bool(one.start))
+        tensor = self.operands[operand]
+        return not tensor.written or tensor.updated or (self.accumulates and bool(tensor.start))
 
     def find(self, operand: str) -> int:
         """The index of the operand of this name; raises `KeyError`."""
@@ -103,7 +103,7 @@ class Operation:
         raise KeyError(operand)
 
     def may_cut(self, dim: str) -> bool:
-        """Whether a loop may run over pieces of this dimension."""
+        """Whether a loop may tile this dimension."""
         return dim not in self.whole and (self.accumulates or dim not in self.reduced)
 
     def __str__(self) -> str:
@@ -112,10 +112,11 @@ class Operation:
 
 @dataclass(frozen=True)
 class Component:
-    """A primitive in a composition, which makes one tensor of others.
+    """A primitive in a composition, which computes one tensor from others.
 
-    `dims` says what each of its dimensions is in the composition: one of its dimensions,
-    or a window if a later component slides over what this one makes.
+    `inputs` are the numbers of the tensors that it reads (see `ir.compose`). `dims` maps each
+    of its dimensions to the composition: to a dimension there, or to a window if a later
+    component slides over this one's result.
     """
 
     operation: Operation
@@ -125,7 +126,7 @@ class Component:
 
     @property
     def axes(self) -> dict[str, Axis]:
-        """What each of its dimensions is in the composition."""
+        """The axis in the composition that each of its dimensions maps to."""
         return {d: axis(text) for d, text in zip(self.operation.dims, self.dims, strict=True)}
 
     def operand_dims(self, operand: int) -> tuple[str, ...]:
@@ -147,33 +148,36 @@ def operation(
     function: Function | None = None,
     components: tuple[Component, ...] = (),
 ) -> Operation:
-    """The operation of this description, the same object every time."""
-    # A cache takes arguments by name and by position for different ones.
+    """The operation of this description, hash-consed: always the same object."""
+    # The cache would tell arguments passed by name from those passed by position.
     return _interned(name, dims, operands, reduced, whole, accumulates, function, components)
 
 
 _interned = cache(Operation)
 
 
-def accumulating(one: Operation) -> Operation:
-    """The operation that combines with what its outputs hold, instead of overwriting them."""
-    if not accumulates_later(one):
-        raise ValueError(f"{one} has no accumulating form")
+def accumulating(base: Operation) -> Operation:
+    """The form of an operation that combines its results with the contents of its outputs.
+
+    Raises `ValueError` if there is none.
+    """
+    if not accumulates_later(base):
+        raise ValueError(f"{base} has no accumulating form")
     return operation(
-        one.name + "Accum", one.dims, one.operands, one.reduced, one.whole, True,
-        one.function, one.components,
+        base.name + "Accum", base.dims, base.operands, base.reduced, base.whole, True,
+        base.function, base.components,
     )  # fmt: skip
 
 
-def accumulates_later(one: Operation) -> bool:
-    """Whether an operation has an accumulating form, and is not it."""
-    return not one.accumulates and any(o.start for o in one.operands)
+def accumulates_later(base: Operation) -> bool:
+    """Whether an operation overwrites its outputs, and has an accumulating form."""
+    return not base.accumulates and any(o.start for o in base.operands)
 
 
-def reordered(one: Operation, orders: Sequence[tuple[str, ...]]) -> Operation:
+def reordered(base: Operation, orders: Sequence[tuple[str, ...]]) -> Operation:
     """The operation with its operands' dimensions in other orders."""
-    operands = tuple(replace(o, dims=dims) for o, dims in zip(one.operands, orders, strict=True))
+    operands = tuple(replace(o, dims=dims) for o, dims in zip(base.operands, orders, strict=True))
     return operation(
-        one.name, one.dims, operands, one.reduced, one.whole, one.accumulates,
-        one.function, one.components,
+        base.name, base.dims, operands, base.reduced, base.whole, base.accumulates,
+        base.function, base.components,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The primitives: what Specs are made of before they are composed."""
+"""The primitive operations, of which compositions are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MAX_RANK = 6
 MAX_BATCH_DIMS = MAX_RANK - 2
 
 SINGLE = "r"
-"""The dimension, of size 1, of what is left when the only dimension is reduced."""
+"""The dimension, of size 1, that a result has if all others were reduced."""
 
 _NAMES = ("i", "j", "k", "l", "m", "n")
 
@@ -27,7 +27,7 @@ def _dims(rank: int) -> tuple[str, ...]:
 def matmul(batch: int = 0, accumulates: bool = False) -> Operation:
     """c[m,n] = sum over k of a[m,k] * b[k,n], for each of `batch` leading dimensions."""
     lead = ("b",) if batch == 1 else tuple(f"b{i}" for i in range(batch))
-    made = operation(
+    overwriting = operation(
         "Matmul",
         (*lead, "m", "k", "n"),
         (
@@ -37,7 +37,7 @@ def matmul(batch: int = 0, accumulates: bool = False) -> Operation:
         ),
         reduced=("k",),
     )
-    return accumulating(made) if accumulates else made
+    return accumulating(overwriting) if accumulates else overwriting
 
 
 @cache
@@ -49,8 +49,8 @@ def conv(
 ) -> Operation:
     """out[b,f,y,x] = sum over c, p, q of image[b, c, sy*y+p, sx*x+q] * filter[f,c,p,q].
 
-    With `padding`, that many rows (columns) of zeros stand at either end of the image. With
-    `channels_last` the operands are image[b,h,w,c], filter[p,q,c,f] and out[b,y,x,f].
+    `padding` adds that many rows (columns) of zeros at either end of the image. With
+    `channels_last`, the operands are image[b,h,w,c], filter[p,q,c,f] and out[b,y,x,f].
     """
     y, x = (
         f"{stride if stride > 1 else ''}{out}+{inner}" + (f"-{2 * pad}" if pad else "")
@@ -60,7 +60,7 @@ def conv(
     if channels_last:
         shapes = (("b", y, x, "c"), ("p", "q", "c", "f"), ("b", "y", "x", "f"))
     image, weights, out = shapes
-    made = operation(
+    overwriting = operation(
         "Conv",
         ("b", "f", "c", "y", "x", "p", "q"),
         (
@@ -72,7 +72,7 @@ def conv(
         # a tile of a padded image has padding on some sides only
         whole=("y", "p") * bool(padding[0]) + ("x", "q") * bool(padding[1]),
     )
-    return accumulating(made) if accumulates else made
+    return accumulating(overwriting) if accumulates else overwriting
 
 
 # ---- copies
@@ -93,14 +93,14 @@ def move(rank: int, order: tuple[int, ...] | None = None) -> Operation:
 
 @cache
 def fill(rank: int, value: str = "zero") -> Operation:
-    """dst = 0 ("zero"), or the least that its dtype can say ("lowest")."""
+    """dst = 0 ("zero"), or the lowest value of its dtype ("lowest")."""
     name = {"zero": "FillZero", "lowest": "FillLowest"}[value]
     return operation(name, _dims(rank), (Operand("dst", _dims(rank), written=True),))
 
 
 @cache
 def pack(rank: int, dim: int, lanes: int) -> Operation:
-    """dst's elements are groups of `lanes` of src's neighbours along a dimension."""
+    """dst = src, with each `lanes` neighbours along the dimension `dim` packed in one element."""
     dims = _dims(rank)
     grouped = tuple(f"{lanes}{d}+p" if i == dim else d for i, d in enumerate(dims))
     operands = (Operand("src", grouped), Operand("dst", dims, written=True))
@@ -112,10 +112,10 @@ def pack(rank: int, dim: int, lanes: int) -> Operation:
 
 @cache
 def elementwise(function: Function, spans: tuple[tuple[int, ...], ...], rank: int) -> Operation:
-    """out[...] = function(...): every input spans the named dimensions of the output.
+    """out[...] = function(...): `spans` lists the dimensions of the output that each input has.
 
     An input that spans fewer dimensions than the output is broadcast along the others.
-    The name tells functions with a constant from those without: AddConstant, Add.
+    The name says whether the function has a constant: AddConstant, Add.
     """
     dims = _dims(rank)
     names = ("x",) if function.arity == 1 else ("a", "b")
@@ -136,7 +136,7 @@ def divide_vec(rank: int) -> Operation:
 
 @cache
 def divide_vec_scalar(rank: int, scan: int) -> Operation:
-    """out /= denominator, in place, one denominator for all along the dimension `scan`."""
+    """out /= denominator, in place, with one denominator per row along the dimension `scan`."""
     dims, rows, extra = _scanned(rank, scan)
     return operation(
         "DivideVecScalar",
@@ -171,7 +171,10 @@ def one_prefix(rank: int) -> Operation:
 
 
 def _scanned(rank: int, scan: int) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """All dimensions, those but the scanned one, and (if that leaves none) one of size 1."""
+    """All dimensions, those that remain without the scanned one, and any extra dimension.
+
+    Where no dimension remains, `SINGLE` is both the remaining and the extra one.
+    """
     dims = _dims(rank)
     rows = tuple(d for d in dims if d != dims[scan])
     extra = () if rows else (SINGLE,)
@@ -183,13 +186,13 @@ def reduce(kind: str, rank: int, dim: int, accumulates: bool = False) -> Operati
     """out = the sum ("Sum") or the maximum ("Max") of x along a dimension."""
     dims, rows, extra = _scanned(rank, dim)
     start = {"Sum": "zero", "Max": "lowest"}[kind]
-    made = operation(
+    overwriting = operation(
         kind,
         (*extra, *dims),
         (Operand("x", dims), Operand("out", rows, written=True, start=start)),
         reduced=(dims[dim],),
     )
-    return accumulating(made) if accumulates else made
+    return accumulating(overwriting) if accumulates else overwriting
 
 
 SOFTMAX_PARTS = (
@@ -211,7 +214,7 @@ def softmax(part: str, rank: int, scan: int, accumulates: bool = False) -> Opera
     SoftmaxComplete: the same, given max and denominator
     SoftmaxDenominator: denominator = sum of exp(x - max), given max
     SoftmaxDenominatorAndMax: both in one pass; accumulating, a running maximum
-    SoftmaxDenominatorAndMaxFromParts: both, from those of pieces
+    SoftmaxDenominatorAndMaxFromParts: both, from the maxima and denominators of tiles
     SoftmaxDenominatorAndUnscaled: denominator, and out = exp(x - max)
     SoftmaxDenominatorAndUnscaledFromMax: the same, given max
     """
@@ -235,5 +238,5 @@ def softmax(part: str, rank: int, scan: int, accumulates: bool = False) -> Opera
         ),
         "SoftmaxDenominatorAndUnscaledFromMax": ((x, given["max"], total, out), scanned, ()),
     }[part]
-    made = operation(part, (*extra, *dims), operands, reduced, whole)
-    return accumulating(made) if accumulates else made
+    overwriting = operation(part, (*extra, *dims), operands, reduced, whole)
+    return accumulating(overwriting) if accumulates else overwriting

@@ -1,4 +1,4 @@
-"""What operations compute, on NumPy arrays: the reference that kernels are checked against."""
+"""Reference semantics: evaluates operations on NumPy arrays, to check kernels against."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ Array = npt.NDArray[Any]
 def evaluate(
     operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None = None
 ) -> tuple[Array, ...]:
-    """The outputs of an operation that overwrites them, in the precision of its inputs.
+    """The outputs of an operation, in the precision of its inputs.
 
-    The `sizes` of its dimensions are needed where a broadcast is along one that no input
-    has, or else that is taken to be 1.
+    An accumulating operation is evaluated as if it overwrote its outputs. `sizes` are those of
+    the operation's dimensions; without them, a dimension that an elementwise operation
+    broadcasts along, and that no input has, is taken to have size 1. Raises `ValueError` for an
+    operation without a reference.
     """
     if operation.components:
         named = dict(zip(operation.dims, sizes or (), strict=False))
         tensors = list(inputs)
         for component in operation.components:
             own = [a.extent(named) for a in component.axes.values()] if named else None
-            made = evaluate(component.operation, [tensors[t] for t in component.inputs], own)
-            tensors.append(made[0])
+            outputs = evaluate(component.operation, [tensors[t] for t in component.inputs], own)
+            tensors.append(outputs[0])
         return (tensors[-1],)
     name = operation.name.removesuffix("Accum")
     if name in ("Matmul", "Conv"):
@@ -60,14 +62,14 @@ def reference(operation: Operation) -> Callable[..., Array]:
 
 
 def _sum_of_products(operation: Operation, a: Array, b: Array) -> Array:
-    """By einsum over views in which every dimension has an axis of its own."""
+    """A matmul or convolution, by einsum over views with one axis per dimension."""
     if operation.name.startswith("Matmul") and _in_matmul_order(operation):
         product: Array = np.matmul(a, b)
         return product
     letters = {d: chr(ord("a") + i) for i, d in enumerate(operation.dims)}
     if operation.windows:
         a = _windows(operation, a, b)
-        words = ["".join(letters[n] for one in operation.axes[0] for n in one.names)]
+        words = ["".join(letters[n] for window in operation.axes[0] for n in window.names)]
     else:
         words = ["".join(letters[d] for d in operation.operands[0].dims)]
     words += ["".join(letters[d] for d in o.dims) for o in operation.operands[1:]]
@@ -82,14 +84,14 @@ def _in_matmul_order(operation: Operation) -> bool:
 
 
 def _windows(operation: Operation, image: Array, weights: Array) -> Array:
-    """The image, padded, with an axis for every dimension of its windows."""
+    """A view of the padded image with one axis per dimension of its windows."""
     sizes = dict(zip(operation.operands[1].dims, weights.shape, strict=True))
-    pads = [(one.padding // 2, one.padding - one.padding // 2) for one in operation.axes[0]]
+    pads = [(w.padding // 2, w.padding - w.padding // 2) for w in operation.axes[0]]
     padded = np.pad(image, pads)
     axis = 0
-    for one in operation.axes[0]:
-        if len(one.terms) > 1:
-            (_, stride), (inner, _) = one.terms
+    for window in operation.axes[0]:
+        if len(window.terms) > 1:
+            (_, stride), (inner, _) = window.terms
             slid = np.lib.stride_tricks.sliding_window_view(padded, sizes[inner], axis)
             padded = np.moveaxis(slid, -1, axis + 1)
             padded = padded[(slice(None),) * axis + (slice(None, None, stride),)]
@@ -105,7 +107,7 @@ def _scan(operation: Operation, operand: int) -> int:
 
 
 def _spread(operation: Operation, operand: int, value: Array, dims: Sequence[str]) -> Array:
-    """A view of an operand with an axis for each of these dimensions, 1 where it has none."""
+    """A view of an operand with one axis per dimension in `dims`, of size 1 where it has none."""
     own = operation.operands[operand].dims
     order = [own.index(d) for d in dims if d in own]
     extra = [own.index(d) for d in own if d not in dims]  # a dimension of size 1
@@ -151,7 +153,7 @@ def _softmax(operation: Operation, name: str, inputs: Sequence[Array]) -> tuple[
 
 
 def _in_order(operation: Operation, output: int, value: Array) -> Array:
-    """An output whose dimensions come in the order of the first operand's, in its own order."""
+    """An output, computed in the first operand's dimension order, transposed to its own order."""
     own = operation.operands[output].dims
     if value.ndim == 0:
         return value.reshape(1)

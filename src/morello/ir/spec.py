@@ -1,4 +1,4 @@
-"""Specs: an operation, its sizes, and what is known of every operand."""
+"""Specs: an operation, its sizes, and the dtype, memory level and form of every operand."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Spec:
-    """What to compute, over which tensors. `sizes` follow `operation.dims`.
+    """What to compute, on which tensors. `sizes` are in the order of `operation.dims`.
 
-    `parallel` says that it may be spread over the target's cores. `strides` of a goal's
-    operands, in elements by logical dimension, are given where they have gaps.
+    A `parallel` Spec may use all of the target's cores. `strides` are those of a goal's
+    operands, in elements by logical dimension (None for an operand without gaps), or empty.
 
-    `names` are what a goal's operands are called, if not as the operation calls them. Inputs
-    of one name are one array. They make no difference to what is computed: Specs that differ
-    in them alone are equal.
+    `names` are the user's names for a goal's operands, empty for the operation's own names.
+    Inputs with the same name are the same array. Specs that differ only in names are equal.
     """
 
     operation: Operation
@@ -60,37 +59,37 @@ class Spec:
 
     @property
     def flops(self) -> int:
-        """Arithmetic operations on numbers, a multiplication and an addition counted apart."""
+        """The number of arithmetic operations; a multiplication and an addition count as two."""
         return _flops(self.operation, dict(zip(self.operation.dims, self.sizes, strict=True)))
 
     @property
     def bytes(self) -> int:
-        """The size of all arrays together."""
+        """The total size of the distinct arrays, in bytes."""
         return sum(self.tensor(operand).bytes for operand in self.arrays.values())
 
     # ---- names
 
     def name(self, operand: int) -> str:
-        """The user's name for an operand, or else the operation's."""
+        """The user's name for an operand, or else the operation's name for it."""
         return self.names[operand] if self.names else self.operation.operands[operand].name
 
     def names_in(self, part: Operation) -> dict[str, str]:
-        """The user's names for a part's operands, by the part's own names for them."""
+        """The user's names for the operands of a part of this Spec, by the part's own names."""
         if not self.names or (self.operation.components and not part.components):
             return {}
-        called: dict[str, str] = {}
+        user_names: dict[str, str] = {}
         for operand, name in zip(self.operation.operands, self.names, strict=True):
-            if name not in called.values():
-                called[operand.name] = name
-        return called
+            if name not in user_names.values():
+                user_names[operand.name] = name
+        return user_names
 
     @property
     def arrays(self) -> dict[str, int]:
-        """The distinct arrays by name, the output last, each with the first operand that it is."""
-        found: dict[str, int] = {}
+        """The distinct arrays, the output last: the first operand with each name."""
+        first_operands: dict[str, int] = {}
         for operand in range(len(self.forms)):
-            found.setdefault(self.name(operand), operand)
-        return found
+            first_operands.setdefault(self.name(operand), operand)
+        return first_operands
 
     def spread(self, arrays: Sequence[_T]) -> list[_T]:
         """One array per input operand, given one per distinct array."""
@@ -99,11 +98,11 @@ class Spec:
 
     @property
     def expression(self) -> str:
-        """The text that names this Spec as a goal, as `frontends.text` reads it.
+        """The text that `frontends.text` parses as this goal. It leaves out `parallel`.
 
-        Being parallel is no part of it. Text cannot say Specs that accumulate, write several
-        outputs, or have operands nearer than main memory or with gaps of unknown sizes; what
-        is said of those reads well, and is no expression.
+        There is no syntax for Specs that accumulate, write several outputs, have operands
+        above main memory, or gaps of unknown sizes; their text describes them, but cannot
+        be parsed.
         """
         result, text = self.tensor(self.operation.output), self._type(self.operation.output)
         return expression(
@@ -116,15 +115,15 @@ class Spec:
         )
 
     def _type(self, operand: int) -> str:
-        one = self.tensor(operand)
-        if one.level:
-            return f"{one.type} at level {one.level}"
+        tensor = self.tensor(operand)
+        if tensor.level:
+            return f"{tensor.type} at level {tensor.level}"
         strides = self.strides[operand] if self.strides else None
-        if one.form != canonical(
-            one.shape, form_of(one.shape, one.form.layout, strides, one.dtype)
+        if tensor.form != canonical(
+            tensor.shape, form_of(tensor.shape, tensor.form.layout, strides, tensor.dtype)
         ):
-            return f"{one.type} with gaps"
-        return one.type + ("" if strides is None else f"S({','.join(map(str, strides))})")
+            return f"{tensor.type} with gaps"
+        return tensor.type + ("" if strides is None else f"S({','.join(map(str, strides))})")
 
     def __str__(self) -> str:
         dims = zip(self.operation.dims, self.sizes, strict=True)
@@ -154,11 +153,10 @@ def goal(
     names: Sequence[str] = (),
     parallel: bool = False,
 ) -> Spec:
-    """The Spec of an operation whose operands all lie in main memory.
+    """The Spec of an operation with all operands in main memory.
 
-    `layouts` are row-major unless given, and gapless unless `strides` (in elements) say
-    otherwise; `names` are the operation's own unless given. Raises `SpecError` for sizes that
-    no tensor has.
+    `layouts` default to row-major, `strides` (in elements) to those of gapless tensors, and
+    `names` to the operation's own. Raises `SpecError` for a size outside 1 to `MAX_SIZE`.
     """
     for dim, size in zip(operation.dims, sizes, strict=True):
         if not 1 <= size <= MAX_SIZE:
@@ -177,14 +175,17 @@ def goal(
             gaps.append(None)
     kept = tuple(gaps) if any(s is not None for s in gaps) else ()
     levels = (0,) * len(forms)
-    called = () if list(names) == [o.name for o in operation.operands] else tuple(names)
+    user_names = () if list(names) == [o.name for o in operation.operands] else tuple(names)
     return Spec(
-        operation, tuple(sizes), levels, tuple(forms), tuple(dtypes), parallel, kept, called
+        operation, tuple(sizes), levels, tuple(forms), tuple(dtypes), parallel, kept, user_names
     )
 
 
 def form_of(shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DType) -> Form:
-    """The form of a tensor with these strides: contiguous as far as they are those of none."""
+    """The form of a tensor with these strides, in elements; None for one without gaps.
+
+    The innermost dimensions whose strides are those of a gapless tensor are contiguous.
+    """
     if strides is None:
         return gapless(layout)
     dense, contiguous = 1, 0
@@ -209,7 +210,7 @@ def matmul_spec(
     dtypes: Sequence[DType] = (),
     strides: Sequence[Strides] = (),
 ) -> Spec:
-    """The goal a[..., m, k] @ b[..., k, n], all operands in main memory, f32 unless said.
+    """The goal a[..., m, k] @ b[..., k, n], all operands in main memory; `dtypes` default to f32.
 
     Raises `SpecError` for shapes that cannot be multiplied.
     """
@@ -234,11 +235,11 @@ def matmul_spec(
 
 
 def product_dtype(a: DType, b: DType) -> DType:
-    """What the products of these types are summed in; raises `SpecError` if there is nothing."""
-    found = result_dtype(a, b)
-    if found is None:
+    """The default dtype of sums of products of these types; raises `SpecError` if there is none."""
+    dtype = result_dtype(a, b)
+    if dtype is None:
         raise SpecError(
             f"{a} and {b} cannot be multiplied; both must be floating-point or both integer, "
             f"and of 32 bits only together: convert one, as in cast({a}[...], {b})."
         )
-    return found
+    return dtype

@@ -1,9 +1,9 @@
-"""Tensor specs: what a Spec says of one operand.
+"""Tensor specs: the shape, dtype, memory level and form of one operand.
 
-`Form` is how the elements of a (tile of a) tensor lie: its layout, how many of the
-innermost physical dimensions follow each other without gaps, and, in registers, the
-elements a register holds. Forms are *canonical* for a shape, so that two tiles which
-look the same to every rewrite are the same Spec.
+A `Form` says how the elements of a tensor or tile lie: its layout, how many of the
+innermost physical dimensions are contiguous, and, in registers, how many elements a
+register holds. Forms are made *canonical* for a shape, so that two tiles that no rewrite
+can tell apart are the same Spec.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 
 ALIAS_BYTES = 2048
-"""Rows a multiple of this apart fall into the same few sets of a first-level cache."""
+"""Rows at a stride that is a multiple of this map to the same few sets of an L1 cache."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """A layout with its gaps.
+    """How the elements of a tensor or tile lie: the layout, and where it has gaps.
 
-    `contiguous` counts the innermost physical dimensions that have no gaps between
-    their elements; `aliased` says that the rows of the tensor it is a part of are a power
-    of two apart, and so fall into the same cache sets; `vector` is the elements per
-    register (0 in memory), in which case vectors run along the layout's fastest dimension.
-    The *ideal* form, of rank 0, stands for the best imaginable layout.
+    `contiguous` counts the innermost physical dimensions without gaps. `aliased` says that
+    the stride over a gap is a multiple of `ALIAS_BYTES`, so that rows cause conflict misses.
+    `vector` is the number of elements per register (0 in memory); vectors run along the
+    layout's fastest dimension. The *ideal* form, of rank 0, stands for the best possible
+    layout, in lower bounds.
     """
 
     layout: Layout
@@ -44,7 +44,7 @@ class Form:
 
     @property
     def fastest(self) -> int:
-        """The logical dimension whose neighbours lie next to each other (-1 if ideal)."""
+        """The logical dimension of the innermost physical dimension (-1 if ideal)."""
         return self.layout.physical[-1] if self.layout.order else -1
 
     def __str__(self) -> str:
@@ -62,9 +62,10 @@ def gapless(layout: Layout) -> Form:
 
 
 def canonical(shape: tuple[int, ...], form: Form) -> Form:
-    """The one form that stands for all that describe the same elements in the same order.
+    """The canonical form: the same for all forms that order the elements of `shape` alike.
 
-    Panels as wide as the dimension dissolve; dimensions of size 1 become the slowest.
+    A panel at least as wide as its dimension is dropped; dimensions of size 1 become the
+    slowest.
     """
     if form.ideal or form.vector or form.layout.odd_even:
         return form
@@ -77,12 +78,12 @@ def canonical(shape: tuple[int, ...], form: Form) -> Form:
     kept = [
         (d, i >= blocked) for i, (d, n) in enumerate(zip(physical, extents, strict=True)) if n > 1
     ]
-    ones = sorted(set(range(layout.rank)) - {d for d, _ in kept})
+    units = sorted(set(range(layout.rank)) - {d for d, _ in kept})
     panel = layout.panel if len(kept) > len({d for d, _ in kept}) else None
-    if panel is not None and kept[-2] == (panel[0], True):  # its pieces follow each other
+    if panel is not None and kept[-2] == (panel[0], True):  # panels are adjacent
         panel = None
         kept.pop()
-    order = tuple(ones) + tuple(d for d, _ in (kept[:-1] if panel else kept))
+    order = tuple(units) + tuple(d for d, _ in (kept[:-1] if panel else kept))
     contiguous = sum(tight for _, tight in kept)
     if contiguous == len(kept):
         contiguous = len(order) + (panel is not None)
@@ -90,9 +91,9 @@ def canonical(shape: tuple[int, ...], form: Form) -> Form:
 
 
 def contiguous_after_cut(shape: tuple[int, ...], tile: tuple[int, ...], form: Form) -> int:
-    """How many innermost physical dimensions of a tile are still without gaps.
+    """How many innermost physical dimensions of a tile are contiguous.
 
-    Everything inside the first dimension that was cut, and that dimension itself.
+    These are the innermost dimension that the tile cuts, and all dimensions inside it.
     """
     if form.ideal or form.vector:
         return form.contiguous
@@ -123,7 +124,7 @@ def tile_form(
 
 
 def runs(shape: tuple[int, ...], form: Form) -> tuple[int, int]:
-    """How many gapless runs the elements make, and the elements in each."""
+    """The number of contiguous runs, and the elements in each."""
     if form.ideal or form.vector:
         return 1, prod(shape)
     extents = form.layout.extents(shape)
@@ -150,11 +151,11 @@ class TensorSpec:
 
     @property
     def type(self) -> str:
-        """Dtype and shape as XLA writes them; the layout unless it is row-major."""
+        """Dtype and shape in XLA's syntax, and the layout unless the tensor is `plain`."""
         dims = ",".join(map(str, self.shape))
         return f"{self.dtype}[{dims}]{'' if self.plain else self.form.layout}"
 
     @property
     def plain(self) -> bool:
-        """It lies in row-major order, as far as its shape lets that be told."""
+        """Whether its form is the canonical one of a gapless row-major tensor of its shape."""
         return self.form == canonical(self.shape, gapless(row_major(len(self.shape))))

@@ -1,4 +1,4 @@
-"""The memo table: solved Specs as boxes of points, compressed in space, in memory and on disk."""
+"""The memo table: solved Specs, stored as boxes of points, in memory and on disk."""
 
 from morello.table.page import Page
 from morello.table.store import Key

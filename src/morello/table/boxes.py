@@ -1,8 +1,8 @@
-"""Boxes of points with non-negative integer coordinates: merged where equal, looked up exactly.
+"""Axis-aligned boxes of points with non-negative integer coordinates: merging and lookup.
 
-A box is a row of integers: its lowest corner, its highest one, and a value of any length.
-All points of a box, corners included, have its value. Boxes that differ along one axis only,
-and touch or overlap there, are one box: neighbours that are equal are stored once.
+A box is a row of integers: its lowest corner, its highest corner, and a value of any length.
+All points of a box, corners included, have its value. Boxes of equal value that differ along
+one axis only, and touch or overlap there, are merged into one box.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Ints = npt.NDArray[np.int64]
 
 
 def merged(rows: Ints, axes: int, along: Sequence[int], nested: Sequence[int] = ()) -> Ints:
-    """Fewer boxes of the same points and values: merged along these axes, one after the other.
+    """Merge boxes of equal value along these axes, one axis after the other.
 
-    Where boxes of the same value overlap, one that lies within another along the `nested`
-    axes, and is equal along the others, is left out. Rows are in order of their first column.
+    Then a box that lies within another box of the same value along the `nested` axes, and is
+    equal to it along the others, is dropped. The result is sorted by its first column.
     """
     rows = np.ascontiguousarray(rows).copy()
     varying = _varying(rows)
@@ -43,7 +43,7 @@ def merged(rows: Ints, axes: int, along: Sequence[int], nested: Sequence[int] = 
 
 @compiled
 def _varying(rows: Ints) -> Bools:
-    """The columns that are not the same in all rows."""
+    """Which columns are not the same in all rows."""
     result = np.zeros(rows.shape[1], np.bool_)
     for i in range(1, rows.shape[0]):
         for j in range(rows.shape[1]):
@@ -74,7 +74,7 @@ def _hashes(rows: Ints) -> Ints:
 
 @compiled
 def _keys(rows: Ints, hashes: Ints, alive: Ints, free: Ints, axes: int) -> Ints:
-    """Hashes of rows without their free axes."""
+    """The hashes of rows without their free axes."""
     result = hashes[alive]
     for place in range(alive.shape[0]):
         for axis in free:
@@ -85,10 +85,10 @@ def _keys(rows: Ints, hashes: Ints, alive: Ints, free: Ints, axes: int) -> Ints:
 
 @compiled
 def _join(rows: Ints, hashes: Ints, order: Ints, free: Ints, axes: int) -> None:
-    """Join boxes that are equal but along the free axes; those that go get the name -1.
+    """Merge boxes that are equal except along the free axes; removed rows get -1 in column 0.
 
-    Along one axis, boxes that touch or overlap are joined. Along several, boxes that lie
-    within another one go. `order` has rows of the same key next to each other.
+    Along one free axis, boxes that touch or overlap are merged. Along several, boxes that lie
+    within another box are removed. In `order`, rows with the same key must be adjacent.
     """
     begin = 0
     for place in range(1, order.shape[0] + 1):
@@ -97,12 +97,12 @@ def _join(rows: Ints, hashes: Ints, order: Ints, free: Ints, axes: int) -> None:
         if free.shape[0] > 1:
             for a in range(begin, place):
                 for b in range(begin, place):
-                    there = a != b and rows[order[a], 0] >= 0 and rows[order[b], 0] >= 0
-                    if there and _within(rows, order[a], order[b], free, axes):
+                    present = a != b and rows[order[a], 0] >= 0 and rows[order[b], 0] >= 0
+                    if present and _within(rows, order[a], order[b], free, axes):
                         rows[order[a], 0] = -1
         else:
             low, high = free[0], axes + free[0]
-            for a in range(begin + 1, place):  # by their low corner
+            for a in range(begin + 1, place):  # insertion sort by low corner
                 row, b = order[a], a
                 while b > begin and rows[order[b - 1], low] > rows[row, low]:
                     order[b] = order[b - 1]
@@ -123,10 +123,10 @@ def _join(rows: Ints, hashes: Ints, order: Ints, free: Ints, axes: int) -> None:
 
 
 @compiled
-def _same(rows: Ints, one: int, other: int, free: Ints, axes: int) -> bool:
-    """Whether two boxes are equal but along the free axes."""
+def _same(rows: Ints, first: int, second: int, free: Ints, axes: int) -> bool:
+    """Whether two boxes are equal except along the free axes."""
     for j in range(rows.shape[1]):
-        if rows[one, j] != rows[other, j]:
+        if rows[first, j] != rows[second, j]:
             varies = False
             for axis in free:
                 varies = varies or j == axis or j == axes + axis
@@ -147,10 +147,10 @@ def _within(rows: Ints, inner: int, outer: int, free: Ints, axes: int) -> bool:
 
 @compiled
 def find(rows: Ints, axes: int, points: Ints) -> tuple[Ints, Ints]:
-    """All pairs of a point and a box that it is in, by their numbers, point by point.
+    """All pairs of a point and a box that contains it, as indices, in the order of the points.
 
-    Points may have fewer axes than boxes: the others may then be anywhere. Rows are in order
-    of their lowest coordinate along the first axis, along which a box has only one.
+    Points may have fewer axes than boxes; any coordinate matches on the remaining axes. Rows
+    must be sorted by their first column, and a box must span a single coordinate on axis 0.
     """
     room = 2 * points.shape[0] + 16
     point, row = np.empty(room, np.int64), np.empty(room, np.int64)
@@ -183,18 +183,18 @@ def find(rows: Ints, axes: int, points: Ints) -> tuple[Ints, Ints]:
 
 
 def overlapping(rows: Ints, low: Ints, high: Ints) -> Ints:
-    """The boxes that have points in common with the box from `low` to `high`, cut to it."""
+    """The non-empty intersections of boxes with the box from `low` to `high`."""
     axes = len(low)
     begin, end = np.maximum(rows[:, :axes], low), np.minimum(rows[:, axes : 2 * axes], high)
-    found = (begin <= end).all(axis=1)
-    return np.hstack([begin[found], end[found], rows[found, 2 * axes :]])
+    overlaps = (begin <= end).all(axis=1)
+    return np.hstack([begin[overlaps], end[overlaps], rows[overlaps, 2 * axes :]])
 
 
 def count_points(rows: Ints, axes: int, limits: int, capacity: Ints) -> tuple[int, int]:
-    """How many Specs boxes are of, and how many of these at limits that are powers of two.
+    """The number of Specs in boxes, and of Specs at the memory limits that are powers of two.
 
-    The last axes are the limits, up to these capacities; 0 and the capacity count as well.
-    Points in several boxes count once.
+    The last `limits` axes are memory limits, up to these capacities; limits of 0 and of the
+    capacity are counted, too. A point in several boxes counts once.
     """
     inner = axes - limits
     outside = [*range(inner), *range(axes, axes + inner)]
@@ -213,7 +213,10 @@ def count_points(rows: Ints, axes: int, limits: int, capacity: Ints) -> tuple[in
 
 @compiled
 def _count(specs: Ints, row: Ints, low: Ints, high: Ints, shape: Ints) -> tuple[int, int]:
-    """Distinct Specs, and the cells that their boxes cover. Equal Specs are neighbours."""
+    """The number of distinct Specs, and of grid cells that their boxes cover.
+
+    Equal Specs must be adjacent.
+    """
     size = 1
     for extent in shape:
         size *= extent
@@ -249,7 +252,7 @@ def _count(specs: Ints, row: Ints, low: Ints, high: Ints, shape: Ints) -> tuple[
 
 @compiled
 def spread(rows: Ints, axes: int) -> tuple[Ints, Ints]:
-    """Every point of every box, and the row that it is of."""
+    """All points of all boxes, and the row index of each point's box."""
     total = 0
     for i in range(rows.shape[0]):
         count = 1

@@ -1,4 +1,4 @@
-"""A page: the boxes of one table key as bytes, compressed, with a version and a checksum.
+"""Pages: the boxes of one table key, and their compressed format, with version and checksum.
 
 A page is, in this order (integers are little-endian):
 
@@ -7,16 +7,16 @@ A page is, in this order (integers are little-endian):
 | 4 | `MTPG` |
 | 1 | the version of this format |
 | 1 | the number of axes |
-| 1 | how many of them, the last, are limits |
-| 1 | the bytes of an integer |
+| 1 | how many of them, the last ones, are limits |
+| 1 | the bytes per integer |
 | 2 | the number of columns of a box (its two corners, and its value) |
 | 4 | the number of boxes |
 | 4 | the length of the texts, uncompressed |
 | n | zlib: the texts, as JSON, followed by the columns |
 | 16 | BLAKE2b of the page's key and of all bytes before |
 
-The columns of corners and of numbers of texts, each plus 1, are of integers as wide as the
-header says (1, 2, 4 or 8 bytes), one column after the other. The bits of costs follow, in 8 bytes.
+The columns of corners and of text numbers, each plus 1, are integers of the width that the
+header gives (1, 2, 4 or 8 bytes), one column after the other. The costs follow, 8 bytes each.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from morello.table.boxes import Ints, merged
 
 VERSION = 1
 DECISION = 3
-"""Columns of a decision."""
+"""The number of columns of a decision."""
 _MAGIC = b"MTPG"
 _HEAD = struct.Struct("<4sBBBBHII")
 _DIGEST = 16
@@ -45,11 +45,12 @@ _LEVEL = 4
 
 @dataclass(frozen=True)
 class Page:
-    """Boxes of a key's Specs, in as many `axes`; the last `limits` of them are memory limits.
+    """The boxes of one key's Specs: a row each, in a space of `axes` axes.
 
-    Along the first axis are the `names` of where operands lie, by number. A value is a list of
-    decisions, three columns each: the number of a text (-1: there is none), the bits of a cost
-    in double precision, and whether it is per unit of volume.
+    Coordinates on the first axis are indices into `names`, the forms of a Spec's operands; the
+    last `limits` axes are memory limits. A box's value is a list of decisions of three columns
+    each: an index into `texts` (-1 for no decision), the bits of the cost in double precision,
+    and whether the cost is per unit of volume.
     """
 
     axes: int
@@ -60,17 +61,17 @@ class Page:
 
     @cached_property
     def numbers(self) -> dict[str, int]:
-        """The numbers of the names."""
+        """The index of each name."""
         return {name: number for number, name in enumerate(self.names)}
 
     @property
     def bytes(self) -> int:
-        """About what it takes in memory."""
+        """Its approximate size in memory."""
         return self.rows.nbytes + sum(map(len, self.names)) + sum(map(len, self.texts)) + 200
 
 
 def union(pages: Sequence[Page]) -> Page:
-    """What these pages of one key have together, merged."""
+    """The union of several pages of the same key, with boxes merged."""
     axes, limits = pages[0].axes, pages[0].limits
     names = sorted({name for page in pages for name in page.names})
     texts = sorted({text for page in pages for text in page.texts})
@@ -78,12 +79,12 @@ def union(pages: Sequence[Page]) -> Page:
     parts = []
     for page in pages:
         rows = page.rows.copy()
-        name = np.array([numbers[0][one] for one in page.names], np.int64)
-        text = np.array([*(numbers[1][one] for one in page.texts), -1], np.int64)
+        new_names = np.array([numbers[0][name] for name in page.names], np.int64)
+        new_texts = np.array([*(numbers[1][text] for text in page.texts), -1], np.int64)
         for column in (0, axes):
-            rows[:, column] = name[rows[:, column]]
+            rows[:, column] = new_names[rows[:, column]]
         for column in range(2 * axes, rows.shape[1], DECISION):
-            rows[:, column] = text[rows[:, column]]
+            rows[:, column] = new_texts[rows[:, column]]
         parts.append(rows)
     inner = range(axes - limits, axes)
     rows = merged(np.concatenate(parts), axes, range(1, axes), inner)
@@ -91,7 +92,7 @@ def union(pages: Sequence[Page]) -> Page:
 
 
 def compact(page: Page) -> Page:
-    """The page with no names and texts but those that it uses."""
+    """The page without the names and texts that it does not use."""
     rows = page.rows.copy()
     names, numbers = np.unique(rows[:, 0], return_inverse=True)
     rows[:, 0] = rows[:, page.axes] = numbers.ravel()
@@ -107,7 +108,7 @@ def compact(page: Page) -> Page:
 
 
 def encode(page: Page, key: str) -> bytes:
-    """A page as bytes, to be found under this key."""
+    """Encode a page as bytes. The key is part of the checksum."""
     text = json.dumps([page.names, page.texts], separators=(",", ":")).encode()
     rows, columns = page.rows.shape
     small, costs = _split(page.axes, columns)
@@ -121,7 +122,7 @@ def encode(page: Page, key: str) -> bytes:
 
 
 def decode(data: bytes, key: str) -> Page:
-    """The page that `encode` gave for this key; raises `TableError` for anything else."""
+    """Decode what `encode` returned for this key; raises `TableError` for anything else."""
     if len(data) < _HEAD.size + _DIGEST or data[-_DIGEST:] != _digest(key, data[:-_DIGEST]):
         raise TableError(f"the page of {key:.80} is damaged.")
     magic, version, axes, limits, width, columns, rows, length = _HEAD.unpack_from(data)
@@ -140,7 +141,7 @@ def decode(data: bytes, key: str) -> Page:
 
 
 def _split(axes: int, columns: int) -> tuple[list[int], list[int]]:
-    """The columns of small integers, and those of the bits of costs."""
+    """The indices of the columns of small integers, and those of the columns of costs."""
     costs = list(range(2 * axes + 1, columns, DECISION))
     return [column for column in range(columns) if column not in costs], costs
 

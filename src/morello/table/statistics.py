@@ -1,4 +1,4 @@
-"""How much a table has, and how well it is compressed."""
+"""Statistics of a table: how much it stores, and how well that is compressed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from morello.table.table import Table
 
 @dataclass(frozen=True)
 class Statistics:
-    """Of the pages of a kind of Specs.
+    """Counts over the pages of one kind of Specs.
 
-    `specs` are those with a program, `points` these Specs times the limits that they are
-    answered for, where limits are powers of two up to a level's capacity, and 0; `exact`
-    counts all integers. `boxes` and `bytes` are of everything, also of what is known of Specs
-    that have no program yet.
+    `specs` counts the Specs with a program. `points` counts these Specs once per memory limit
+    that they are solved for, where limits are 0, powers of two, and a level's capacity;
+    `exact` counts every integer limit. `boxes` and `bytes` count everything, including what is
+    known of Specs without a program.
     """
 
     space: str
@@ -47,8 +47,8 @@ class Statistics:
 
 
 def statistics(table: Table) -> Iterator[Statistics]:
-    """Of every space and kind."""
-    found: dict[tuple[str, str], Statistics] = {}
+    """The statistics of each kind of Specs, in each space."""
+    totals: dict[tuple[str, str], Statistics] = {}
     for key, page, size in table.pages():
         kind = json.loads(key.kind)
         dtypes = " x ".join(kind["dtypes"])
@@ -56,15 +56,15 @@ def statistics(table: Table) -> Iterator[Statistics]:
         name = f"{kind['operation']['name']} {dtypes}{bound}"
         limits = list(json.loads(key.space)["limits"].values())
         specs, points, exact = _counts(page, np.array(limits, np.int64))
-        one = Statistics(key.space, name, 1, len(page.rows), size, specs, points, exact)
+        counts = Statistics(key.space, name, 1, len(page.rows), size, specs, points, exact)
         place = key.space, key.kind
-        before = found.get(place)
-        found[place] = one if before is None else replace(before + one, name=name)
-    yield from found.values()
+        before = totals.get(place)
+        totals[place] = counts if before is None else replace(before + counts, name=name)
+    yield from totals.values()
 
 
 def _counts(page: Page, capacity: Ints) -> tuple[float, float, float]:
-    """Specs with an answer, these and the powers of two of limits, these and all limits."""
+    """The counts `specs`, `points` and `exact` of a page (see `Statistics`)."""
     solved = page.rows[page.rows[:, 2 * page.axes] >= 0] if page.limits else page.rows
     inner = page.axes - page.limits
     sides = (solved[:, page.axes : page.axes + inner] - solved[:, :inner] + 1).astype(float)

@@ -1,8 +1,8 @@
-"""The pages of a table in one SQLite file: written in whole batches, read by anyone meanwhile.
+"""A table's SQLite file: writes are transactions, and other processes can read meanwhile.
 
-A key has three parts: the space (which programs there are and what they cost: machine,
-calibration, version), the kind (an operation and its dtypes) and the part of it (levels).
-Programs of whole goals are kept beside the pages.
+The key of a page consists of the space (which programs exist and what they cost: machine,
+calibration, version), the kind (an operation and its dtypes) and the part (memory levels).
+The file also stores programs of whole goals.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ VERSION = 1
 _HEADER = b"SQLite format 3\0"
 APPLICATION = 0x4D54424C  # "MTBL"
 PATIENCE_S = 60.0
-"""How long a writer waits for another one."""
+"""How long a writer waits for another one, in seconds."""
 
 _SCHEMA = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
@@ -42,7 +42,7 @@ _SCHEMA = (
 
 @dataclass(frozen=True)
 class Key:
-    """Where a page is."""
+    """The key of a page."""
 
     space: str
     kind: str
@@ -53,10 +53,10 @@ class Key:
 
 
 class Store:
-    """A table's file. Every method raises `TableError` for what the file does not allow.
+    """A table's file. Methods raise `TableError` if it cannot be accessed, or is damaged.
 
-    It must be one that can be written, unless it is not to be created; then it may be one that
-    can only be read.
+    With `create`, the file must be writable, and is created if it is missing. Without, it must
+    exist, and may be read-only.
     """
 
     def __init__(self, path: Path, keeps: int, *, create: bool = True) -> None:
@@ -99,15 +99,15 @@ class Store:
                 f"{self.path} has format {about.get('version')}, and this Morello reads "
                 f"{VERSION}; precompute it again."
             )
-        # What has no checksum is there twice: `keeps`, and what the tables are.
+        # `keeps` and the schema have no checksum, so each is compared with a second copy.
         (self.keeps,) = file.execute("PRAGMA user_version").fetchone()
-        found = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
-        if about.get("keeps") != str(self.keeps) or {sql for (sql,) in found} != set(_SCHEMA):
+        schema = file.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL").fetchall()
+        if about.get("keeps") != str(self.keeps) or {sql for (sql,) in schema} != set(_SCHEMA):
             raise TableError(f"{self.path} is damaged; precompute it again.")
         file.execute("PRAGMA synchronous = NORMAL")
 
     def _write_ahead(self) -> None:
-        """Have changes written to a log first; SQLite itself does not wait for others here."""
+        """Switch to write-ahead logging; retries, as SQLite's own timeout does not apply here."""
         until = time.monotonic() + PATIENCE_S
         while True:
             try:
@@ -124,66 +124,66 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[None]:
-        """What is written within is written whole, or not at all."""
+        """A transaction: everything written inside it is committed, or nothing is."""
         with self._explained():
             self._file.execute("BEGIN IMMEDIATE")
             try:
                 yield
                 self._file.execute("COMMIT")
             except BaseException:
-                self._kinds.clear()  # they may have some that are gone
+                self._kinds.clear()  # cached ids may have been rolled back
                 self._spaces.clear()
-                if self._file.in_transaction:  # SQLite may have given it up itself
+                if self._file.in_transaction:  # SQLite may have rolled back already
                     self._file.execute("ROLLBACK")
                 raise
 
     # ---- pages
 
     def read(self, key: Key) -> bytes | None:
-        """The page of a key, if there is one."""
+        """The body of a key's page, or None if there is none."""
         kind = self._kind(key.space, key.kind)
         if kind is None:
             return None
-        found = self._query("SELECT body FROM pages WHERE kind = ? AND part = ?", kind, key.part)
-        return _bytes(found[0][0]) if found else None
+        rows = self._query("SELECT body FROM pages WHERE kind = ? AND part = ?", kind, key.part)
+        return _bytes(rows[0][0]) if rows else None
 
     def write(self, key: Key, body: bytes) -> None:
         kind = self._kind(key.space, key.kind)
         with self._explained():
             if kind is None:
-                row = "INSERT INTO kinds (space, kind) VALUES (?, ?)"
-                self._file.execute(row, (self._new_space(key.space), key.kind))
+                statement = "INSERT INTO kinds (space, kind) VALUES (?, ?)"
+                self._file.execute(statement, (self._new_space(key.space), key.kind))
                 kind = self._kind(key.space, key.kind)
-            row = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)"
-            self._file.execute(row, (kind, key.part, body))
+            statement = "INSERT OR REPLACE INTO pages VALUES (?, ?, ?)"
+            self._file.execute(statement, (kind, key.part, body))
 
     def keys(self, space: str = "", kind: str = "") -> list[Key]:
         """All keys, or those of a space or a kind, in order."""
-        found = self._query(
+        rows = self._query(
             "SELECT spaces.space, kinds.kind, part FROM pages "
             "JOIN kinds ON kinds.id = pages.kind JOIN spaces ON spaces.id = kinds.space "
             "WHERE (? = '' OR spaces.space = ?) AND (? = '' OR kinds.kind = ?) "
             "ORDER BY spaces.space, kinds.kind, part",
             space, space, kind, kind,
         )  # fmt: skip
-        return [Key(*row) for row in found]
+        return [Key(*row) for row in rows]
 
     def _kind(self, space: str, kind: str) -> int | None:
         name = space, kind
         if name not in self._kinds:
             query = "SELECT id FROM kinds WHERE space = ? AND kind = ?"
-            found = self._query(query, self._space(space), kind)
-            if not found:
+            rows = self._query(query, self._space(space), kind)
+            if not rows:
                 return None
-            self._kinds[name] = found[0][0]
+            self._kinds[name] = rows[0][0]
         return self._kinds[name]
 
     def _space(self, space: str) -> int | None:
         if space not in self._spaces:
-            found = self._query("SELECT id FROM spaces WHERE space = ?", space)
-            if not found:
+            rows = self._query("SELECT id FROM spaces WHERE space = ?", space)
+            if not rows:
                 return None
-            self._spaces[space] = found[0][0]
+            self._spaces[space] = rows[0][0]
         return self._spaces[space]
 
     def _new_space(self, space: str) -> int | None:
@@ -192,31 +192,31 @@ class Store:
         return self._space(space)
 
     def spaces(self) -> list[str]:
-        """The spaces that there are answers of."""
+        """The spaces that have stored results, sorted."""
         return [space for (space,) in self._query("SELECT space FROM spaces ORDER BY 1")]
 
     # ---- whole goals, and tasks that are done
 
     def read_goal(self, space: str, goal: str) -> str | None:
-        """What was written for a goal; raises `TableError` if it is damaged."""
+        """The program of a goal, or None if there is none; raises `TableError` if it is damaged."""
         query = "SELECT body FROM goals WHERE space = ? AND goal = ?"
-        found = self._query(query, self._space(space), goal)
-        if not found:
+        rows = self._query(query, self._space(space), goal)
+        if not rows:
             return None
-        body = _bytes(found[0][0])
+        body = _bytes(rows[0][0])
         if body[:16] != _digest(space, goal, body[16:]):
-            raise TableError(f"what {self.path} has of {goal!s:.80} is damaged.")
+            raise TableError(f"the program of {goal!s:.80} in {self.path} is damaged.")
         return zlib.decompress(body[16:]).decode()
 
     def write_goal(self, space: str, goal: str, text: str) -> None:
         body = zlib.compress(text.encode(), 9)
         with self._explained():
-            row = "INSERT OR REPLACE INTO goals VALUES (?, ?, ?)"
+            statement = "INSERT OR REPLACE INTO goals VALUES (?, ?, ?)"
             body = _digest(space, goal, body) + body
-            self._file.execute(row, (self._new_space(space), goal, body))
+            self._file.execute(statement, (self._new_space(space), goal, body))
 
     def goals(self) -> list[tuple[str, str]]:
-        """The spaces and names of all goals."""
+        """The spaces and names of all goals with programs."""
         return self._query(
             "SELECT spaces.space, goal FROM goals JOIN spaces ON spaces.id = goals.space "
             "ORDER BY 1, 2"
@@ -233,15 +233,15 @@ class Store:
     # ---- the file itself
 
     def check(self) -> list[str]:
-        """What SQLite finds wrong with the file."""
+        """The defects that SQLite finds in the file."""
         try:
-            found = self._file.execute("PRAGMA integrity_check").fetchall()
+            rows = self._file.execute("PRAGMA integrity_check").fetchall()
         except sqlite3.DatabaseError as error:
             return [str(error)]
-        return [text for (text,) in found if text != "ok"]
+        return [text for (text,) in rows if text != "ok"]
 
     def bytes(self) -> int:
-        """The size of the file, with what is not yet merged into it."""
+        """The size of the file's used pages, including those still in the write-ahead log."""
         pages, size, free = (
             self._query(f"PRAGMA {name}")[0][0]
             for name in ("page_count", "page_size", "freelist_count")
@@ -258,16 +258,17 @@ class Store:
             yield
         except sqlite3.OperationalError as error:
             raise TableError(f"{self.path}: {error}; {_remedy(error)}.") from None
-        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:  # of SQLite's own messages
+        # SQLite's messages about a damaged file may be no valid UTF-8.
+        except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
             raise TableError(
                 f"{self.path} is damaged, or no table ({error}); see `morello table check`."
             ) from None
 
 
 def _check_header(path: Path) -> None:
-    """Raise `TableError` for a file that is no database.
+    """Raise `TableError` for a file that is not a database.
 
-    SQLite takes a file that is shorter than a page for an empty one, and writes over it.
+    SQLite treats a file that is shorter than a page as empty, and overwrites it.
     """
     if path.is_file() and path.stat().st_size:
         with suppress(PermissionError), path.open("rb") as file:
@@ -282,9 +283,9 @@ def _connected(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 def _readable(file: sqlite3.Connection, path: Path) -> sqlite3.Connection:
-    """The connection, or one that writes nothing beside the file, if nothing can be written there.
+    """The connection, or an immutable one if SQLite cannot write its log beside the file.
 
-    What a log beside the file has could not be seen then, so there must be none.
+    An immutable connection ignores the write-ahead log, so there must be none with content.
     """
     try:
         file.execute("SELECT 1 FROM sqlite_master LIMIT 1")
@@ -310,7 +311,7 @@ def _remedy(error: Exception) -> str:
 
 
 def _bytes(body: object) -> bytes:
-    """What was written as bytes; none if damage made something else of it."""
+    """The body as bytes; empty if damage has changed its type."""
     return body if isinstance(body, bytes) else b""
 
 

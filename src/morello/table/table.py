@@ -1,4 +1,4 @@
-"""A table of solved Specs: pages of boxes, in memory as far as they fit, and in a file."""
+"""A table of solved Specs: pages of boxes in a file, with a cache in memory."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from morello.table.store import Key, Store
 
 CACHE_BYTES = 256 << 20
 MOST_KEPT = 64
-_ABSENT = 200  # bytes that it takes to remember that there is no page
+_ABSENT = 200  # bytes that a cache entry for a missing page takes
 
 
 class Table:
-    """What searches found, for those to come. Any number of processes may share a file.
+    """The results of searches, for reuse by later ones. Several processes may share a file.
 
-    `keeps` is how many different decisions it keeps of each Spec (what an existing table
-    keeps, if it is 0); `cache_bytes` is the most that its pages may take in memory. Raises
-    `TableError` if the file is no table, or cannot be written. Pages that are damaged are
-    left alone and named in `damaged`; Specs on them count as unsolved.
+    `keeps` is the number of different decisions stored per Spec; 0 is that of an existing
+    table, or 1. `cache_bytes` bounds the memory of cached pages. Raises `TableError` if the
+    file is not a table, or cannot be written. Damaged pages are not changed, but listed in
+    `damaged`; their Specs count as unsolved.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class Table:
                 f"a table keeps 1 to {MOST_KEPT} decisions of a Spec, not {quoted(keeps)}."
             )
         if not isinstance(cache_bytes, int) or cache_bytes < 0:
-            raise TableError("the pages of a table cannot take less than no memory.")
+            raise TableError("the cache of a table cannot have a negative size.")
         if not isinstance(path, str | Path):
             raise TableError(f"the path of a table is a text or a Path, not {quoted(path)}.")
         self.path = Path(path)
@@ -68,14 +68,14 @@ class Table:
         self.close()
 
     def close(self) -> None:
-        """Close the file. Everything that was added is in it already."""
+        """Close the file. Everything that was added is already written."""
         self._store.close()
         self._forget_all()
 
     # ---- boxes
 
     def page(self, key: Key) -> Page | None:
-        """The page of a key, None if there is none (or a damaged one)."""
+        """The page of a key, or None if it is missing or damaged."""
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
@@ -84,12 +84,12 @@ class Table:
         return page
 
     def add(self, pages: Mapping[Key, Page]) -> None:
-        """Add the boxes of these pages, all or none; once it returns, they are not lost."""
+        """Add the boxes of these pages in one transaction, which is committed when this returns."""
         with self._writing():
             self._add(pages)
 
     def add_task(self, name: str, pages: Mapping[Key, Page], goals: Mapping[Key, str]) -> None:
-        """Add all that came of a task, and that it is done."""
+        """Add the results of a task, and mark it as done, in one transaction."""
         with self._writing():
             self._add(pages)
             for key, text in goals.items():
@@ -97,17 +97,17 @@ class Table:
             self._store.mark_done(name)
 
     def done(self) -> set[str]:
-        """The tasks that are done."""
+        """The names of the tasks that are done."""
         return self._store.done()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """What is written within is written whole, or not at all."""
+        """A transaction: everything written inside it is committed, or nothing is."""
         try:
             with self._store.writing():
                 yield
         except BaseException:
-            self._forget_all()  # there may be pages that were not written
+            self._forget_all()  # the cache may hold pages that were rolled back
             raise
 
     def _add(self, pages: Mapping[Key, Page]) -> None:
@@ -122,7 +122,7 @@ class Table:
         return self._store.keys(space, kind)
 
     def pages(self) -> Iterator[tuple[Key, Page, int]]:
-        """Every page that is whole, with its size in bytes."""
+        """Every undamaged page, with its size in bytes in the file."""
         for key in self.keys():
             body = self._store.read(key)
             page = self._decoded(key, body)
@@ -165,7 +165,7 @@ class Table:
     # ---- programs of whole goals
 
     def program(self, space: str, goal: str) -> str | None:
-        """What was kept for a goal, None if there is nothing (or it is damaged)."""
+        """The program stored for a goal, or None if it is missing or damaged."""
         try:
             return self._store.read_goal(space, goal)
         except TableError as error:
@@ -177,7 +177,7 @@ class Table:
             self._store.write_goal(space, goal, text)
 
     def goals(self) -> list[tuple[str, str]]:
-        """The spaces and names of the goals that there are programs of."""
+        """The spaces and names of the goals that have stored programs."""
         return self._store.goals()
 
     # ---- the whole
@@ -187,8 +187,8 @@ class Table:
         return self._store.bytes()
 
     def check(self) -> list[str]:
-        """What is wrong with the file: its structure, its pages, its programs."""
-        found = self._store.check()
+        """The defects of the file: of its structure, its pages, and its programs."""
+        problems = self._store.check()
         self.damaged.clear()
         try:
             for _ in self.pages():
@@ -196,11 +196,11 @@ class Table:
             for space, goal in self.goals():
                 self.program(space, goal)
         except TableError as error:
-            found.append(str(error))
-        return [*found, *self.damaged]
+            problems.append(str(error))
+        return [*problems, *self.damaged]
 
     def take(self, others: Iterable[Table]) -> None:
-        """Add all that other tables have."""
+        """Merge the contents of other tables into this one."""
         for other in others:
             if other.keeps != self.keeps:
                 raise TableError(
