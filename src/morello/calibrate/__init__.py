@@ -1,1 +1,1 @@
-"""Measuring this machine: programs whose predicted costs are fitted to how long they take."""
+"""Calibration: fitting the cost model's coefficients to times measured on this machine."""

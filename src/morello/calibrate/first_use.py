@@ -1,7 +1,7 @@
-"""Measuring a machine when it is first used, so that no choice rests on published costs alone.
+"""Calibrating a machine when it is first used, so that no choice rests on published costs alone.
 
-Some seventy programs that come with Morello are timed: those between which uncertain costs decide.
-Costs are fitted to their times, but replace the published ones only if they choose faster
+About seventy programs that come with Morello are timed: those whose ranking depends on uncertain
+costs. Costs are fitted to their times, but replace the published ones only if they choose faster
 programs for Specs that they were not fitted to.
 """
 
@@ -34,18 +34,18 @@ from morello.targets.cpu import HostCPU, host_cpu
 from morello.targets.target import Target
 
 PROBES = Path(__file__).with_name("probes")
-"""By target, gzipped JSON: Specs, each with an `expression` and `programs`, as saved schedules."""
+"""A gzipped JSON file per target: Specs, each an `expression` and its `programs` (schedules)."""
 
 COMPILED_AFTER = 4.5
 TIMED_AFTER = 6.5
-"""Seconds until programs are compiled, and until they are timed; a slow machine leaves some out."""
+"""Deadlines for compiling and for timing, in seconds from the start: slow machines do less."""
 
 GAIN = 1.02
-"""How much faster programs fitted costs must choose to be kept: less may be noise."""
+"""Fitted costs are kept if they choose programs faster by this factor: less may be noise."""
 
 
 def find_measured(name: str) -> Target:
-    """The target called `name`; if it is this machine, that is measured once before.
+    """The target called `name`; for `native`, this machine is calibrated before its first use.
 
     Raises `TargetError`.
     """
@@ -55,9 +55,9 @@ def find_measured(name: str) -> Target:
 
 
 def _measure_once(cpu: HostCPU) -> None:
-    """Measure this machine and keep the result, if its costs are only published ones.
+    """Calibrate this machine and save the result, if only published costs are known for it.
 
-    Not if `$MORELLO_CALIBRATION` says what to use, nothing can be kept, or no compiler works.
+    Does nothing if `$MORELLO_CALIBRATION` is set, nothing can be saved, or no compiler works.
     """
     if os.environ.get(VARIABLE) or _is_known(cpu):
         return
@@ -73,20 +73,20 @@ def _measure_once(cpu: HostCPU) -> None:
                 return
             _say(f"measuring this machine once, for some seconds ({VARIABLE}=off: never) ...")
             began = perf_counter()
-            found = measured(target, cpu, compiler)
-            if found is None:
+            calibration = measured(target, cpu, compiler)
+            if calibration is None:
                 return
-            save(found, path)
+            save(calibration, path)
     except (BuildError, FileError, OSError):  # OSError: a file system without locks
         return
-    kept = "replace" if found.coefficients else "are no better than"
+    kept = "replace" if calibration.coefficients else "are no better than"
     took = perf_counter() - began
     _say(f"took {took:.1f} s; measured costs {kept} the published ones. Kept in {path}")
     native.cache_clear()
 
 
 def _is_known(cpu: HostCPU) -> bool:
-    """Whether choices were measured on such a CPU, or there are no programs to measure here."""
+    """Whether costs were measured on this CPU model, or there are no programs to time here."""
     machine = host_machine()
     if machine is None or not _probes_of(machine.target).exists():
         return True
@@ -94,7 +94,7 @@ def _is_known(cpu: HostCPU) -> bool:
 
 
 def measured(target: Target, cpu: HostCPU, compiler: Compiler) -> Calibration | None:
-    """The costs of this machine: those that were fitted, or none if the target's choose as well.
+    """The calibration of this machine: fitted costs, or no costs if the target's choose as well.
 
     None if there are no programs that it can run. Raises `BuildError`.
     """
@@ -113,7 +113,7 @@ def measured(target: Target, cpu: HostCPU, compiler: Compiler) -> Calibration | 
 
 
 def better(samples: list[Sample], before: dict[str, float]) -> dict[str, float]:
-    """The coefficients fitted to samples, if they choose better than those before; else none."""
+    """The coefficients fitted to samples; empty unless they choose better than those `before`."""
     regret_before, regret_after = cross_validated(samples, before)
     if regret_before < GAIN * regret_after:
         return {}
@@ -122,7 +122,10 @@ def better(samples: list[Sample], before: dict[str, float]) -> dict[str, float]:
 
 
 def probes(target: Target) -> list[list[Program]]:
-    """The programs to time, by Spec; those that need other instructions or caches are left out."""
+    """The programs to time, grouped by Spec, as far as the target can run them.
+
+    Groups in which fewer than two programs are left are dropped.
+    """
     name = "avx512" if target.masks else "avx2"
     counted = Multiplicities(target)
 
@@ -134,9 +137,11 @@ def probes(target: Target) -> list[list[Program]]:
                 continue
             yield Program(goal, impl, counted.of(impl))
 
-    groups = json.loads(gzip.decompress(_probes_of(name).read_bytes()))
-    found = [list(legal(Goal(one["expression"], MEMORY), one["programs"])) for one in groups]
-    return [programs for programs in found if len(programs) > 1]
+    entries = json.loads(gzip.decompress(_probes_of(name).read_bytes()))
+    groups = [
+        list(legal(Goal(entry["expression"], MEMORY), entry["programs"])) for entry in entries
+    ]
+    return [programs for programs in groups if len(programs) > 1]
 
 
 def _probes_of(target: str) -> Path:
@@ -146,7 +151,7 @@ def _probes_of(target: str) -> Path:
 def _compiled(
     groups: list[list[Program]], compiler: Compiler, end: float
 ) -> tuple[list[Program], list[Candidate]]:
-    """All programs of as many Specs as there is time for, ready to be called."""
+    """All programs of those Specs that can be begun before `end`, compiled; raises `BuildError`."""
     programs: list[Program] = []
     candidates: list[Candidate] = []
     for group in groups:
@@ -159,7 +164,7 @@ def _compiled(
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Nobody else is in here: they wait until this process is out."""
+    """Hold the exclusive lock on a folder; other processes wait for it."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -1,4 +1,4 @@
-"""Coefficients whose costs agree with what was measured."""
+"""Fitting the coefficients of the cost model to measured times."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 
 TRUST = 0.6
-"""How much a coefficient's own value before counts, against one program that it dominates."""
+"""The weight of a coefficient's previous value, relative to one program that it dominates."""
 
 LEAST = 0.1
-"""No coefficient falls below this part of what it was: what is free is used without end."""
+"""The least ratio of a coefficient to its previous value: search overuses what costs nothing."""
 
 ROUNDS = 20
 DECIDED = 1.05
-"""Times that differ by less are as good as equal."""
+"""Times that differ by less than this factor count as equal."""
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A program of a goal: how often it pays each coefficient, and the cycles it takes."""
+    """A program of a goal: the multiplicity of each coefficient in its cost, and its cycles."""
 
     goal: object
     paid: Mapping[str, float]
@@ -40,9 +40,9 @@ class Sample:
 class Quality:
     """How well coefficients predict samples.
 
-    `error` is by how much they are off as a rule, as a factor (1 is exact); `order` the part
-    of those pairs of programs of one goal that differ which they put in the right order, and
-    `regret` how much slower than the fastest the programs are that they choose, as a factor.
+    `error` is the factor by which predictions are off (1 is exact), and `regret` the factor by
+    which the cheapest programs are slower than the fastest; both are geometric means. `order`
+    is the fraction of pairs ranked correctly, among programs of one goal whose times differ.
     """
 
     error: float
@@ -51,7 +51,7 @@ class Quality:
 
 
 def quality(samples: Sequence[Sample], coefficients: Mapping[str, float]) -> Quality:
-    """How well coefficients predict these samples, of which there must be one."""
+    """How well coefficients predict these samples."""
     costs = [sample.predicted(coefficients) for sample in samples]
     off = [abs(log(cost / s.cycles)) for cost, s in zip(costs, samples, strict=True)]
     of_goal: dict[object, list[tuple[float, float]]] = {}
@@ -69,7 +69,7 @@ def quality(samples: Sequence[Sample], coefficients: Mapping[str, float]) -> Qua
 
 
 def cross_validated(samples: Sequence[Sample], before: Mapping[str, float]) -> tuple[float, float]:
-    """The regret of coefficients, and of those fitted to them: each goal judged by all others."""
+    """The regrets of `before` and of new fits, where each goal is judged by a fit to all others."""
     goals = dict.fromkeys(sample.goal for sample in samples)
     logs: list[tuple[float, float]] = []
     for goal in goals:
@@ -81,10 +81,10 @@ def cross_validated(samples: Sequence[Sample], before: Mapping[str, float]) -> t
 
 
 def fit(samples: Sequence[Sample], before: Mapping[str, float]) -> dict[str, float]:
-    """The coefficients that predict the samples best, as far as these say anything about them.
+    """The coefficients that predict the samples best; those that no sample pays stay as `before`.
 
-    Non-negative least squares of relative errors, with a pull towards what was `before`;
-    samples that nothing explains count less.
+    Non-negative least squares on relative errors, regularized towards `before`. It is iterated,
+    and outliers are weighted down.
     """
     names = sorted({name for sample in samples for name in sample.paid})
     start = np.array([before[name] for name in names])
@@ -93,7 +93,7 @@ def fit(samples: Sequence[Sample], before: Mapping[str, float]) -> dict[str, flo
     factors = np.ones(len(names))
     for _ in range(ROUNDS):
         predicted = paid @ (start * factors)
-        # near the solution, the logarithm of the ratio
+        # (predicted - cycles) * scale is about log(predicted / cycles), near the solution
         scale = 1.0 / np.sqrt(predicted * cycles)
         off = np.abs(np.log(predicted / cycles))
         scale *= np.sqrt(1.0 / np.maximum(1.0, off / max(float(np.median(off)), 0.01)))
@@ -107,7 +107,7 @@ def fit(samples: Sequence[Sample], before: Mapping[str, float]) -> dict[str, flo
 
 
 def nonnegative(matrix: Floats, wanted: Floats, sweeps: int = 2000) -> Floats:
-    """The x >= 0 that brings matrix @ x nearest to what is wanted, one coordinate at a time.
+    """The x >= 0 that minimizes |matrix @ x - wanted|, found by coordinate descent.
 
     The matrix must have full column rank.
     """

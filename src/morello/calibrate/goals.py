@@ -1,7 +1,7 @@
-"""What is measured: Specs that between them pay every coefficient, and others to test the fit on.
+"""The Specs to measure: some that together use every coefficient, and others to test the fit on.
 
-Sizes suit any machine: what lies in L1 takes at most 20 KiB, what lies in L2 some 200 KB, what
-lies in memory (or the L3 in front of it) several MB.
+Sizes suit any machine: operands in L1 take at most 20 KiB, those in L2 about 200 KB, and those
+in memory (or in an L3 in front of it) several MB.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from morello.ir.spec import Spec
 
 @dataclass(frozen=True)
 class Goal:
-    """What to compute, on operands that lie at a level, the farthest of which is 0."""
+    """An expression to compute, and the memory level of all its operands (0 is the farthest)."""
 
     expression: str
     level: int
@@ -49,7 +49,7 @@ FITTED = (
     Goal("transpose(f32[32,48])", L1),
     Goal("cast(f32[16,64], bf16)", L1),
     Goal("cast(bf16[16,64], f32)", L1),
-    # the way from L2 to L1
+    # transfers from L2 to L1
     Goal("relu(f32[128,192])", L2),
     Goal("f32[128,128] + f32[128,128]", L2),
     Goal("sum(f32[192,256], axis=1)", L2),
@@ -59,7 +59,7 @@ FITTED = (
     Goal("f32[96,128] @ f32[128,96]", L2),
     Goal("f32[1,192] @ f32[192,192]", L2),
     Goal("f32[192,192] @ f32[192,1]", L2),
-    # the way from memory to L2
+    # transfers from memory to L2
     Goal("relu(f32[2048,512])", MEMORY),
     Goal("f32[1024,512] + f32[1024,512]", MEMORY),
     Goal("sum(f32[2048,1024], axis=1)", MEMORY),
@@ -107,5 +107,4 @@ CHECKED = (
     Goal("transpose(f32[512,384])", MEMORY),
     Goal("gelu(f32[128,1024])", MEMORY),
 )
-"""What new costs and those that they would replace choose for these is timed, to keep the better.
-"""
+"""Goals to compare the old and the new costs on, by timing the programs that either chooses."""

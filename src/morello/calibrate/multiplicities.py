@@ -13,10 +13,10 @@ from morello.targets.target import TRANSFERS, Target
 
 
 class Multiplicities:
-    """Of programs for one target: their cost is the sum of coefficients times these.
+    """Computes the multiplicities of a target's coefficients in the costs of programs.
 
-    Costs are linear in the coefficients. So the multiplicity of one is what is paid where it
-    is 1 and all others are 0.
+    A cost is the sum of the coefficients, each times its multiplicity. Hence the multiplicity
+    of a coefficient is the cost under a target where it is 1 and all others are 0.
     """
 
     def __init__(self, target: Target) -> None:
@@ -31,18 +31,18 @@ class Multiplicities:
         }
 
     def of(self, impl: Impl) -> dict[str, float]:
-        """By coefficient, those that there are in a complete program."""
-        found: dict[str, float] = {}
+        """The non-zero multiplicities of a complete program, by coefficient."""
+        totals: dict[str, float] = {}
         for node, times in _runs(impl, 1):
             for name, paid in self._paid(node).items():
                 if times * paid:
-                    found[name] = found.get(name, 0.0) + times * paid
-        return found
+                    totals[name] = totals.get(name, 0.0) + times * paid
+        return totals
 
     def _paid(self, node: Impl) -> Mapping[str, float]:
-        """What a node pays itself."""
+        """The multiplicities in a node's own cost, without its children's."""
         assert node.rewrite is not None, "a hole has no cost"
-        if not node.own_cost:  # most rewrites are free, and asking each unit takes long
+        if not node.own_cost:  # most rewrites are free, and applying them to each unit is slow
             return {}
         if isinstance(node.rewrite, Select):
             kernel = find_kernel(node.target, node.rewrite.kernel)

@@ -1,4 +1,4 @@
-"""The programs that are timed: of every goal the cheapest, and ones that almost are."""
+"""The programs to time: the cheapest of every goal, and others that are almost as cheap."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target
 
 SPREAD = 3.0
-"""By how much costs may be off in either direction in a machine that programs are found for."""
+"""The largest factor by which costs are scaled up or down to find programs that may be better."""
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program of a goal, and how often it pays each coefficient."""
+    """A program of a goal, and the multiplicity of each coefficient in its cost."""
 
     goal: Goal
     impl: Impl
@@ -41,10 +41,10 @@ class Program:
 def found(
     goals: Sequence[Goal], target: Target, seconds: float, progress: Callable[[int], None]
 ) -> list[Program]:
-    """Programs of goals: the cheapest for the target, then those for targets whose costs differ.
+    """Programs of goals: the cheapest for the target, then the cheapest under perturbed costs.
 
-    These are what a choice is between when costs are uncertain. They are looked for as long
-    as there are `seconds` left.
+    When costs are uncertain, any of these may be the fastest. Perturbed costs are tried until
+    `seconds` have passed.
     """
     multiplicities = Multiplicities(target)
     end = perf_counter() + seconds
@@ -63,21 +63,21 @@ def found(
 
 
 def cheapest(goal: Goal, target: Target) -> Impl:
-    """The program that the target's costs choose."""
+    """The cheapest program of a goal under the target's costs."""
     spec = goal.spec()
     return reconstruct(spec, target, search(spec, target).decisions)
 
 
 def _searches(goals: Sequence[Goal], target: Target) -> Iterator[tuple[Goal, Target]]:
-    """Every goal for the target itself, and then, without end, for others."""
+    """Every goal with the target itself and then, without end, with perturbed targets."""
     yield from ((goal, target) for goal in goals)
-    others = uncertain(target)
+    perturbed = uncertain(target)
     while goals:
-        yield from ((goal, next(others)) for goal in goals)
+        yield from ((goal, next(perturbed)) for goal in goals)
 
 
 def uncertain(target: Target) -> Iterator[Target]:
-    """The target with other costs, each up to `SPREAD` times more or less, without end."""
+    """Endless variants of the target, each cost multiplied or divided by up to `SPREAD`."""
     random = np.random.default_rng(0)
     own = coefficients(target)
     while True:
@@ -89,32 +89,32 @@ def uncertain(target: Target) -> Iterator[Target]:
 def compiled(
     programs: Sequence[Program], compiler: Compiler, progress: Callable[[int], None]
 ) -> list[Candidate]:
-    """The programs, ready to be called. Raises `BuildError`."""
+    """The programs, compiled and ready to be called. Raises `BuildError`."""
     arrays: dict[Goal, tuple[Array, ...]] = {}
     for program in programs:
         if program.goal not in arrays:
             arrays[program.goal] = _arrays(program.impl.spec)
 
-    def candidate(program: Program) -> Candidate:
+    def compile_program(program: Program) -> Candidate:
         source = generate(program.impl)
         flags = arch_flags(compiler, program.impl.target.arch)
         library = Library(build(source.text, compiler=compiler, flags=flags))
         return Candidate(library, source.name, arrays[program.goal])
 
-    made = []
+    candidates = []
     with ThreadPoolExecutor(available_threads()) as threads:
-        for one in threads.map(candidate, programs):
-            made.append(one)
-            progress(len(made))
-    return made
+        for candidate in threads.map(compile_program, programs):
+            candidates.append(candidate)
+            progress(len(candidates))
+    return candidates
 
 
 def _arrays(spec: Spec) -> tuple[Array, ...]:
-    """Positive numbers, which every function takes as fast as any."""
+    """Arrays for a Spec's arguments, of positive numbers: no function is slower on these."""
     random = np.random.default_rng(0)
-    made = []
+    arrays = []
     for argument in arguments(spec):
         array = argument.empty()
         array[...] = random.uniform(0.5, 1.5, array.shape)
-        made.append(array)
-    return tuple(made)
+        arrays.append(array)
+    return tuple(arrays)

@@ -1,4 +1,4 @@
-"""All of a calibration: programs, their times, the fit, and whether it chooses better programs."""
+"""A full calibration: finding and timing programs, the fit, and a check of what it chooses."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from morello.targets.cpu import HostCPU
 from morello.targets.target import Target
 
 SEARCH_SECONDS = 60.0
-"""How long to look for programs; timing and checking take some twenty seconds more."""
+"""How long to search for programs; timing and checking take about twenty seconds more."""
 
 SLOWER = 1.03
-"""How much slower a program may be by chance."""
+"""The factor by which noise alone may make a program slower."""
 
 LEAST_FORK = 100.0
-"""Cycles: no parallel loop costs less, whatever was measured at a noisy moment."""
+"""The least cost of a parallel loop, in cycles, in case noise makes the measured one too low."""
 
 Report = Callable[[str, int], None]
-"""Told what is being done, and how many of these are done."""
+"""A progress callback: takes the name of a phase, and how many of its items are done."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """How many seconds the programs of a goal take that costs choose: old ones and new ones."""
+    """The seconds that a goal takes with the programs that the old and the new costs choose."""
 
     expression: str
     before: float
@@ -44,10 +44,12 @@ class Check:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What was measured, and how well it predicts programs, those fitted and those held out.
+    """The result of a calibration, and how well it predicts the programs fitted and held out.
 
-    `measured` are the coefficients that programs said something about; `checks` compare what
-    they choose with what is chosen now. `timed` are all programs and the seconds of their calls.
+    `fitted` and `held_out` are the qualities on either set, each for the costs `before` and for
+    the new ones. `measured` are the coefficients that some fitted program pays, or that are
+    measured directly. `checks` compare the programs that the new costs choose with those chosen
+    now. `timed` are all programs and the seconds that a call of each takes.
     """
 
     calibration: Calibration
@@ -62,7 +64,7 @@ class Outcome:
 
     @property
     def better(self) -> bool:
-        """Whether the held-out programs are predicted better, and what is chosen is no slower."""
+        """Whether held-out programs are predicted better, and the chosen programs are no slower."""
         before, after = self.held_out
         ratios = [check.after / check.before for check in self.checks] or [1.0]
         return (
@@ -76,7 +78,7 @@ class Outcome:
 def calibrate(
     target: Target, current: Target, cpu: HostCPU, compiler: Compiler, report: Report
 ) -> Outcome:
-    """Measure this machine, given with the costs that come with Morello and those it has now.
+    """Calibrate this machine; `target` has Morello's own costs, `current` those in use now.
 
     Raises `BuildError` if there is no compiler that works.
     """
@@ -95,7 +97,7 @@ def calibrate(
     forked = _fork(stopwatch, hertz)
     outcome = judged(samples, coefficients(target), forked, cpu, hertz)
     checks = checked(CHECKED, current, applied(target, outcome.calibration), stopwatch, report)
-    timed = [(one.impl, seconds) for one, seconds in zip(programs, times, strict=True)]
+    timed = [(program.impl, seconds) for program, seconds in zip(programs, times, strict=True)]
     return replace(outcome, checks=checks, timed=timed, seconds=perf_counter() - began)
 
 
@@ -106,7 +108,7 @@ def judged(
     cpu: HostCPU,
     hertz: float,
 ) -> Outcome:
-    """The fit of some samples, and what the others say of it."""
+    """A fit to the samples of `FITTED`, with its quality on these and on those of `HELD_OUT`."""
     fitted = [sample for sample in samples if sample.goal in FITTED]
     held_out = [sample for sample in samples if sample.goal in HELD_OUT]
     after = tied({**fit(fitted, before), **forked}, before)
@@ -123,7 +125,7 @@ def judged(
 def checked(
     goals: Sequence[Goal], before: Target, after: Target, stopwatch: Stopwatch, report: Report
 ) -> list[Check]:
-    """How long the programs of goals take that two targets' costs choose, timed in turns."""
+    """For each goal, the times of the programs that two targets' costs choose, taken in turns."""
     pairs = []
     for done, goal in enumerate(goals, start=1):
         pairs.append([Program(goal, cheapest(goal, target), {}) for target in (before, after)])
@@ -138,7 +140,7 @@ def checked(
 
 
 def _fork(stopwatch: Stopwatch, hertz: float) -> dict[str, float]:
-    """The cycles of a parallel loop, where there is more than one core to run it."""
+    """The measured cost of a parallel loop, in cycles; empty if there is only one thread."""
     threads = available_threads()
     if threads < 2:
         return {}

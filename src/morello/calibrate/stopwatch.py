@@ -1,4 +1,4 @@
-"""Timing this machine: programs, its clock, and what a parallel loop takes to begin and end."""
+"""Timing on this machine: programs, the clock rate, and the overhead of a parallel loop."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from morello.runtime.threads import pool
 from morello.runtime.toolchain import Compiler
 
 SAMPLE_NS = 400_000
-"""How long a sample takes at least: much longer than reading the clock."""
+"""The least duration of a sample, in nanoseconds: much longer than reading the clock."""
 
 LEAST_ROUNDS = 3
 
 ADDITIONS = 80_000
-"""Work for some 20 us: long enough for other threads to come and help."""
+"""Additions that take about 20 us: long enough for other threads to start on their share."""
 
 
 @dataclass(frozen=True)
@@ -36,20 +36,21 @@ class Candidate:
 
 
 class Stopwatch:
-    """Times things in C, with a compiler's help. Raises `BuildError` if that fails."""
+    """Measures times in C code that `compiler` builds. Raises `BuildError` if that fails."""
 
     def __init__(self, compiler: Compiler) -> None:
         self.compiler = compiler
         self._functions = _functions(compiler)
 
     def hertz(self, rounds: int = 20) -> float:
-        """Cycles a second, at the best of times."""
+        """The clock rate in cycles per second, from the fastest of some samples."""
         return ADDITIONS / min(_samples(rounds, self._functions.time_additions, ADDITIONS))
 
     def fork(self, threads: int, rounds: int = 60) -> float:
-        """Seconds that a parallel loop on so many threads takes beside the work of each.
+        """The overhead of a parallel loop on so many threads, in seconds: its time beyond the work.
 
-        Not at the best of times, when all happen to be there at once, but at most good ones.
+        This is the first quartile of the samples. Their minimum would be too optimistic: it is
+        reached only when all threads happen to start at once.
         """
         chosen = pool(threads, compiler=self.compiler)
         timed = self._functions.time_regions
@@ -64,10 +65,10 @@ class Stopwatch:
         seconds: float = inf,
         progress: Callable[[int], None] = lambda done: None,
     ) -> list[float]:
-        """Seconds that a call of each takes: the least of several samples.
+        """The seconds that a call of each candidate takes: the minimum of several samples.
 
-        They take turns, so that no one of them has all of a bad moment. After so many
-        `seconds` there are no further rounds than the first three.
+        Candidates take turns, so that noise at one moment does not affect one of them alone.
+        After `seconds` no further round starts, except for the first three.
         """
         end = perf_counter() + seconds
         with quiet(pin=True):
@@ -82,17 +83,17 @@ class Stopwatch:
                 progress(done + 1)
         return [nanoseconds * 1e-9 for nanoseconds in best]
 
-    def runner(self, one: Candidate) -> Callable[[int], int]:
-        """A function of a number of calls that makes them and gives the nanoseconds they take."""
-        addresses = [array.ctypes.data for array in one.arrays]
+    def runner(self, candidate: Candidate) -> Callable[[int], int]:
+        """A function of a number of calls: it makes them and returns the nanoseconds they took."""
+        addresses = [array.ctypes.data for array in candidate.arrays]
         arguments = (ctypes.c_void_p * len(addresses))(*addresses)
-        address = one.library.address(one.symbol)
+        address = candidate.library.address(candidate.symbol)
         run = self._functions.time_calls
         return lambda calls: int(run(address, len(addresses), arguments, calls))
 
 
 def _samples(rounds: int, timed: Callable[..., int], *arguments: int) -> list[float]:
-    """Seconds that a call takes, in every round."""
+    """The seconds that a call takes, sampled `rounds` times."""
     run = functools.partial(timed, *arguments)
     calls = calls_for(run, SAMPLE_NS)
     return [run(calls) / calls * 1e-9 for _ in range(rounds)]
@@ -100,7 +101,7 @@ def _samples(rounds: int, timed: Callable[..., int], *arguments: int) -> list[fl
 
 @functools.cache
 def _functions(compiler: Compiler) -> ctypes.CDLL:
-    """timer.c."""
+    """The functions of timer.c, compiled and loaded."""
     functions = own_library(Path(__file__).with_name("timer.c"), "timer", compiler)
     for name, kinds in {
         "time_calls": [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_long],

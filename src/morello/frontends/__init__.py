@@ -1,4 +1,4 @@
-"""Ways to say what to compute: text, and calls from Python."""
+"""The ways to specify a computation: text expressions, and calls from Python."""
 
 from morello.frontends.calls import matmul
 from morello.frontends.text import parse, parse_type

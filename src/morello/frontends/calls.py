@@ -1,4 +1,4 @@
-"""Specs from Python: calls on types, tensor specs and arrays."""
+"""Specs from Python: functions of types, tensor specs and arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Copies: moves, casts, and what turns, widens or fills tensors."""
+"""Copies: moves and casts, and functions that transpose, extend, broadcast or fill tensors."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from morello.targets.kernels import CASTS
 
 
 def move(x: Value) -> Value:
-    """A copy, for another layout."""
+    """A copy of x, so that the result can have another layout."""
     x = x.solid
     if x.external and x.settled is not x:
         return x.settled
@@ -30,7 +30,7 @@ def move(x: Value) -> Value:
 
 
 def cast(x: Value, dtype: DType) -> Value:
-    """A copy with elements of another dtype."""
+    """A copy of x with its elements converted to another dtype."""
     if dtype is x.dtype:
         return x
     if (x.dtype, dtype) not in CASTS:
@@ -43,7 +43,7 @@ def cast(x: Value, dtype: DType) -> Value:
 
 
 def transpose(x: Value, *, order: Numbers | None = None) -> Value:
-    """Its dimension i is x's dimension order[i]."""
+    """x with its dimensions permuted: the result's dimension i is x's dimension order[i]."""
     if order is None:
         if x.rank > 2:
             fix = (
@@ -59,7 +59,7 @@ def transpose(x: Value, *, order: Numbers | None = None) -> Value:
 
 
 def expand_dims(x: Value, *, axis: int) -> Value:
-    """With a dimension of size 1 at `axis`, to broadcast along."""
+    """x with a dimension of size 1 inserted at `axis`, to broadcast along."""
     if x.rank == MAX_RANK:
         raise MisuseError(
             f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
@@ -68,14 +68,14 @@ def expand_dims(x: Value, *, axis: int) -> Value:
 
 
 def broadcast(x: Value, *, axis: int, size: int) -> Value:
-    """x for each of `size` places along a new dimension at `axis`."""
+    """x repeated `size` times along a new dimension at `axis`."""
     if not 1 <= size < 2**31:
         raise MisuseError(f"the size is {size}", "use 1 or more", at="size")
     return stretched(x, axis_of(axis, x.rank + 1), size)
 
 
 def one_prefix(x: Value) -> Value:
-    """With a first dimension of size 1."""
+    """x with a leading dimension of size 1."""
     x = x.settled
     if x.rank == MAX_RANK:
         raise MisuseError(
@@ -94,5 +94,6 @@ def fill_lowest(like: Value) -> Value:
 
 def _filled(value: str, like: Value) -> Value:
     if not like.external or like.tensor.name or like.axes != tuple(range(like.rank)):
-        raise MisuseError("what to fill is said by a type", f"write fill_{value}(f32[64,64])", at=0)
+        fix = f"write fill_{value}(f32[64,64])"
+        raise MisuseError("the tensor to fill must be given as a type", fix, at=0)
     return value_of(replace(like.tensor, operation=fill(like.rank, value)))

@@ -1,4 +1,4 @@
-"""What can be called in an expression, by name."""
+"""The functions that an expression can call, by name."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
     **{name: getattr(module, name) for module, names in _MODULES.items() for name in names},
     **{name: maps.map_of_one(name) for name in sorted(UNARY) if name != "cast"},
 }
-"""Everything that can be called; operators are calls of add, matmul and so on."""
+"""Every callable function; operators are calls of add, matmul and so on."""
 
 
 @dataclass(frozen=True)
 class Signature:
-    """What a function takes: the kinds of its arguments, and its options with their kinds."""
+    """A function's parameters: the types of its arguments and options, and the required options."""
 
     arguments: Mapping[str, Any]
     options: Mapping[str, Any]

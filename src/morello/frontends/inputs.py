@@ -1,4 +1,4 @@
-"""Types from Python: text, tensor specs and arrays."""
+"""Tensor types from Python values: text, tensor specs and arrays."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from morello.ir.layout import Layout
 from morello.ir.tensor import Form, TensorSpec, canonical, gapless
 
 TensorLike = str | TensorSpec | npt.NDArray[Any]
-"""A type such as "f32[64,64]{0,1}", a tensor spec, or an array to take them from."""
+"""A text such as "f32[64,64]{0,1}", a tensor spec, or an array: each gives a tensor's type."""
 
 
 def type_of(name: str, value: object) -> Type:
@@ -44,15 +44,15 @@ def _is_array(value: object) -> bool:
     """Whether a value is an array, or provides an `__array_interface__`, even a malformed one."""
     if isinstance(value, np.ndarray):
         return True
-    said = inspect.getattr_static(value, "__array_interface__", None) is not None
-    return said and not isinstance(value, type)
+    has_interface = inspect.getattr_static(value, "__array_interface__", None) is not None
+    return has_interface and not isinstance(value, type)
 
 
 def _array(value: object) -> npt.NDArray[Any]:
     """Convert an object with `__array_interface__` to an array; raises `SpecError`."""
     try:
         return np.asarray(value)
-    except Exception as error:  # whatever an object of someone else's raises
+    except Exception as error:  # foreign code can raise anything
         raise SpecError(
             f"it is no array that NumPy reads ({quoted(error)}); give an array."
         ) from None
@@ -65,16 +65,16 @@ def _from_spec(tensor: TensorSpec) -> Type:
         raise SpecError(f"{tensor.dtype} is a packed type; give the type of its elements.")
     if not all(isinstance(size, int) for size in tensor.shape):
         raise SpecError(f"its shape is {quoted(tensor.shape)}; give whole numbers.")
-    made = make_type(tensor.shape, tensor.dtype, tensor.form.layout)
-    lies = tensor.form.vector or canonical(tensor.shape, tensor.form) != canonical(
+    tensor_type = make_type(tensor.shape, tensor.dtype, tensor.form.layout)
+    unsupported = tensor.form.vector or canonical(tensor.shape, tensor.form) != canonical(
         tensor.shape, gapless(tensor.form.layout)
     )
-    if tensor.level or lies:
+    if tensor.level or unsupported:
         raise SpecError(
             "a goal's tensors lie in main memory, without gaps; give strides in a text, "
             "as in 'f32[64,64]S(100,1)', or an array."
         )
-    return made
+    return tensor_type
 
 
 def _from_array(array: npt.NDArray[Any]) -> Type:
@@ -85,7 +85,7 @@ def _from_array(array: npt.NDArray[Any]) -> Type:
     shape = array.shape
     if array.ndim == 0:
         raise SpecError("a number is no tensor; write it in the text, or make it an array.")
-    make_type(shape, dtype)  # the sizes first
+    make_type(shape, dtype)  # checks the sizes before the strides
     long = [d for d in range(array.ndim) if shape[d] > 1]
     contiguous = "copy it with np.ascontiguousarray(NAME)"
     if any(array.strides[d] <= 0 or array.strides[d] % dtype.bytes for d in long):

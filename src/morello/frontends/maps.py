@@ -1,4 +1,4 @@
-"""Maps: arithmetic and functions of every element."""
+"""Elementwise operations: arithmetic, and functions applied to every element."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def unary(name: str, x: Value) -> Value:
 
 def binary(name: str, a: Value | float, b: Value | float) -> Value:
     if isinstance(a, float):
-        a, b = b, a  # the functions that take their constant second have been seen to
+        a, b = b, a  # these commute: subtract and divide rewrite a constant on the left themselves
     if isinstance(a, float):
-        raise MisuseError("both are numbers", "write the number that they make, with a tensor")
+        raise MisuseError("both are numbers", "compute their result by hand and write that")
     _check_closed(name, a)
     if isinstance(b, float):
         return mapped(Function(name, _constant(name, b, a.dtype)), a)
@@ -91,7 +91,7 @@ def check_float(name: str, x: Value) -> None:
 
 
 def _constant(name: str, value: float, dtype: DType) -> float:
-    """The number as the second argument of a map; 0 has no sign."""
+    """The constant of an elementwise operation, with -0 as 0; raises `MisuseError`."""
     if not dtype.is_float:
         bits = 8 * dtype.bytes
         least, most = (

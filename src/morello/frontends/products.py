@@ -1,4 +1,4 @@
-"""Products: matmul, convolution, and what is made of them."""
+"""Products: matmul, convolution, and functions built from them."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def attention(q: Value, k: Value, v: Value) -> Value:
     """softmax(q @ k^T / sqrt(d)) @ v, with the keys in k's rows."""
     if k.rank < 2:
         raise MisuseError("the keys are the rows of a matrix", "write it as f32[64,16]", at=1)
-    turned = k.reordered((*range(k.rank - 2), k.rank - 1, k.rank - 2))
+    transposed = k.reordered((*range(k.rank - 2), k.rank - 1, k.rank - 2))
     try:
-        scores = matmul(q, turned)
+        scores = matmul(q, transposed)
     except MisuseError as error:
         rows = "q should be [m,d], k [n,d] and v [n,p]"
         raise MisuseError(f"q @ transpose(k): {error.what}", rows, at=1) from None
@@ -53,13 +53,13 @@ def conv(
     image, filter = image.solid, filter.solid
     last = layout == "NHWC"
     shapes = ("[b,h,w,c]", "[p,q,c,f]") if last else ("[b,c,h,w]", "[f,c,p,q]")
-    for number, (one, shape) in enumerate(zip((image, filter), shapes, strict=True)):
-        if one.rank != 4:
-            what = f"{('the image', 'the filter')[number]} has {one.rank} dimensions"
+    for number, (operand, shape) in enumerate(zip((image, filter), shapes, strict=True)):
+        if operand.rank != 4:
+            what = f"{('the image', 'the filter')[number]} has {operand.rank} dimensions"
             raise MisuseError(what, f"for {layout} it should be {shape}", at=number)
     strides, pads = _pair("stride", stride, least=1), _pair("padding", padding, least=0)
-    batch, height, width, channels = _named(image.shape, last, (0, 1, 2, 3), (0, 2, 3, 1))
-    filters, rows, columns, depth = _named(filter.shape, last, (3, 0, 1, 2), (0, 2, 3, 1))
+    batch, height, width, channels = _permuted(image.shape, last, (0, 1, 2, 3), (0, 2, 3, 1))
+    filters, rows, columns, depth = _permuted(filter.shape, last, (3, 0, 1, 2), (0, 2, 3, 1))
     if channels != depth:
         what = f"the image has {channels} channels and the filter {depth}"
         raise MisuseError(what, f"for {layout} they should be {shapes[0]} and {shapes[1]}", at=1)
@@ -73,10 +73,11 @@ def conv(
     return made(conv_operation(strides, pads, last), [image, filter], out, dtype)
 
 
-def _named(
-    shape: tuple[int, ...], last: bool, with_last: tuple[int, ...], usual: tuple[int, ...]
+def _permuted(
+    shape: tuple[int, ...], last: bool, channels_last: tuple[int, ...], usual: tuple[int, ...]
 ) -> tuple[int, ...]:
-    return tuple(shape[d] for d in (with_last if last else usual))
+    """The sizes in one order for both layouts: images or filters, rows, columns, channels."""
+    return tuple(shape[d] for d in (channels_last if last else usual))
 
 
 def _product_dtype(a: Value, b: Value) -> DType:
@@ -87,11 +88,11 @@ def _product_dtype(a: Value, b: Value) -> DType:
 
 
 def _windows(what: str, size: int, pixels: int, stride: int, padding: int) -> int:
-    """How many windows of `pixels` an image has along a dimension."""
+    """The output size along a dimension for windows of `pixels`; raises `MisuseError`."""
     if padding >= pixels:
         fix = f"use less than the filter's {pixels} {what}"
         raise MisuseError(
-            f"a window of nothing but padding: {padding} {what} of it", fix, at="padding"
+            f"with {padding} {what} of padding, a window can be all padding", fix, at="padding"
         )
     room = size + 2 * padding - pixels
     if room < 0:
@@ -106,17 +107,17 @@ def _windows(what: str, size: int, pixels: int, stride: int, padding: int) -> in
 
 
 def _pair(name: str, value: Numbers, *, least: int) -> tuple[int, int]:
-    """An option for rows and columns."""
+    """An option's values for rows and columns; a single number is used for both."""
     both = (value, value) if isinstance(value, int) else value
     if len(both) != 2:
         raise MisuseError(f"{len(both)} numbers", f"write {name}=2, or {name}=[2,1]", at=name)
-    for one in both:
-        if not least <= one <= 999:
-            raise MisuseError(f"{name} is {one}", f"use a number from {least} to 999", at=name)
+    for number in both:
+        if not least <= number <= 999:
+            raise MisuseError(f"{name} is {number}", f"use a number from {least} to 999", at=name)
     return both[0], both[1]
 
 
 def _misuse(error: SpecError, at: int) -> MisuseError:
-    """An error of two halves, what is wrong and what would work."""
+    """A `MisuseError` from an error whose message reads "what is wrong; what would work."."""
     what, _, fix = str(error).rstrip(".").partition("; ")
     return MisuseError(what, fix, at)

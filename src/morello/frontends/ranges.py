@@ -32,7 +32,7 @@ class Family:
         return f"{self.expression} {named}"
 
     def expressions(self) -> Iterator[tuple[tuple[int, ...], str]]:
-        """The sizes and the expression of every member, the last name's sizes running first."""
+        """The sizes and the expression of every member; the last name's size varies fastest."""
         for sizes in product(*self.sizes.values()):
             yield sizes, self.member(dict(zip(self.sizes, sizes, strict=True)))
 
@@ -46,10 +46,10 @@ class Family:
 
 
 def family(expression: str, ranges: Sequence[str]) -> Family:
-    """The family of an expression, whose sizes' ranges are given as text.
+    """The family of an expression, with the ranges of its sizes given as text.
 
-    `m=1..2048` are 1, 2, 4, ... up to 2048; `m=64..512+64` are 64, 128, ..., 512; `m=1,3,7`
-    are these. Raises `SpecError` for other text, and for names that the expression has not.
+    `m=1..2048` means 1, 2, 4, ... up to 2048; `m=64..512+64` means 64, 128, ..., 512; `m=1,3,7`
+    lists the sizes. Raises `SpecError` for other text, and for names not in the expression.
     """
     check_text(expression)
     names = {name for part in _BRACKETS.findall(expression) for name in _names(part)}
@@ -71,10 +71,12 @@ def family(expression: str, ranges: Sequence[str]) -> Family:
         raise SpecError(
             f"{quoted(expression)} needs a range for {missing[0]}: {missing[0]}=1..2048."
         )
-    found = Family(expression, sizes)
-    if len(found) > _MOST:
-        raise SpecError(f"{quoted(expression)} has {len(found):,} members; {_MOST:,} are the most.")
-    return found
+    result = Family(expression, sizes)
+    if len(result) > _MOST:
+        raise SpecError(
+            f"{quoted(expression)} has {len(result):,} members; {_MOST:,} are the most."
+        )
+    return result
 
 
 def _names(brackets: str) -> list[str]:
@@ -82,7 +84,7 @@ def _names(brackets: str) -> list[str]:
 
 
 def _range(name: str, text: str) -> Sequence[int]:
-    """The sizes that a text means, in order."""
+    """The sizes that a range gives, in increasing order; raises `SpecError`."""
     if match := _RANGE.fullmatch(text):
         low, high, step = (int(part) if part else 0 for part in match.groups())
         if low <= high:

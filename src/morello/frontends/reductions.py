@@ -10,7 +10,7 @@ from morello.ir.primitives import reduce
 from morello.ir.primitives import softmax as softmax_operation
 
 EPSILON = 1e-5
-"""What layer_norm and rms_norm add to the variance."""
+"""Added to the variance by layer_norm, and to the mean square by rms_norm."""
 
 
 def sum(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
@@ -28,16 +28,16 @@ def mean(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
 
 
 def _axes(axis: Numbers, rank: int) -> list[int]:
-    """The axes that are reduced, in order."""
+    """The axes to reduce, in increasing order; raises `MisuseError`."""
     given = (axis,) if isinstance(axis, int) else axis
-    found = sorted({axis_of(one, rank) for one in given})
-    if len(found) < len(given):
+    axes = sorted({axis_of(number, rank) for number in given})
+    if len(axes) < len(given):
         raise MisuseError("an axis is reduced twice", "name each once", at="axis")
-    return found
+    return axes
 
 
 def _reduced(kind: str, x: Value, axis: Numbers, keepdims: bool) -> Value:
-    """Along several axes, one after the other, the last first."""
+    """x reduced along one axis after the other, the last axis first."""
     axes = _axes(axis, x.rank)
     if keepdims and x.rank == len(axes):
         what = f"one number is all that is left of {'a vector' * (x.rank == 1) or 'a tensor'}"
@@ -72,10 +72,10 @@ def _softmax_part(part: str, x: Value, given: list[Value], axis: int) -> Value:
     along = axis_of(axis, x.rank)
     x = x.settled
     rows = _rows(x, along)
-    for number, one in enumerate(given, start=1):
-        if one.shape != rows or one.dtype is not x.dtype:
+    for number, operand in enumerate(given, start=1):
+        if operand.shape != rows or operand.dtype is not x.dtype:
             fix = f"it should be {x.dtype}{listed(rows)}"
-            raise MisuseError("there is one of these for each row", fix, at=number)
+            raise MisuseError("this argument needs one element for each row", fix, at=number)
     shape = x.shape if part == "SoftmaxComplete" else rows
     arguments = [x, *(value.settled for value in given)]
     return made(softmax_operation(part, x.rank, along), arguments, shape)
@@ -102,12 +102,12 @@ def _check_norm(name: str, x: Value, *given: Value) -> None:
     if x.rank < 2:
         what = f"{name} of a vector"
         raise MisuseError(what, "write the vector as a matrix, such as f32[1,64]", at=0)
-    for number, one in enumerate(given, start=1):
-        if one.shape != x.shape[-1:] or one.dtype is not x.dtype:
+    for number, operand in enumerate(given, start=1):
+        if operand.shape != x.shape[-1:] or operand.dtype is not x.dtype:
             fix = f"it should be {x.dtype}[{x.shape[-1]}]"
-            raise MisuseError("there is one number for each along the last axis", fix, at=number)
+            raise MisuseError("this argument must be as long as the last axis", fix, at=number)
 
 
 def _rows(x: Value, along: int) -> tuple[int, ...]:
-    """The shape of what has one number for each row of x along a dimension."""
+    """x's shape without the dimension `along`, or (1,) for a vector."""
     return (*x.shape[:along], *x.shape[along + 1 :]) or (1,)

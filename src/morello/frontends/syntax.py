@@ -27,7 +27,7 @@ from morello.ir.primitives import MAX_RANK
 from morello.ir.spec import MAX_SIZE
 
 MAX_OPERATIONS = 100
-"""The most operators and calls in a text."""
+"""The maximum number of operators and calls in a text."""
 
 _MAX_DEPTH = 50
 _EXAMPLE = "f32[64,64] @ f32[64,64]"
@@ -63,7 +63,7 @@ class Operand:
 
 @dataclass(frozen=True)
 class Option:
-    """What an option of a call is set to, and where that stands in the text."""
+    """The value of a call's option, and where it begins in the text."""
 
     value: int | float | str | tuple[int, ...]
     at: int
@@ -71,7 +71,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Call:
-    """A function of expressions, and where its name, or its operator, stands in the text."""
+    """A function or operator with its arguments, and where its name or symbol is in the text."""
 
     function: str
     arguments: tuple[Expression, ...]
@@ -84,7 +84,7 @@ Expression = Operand | Literal | Name | Call
 
 @dataclass(frozen=True)
 class Goal:
-    """A whole text: what is bound to names, what to compute, and the result's type if said."""
+    """A whole text: names bound to expressions, what to compute, and the result's type if given."""
 
     lets: tuple[tuple[Name, Expression], ...]
     expression: Expression
@@ -92,7 +92,7 @@ class Goal:
 
 
 def read(text: str) -> Goal:
-    """The syntax of a text; raises a `SpecError` that points at what is wrong."""
+    """The syntax tree of a text; raises a `SpecError` that points at what is wrong."""
     parser = _Parser(text)
     if parser.next.kind == "end":
         raise SpecError(f"the expression is empty; write one such as {_EXAMPLE}.")
@@ -106,7 +106,7 @@ def read(text: str) -> Goal:
 
 
 def read_type(text: str) -> Type:
-    """The type that a text such as `f32[64,64]{0,1}` is; raises `SpecError`."""
+    """The type that a text such as `f32[64,64]{0,1}` denotes; raises `SpecError`."""
     parser = _Parser(text)
     operand = parser.type()
     parser.end("end the type before it")
@@ -301,11 +301,11 @@ class _Parser:
 
     # ---- limits
 
-    def _listed(self, one: Callable[[], _T]) -> list[_T]:
-        found = [one()]
+    def _listed(self, parse_item: Callable[[], _T]) -> list[_T]:
+        items = [parse_item()]
         while self.accept(","):
-            found.append(one())
-        return found
+            items.append(parse_item())
+        return items
 
     def _call(
         self,

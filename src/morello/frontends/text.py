@@ -1,6 +1,6 @@
-"""Text expressions: `softmax(f32[64,64] @ f32[64,64])`.
+"""Text expressions such as `softmax(f32[64,64] @ f32[64,64])`, evaluated to Specs.
 
-What can be written is in `frontends.syntax`, and what can be called in `frontends.functions`.
+The grammar is in `frontends.syntax`; the functions that can be called, in `frontends.functions`.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ MAX_INPUTS = 7
 
 
 def parse(text: str, /, **tensors: TensorLike) -> Spec:
-    """The Spec that an expression names; raises a `SpecError` that points at what is wrong.
+    """The Spec of an expression; raises a `SpecError` that points at what is wrong.
 
-    `tensors` are what names in the text stand for: types, tensor specs or arrays.
+    `tensors` binds names in the text to types, tensor specs or arrays.
     """
     meaning, node, result = _read(text, tensors)
     return meaning.goal(node, result)
 
 
 def parse_tensor(text: str, /, **tensors: TensorLike) -> Tensor:
-    """The tensor that an expression computes, made of others; raises `SpecError` as `parse`.
+    """The tensor that an expression computes, as a graph; raises `SpecError` as `parse`.
 
-    It may take more operations and inputs than a Spec has.
+    The graph may have more operations and inputs than a Spec can have.
     """
     return _read(text, tensors)[2]
 
 
 def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Meaning, Expression, Tensor]:
-    """The parsed expression, and the tensor that it computes."""
+    """The text's evaluator, its expression, and the tensor that the expression computes."""
     syntax = read(text)
-    meaning = _Meaning(text, {name: type_of(name, one) for name, one in tensors.items()})
+    meaning = _Meaning(text, {name: type_of(name, value) for name, value in tensors.items()})
     for name, node in syntax.lets:
         meaning.bind(name, node)
     result = meaning.result(syntax.expression)
@@ -67,12 +67,12 @@ def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Meaning, Expre
 
 
 def parse_type(text: str) -> TensorSpec:
-    """The tensor that a type such as `f32[64,64]{0,1}` names; raises `SpecError`."""
+    """The tensor spec of a type such as `f32[64,64]{0,1}`; raises `SpecError`."""
     return read_type(text).tensor
 
 
 class _Meaning:
-    """What the expressions of a text mean, given what names stand for."""
+    """Evaluates the expressions of a text, given the types of the tensors it may name."""
 
     def __init__(self, text: str, given: Mapping[str, Type]) -> None:
         self.text = text
@@ -81,16 +81,16 @@ class _Meaning:
         self._inputs: dict[Tensor, int] = {}
         self._used: set[str] = set()
         self._bound: dict[str, Expression] = {}
-        for name, one in given.items():
-            if found := _taken(name):
-                raise SpecError(f"{name} is {found}; call the tensor by another name.")
-            self._values[name] = value_of(laid(one, name))
+        for name, tensor_type in given.items():
+            if reserved := _reserved(name):
+                raise SpecError(f"{name} is {reserved}; call the tensor by another name.")
+            self._values[name] = value_of(laid(tensor_type, name))
             self._places[name] = None
 
     def bind(self, name: Name, node: Expression) -> None:
-        """Let a name stand for what an expression does."""
-        if found := _taken(name.name):
-            raise wrong(self.text, name.at, f"{name.name} is {found}", "use another name")
+        """Bind a name to the value of an expression; raises `SpecError`."""
+        if reserved := _reserved(name.name):
+            raise wrong(self.text, name.at, f"{name.name} is {reserved}", "use another name")
         if name.name in self._values:
             fix = "use another name"
             raise wrong(self.text, name.at, f"{name.name} stands for something already", fix)
@@ -107,7 +107,7 @@ class _Meaning:
             raise wrong(self.text, at, f"{name} is never used", "use it, or leave it out")
 
     def of(self, node: Expression) -> Value | float:
-        """What an expression stands for: a tensor or a number."""
+        """The value of an expression, a tensor or a number; raises `SpecError`."""
         if isinstance(node, Literal):
             if abs(node.value) == float("inf"):
                 raise wrong(self.text, node.at, "this number is too large", "use a smaller one")
@@ -156,8 +156,8 @@ class _Meaning:
             what = f"{node.function} takes {count}"
             raise wrong(self.text, node.at, what, f"write {known.usage}")
         arguments = [
-            self._argument(one, kind)
-            for one, kind in zip(node.arguments, known.arguments.values(), strict=True)
+            self._argument(argument, kind)
+            for argument, kind in zip(node.arguments, known.arguments.values(), strict=True)
         ]
         options: dict[str, Any] = {}
         for name, option in node.options:
@@ -188,7 +188,7 @@ class _Meaning:
         return value
 
     def _option(self, name: Name, option: Option, kind: Any) -> Any:
-        """An option's value, if it is of the kind that is wanted."""
+        """The value of an option of type `kind`; raises `SpecError` for a value of another type."""
         kinds = get_args(kind) if isinstance(kind, UnionType) else (kind,)
         value = option.value
         if bool in kinds and isinstance(value, str):
@@ -208,7 +208,7 @@ class _Meaning:
     # ---- the goal
 
     def result(self, node: Expression) -> Tensor:
-        """The tensor that a goal computes."""
+        """The tensor that an expression computes; raises `SpecError` if nothing is computed."""
         value = self.of(node)
         if isinstance(value, float):
             fix = "write one of tensors, such as f32[64,64] * 2"
@@ -217,33 +217,33 @@ class _Meaning:
             tensor = value.settled.tensor
         except MisuseError as error:
             raise wrong(self.text, node.at, error.what, error.fix) from None
-        if tensor.operation is None and isinstance(self._meant(node), Call):
-            tensor = move(value).tensor  # of what a call leaves as it is
+        if tensor.operation is None and isinstance(self._resolved(node), Call):
+            tensor = move(value).tensor  # a call that changes nothing is a copy
         if tensor.operation is None:
             fix = "compute something of it, as in f32[64,64] @ f32[64,64]"
             raise wrong(self.text, node.at, "this is a tensor, not something to compute", fix)
         return tensor
 
-    def _meant(self, node: Expression) -> Expression:
-        """The expression, or what its name was bound to."""
+    def _resolved(self, node: Expression) -> Expression:
+        """The expression itself, or the one bound to it if it is a name."""
         while isinstance(node, Name) and node.name in self._bound:
             node = self._bound[node.name]
         return node
 
-    def placed(self, tensor: Tensor, said: Operand) -> Laid:
-        """The result as a tensor of the type that is said."""
-        if said.type.shape != tensor.shape:
+    def placed(self, tensor: Tensor, declared: Operand) -> Laid:
+        """The result with the declared dtype, layout and strides; raises `SpecError`."""
+        if declared.type.shape != tensor.shape:
             fix = f"write {tensor.dtype}[{','.join(map(str, tensor.shape))}] here"
-            raise wrong(self.text, said.at, "the result does not have this shape", fix)
-        dtypes = _results(tensor)
-        if said.type.dtype not in dtypes:
+            raise wrong(self.text, declared.at, "the result does not have this shape", fix)
+        dtypes = _result_dtypes(tensor)
+        if declared.type.dtype not in dtypes:
             known = " or ".join(str(dtype) for dtype in dtypes)
-            fix = f"write {known}, or cast(.., {said.type.dtype}) before ->"
-            what = f"the result is of {known}, not {said.type.dtype}"
-            raise wrong(self.text, said.at, what, fix)
+            fix = f"write {known}, or cast(.., {declared.type.dtype}) before ->"
+            what = f"the result is of {known}, not {declared.type.dtype}"
+            raise wrong(self.text, declared.at, what, fix)
         return Laid(
-            tensor.shape, said.type.dtype, tensor.operation, tensor.inputs,
-            layout=said.type.layout, strides=said.type.strides,
+            tensor.shape, declared.type.dtype, tensor.operation, tensor.inputs,
+            layout=declared.type.layout, strides=declared.type.strides,
         )  # fmt: skip
 
     def goal(self, node: Expression, result: Tensor) -> Spec:
@@ -259,25 +259,25 @@ class _Meaning:
         return spec_of(built, result)
 
 
-def _taken(name: str) -> str:
-    """What a name stands for in every text."""
+def _reserved(name: str) -> str:
+    """What a reserved name stands for; empty for a name that can be bound."""
     return "a function" if name in FUNCTIONS else "a dtype" if name in DTYPES else ""
 
 
 def _place(node: Call, at: int | str | None) -> int:
-    """Where a call's argument or option stands, or else the call."""
+    """The position of a call's argument (a number) or option (a name), or of the call for None."""
     if isinstance(at, str):
         return next((option.at for name, option in node.options if name.name == at), node.at)
     return node.at if at is None else node.arguments[at].at
 
 
-def _results(tensor: Tensor) -> tuple[DType, ...]:
-    """The dtypes that a result may have, the usual one first."""
+def _result_dtypes(tensor: Tensor) -> tuple[DType, ...]:
+    """The dtypes that a result may have, the default first."""
     assert tensor.operation is not None
-    usual = tensor.dtype
+    default = tensor.dtype
     if tensor.operation.name not in ("Matmul", "Conv"):
-        return (usual,)
-    if usual.is_float:
+        return (default,)
+    if default.is_float:
         return (F32, BF16, F16)
     narrow = all(source.dtype.bytes == 1 for source in tensor.inputs)
-    return (usual, I16) if narrow else (usual,)
+    return (default, I16) if narrow else (default,)

@@ -1,4 +1,4 @@
-"""The words of a text expression, and errors that point at them."""
+"""The tokens of a text expression, and errors that point at a position in it."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ _TOKEN = re.compile(
     re.ASCII,
 )
 MAX_TEXT = 100_000
-"""The most characters of a text."""
+"""The maximum length of a text, in characters."""
 MAX_NAME = 100
-"""The most characters of a name in it."""
+"""The maximum length of a name, in characters."""
 
 _SHOWN = 60
-"""Characters of a long text that an error shows on either side of its place."""
+"""How many characters of a long text an error shows on either side of its position."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """A word and where it begins. Its kind is name, number, layout or end, or a symbol itself."""
+    """A token and the index where it begins.
+
+    Its kind is name, number, layout or end; the kind of a symbol is the symbol itself.
+    """
 
     kind: str
     text: str
@@ -36,9 +39,9 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """The words of `text`, closed by one of kind "end"; raises `SpecError`."""
+    """The tokens of `text`, followed by one of kind "end"; raises `SpecError`."""
     check_text(text)
-    found: list[Token] = []
+    result: list[Token] = []
     at = 0
     while at < len(text):
         if text[at].isspace():
@@ -58,13 +61,13 @@ def tokens(text: str) -> list[Token]:
         if kind == "name" and len(word) > MAX_NAME:
             what = f"a name of {len(word):,} characters"
             raise wrong(text, at, what, f"use one of at most {MAX_NAME}")
-        found.append(Token(word if kind == "symbol" else kind, word, at))
+        result.append(Token(word if kind == "symbol" else kind, word, at))
         at = match.end()
-    return [*found, Token("end", "", len(text.rstrip()))]
+    return [*result, Token("end", "", len(text.rstrip()))]
 
 
 def check_text(text: object) -> None:
-    """Raise `SpecError` if it is not a `str`, or too long."""
+    """Raise `SpecError` if `text` is not a `str`, or is too long."""
     if not isinstance(text, str):
         raise SpecError(
             f"an expression is a text such as 'f32[64,64] @ f32[64,64]', and not {quoted(text)}."
@@ -77,7 +80,7 @@ def check_text(text: object) -> None:
 
 
 def wrong(text: str, at: int, what: str, fix: str = "") -> SpecError:
-    """The error that says what is wrong, shows the text, and points at the place with a fix."""
+    """An error that says what is wrong, and shows the text with a caret and a fix at index `at`."""
     begin, end = max(0, at - _SHOWN), at + _SHOWN
     before, after = "..." * (begin > 0), "..." * (end < len(text.rstrip()))
     line = "".join(map(_column, text[begin:end])).rstrip()
@@ -86,7 +89,7 @@ def wrong(text: str, at: int, what: str, fix: str = "") -> SpecError:
 
 
 def _column(character: str) -> str:
-    """A character as one column of a terminal, so that what is below it stays there."""
+    """A character as exactly one terminal column, so that the caret below the text is aligned."""
     if character.isspace():
         return " "
     return character if character.isascii() and character.isprintable() else "?"

@@ -1,4 +1,4 @@
-"""Tensor types: what is said of an input, or of the result."""
+"""Tensor types: the dtype, shape, layout and strides of an input or of the result."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from morello.ir.tensor import TensorSpec, canonical
 
 @dataclass(frozen=True)
 class Type:
-    """A dtype, a shape, and how the elements lie: strides (in elements) where there are gaps."""
+    """A dtype, a shape, a layout, and strides (in elements) if there are gaps between elements."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -34,7 +34,7 @@ def make_type(
     layout: Layout | None = None,
     strides: Strides = None,
 ) -> Type:
-    """The one `Type` that stands for all that say the same; raises `SpecError`."""
+    """The `Type` in canonical form, so that equivalent types are equal; raises `SpecError`."""
     if not 1 <= len(shape) <= MAX_RANK:
         raise SpecError(f"a tensor has 1 to {MAX_RANK} dimensions, not {len(shape)}.")
     for size in shape:
@@ -43,12 +43,12 @@ def make_type(
     layout = layout or row_major(len(shape))
     if strides is not None:
         strides = _checked(shape, layout, strides)
-    made = Type(shape, dtype, layout, strides)
-    return Type(shape, dtype, made.tensor.form.layout, strides)
+    tensor = Type(shape, dtype, layout, strides).tensor
+    return Type(shape, dtype, tensor.form.layout, strides)
 
 
 def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -> Strides:
-    """The strides, those of dimensions of size 1 as 1; None if there are no gaps."""
+    """The strides, with 1 for dimensions of size 1; None without gaps. Raises `SpecError`."""
     if layout.panel is not None:
         raise SpecError(f"the panels of {layout} have no gaps; leave the strides out.")
     if len(strides) != len(shape):

@@ -1,8 +1,8 @@
-"""Values: the tensors of an expression, as what uses them sees them.
+"""Values: views of an expression's tensors, which operations take as operands.
 
-A value shows a tensor's dimensions in some order, with dimensions of size 1 put between them
-to broadcast along. What takes an input in another order, or broadcasts, does so as it reads
-it; for anything else the value is copied into a tensor that is as it is shown.
+A value shows a tensor's dimensions in some order, with dimensions of size 1 inserted between
+them to broadcast along. An operation that can read its operand permuted or broadcast uses the
+tensor directly. For any other operation, the value is first copied into a tensor of its shape.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from morello.ir.primitives import MAX_RANK, broadcast, elementwise, move
 from morello.ir.spec import Spec, Strides, goal
 
 NEW = -1
-"""A dimension of a value that its tensor does not have."""
+"""Stands for a dimension of size 1 that a value has and its tensor does not."""
 
 
 Numbers = int | tuple[int, ...]
-"""What an option of one or more numbers is set to."""
+"""The value of an option that takes one or more numbers."""
 
 
 class MisuseError(SpecError):
-    """What is wrong with a call, and what would work.
+    """A wrong call of a function: what is wrong with it, and what would work.
 
-    `at` tells the argument, by its number, or the option, by its name, that is to blame.
+    `at` is the argument (its number) or the option (its name) at fault, None for the whole call.
     """
 
     def __init__(self, what: str, fix: str = "", at: int | str | None = None) -> None:
@@ -42,19 +42,22 @@ class MisuseError(SpecError):
 
 @dataclass(frozen=True, eq=False)
 class Laid(Tensor):
-    """A tensor in memory: an input, or what is filled, lying as it is said to."""
+    """A tensor with a given layout and strides: an input, a filled tensor or the result."""
 
     layout: Layout | None = None
     strides: Strides = None
 
 
 def laid(type: Type, name: str = "") -> Laid:
-    """An input of this type."""
+    """An input tensor of this type."""
     return Laid(type.shape, type.dtype, name=name, layout=type.layout, strides=type.strides)
 
 
 def spec_of(built: Built, result: Tensor) -> Spec:
-    """The Spec of the operation that makes a tensor, its operands lying as they are said to."""
+    """The Spec of the operation that computes a tensor.
+
+    `Laid` operands have their own layouts and strides; all others are row-major, without gaps.
+    """
     tensors = [*built.inputs, result]
     places = [t if isinstance(t, Laid) else None for t in tensors]
     return goal(
@@ -69,9 +72,9 @@ def spec_of(built: Built, result: Tensor) -> Spec:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A tensor, and for each dimension of the value the tensor's dimension it is, or `NEW`.
+    """A view of a tensor: each entry of `axes` is one of the tensor's dimensions, or `NEW`.
 
-    The dimensions of what is computed stay in order; those of inputs need not.
+    Views of computed tensors have the dimensions in order; views of inputs may permute them.
     """
 
     tensor: Tensor
@@ -91,7 +94,7 @@ class Value:
 
     @property
     def external(self) -> bool:
-        """It is an input."""
+        """Whether the tensor is an input."""
         return self.tensor.operation is None
 
     @property
@@ -100,7 +103,7 @@ class Value:
 
     @cached_property
     def solid(self) -> Value:
-        """The value without `NEW` dimensions: they are put into a copy."""
+        """The value without `NEW` dimensions: a copy whose tensor has them, if there are any."""
         if NEW not in self.axes:
             return self
         position = self.axes.index(NEW)
@@ -109,26 +112,26 @@ class Value:
 
     @cached_property
     def settled(self) -> Value:
-        """The value as a tensor of its own, unless it is one: its dimensions are in order."""
-        whole = self.solid
-        if whole.axes == tuple(range(whole.rank)):
-            return whole
-        return made(move(whole.rank, whole.axes), [value_of(whole.tensor)], whole.shape)
+        """The value, copied if needed, so that its dimensions are its tensor's, in order."""
+        solid = self.solid
+        if solid.axes == tuple(range(solid.rank)):
+            return solid
+        return made(move(solid.rank, solid.axes), [value_of(solid.tensor)], solid.shape)
 
     def reordered(self, order: Sequence[int]) -> Value:
-        """Its dimension i is this one's dimension order[i]."""
+        """The value permuted: the result's dimension i is this value's dimension order[i]."""
         axes = tuple(self.axes[d] for d in order)
         kept = tuple(d for d in axes if d != NEW)
         if self.external or kept == tuple(sorted(kept)):
             return Value(self.tensor, axes)
-        turned = made(
+        transposed = made(
             move(len(kept), kept), [value_of(self.tensor)], [self.tensor.shape[d] for d in kept]
         )
         places = iter(range(len(kept)))
-        return Value(turned.tensor, tuple(d if d == NEW else next(places) for d in axes))
+        return Value(transposed.tensor, tuple(d if d == NEW else next(places) for d in axes))
 
     def expanded(self, position: int) -> Value:
-        """With a dimension of size 1 at this position."""
+        """The value with a dimension of size 1 inserted at this position."""
         return Value(self.tensor, (*self.axes[:position], NEW, *self.axes[position:]))
 
 
@@ -142,13 +145,14 @@ def made(
     shape: Sequence[int],
     dtype: DType | None = None,
 ) -> Value:
-    """What an operation makes of values without `NEW` dimensions: of the first one's dtype.
+    """The result of an operation on values without `NEW` dimensions; raises `MisuseError`.
 
-    Its operands take their dimensions in the orders that the values' tensors have them.
+    Its dtype is the first argument's unless given. The operation's operands are permuted to
+    match the dimension orders of the arguments' tensors.
     """
     tensors = [argument.tensor for argument in arguments]
     if any(argument.filled for argument in arguments):
-        raise MisuseError("what is filled is no input", "fill it as a Spec of its own")
+        raise MisuseError("a filled tensor cannot be an input", "fill it as a Spec of its own")
     orders = [operand.dims for operand in operation.operands]
     for i, argument in enumerate(arguments):
         orders[i] = tuple(orders[i][argument.axes.index(d)] for d in range(argument.rank))
@@ -157,7 +161,7 @@ def made(
 
 
 def stretched(x: Value, position: int, size: int) -> Value:
-    """A copy of a value for every place along a new dimension."""
+    """x repeated `size` times along a new dimension; raises `MisuseError`."""
     if x.rank == MAX_RANK:
         raise MisuseError(
             f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
@@ -168,7 +172,7 @@ def stretched(x: Value, position: int, size: int) -> Value:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """An axis, which may count from the end."""
+    """The axis as a number from 0; `axis` may count from the end. Raises `MisuseError`."""
     if not -rank <= axis < rank:
         fix = f"use {-rank} to {rank - 1}"
         raise MisuseError(f"there is no axis {axis} in {rank} dimensions", fix, at="axis")
@@ -179,11 +183,11 @@ def listed(values: Sequence[int]) -> str:
     return "[" + ",".join(map(str, values)) + "]"
 
 
-# ---- maps
+# ---- elementwise operations
 
 
 def mapped(function: Function, *arguments: Value) -> Value:
-    """A function of every element, the arguments' dimensions aligned at the last."""
+    """The function applied elementwise; the arguments are aligned at their last dimensions."""
     rank = max(argument.rank for argument in arguments)
     axes = [(NEW,) * (rank - argument.rank) + argument.axes for argument in arguments]
     shape = _common_shape(arguments, axes, rank)
@@ -193,8 +197,8 @@ def mapped(function: Function, *arguments: Value) -> Value:
     places = {position: place for place, position in enumerate(kept)}
     spans = [tuple(places[p] for p in kept if own[p] != NEW) for own in axes]
     bare = [Value(v.tensor, tuple(d for d in v.axes if d != NEW)) for v in arguments]
-    one = elementwise(function, tuple(spans), len(kept))
-    out = made(one, bare, [shape[p] for p in kept])
+    operation = elementwise(function, tuple(spans), len(kept))
+    out = made(operation, bare, [shape[p] for p in kept])
     return Value(out.tensor, tuple(places.get(p, NEW) for p in range(rank)))
 
 
@@ -211,7 +215,7 @@ def _common_shape(
         if len(set(sizes.values())) > 1:
             first, second = sizes.values()
             if 1 in (first, second):
-                raise _no_stretch(arguments, next(i for i, n in sizes.items() if n == 1))
+                raise _not_broadcast(arguments, next(i for i, n in sizes.items() if n == 1))
             raise MisuseError(
                 f"the sizes {first} and {second} differ",
                 "dimensions are aligned at the last; expand_dims(x, axis=1) adds one of size 1",
@@ -221,18 +225,18 @@ def _common_shape(
     return shape
 
 
-def _no_stretch(arguments: Sequence[Value], number: int) -> MisuseError:
-    """A dimension that a tensor has is not broadcast: which to leave out of its type."""
-    one = arguments[number]
+def _not_broadcast(arguments: Sequence[Value], number: int) -> MisuseError:
+    """The error for a size of 1 that a tensor has in memory: how to leave it out."""
+    argument = arguments[number]
     what = "a dimension of size 1 that a tensor has in memory is not broadcast"
-    if set(one.shape) == {1}:
+    if set(argument.shape) == {1}:
         fix = "give it as many elements as the other has, or write the number itself"
         return MisuseError(what, fix, at=number)
-    if not one.external or one.axes != tuple(range(one.rank)):
+    if not argument.external or argument.axes != tuple(range(argument.rank)):
         return MisuseError(what, "drop it by sum(.., axis=.., keepdims=True)", at=number)
-    kept = [d for d in one.axes if one.shape[d] > 1]
-    text = f"{one.dtype}{listed([one.shape[d] for d in kept])}"
-    for position in range(kept[0], one.rank):
+    kept = [d for d in argument.axes if argument.shape[d] > 1]
+    text = f"{argument.dtype}{listed([argument.shape[d] for d in kept])}"
+    for position in range(kept[0], argument.rank):
         if position not in kept:
             text = f"expand_dims({text}, axis={position - kept[0]})"
     return MisuseError(what, f"leave it out of the type: {text}", at=number)
