@@ -68,10 +68,10 @@ def test_saved_schedules_keep_the_names() -> None:
 @pytest.mark.parametrize(
     ("names", "said"),
     [
-        (["x", "w", "out"], "not one an operand"),
-        (["x", "w", "x", "x"], "not one an operand"),
+        (["x", "w", "out"], "should be one per operand"),
+        (["x", "w", "x", "x"], "should be one per operand"),
         (["x", "w", "x;", "out"], "no operand is called 'x;'"),
-        (["x", "x", "x", "out"], "'x' is two arrays that differ"),
+        (["x", "x", "x", "out"], "'x' names two different arrays"),
         ([1], "should be texts"),
     ],
 )

@@ -142,7 +142,7 @@ WRONG: list[tuple[Callable[[Schedule], Schedule], str]] = [
     (lambda s: s.move("a", "L1"), "a must be in L2 to move to L1"),
     (lambda s: s.move("a", "L2", layout="{1}"), "must name each of the 2 dimensions"),
     (lambda s: s.move("a", "L2", layout="row"), "cannot be read"),
-    (lambda s: s.move("a", "L2", layout="{1,0}"), "already lies so"),
+    (lambda s: s.move("a", "L2", layout="{1,0}"), "already has this layout"),
     (lambda s: s.move("a", "L2", layout="{1,0}", packed=16), "packed already says the layout"),
     (lambda s: s.move("a", "L2", packed=1), "packed=1: a size is a whole number, at least 2"),
     (lambda s: s.move("a", "L2", packed=17), "several whole panels of 17"),

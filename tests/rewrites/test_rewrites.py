@@ -348,15 +348,15 @@ def test_where_moves_are_refused() -> None:
     refuse(Move("a", "L2"), near, "a must be in memory to move to L2")
     refuse(Move("x", "L2"), far, "no operand 'x'; its operands are: a, b, c")
     refuse(Move("a", "L4"), far, "no level 'L4'; there are: memory, L2, L1, registers")
-    refuse(Move("a", "memory"), far, "main memory is where it is; copy it with a layout")
+    refuse(Move("a", "memory"), far, "a copy within main memory needs a layout")
     refuse(Move("a", "registers"), near, "registers need a vector size and a layout")
     refuse(Move("a", "L2", row_major(3)), far, "a has 2 dimensions")
-    refuse(Move("a", "L2", rows), far, "already lies so")
+    refuse(Move("a", "L2", rows), far, "already has this layout")
     refuse(Move("a", "L2", rows, 16), far, "only registers have a vector size")
     refuse(Move("b", "L2", panels(2, 1, 48)), far, "several whole panels of 48")
     refuse(Move("b", "L2", panels(2, 1, 64)), far, "several whole panels of 64")
     fill = apply(ToAccumulate(), spec(4, 8, 64, accumulates=False), TARGET).holes[0].spec
-    refuse(Move("dst", "L2", column_major(2)), fill, "only moves within caches")
+    refuse(Move("dst", "L2", column_major(2)), fill, "only copies or fills")
 
 
 def test_where_moves_to_registers_are_refused() -> None:
@@ -365,8 +365,8 @@ def test_where_moves_to_registers_are_refused() -> None:
     refuse(Move("c", "registers", rows, 5), near, "has registers of .* elements; give one")
     refuse(Move("c", "registers", rows), near, "has registers of .* elements; give one")
     refuse(Move("c", "registers", panels(2, 1, 16), 16), near, "registers have no panels")
-    refuse(Move("c", "registers", rows, 4), near, "registers of [0-9]+ hold it in fewer")
-    refuse(Move("c", "registers", columns, 16), near, "registers of 4 hold it in as few")
+    refuse(Move("c", "registers", rows, 4), near, "fewer registers of [0-9]+ elements hold it")
+    refuse(Move("c", "registers", columns, 16), near, "as few registers of 4 elements hold it")
     with pytest.raises(RewriteError, match="must be a multiple of 8"):
         apply(Move("c", "registers", rows, 8), spec(4, 7, 20, (L1, L1, L1)), UNMASKED)
 
@@ -495,5 +495,5 @@ def test_registers_of_a_filter_run_along_its_features_or_channels() -> None:
     ).holes[1].spec  # fmt: skip
     held = Form(Layout((0, 1, 2, 3)), 4, vector=16)  # along the pixels of the filter
     levels, forms = (L1, REGISTERS, L1), (pixel.forms[0], held, pixel.forms[2])
-    with pytest.raises(RewriteError, match="must run along what the matmul has"):
+    with pytest.raises(RewriteError, match="must run along a dimension of the matmul"):
         apply(Pointwise(), replace(pixel, levels=levels, forms=forms), TARGET)

@@ -1,4 +1,4 @@
-"""From an operation that overwrites its output to one that adds to it."""
+"""From an operation that overwrites its outputs to one that accumulates into them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from morello.targets.target import Condition, Target
 
 @dataclass(frozen=True)
 class ToAccumulate:
-    """Fill the outputs with what they start at, then accumulate into them.
+    """Fill the outputs with their initial values, then accumulate into them.
 
     Matmul(m=8, k=8, n=8)
       -> FillZero(i=8, j=8)
@@ -53,7 +53,7 @@ class ToAccumulate:
 
 
 def _fill(batch: Batch, operand: int, start: str) -> Batch:
-    """The Specs of filling an operand."""
+    """The Specs of filling an operand with its initial value."""
     shape = batch.shape(operand)
     return Batch(
         fill(len(shape), start),

@@ -1,4 +1,4 @@
-"""Giving a tensor a place: a buffer at a level, or registers."""
+"""Placing a tensor in a buffer at a level, or in registers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def level_number(rewrite: object, name: str, target: Target) -> int:
     try:
         return target.level(name)
     except KeyError:
-        names = ", ".join(one.name for one in target.levels)
+        names = ", ".join(level.name for level in target.levels)
         raise RewriteError(
             f"{rewrite!s:.100}: {target.name} has no level {quoted(name)}; there are: {names}."
         ) from None
@@ -95,9 +95,9 @@ def register_conditions(
         yield Condition(whole, f"the size along registers must be a multiple of {vector}")
     narrower = max((w for w in widths if 1 < w < vector), default=0)
     if narrower:
-        yield Condition(size > narrower, f"registers of {narrower} hold it in as few")
+        yield Condition(size > narrower, f"as few registers of {narrower} elements hold it")
     wider = min((w for w in widths if w > vector), default=0)
     if wider:
         masked = target.masks and wider == widths[0]
         needed: Bools = (size < wider) if masked else (size % wider != 0)
-        yield Condition(needed, f"registers of {wider} hold it in fewer")
+        yield Condition(needed, f"fewer registers of {wider} elements hold it")

@@ -1,4 +1,4 @@
-"""Cutting a composition in two at a tensor, which gets a place in memory."""
+"""Cutting a composition in two at an intermediate tensor, which gets a buffer."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from morello.targets.target import Condition, Target
 
 @dataclass(frozen=True)
 class Bufferize:
-    """Store what a component makes at a level, in a layout, or in registers.
+    """Store the result of a component at a level, in a layout, or in registers.
 
-    What makes it runs first, then what uses it.
+    Its producer runs first, then its consumer.
 
     Compose(Relu of Matmul; m=8, k=8, n=16), component 0 into registers
       -> Matmul(m=8, k=8, n=16; c in registers)
@@ -55,20 +55,20 @@ class Bufferize:
         shape = self._shape(batch)
         code = buffer_codes(batch, shape, self.layout, self.vector, self._dtype(operation))
         here = np.full(len(batch), level, np.int8)
-        made = part(operation, tensor)
-        used = part(operation, inputs_of(operation) + len(operation.components) - 1, (tensor,))
+        producer = part(operation, tensor)
+        consumer = part(operation, inputs_of(operation) + len(operation.components) - 1, (tensor,))
         inner = (tensor, here, code)
         children = tuple(
             Child(
-                _batch(batch, one, inner), role=role,
-                wires=tuple(_wire(operation, t, tensor) for t in one.tensors),
+                _batch(batch, piece, inner), role=role,
+                wires=tuple(_wire(operation, t, tensor) for t in piece.tensors),
             )
-            for one, role in ((made, "step"), (used, "body"))
+            for piece, role in ((producer, "step"), (consumer, "body"))
         )  # fmt: skip
-        producer = children[0].batch
-        output = producer.operation.output
+        step = children[0].batch
+        output = step.operation.output
         registers = level == target.registers
-        held = producer.registers(output) if registers else producer.lines(output)
+        held = step.registers(output) if registers else step.lines(output)
         allocation = {level: held} if level else {}
         return [Edges(np.arange(len(batch)), 0.0, allocation, children)]
 
@@ -102,13 +102,13 @@ class Bufferize:
         return maker(operation, self._tensor(operation)).dtype
 
 
-def _batch(batch: Batch, one: Part, inner: tuple[int, Ints, Ints]) -> Batch:
+def _batch(batch: Batch, piece: Part, inner: tuple[int, Ints, Ints]) -> Batch:
     """The Specs of a part of a batch's composition."""
     operation = batch.operation
     named = dict(zip(operation.dims, batch.sizes, strict=True))
     tensor, level, code = inner
     levels, codes, dtypes = [], [], []
-    for t in one.tensors:
+    for t in piece.tensors:
         operand = _wire(operation, t, tensor)
         if operand == len(operation.operands):
             levels.append(level)
@@ -118,15 +118,15 @@ def _batch(batch: Batch, one: Part, inner: tuple[int, Ints, Ints]) -> Batch:
             levels.append(batch.levels[operand])
             codes.append(batch.codes[operand])
             dtypes.append(batch.dtypes[operand])
-    sizes = tuple(axis(d).extent(named).astype(np.int32) for d in one.dims)
+    sizes = tuple(axis(d).extent(named).astype(np.int32) for d in piece.dims)
     return Batch(
-        one.operation, tuple(dtypes), batch.forms, sizes, tuple(levels), tuple(codes),
+        piece.operation, tuple(dtypes), batch.forms, sizes, tuple(levels), tuple(codes),
         batch.parallel,
     )  # fmt: skip
 
 
 def _wire(operation: Operation, number: int, buffered: int) -> int:
-    """A composition's tensor as one of its operands, or (after them) the buffered one."""
+    """The wire of a composition's tensor: its operand's number, or the next one if buffered."""
     if number == buffered:
         return len(operation.operands)
     return min(number, operation.output)

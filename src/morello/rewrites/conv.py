@@ -22,7 +22,7 @@ from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Target
 
 ROLES = {"x": "m", "c": "k", "f": "n"}
-"""What the dimensions of a convolution are in the matmul of one row and filter pixel."""
+"""The matmul dimension of each dimension of a convolution, for one row and filter pixel."""
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class SpatialSplit:
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         times = batch.size("p") * batch.size("q")
-        one = np.ones(len(batch), np.int32)
-        pixel = tiled(tiled(batch, "p", one), "q", one)
+        ones = np.ones(len(batch), np.int32)
+        pixel = tiled(tiled(batch, "p", ones), "q", ones)
         return [Edges(np.arange(len(batch)), children=(Child(_matmul(pixel, ("x",)), times),))]
 
     def concrete(self, spec: Spec) -> Rewrite:
@@ -65,7 +65,7 @@ class SpatialSplit:
 
 @dataclass(frozen=True)
 class Pointwise:
-    """A convolution of filters of one pixel is a matmul over all pixels of the image.
+    """Turn a convolution with filters of one pixel into a matmul over all pixels of the image.
 
     ConvAccum(b=1, f=8, c=4, y=7, x=7, p=1, q=1)
       -> MatmulAccum(m=49, k=4, n=8)
@@ -79,7 +79,7 @@ class Pointwise:
         yield from _along_kept(batch, target)
         for dim in ("b", "p", "q"):
             yield Condition(batch.size(dim) == 1, f"{dim} must be 1")
-        strides = {stride for one in batch.operation.axes[0] for _, stride in one.terms}
+        strides = {stride for axis in batch.operation.axes[0] for _, stride in axis.terms}
         yield Condition(everywhere(batch, strides == {1}), "its strides must be 1")
         for operand in (0, 2):
             flat = _rows_follow(batch, operand)
@@ -112,7 +112,7 @@ class PadFirst:
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         conv = batch.operation.name in ("Conv", "ConvAccum")
-        padded = conv and any(one.padding for one in batch.operation.axes[0])
+        padded = conv and any(axis.padding for axis in batch.operation.axes[0])
         yield Condition(everywhere(batch, padded), f"{batch.operation} has no padding")
         level = level_number(self, self.level, target)
         near = batch.levels[0] <= level
@@ -155,18 +155,18 @@ class PadFirst:
         return f"pad_first(in {self.level})"
 
 
-def unpadded(one: Operation) -> Operation:
-    """The convolution of an image that holds its padding."""
-    image, *others = one.operands
-    dims = tuple(str(Axis(axis.terms)) for axis in one.axes[0])
+def unpadded(conv: Operation) -> Operation:
+    """The same convolution of an image whose padding is stored in memory."""
+    image, *others = conv.operands
+    dims = tuple(str(Axis(axis.terms)) for axis in conv.axes[0])
     operands = (Operand(image.name, dims), *others)
-    return operation(one.name, one.dims, operands, one.reduced, (), one.accumulates)
+    return operation(conv.name, conv.dims, operands, conv.reduced, (), conv.accumulates)
 
 
 def matmul_operation(conv: Operation) -> Operation:
-    """The matmul of one row and filter pixel, its operands' dimensions in the same order."""
+    """The matmul of one row and filter pixel; operands keep the order of their dimensions."""
     orders = [
-        tuple(ROLES[name] for one in axes for name in one.names[:1] if name in ROLES)
+        tuple(ROLES[name] for axis in axes for name in axis.names[:1] if name in ROLES)
         for axes in conv.axes
     ]
     return reordered(matmul(0, accumulates=True), orders)
@@ -174,31 +174,31 @@ def matmul_operation(conv: Operation) -> Operation:
 
 def kept_dims(conv: Operation, operand: int) -> list[int]:
     """The positions of an operand's dimensions that the matmul keeps."""
-    return [i for i, one in enumerate(conv.axes[operand]) if one.names[0] in ROLES]
+    return [i for i, axis in enumerate(conv.axes[operand]) if axis.names[0] in ROLES]
 
 
 def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
-    """The matmuls that a batch of one-pixel convolutions are, `rows` merged into m."""
+    """The matmuls equal to convolutions with one filter pixel; `rows` are merged into m."""
     conv = batch.operation
     length = np.ones(len(batch), np.int32)
     for dim in rows:
         length = length * batch.size(dim)
-    strided = any(stride > 1 for one in conv.axes[0] for n, stride in one.terms if n == "x")
+    strided = any(stride > 1 for axis in conv.axes[0] for n, stride in axis.terms if n == "x")
     codes = tuple(
         _squeezed(batch.forms, batch.codes[o], tuple(kept_dims(conv, o)), strided and o == 0)
         for o in range(3)
     )
     sizes = (length, batch.size("c"), batch.size("f"))
-    made = replace(batch, operation=matmul_operation(conv), sizes=sizes, codes=codes)
-    settled = tuple(
-        made.forms.tile(made.shape(o), made.shape(o), codes[o], made.dtypes[o].bytes)
+    result = replace(batch, operation=matmul_operation(conv), sizes=sizes, codes=codes)
+    canonical = tuple(
+        result.forms.tile(result.shape(o), result.shape(o), codes[o], result.dtypes[o].bytes)
         for o in range(3)
     )
-    return replace(made, codes=settled)
+    return replace(result, codes=canonical)
 
 
 def _squeezed(forms: Forms, codes: Ints, kept: tuple[int, ...], strided: bool) -> Ints:
-    """The forms of tensors without their other dimensions, which are 1."""
+    """The forms of tensors reduced to the dimensions `kept`; the others must be of size 1."""
     table = np.zeros(len(forms.forms), np.int16)
     for code in np.unique(codes).tolist():
         table[code] = forms.code(_squeeze(forms[code], kept, strided))
@@ -214,13 +214,16 @@ def _squeeze(form: Form, kept: tuple[int, ...], strided: bool) -> Form:
     panel = layout.panel
     if panel is not None:
         panel = (kept.index(panel[0]), panel[1]) if panel[0] in kept else None
-    made = Layout(order, panel)
-    contiguous = 0 if strided else min(form.contiguous, len(made.physical))
-    return Form(made, contiguous, form.aliased and not form.vector, form.vector)
+    squeezed = Layout(order, panel)
+    contiguous = 0 if strided else min(form.contiguous, len(squeezed.physical))
+    return Form(squeezed, contiguous, form.aliased and not form.vector, form.vector)
 
 
 def _rows_follow(batch: Batch, operand: int) -> Bools:
-    """An operand without gaps, x the next faster dimension after y."""
+    """Whether rows follow each other: no gaps, and x the next faster dimension after y.
+
+    Also true of ideal forms, and of images with a single row.
+    """
     conv, forms, codes = batch.operation, batch.forms, batch.codes[operand]
     y, x = (conv.places[operand, d][0] for d in "yx")
     follows = np.zeros(len(forms.forms), np.bool_)
@@ -247,16 +250,17 @@ def _in_memory(batch: Batch, operands: Sequence[int], target: Target) -> Iterato
 
 def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
     """Registers run along dimensions that the matmul has as well."""
-    for operand, one in enumerate(batch.operation.operands):
-        codes = batch.codes[operand]
-        kept = np.isin(batch.forms.fastest[codes], kept_dims(batch.operation, operand))
+    for index, operand in enumerate(batch.operation.operands):
+        codes = batch.codes[index]
+        kept = np.isin(batch.forms.fastest[codes], kept_dims(batch.operation, index))
         kept |= batch.forms.ideal[codes]
-        here = (batch.levels[operand] < target.registers) | kept
-        yield Condition(here, f"registers of {one.name} must run along what the matmul has")
+        legal = (batch.levels[index] < target.registers) | kept
+        reason = f"registers of {operand.name} must run along a dimension of the matmul"
+        yield Condition(legal, reason)
 
 
 def _is_accumulating_conv(batch: Batch) -> Iterator[Condition]:
     right = batch.operation.name == "ConvAccum"
     yield Condition(everywhere(batch, right), "it is for ConvAccum")
-    padded = any(one.padding for one in batch.operation.axes[0])
+    padded = any(axis.padding for axis in batch.operation.axes[0])
     yield Condition(everywhere(batch, not padded), "its image is padded; apply pad_first")

@@ -1,4 +1,4 @@
-"""An operation as several simpler ones, one after the other, with tensors between them."""
+"""Decomposing an operation into a sequence of simpler ones, with intermediate tensors."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ from morello.targets.target import Column, Condition, Target
 
 @dataclass(frozen=True)
 class Scheme:
-    """How operations of a name fall into steps.
+    """How to decompose the operations called `of` into steps.
 
-    `between` are the tensors that are made and used up: their shape is that of one row per
-    scan ("rows") or of everything ("all"). Each step is an operation and what its operands
-    are: tensors of the decomposed operation or tensors between, by name.
+    `between` are the intermediate tensors: they have one element per scan ("rows"), or the
+    full shape ("all"). Each step is an operation, and the tensor that each of its operands
+    is: one of the decomposed operation's or an intermediate one, by name.
     """
 
     of: str
@@ -43,7 +43,7 @@ class Scheme:
 
 
 def _same(*names: str) -> dict[str, str]:
-    """Operands that are called as the tensors they are."""
+    """Operands that have the same names as their tensors."""
     return {name: name for name in names}
 
 
@@ -108,7 +108,7 @@ SCHEMES = {
 
 @dataclass(frozen=True)
 class Decompose:
-    """Do an operation in steps, keeping what lies between them at a level.
+    """Do an operation in steps, with the intermediate tensors at a level.
 
     Softmax(i=8, j=512), to_softmax_parts
       -> SoftmaxDenominatorAndUnscaled(i=8, j=512)
@@ -123,7 +123,7 @@ class Decompose:
             known = ", ".join(SCHEMES)
             raise RewriteError(f"no scheme {quoted(self.scheme)}; there are: {known}.")
         if level_number(self, self.level, target) == target.registers:
-            raise RewriteError(f"{self}: what lies between the steps must be in memory.")
+            raise RewriteError(f"{self}: intermediate tensors must be in memory.")
         of = SCHEMES[self.scheme].of
         right = batch.operation.name == of
         yield Condition(everywhere(batch, right), f"it is for {of}")
@@ -150,15 +150,15 @@ class Decompose:
             held = held + _lines(batch, shape)
         children = []
         for part, wiring in scheme.steps:
-            one = _step(part, operation)
-            used = [columns[wiring[operand.name]] for operand in one.operands]
-            sizes = _sizes(one, batch, dims, wiring)
+            step_operation = _step(part, operation)
+            used = [columns[wiring[operand.name]] for operand in step_operation.operands]
+            sizes = _sizes(step_operation, batch, dims, wiring)
             wires, levels, codes, dtypes = zip(*used, strict=True)
-            step = Batch(one, dtypes, batch.forms, sizes, levels, codes, batch.parallel)
+            step = Batch(step_operation, dtypes, batch.forms, sizes, levels, codes, batch.parallel)
             children.append(Child(step, role="step", wires=wires))
-        again = _fetched_again(batch, target, [child.wires for child in children])
+        cost = _refetch_cycles(batch, target, [child.wires for child in children])
         allocation = {level: held} if level else {}
-        return [Edges(np.arange(len(batch)), again, allocation, tuple(children))]
+        return [Edges(np.arange(len(batch)), cost, allocation, tuple(children))]
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self
@@ -171,7 +171,7 @@ class Decompose:
 
 
 def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The dims of what has an element for every one, and of what has one for every scan."""
+    """The dims of full tensors, and of tensors with one element per scan."""
     widest = max((o.dims for o in operation.operands), key=len)
     if operation.name == "DivideVecScalar":
         return widest, operation.operands[0].dims
@@ -181,7 +181,7 @@ def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _step(part: str, operation: Operation) -> Operation:
-    """The operation of a step, of the rank and scan of the one that is decomposed."""
+    """The operation of a step, with the rank and scanned dimension of the decomposed one."""
     everything, rows = _spans(operation)
     rank = len(everything)
     scan = next(i for i, d in enumerate(everything) if d not in rows)
@@ -199,29 +199,33 @@ def _step(part: str, operation: Operation) -> Operation:
 
 
 def _sizes(
-    one: Operation, batch: Batch, dims: Mapping[str, tuple[str, ...]], wiring: Mapping[str, str]
+    operation: Operation,
+    batch: Batch,
+    dims: Mapping[str, tuple[str, ...]],
+    wiring: Mapping[str, str],
 ) -> tuple[Ints, ...]:
     """The sizes of a step's dimensions, from those of its operands."""
     known: dict[str, Ints] = {}
-    for operand in one.operands:
-        for dim, there in zip(operand.dims, dims[wiring[operand.name]], strict=True):
-            known[dim] = batch.size(there)
-    return tuple(known[d] for d in one.dims)
+    for operand in operation.operands:
+        for dim, source in zip(operand.dims, dims[wiring[operand.name]], strict=True):
+            known[dim] = batch.size(source)
+    return tuple(known[d] for d in operation.dims)
 
 
-def _fetched_again(batch: Batch, target: Target, steps: Sequence[Sequence[int]]) -> Column:
-    """Cycles for what later steps find in memory, because it was too much for the last cache.
+def _refetch_cycles(batch: Batch, target: Target, steps: Sequence[Sequence[int]]) -> Column:
+    """Extra cycles to fetch operands from main memory again in later steps.
 
-    Rows that are few enough stay there from one step to the next.
+    There are none if all operands in main memory fit in `target.shared` lines of the last
+    cache: they stay there from step to step.
     """
     if not target.shared:
         return 0.0
-    all_of_them, again = np.zeros(len(batch)), np.zeros(len(batch))
+    total, refetched = np.zeros(len(batch)), np.zeros(len(batch))
     for operand, level in enumerate(batch.levels):
         lines = _lines(batch, batch.shape(operand)) * (level == 0)
-        all_of_them += lines
-        again += lines * (sum(operand in wires for wires in steps) - 1)
-    result: Column = target.refetch * again * (all_of_them > target.shared)
+        total += lines
+        refetched += lines * (sum(operand in wires for wires in steps) - 1)
+    result: Column = target.refetch * refetched * (total > target.shared)
     return result
 
 

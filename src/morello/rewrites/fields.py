@@ -1,4 +1,4 @@
-"""Reading JSON that anyone may have edited: what is missing or mistyped is a `RewriteError`."""
+"""Reading untrusted JSON: a missing or mistyped field raises `RewriteError`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KINDS = {str: "text", int: "a whole number", bool: "true or false", list: "a li
 
 
 class Fields:
-    """An object of JSON, whose every missing or mistyped field is a `RewriteError`."""
+    """A JSON object; reading a missing or mistyped field raises `RewriteError`."""
 
     def __init__(self, data: Any, what: str) -> None:
         if not isinstance(data, dict):
@@ -32,7 +32,7 @@ class Fields:
         return key in self._data
 
     def get(self, key: str, kind: type[_T], default: _T | None = None) -> _T:
-        """The field of this name and kind."""
+        """The value of a field, which must be of this kind; `default` if it is missing."""
         self._used.add(key)
         if key not in self._data and default is None:
             raise RewriteError(f"{self.what} has no {quoted(key)}; save it again.")
@@ -46,28 +46,28 @@ class Fields:
 
     def texts(self, key: str) -> tuple[str, ...]:
         """A list of texts, empty if it is missing."""
-        found = self.get(key, list, [])
-        if not all(isinstance(one, str) for one in found):
+        values = self.get(key, list, [])
+        if not all(isinstance(value, str) for value in values):
             raise RewriteError(
-                f"{self.what}: {quoted(key)} is {quoted(found)}, and should be texts."
+                f"{self.what}: {quoted(key)} is {quoted(values)}, and should be texts."
             )
-        return tuple(found)
+        return tuple(values)
 
     def objects(self, key: str, what: str) -> list[Fields]:
-        """A list of objects, empty if it is missing; `what` each is called."""
-        return [Fields(one, f"{what} {i}") for i, one in enumerate(self.get(key, list, []))]
+        """A list of objects, empty if it is missing; errors call each of them `what`."""
+        return [Fields(item, f"{what} {i}") for i, item in enumerate(self.get(key, list, []))]
 
     def whole(self, key: str, least: int = 0, default: int | None = None) -> int:
-        """A number that a size or a count can be."""
+        """A whole number of at least `least`, and at most `MAX_INTEGER`."""
         return whole(self.get(key, int, default), key, least)
 
     def unused(self) -> list[str]:
-        """The fields that nobody asked for."""
+        """The fields that were never read."""
         return sorted(str(key) for key in self._data.keys() - self._used)
 
 
 def whole(value: Any, name: str, least: int = 0) -> int:
-    """A whole number that a size or a count can be."""
+    """Check that a value is a whole number of at least `least`, at most `MAX_INTEGER`."""
     number = isinstance(value, int) and not isinstance(value, bool)
     if not number or not least <= value <= MAX_INTEGER:
         raise RewriteError(
@@ -77,7 +77,7 @@ def whole(value: Any, name: str, least: int = 0) -> int:
 
 
 def read_dtype(name: str) -> DType:
-    """The dtype of this name, packed ones included."""
+    """The dtype of this name, which may be a packed one."""
     if name in PACKED:
         return PACKED[name]
     try:
@@ -87,7 +87,7 @@ def read_dtype(name: str) -> DType:
 
 
 def read_layout(text: str) -> Layout:
-    """A layout of as many dimensions as it names; the rewrite or Spec knows if that is right."""
+    """A layout whose rank is that of the text; rewrites and Specs check if the rank is right."""
     rank = text.partition(":")[0].count(",") + 1
     try:
         return parse_layout(text, rank)

@@ -40,7 +40,7 @@ class Impl:
 
     @cached_property
     def peak(self) -> tuple[int, ...]:
-        """The most it holds at once of each level but the farthest: lines, or registers."""
+        """The peak use of each level but the farthest, in lines or registers."""
         held = self.allocation or {}
         return tuple(
             held.get(level, 0) + max((c.impl.peak[level - 1] for c in self.children), default=0)
@@ -58,16 +58,16 @@ class Impl:
             yield from child.impl.walk()
 
     def decisions(self) -> list[Rewrite]:
-        """The rewrites in pre-order, which with the Spec make up the whole program."""
+        """The rewrites in pre-order; with the Spec, they determine the whole program."""
         return [impl.rewrite for impl in self.walk() if impl.rewrite is not None]
 
 
 def grow(
     rewrite: Rewrite, spec: Spec, target: Target, limits: Sequence[int]
 ) -> tuple[Impl, tuple[int, ...]]:
-    """Apply a rewrite to a hole; gives the Impl, whose children are holes, and their limits.
+    """Apply a rewrite to a hole; returns the Impl, whose children are holes, and their limits.
 
-    Raises `RewriteError` where it does not apply or does not fit the memory that is left.
+    Raises `RewriteError` if it does not apply or does not fit the memory that is left.
     """
     step = apply(rewrite, spec, target)
     left = list(limits)
@@ -88,7 +88,7 @@ def _hole(hole: Hole, target: Target) -> Branch:
 
 
 def replay(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:
-    """The Impl that these rewrites, in pre-order, make of a Spec; raises `RewriteError`."""
+    """Build an Impl by applying rewrites to a Spec, in pre-order; raises `RewriteError`."""
     remaining = iter(decisions)
 
     def fill(hole: Spec, limits: Sequence[int]) -> Impl:
@@ -111,7 +111,7 @@ def _with_children(impl: Impl, filled: Sequence[Impl]) -> Impl:
 
 
 def cycles(cost: float) -> str:
-    """A cost for people to read."""
+    """A cost as text: three digits and a metric prefix."""
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if cost >= 0.9995 * size:
             return f"{cost / size:.3g}{unit}"

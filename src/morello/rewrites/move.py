@@ -26,24 +26,24 @@ from morello.targets.caches import PAGE_BYTES
 from morello.targets.target import Column, Condition, Target
 
 WRITTEN_ONLY = 16
-"""How many runs may evict each other next to the registers if nothing reads them.
+"""How many aliased runs the nearest cache may hold of an operand that is only written.
 
-Those of the largest block that is transposed in registers: each of its lines is written whole,
-and need not stay.
+As many as the largest block that is transposed in registers has: each of its lines is written
+whole at once, and may be evicted afterwards.
 """
 
 PRODUCTS = ("Matmul", "MatmulAccum")
-"""Operations whose sums take several cycles each to add to."""
+"""Operations that accumulate products: each addition has a latency of several cycles."""
 
 SCHEDULED = 128
-"""How many operations on registers may wait in a core's scheduler for what they need."""
+"""How many instructions may wait for their operands in a core's scheduler."""
 
 
 @dataclass(frozen=True)
 class Move:
     """Bring an operand to the next nearer level, or to another layout or dtype.
 
-    Without a layout, a cache does it by itself as the operand is used:
+    Without a layout, the cache loads it by itself as the operand is used:
 
     Matmul(a at L2) -> Matmul(a at L1)
 
@@ -65,7 +65,7 @@ class Move:
         operand = operand_index(batch, self.operand)
         level = level_number(self, self.level, target)
         if level == 0 and self.layout is None:
-            raise RewriteError(f"{self}: main memory is where it is; copy it with a layout.")
+            raise RewriteError(f"{self}: a copy within main memory needs a layout.")
         below = max(level - 1, 0)
         yield Condition(
             batch.levels[operand] == below,
@@ -97,7 +97,7 @@ class Move:
         rows = np.arange(len(batch))
         if self.layout is None:
             codes = batch.codes
-            if level == target.nearest:  # conflicts are between the caches and what is beyond
+            if level == target.nearest:  # conflict misses occur beyond it only
                 near = batch.forms.plain[batch.codes[operand]]
                 codes = _replaced(batch.codes, operand, near)
             body = replace(batch, levels=levels, codes=codes)
@@ -108,16 +108,16 @@ class Move:
         dtypes = (*batch.dtypes[:operand], dtype, *batch.dtypes[operand + 1 :])
         body = replace(batch, levels=levels, codes=codes, dtypes=dtypes)
         held = body.registers(operand) if level == target.registers else body.lines(operand)
-        moved = len(batch.operation.operands)
-        everything = tuple(moved if i == operand else i for i in range(moved))
-        children = [Child(body, wires=everything)]
+        buffer = len(batch.operation.operands)
+        wires = tuple(buffer if i == operand else i for i in range(buffer))
+        children = [Child(body, wires=wires)]
         if reads:
             copy = _copy(batch, body, operand)
-            children.insert(0, Child(copy, role="in", wires=(operand, moved)))
+            children.insert(0, Child(copy, role="in", wires=(operand, buffer)))
         if writes:
             copy = _copy(body, batch, operand)
-            children.append(Child(copy, role="out", wires=(moved, operand)))
-        cost = self._waits(batch, operand, target) if level == target.registers else 0.0
+            children.append(Child(copy, role="out", wires=(buffer, operand)))
+        cost = self._stalls(batch, operand, target) if level == target.registers else 0.0
         return [Edges(rows, cost, {level: held} if level else {}, tuple(children))]
 
     def concrete(self, spec: Spec) -> Rewrite:
@@ -139,10 +139,10 @@ class Move:
         dtype = "" if self.dtype is None else f", {self.dtype}"
         return f"move({self.operand} to {self.level}{layout}{vector}{dtype})"
 
-    def _waits(self, batch: Batch, operand: int, target: Target) -> Column:
-        """Cycles in which sums of products in so few registers wait for one another.
+    def _stalls(self, batch: Batch, operand: int, target: Target) -> Column:
+        """Stall cycles of a reduction whose accumulators are too few to hide the add latency.
 
-        At the end of a reduction they do not: then the next sums have begun.
+        The last steps of a reduction do not stall: the scheduler has begun the next sums.
         """
         operation = batch.operation
         sums = operation.name in PRODUCTS and operand == operation.output
@@ -154,7 +154,7 @@ class Move:
         volume = prod_columns(shape)
         along = [
             volume // shape[dim] * -(-shape[dim] // self.vector)
-            for dim in order[-1:] or range(len(shape))  # any, if the layout is ideal
+            for dim in order[-1:] or range(len(shape))  # an ideal layout may have any fastest
         ]
         fewest, most = np.minimum.reduce(along), np.maximum.reduce(along)
         missing = np.maximum(0.0, target.in_flight - most)
@@ -166,20 +166,20 @@ class Move:
         return self.dtype or batch.dtypes[operand]
 
     def fits_sets(self, batch: Batch, operand: int, target: Target) -> Bools:
-        """Aliased rows that a nearest-level cache can hold beside everything else."""
+        """Whether the level can hold the aliased runs without conflict misses, per batch row."""
         aliased = batch.forms.aliased[batch.codes[operand]]
         if not some(aliased):
             return ~aliased
         level = level_number(self, self.level, target)
         count, length = batch.runs(operand)
         pages = count * -(-length * batch.dtypes[operand].bytes // PAGE_BYTES)
-        room = target.levels[level].conflict_runs
-        # sums of a window's pixels are read and written again
-        once = not (batch.operation.reads(operand) or batch.operation.windows)
-        if level == target.nearest and once:
-            room = max(room, WRITTEN_ONLY)
-        held: Bools = ~aliased | (pages <= room)
-        return held
+        most = target.levels[level].conflict_runs
+        # sums over a window's pixels are read and written again
+        written_once = not (batch.operation.reads(operand) or batch.operation.windows)
+        if level == target.nearest and written_once:
+            most = max(most, WRITTEN_ONLY)
+        fits: Bools = ~aliased | (pages <= most)
+        return fits
 
     def _copy_conditions(self, batch: Batch, operand: int, target: Target) -> Iterator[Condition]:
         layout, dtype, shape = self.layout, batch.dtypes[operand], batch.shape(operand)
@@ -190,19 +190,19 @@ class Move:
         blocked = batch.forms.odd_even[codes] | batch.forms.ideal[codes]
         yield Condition(
             everywhere(batch, not batch.operation.copies) | blocked,
-            f"{batch.operation} only moves within caches, and out of odd-even blocks",
+            f"{batch.operation} only copies or fills: copy only operands in odd-even blocks",
         )
         wanted = self._dtype(batch, operand)
         legal = target.casts_to(dtype, wanted) or not batch.operation.reads(operand)
         if batch.operation.operands[operand].written:
             legal &= target.casts_to(wanted, dtype)
-        legal &= dtype.is_float == wanted.is_float  # computes what it is meant to
+        legal &= dtype.is_float == wanted.is_float  # no conversion between floats and integers
         yield Condition(everywhere(batch, legal), f"no kernel converts {dtype} to {wanted}")
         if level_number(self, self.level, target) != target.registers:
             yield from memory_conditions(self, shape)
             changed = self._new_codes(batch, operand) != batch.codes[operand]
-            changed |= (wanted is not dtype) or layout.order == ()  # ideal: as if in another
-            yield Condition(changed, f"{self.operand} already lies so, without gaps")
+            changed |= (wanted is not dtype) or layout.order == ()  # ideal: counts as a change
+            yield Condition(changed, f"{self.operand} already has this layout, without gaps")
 
     def _new_codes(self, batch: Batch, operand: int) -> Ints:
         assert self.layout is not None
@@ -212,7 +212,7 @@ class Move:
 
 @dataclass(frozen=True)
 class MoveAll:
-    """Bring every operand that is one level away nearer, by the cache itself.
+    """Bring every operand that is one level away into a cache, which loads it as it is used.
 
     Compose(x and out at L2) -> Compose(x and out at L1)
     """
@@ -222,15 +222,15 @@ class MoveAll:
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         level = level_number(self, self.level, target)
         if not 0 < level < target.registers:
-            raise RewriteError(f"{self}: only caches bring what is used nearer.")
-        away = np.zeros(len(batch), np.bool_)
-        for operand, one in enumerate(batch.operation.operands):
-            there = batch.levels[operand] == level - 1
-            away |= there
-            conflicts = ~Move(one.name, self.level).fits_sets(batch, operand, target)
-            reason = f"rows of {one.name} a power of two apart would evict each other"
-            yield Condition(~(there & conflicts), reason)
-        yield Condition(away, f"no operand is one level away from {self.level}")
+            raise RewriteError(f"{self}: the level must be a cache.")
+        some_away = np.zeros(len(batch), np.bool_)
+        for index, operand in enumerate(batch.operation.operands):
+            away = batch.levels[index] == level - 1
+            some_away |= away
+            conflicts = ~Move(operand.name, self.level).fits_sets(batch, index, target)
+            reason = f"rows of {operand.name} a power of two apart would evict each other"
+            yield Condition(~(away & conflicts), reason)
+        yield Condition(some_away, f"no operand is one level away from {self.level}")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         level = level_number(self, self.level, target)
@@ -238,13 +238,13 @@ class MoveAll:
         cost: Any = np.zeros(len(batch))
         held: Ints = np.zeros(len(batch), np.int64)
         for operand in range(len(levels)):
-            there = batch.levels[operand] == level - 1
-            cost = cost + there * target.transfer(batch, operand)
-            held = held + there * batch.lines(operand)
-            levels[operand] = np.where(there, level, levels[operand]).astype(np.int8)
+            away = batch.levels[operand] == level - 1
+            cost = cost + away * target.transfer(batch, operand)
+            held = held + away * batch.lines(operand)
+            levels[operand] = np.where(away, level, levels[operand]).astype(np.int8)
             if level == target.nearest:
                 near = batch.forms.plain[codes[operand]]
-                codes[operand] = np.where(there, near, codes[operand])
+                codes[operand] = np.where(away, near, codes[operand])
         body = replace(batch, levels=tuple(levels), codes=tuple(codes))
         return [Edges(np.arange(len(batch)), cost, {level: held}, (Child(body),))]
 
@@ -259,7 +259,7 @@ class MoveAll:
 
 
 def _copy(source: Batch, destination: Batch, operand: int) -> Batch:
-    """The Specs of copying an operand between its two homes."""
+    """The Specs of copying an operand from its place in one batch to its place in another."""
     shape = tuple(size.astype(np.int32) for size in source.shape(operand))
     return Batch(
         move_operation(len(shape)),

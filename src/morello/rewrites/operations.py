@@ -1,7 +1,7 @@
-"""Operations as JSON: what they are made of, and back.
+"""Operations as JSON, and back.
 
-What is read back is the interned object. It must be an operation that there is: a primitive,
-its operands' dimensions in any order, or a composition of primitives that fit together.
+Reading gives the interned object. It must be an operation that exists: a primitive, with its
+operands' dimensions in any order, or a composition of primitives whose tensors fit together.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ _AXIS = re.compile(rf"{_TERM}(\+{_TERM})*(-[1-9]\d{{0,3}})?", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
-def operation_data(one: Operation) -> dict[str, Any]:
-    """An operation as JSON-able data; what is empty or false is left out."""
+def operation_data(op: Operation) -> dict[str, Any]:
+    """An operation as JSON-able data; empty and false fields are left out."""
     return _present(
-        name=one.name,
-        dims=list(one.dims),
+        name=op.name,
+        dims=list(op.dims),
         operands=[
             _present(
                 name=operand.name,
@@ -60,14 +60,14 @@ def operation_data(one: Operation) -> dict[str, Any]:
                 start=operand.start,
                 updated=operand.updated,
             )
-            for operand in one.operands
+            for operand in op.operands
         ],
-        reduced=list(one.reduced),
-        whole=list(one.whole),
-        accumulates=one.accumulates,
-        function=one.function
-        and {"name": one.function.name}
-        | ({} if one.function.constant is None else {"constant": one.function.constant}),
+        reduced=list(op.reduced),
+        whole=list(op.whole),
+        accumulates=op.accumulates,
+        function=op.function
+        and {"name": op.function.name}
+        | ({} if op.function.constant is None else {"constant": op.function.constant}),
         components=[
             {
                 "operation": operation_data(component.operation),
@@ -75,7 +75,7 @@ def operation_data(one: Operation) -> dict[str, Any]:
                 "dims": list(component.dims),
                 "dtype": component.dtype.name,
             }
-            for component in one.components
+            for component in op.components
         ],
     )
 
@@ -85,22 +85,22 @@ def _present(**values: Any) -> dict[str, Any]:
 
 
 def read_operation(data: Any, what: str) -> Operation:
-    """The operation that `operation_data` gave; raises `RewriteError` if there is no such."""
+    """The operation from data of `operation_data`; raises `RewriteError` if there is none."""
     fields = Fields(data, what)
     name = fields.get("name", str)
     components = tuple(
         Component(
-            read_operation(one.get("operation", dict), f"the operation of {one.what}"),
-            tuple(whole(number, "an input") for number in one.get("inputs", list)),
-            one.texts("dims"),
-            read_dtype(one.get("dtype", str)),
+            read_operation(component.get("operation", dict), f"the operation of {component.what}"),
+            tuple(whole(number, "an input") for number in component.get("inputs", list)),
+            component.texts("dims"),
+            read_dtype(component.get("dtype", str)),
         )
-        for one in fields.objects("components", f"{name:.60}'s component")
+        for component in fields.objects("components", f"{name:.60}'s component")
     )
-    made = operation(
+    result = operation(
         name,
         fields.texts("dims"),
-        tuple(_operand(one) for one in fields.objects("operands", f"{name:.60}'s operand")),
+        tuple(_operand(operand) for operand in fields.objects("operands", f"{name:.60}'s operand")),
         fields.texts("reduced"),
         fields.texts("whole"),
         fields.get("accumulates", bool, False),
@@ -109,9 +109,9 @@ def read_operation(data: Any, what: str) -> Operation:
     )
     if unused := fields.unused():
         raise RewriteError(f"{what}: an operation has no {quoted(unused[0])}.")
-    if not (_composed(made) if components else _primitive(made)):
+    if not (_is_composition(result) if components else _is_primitive(result)):
         raise RewriteError(f"{what} is no operation that this Morello has, {quoted(name)}.")
-    return made
+    return result
 
 
 def _operand(fields: Fields) -> Operand:
@@ -149,76 +149,76 @@ def _function(data: dict[str, Any], what: str) -> Function | None:
     return Function(name, constant)
 
 
-# ---- which operations there are
+# ---- which operations exist
 
 
-def _primitive(one: Operation) -> bool:
-    """It is a primitive, its operands' dimensions in any order."""
-    if one.function is not None and one.name not in ("Broadcast", "OnePrefix"):
-        return any(_shape(one) == _shape(other) for other in _elementwise(one, one.function))
-    if one.name.startswith("Conv"):
-        return any(_shape(one) == _shape(other) for other in _convolutions(one))
-    if one.name == "Pack":
-        return any(_shape(one) == _shape(other) for other in _packs(one))
-    return _shape(one) in _simple()
+def _is_primitive(op: Operation) -> bool:
+    """Whether it is a primitive, with its operands' dimensions in any order."""
+    if op.function is not None and op.name not in ("Broadcast", "OnePrefix"):
+        return any(_signature(op) == _signature(other) for other in _elementwise(op, op.function))
+    if op.name.startswith("Conv"):
+        return any(_signature(op) == _signature(other) for other in _convolutions(op))
+    if op.name == "Pack":
+        return any(_signature(op) == _signature(other) for other in _packs(op))
+    return _signature(op) in _simple_signatures()
 
 
-def _shape(one: Operation) -> tuple[Any, ...]:
-    """All that makes an operation, but for the orders of its operands' dimensions."""
+def _signature(op: Operation) -> tuple[Any, ...]:
+    """All that defines an operation, except the orders of its operands' dimensions."""
     operands = tuple(
-        (o.name, tuple(sorted(o.dims)), o.written, o.start, o.updated) for o in one.operands
+        (o.name, tuple(sorted(o.dims)), o.written, o.start, o.updated) for o in op.operands
     )
     return (
-        one.name, one.dims, operands, one.reduced, one.whole, one.accumulates,
-        one.function, one.components,
+        op.name, op.dims, operands, op.reduced, op.whole, op.accumulates,
+        op.function, op.components,
     )  # fmt: skip
 
 
 @cache
-def _simple() -> frozenset[tuple[Any, ...]]:
-    """The primitives without parameters but their rank, and the dimension they scan."""
-    found = [matmul(batch) for batch in range(MAX_BATCH_DIMS + 1)]
+def _simple_signatures() -> frozenset[tuple[Any, ...]]:
+    """The signatures of all primitives whose only parameters are a rank and a scanned dimension."""
+    primitives = [matmul(batch) for batch in range(MAX_BATCH_DIMS + 1)]
     for rank in range(1, MAX_RANK + 1):
-        found += [move(rank), fill(rank), fill(rank, "lowest"), one_prefix(rank)]
+        primitives += [move(rank), fill(rank), fill(rank, "lowest"), one_prefix(rank)]
         for dim in range(rank):
-            found += [reduce("Sum", rank, dim), reduce("Max", rank, dim)]
-            found += [divide_vec_scalar(rank, dim), broadcast(rank, dim)]
-            found += [softmax(part, rank, dim) for part in SOFTMAX_PARTS]
-    found += [accumulating(one) for one in found if accumulates_later(one)]
-    return frozenset(map(_shape, found))
+            primitives += [reduce("Sum", rank, dim), reduce("Max", rank, dim)]
+            primitives += [divide_vec_scalar(rank, dim), broadcast(rank, dim)]
+            primitives += [softmax(part, rank, dim) for part in SOFTMAX_PARTS]
+    primitives += [accumulating(op) for op in primitives if accumulates_later(op)]
+    return frozenset(map(_signature, primitives))
 
 
-def _convolutions(one: Operation) -> Iterator[Operation]:
-    """The convolutions with the strides and the padding of this one."""
-    dims = one.operands[0].dims if one.operands else ()
+def _convolutions(op: Operation) -> Iterator[Operation]:
+    """The convolutions with the same strides and padding."""
+    dims = op.operands[0].dims if op.operands else ()
     windows = {a.names: a for a in map(axis, dims) if len(a.terms) == 2}
     y, x = windows.get(("y", "p")), windows.get(("x", "q"))
     if y is not None and x is not None:
         strides = y.terms[0][1], x.terms[0][1]
         padding = y.padding // 2, x.padding // 2
         for last in (False, True):
-            yield conv(strides, padding, last, one.accumulates)
+            yield conv(strides, padding, last, op.accumulates)
 
 
-def _packs(one: Operation) -> Iterator[Operation]:
-    grouped = [axis(dim) for dim in one.operands[0].dims] if one.operands else []
+def _packs(op: Operation) -> Iterator[Operation]:
+    grouped = [axis(dim) for dim in op.operands[0].dims] if op.operands else []
     for dim, window in enumerate(grouped):
         if len(window.terms) == 2 and len(grouped) <= MAX_RANK:
             yield pack(len(grouped), dim, window.terms[0][1])
 
 
-def _elementwise(one: Operation, function: Function) -> Iterator[Operation]:
-    inputs, rank = one.operands[:-1], len(one.dims)
-    known = all(set(operand.dims) <= set(one.dims) for operand in inputs)
+def _elementwise(op: Operation, function: Function) -> Iterator[Operation]:
+    inputs, rank = op.operands[:-1], len(op.dims)
+    known = all(set(operand.dims) <= set(op.dims) for operand in inputs)
     if known and inputs and len(inputs) == function.arity and rank <= MAX_RANK:
-        spans = tuple(tuple(one.dims.index(d) for d in operand.dims) for operand in inputs)
+        spans = tuple(tuple(op.dims.index(d) for d in operand.dims) for operand in inputs)
         yield elementwise(function, spans, rank)
 
 
-def _composed(one: Operation) -> bool:
-    """It is what `compose` makes of its components, and those fit together."""
-    inputs = one.operands[:-1]
-    for number, component in enumerate(one.components):
+def _is_composition(op: Operation) -> bool:
+    """Whether it is what `compose` gives for its components, and these fit together."""
+    inputs = op.operands[:-1]
+    for number, component in enumerate(op.components):
         part = component.operation
         fits = not part.components and len(part.outputs) == 1
         fits &= len(component.dims) == len(part.dims)
@@ -226,21 +226,21 @@ def _composed(one: Operation) -> bool:
         fits &= all(tensor < len(inputs) + number for tensor in component.inputs)
         if not fits or not all(_AXIS.fullmatch(text) for text in component.dims):
             return False
-    made = compose(inputs, one.components)
-    if one.accumulates and accumulates_later(made):
-        made = accumulating(made)
-    return made is one and _connected(one) and _sized(one)
+    composed = compose(inputs, op.components)
+    if op.accumulates and accumulates_later(composed):
+        composed = accumulating(composed)
+    return composed is op and _connected(op) and _sized(op)
 
 
-def _connected(one: Operation) -> bool:
-    """Every tensor has the same dimensions where it is made and wherever it is read."""
+def _connected(op: Operation) -> bool:
+    """Whether every tensor has the same dimensions where it is written and where it is read."""
     return all(
-        sorted(component.operand_dims(position)) == sorted(tensor_dims(one, tensor))
-        for component in one.components
+        sorted(component.operand_dims(position)) == sorted(tensor_dims(op, tensor))
+        for component in op.components
         for position, tensor in enumerate(component.inputs)
     )
 
 
-def _sized(one: Operation) -> bool:
-    """Every dimension that an operand names is one of the operation's."""
-    return all(name in one.dims for axes in one.axes for a in axes for name in a.names)
+def _sized(op: Operation) -> bool:
+    """Whether every dimension that an operand names is one of the operation's."""
+    return all(name in op.dims for axes in op.axes for a in axes for name in a.names)

@@ -1,4 +1,4 @@
-"""Grouping narrow numbers, for instructions that sum several products at once."""
+"""Packing groups of narrow elements, for instructions that sum several products at once."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ DIM = "k"
 
 @dataclass(frozen=True)
 class Pack:
-    """Make groups of neighbours along k the elements of a matmul.
+    """Make each group of neighbours along k one packed element of a matmul.
 
-    An input whose groups already lie side by side is read as it is; another is copied.
+    An input whose groups are contiguous already is read in place; any other is copied.
 
     Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
       -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
@@ -34,8 +34,8 @@ class Pack:
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         packing = _packing(batch, target)
-        found = everywhere(batch, packing is not None)
-        yield Condition(found, f"{target.name} has no instruction for groups of these products")
+        supported = everywhere(batch, packing is not None)
+        yield Condition(supported, f"{target.name} has no instruction for groups of these products")
         if packing is not None:
             lanes = packing.packed[0].lanes
             yield Condition(batch.size(DIM) % lanes == 0, f"k is no multiple of {lanes}")
@@ -49,16 +49,16 @@ class Pack:
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         packing = _packing(batch, target)
         assert packing is not None
-        ready = [_lies_in_groups(batch, operand) for operand in (0, 1)]
+        ready = [_has_contiguous_groups(batch, operand) for operand in (0, 1)]
         ideal = [batch.forms.ideal[batch.codes[operand]] for operand in (0, 1)]
-        found = []
-        for free in ((False, False), (False, True), (True, False), (True, True)):
-            fits = [(r == f) | i for r, f, i in zip(ready, free, ideal, strict=True)]
+        result = []
+        for in_place in ((False, False), (False, True), (True, False), (True, True)):
+            fits = [(r == p) | i for r, p, i in zip(ready, in_place, ideal, strict=True)]
             rows = np.flatnonzero(fits[0] & fits[1])
             if len(rows):
-                children, held = _packed(batch[rows], packing, free)
-                found.append(Edges(rows, 0.0, _by_level(held), children))
-        return found
+                children, held = _packed(batch[rows], packing, in_place)
+                result.append(Edges(rows, 0.0, _by_level(held), children))
+        return result
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self
@@ -77,8 +77,11 @@ def _packing(batch: Batch, target: Target) -> Packing | None:
     return next((p for p in target.packs if p.inputs == (a, b) and p.output is c), None)
 
 
-def _lies_in_groups(batch: Batch, operand: int) -> Bools:
-    """Without gaps, and k the fastest dimension, so that each group is one element."""
+def _has_contiguous_groups(batch: Batch, operand: int) -> Bools:
+    """Whether each group can be read as one element: no gaps, and k the fastest dimension.
+
+    Also true of ideal forms.
+    """
     forms, codes = batch.forms, batch.codes[operand]
     position, _ = batch.operation.places[operand, DIM]
     near = (forms.fastest[codes] == position) & forms.gapless[codes]
@@ -87,9 +90,12 @@ def _lies_in_groups(batch: Batch, operand: int) -> Bools:
 
 
 def _packed(
-    batch: Batch, packing: Packing, free: tuple[bool, bool]
+    batch: Batch, packing: Packing, in_place: tuple[bool, bool]
 ) -> tuple[tuple[Child, ...], list[tuple[Ints, Ints]]]:
-    """The copies and the matmul, and what the copies hold: their levels and lines."""
+    """The children, and the levels and lines of the buffers that the copies fill.
+
+    Operands that are `in_place` need no copy.
+    """
     operands = len(batch.operation.operands)
     lanes = packing.packed[0].lanes
     body = tiled(batch, DIM, batch.size(DIM) // lanes)
@@ -97,7 +103,7 @@ def _packed(
     codes, wires = list(body.codes), list(range(operands))
     children, held = [], []
     for operand in (0, 1):
-        if free[operand]:
+        if in_place[operand]:
             whole = batch.codes[operand]
             shape = body.shape(operand)
             codes[operand] = batch.forms.tile(shape, shape, whole, packing.packed[operand].bytes)
@@ -130,9 +136,9 @@ def _copy(batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch
 
 
 def _by_level(held: list[tuple[Ints, Ints]]) -> dict[int, Ints | int]:
-    """Lines by level, where each row of an operand may be at a level of its own."""
-    found: dict[int, Ints | int] = {}
+    """The total lines of each level; a buffer's level may differ from row to row."""
+    total: dict[int, Ints | int] = {}
     for levels, lines in held:
         for level in np.unique(levels[levels > 0]).tolist():
-            found[level] = found.get(level, 0) + np.where(levels == level, lines, 0)
-    return found
+            total[level] = total.get(level, 0) + np.where(levels == level, lines, 0)
+    return total

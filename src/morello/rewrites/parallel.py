@@ -17,22 +17,22 @@ from morello.rewrites.tile import loop_conditions, tiled
 from morello.targets.target import Condition, Target
 
 GRAIN = 8
-"""Large pieces are made of whole groups of so many, which fill tiles of registers."""
+"""Sizes of large pieces are multiples of this, so that they fill register tiles."""
 LARGE = 8 * GRAIN
-"""From here on, that makes them an eighth larger at most."""
+"""Pieces of this size or more are large; rounding up to `GRAIN` adds at most an eighth."""
 
 
 def piece(size: int, count: int) -> int:
-    """The size of each piece but the last, if a loop over `size` has `count` pieces or so."""
+    """The size of each piece but the last, to cut `size` into about `count` pieces."""
     equal = -(-size // count)
     return equal if equal < LARGE else -(-equal // GRAIN) * GRAIN
 
 
 @dataclass(frozen=True)
 class Parallel:
-    """Run the tiles of one or two output dimensions on all cores; each by itself is serial.
+    """Run the tiles of one or two output dimensions on all cores; each tile is serial.
 
-    As long as the busiest core takes: with 2 cores,
+    The cost is that of the busiest core. With 2 cores,
 
     Matmul(m=10, k=8, n=8)
       -> parallel for m in 0..8 by 4: Matmul(m=4, k=8, n=8)   once
@@ -45,9 +45,9 @@ class Parallel:
         if not 1 <= len(self.tiles) <= 2 or len(dict(self.tiles)) != len(self.tiles):
             raise RewriteError(f"{self}: one or two dimensions can be spread over cores.")
         yield Condition(everywhere(batch, batch.parallel), "it is not to be run in parallel")
-        for operand, level in zip(batch.operation.operands, batch.levels, strict=True):
-            shared = np.array([one.saturation > 0 for one in target.levels])[level]
-            yield Condition(shared, f"{operand.name} must be where all cores reach it")
+        for operand, levels in zip(batch.operation.operands, batch.levels, strict=True):
+            shared = np.array([level.saturation > 0 for level in target.levels])[levels]
+            yield Condition(shared, f"{operand.name} must be at a level that all cores share")
         for dim, size in self.tiles:
             tile = self._column(batch, size)
             cut = dim not in (*batch.operation.reduced, *batch.operation.whole)
@@ -66,18 +66,18 @@ class Parallel:
         (dim, size), *more = self.tiles
         rest = batch.size(dim) % size
         exact, ragged = np.flatnonzero(rest == 0), np.flatnonzero(rest)
-        found = []
+        result = []
         if len(exact):
             rounds = -(-count[exact] // target.cores)
-            found.append(Edges(exact, target.fork, children=(Child(body[exact], rounds),)))
+            result.append(Edges(exact, target.fork, children=(Child(body[exact], rounds),)))
         if len(ragged):
             assert not more
             last = tiled(serial[ragged], dim, rest[ragged])
             rounds = -(-count[ragged] // target.cores)
             alone = (count[ragged] % target.cores == 0).astype(np.int32)
             children = (Child(body[ragged], rounds), Child(last, alone, role="remainder"))
-            found.append(Edges(ragged, target.fork, children=children))
-        return found
+            result.append(Edges(ragged, target.fork, children=children))
+        return result
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self
@@ -96,12 +96,12 @@ class Parallel:
 
 @dataclass(frozen=True)
 class Spread:
-    """Run equal parts of one or two dimensions on all cores: as many as `pieces` says.
+    """Run `pieces` equal parts of one or two dimensions on all cores.
 
     Matmul(m=12, k=8, n=8), 4 pieces of m
       -> parallel for m in 0..12 by 3: Matmul(m=3, k=8, n=8)
 
-    Large parts are almost equal: of 1000, 504 and 496.
+    Large parts are only almost equal: 2 pieces of 1000 are 504 and 496.
     """
 
     pieces: tuple[tuple[str, int], ...]
@@ -115,18 +115,18 @@ class Spread:
                 yield Condition(even, f"{count} pieces of {dim} would not be equal")
         holds = np.zeros(len(batch), np.bool_)
         for row in range(len(batch)):
-            one = batch[np.array([row])]
-            parallel = self._parallel(one.spec())
-            holds[row] = all(c.holds[0] for c in parallel.conditions(one, target))
+            single = batch[np.array([row])]
+            parallel = self._parallel(single.spec())
+            holds[row] = all(c.holds[0] for c in parallel.conditions(single, target))
         yield Condition(holds, "such pieces cannot be spread over cores")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        found = []
+        result = []
         for row in range(len(batch)):
-            one = batch[np.array([row])]
-            for edges in self._parallel(one.spec()).edges(one, target):
-                found.append(replace(edges, rows=np.array([row])))
-        return found
+            single = batch[np.array([row])]
+            for edges in self._parallel(single.spec()).edges(single, target):
+                result.append(replace(edges, rows=np.array([row])))
+        return result
 
     def concrete(self, spec: Spec) -> Rewrite:
         return self._parallel(spec)
@@ -140,7 +140,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Serial:
-    """Run it on one core: what is small is not worth waking others for.
+    """Run a parallel Spec on one core, for work too small to be worth a parallel loop.
 
     Matmul(m=8, k=8, n=8), in parallel
       -> Matmul(m=8, k=8, n=8)

@@ -1,4 +1,4 @@
-"""Spreading a reduction over cores: a piece for each, then the reduction of what they found."""
+"""Parallel reduction: every core reduces pieces, then their partial results are reduced."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from morello.targets.target import Condition, Target
 
 _SCAN = "SoftmaxDenominatorAndMax"
 SPLIT = {"Matmul": "Sum", "Sum": "Sum", "Max": "Max", _SCAN: f"{_SCAN}FromParts"}
-"""What may be split, and the operation that makes one result of those of the pieces."""
+"""The operations that may be split, and for each the one that merges its partial results."""
 
 
 @dataclass(frozen=True)
 class ParallelSplit:
-    """Give every core pieces of what is reduced, then reduce what these have come to.
+    """Reduce pieces of a dimension on all cores, then reduce their partial results.
 
     Matmul(m=1, k=4096, n=8), k in 2 pieces
       -> parallel for k in 0..4096 by 2048: Matmul(m=1, k=2048, n=8)
@@ -70,10 +70,10 @@ class ParallelSplit:
         )  # fmt: skip
         piece = tiled(batch, self.dim, batch.size(self.dim) // self.pieces)
         codes, wires = list(piece.codes), list(range(operands))
-        for made, output in enumerate(outputs, start=operands):
+        for buffer, output in enumerate(outputs, start=operands):
             dtype = batch.dtypes[output]
             codes[output] = buffer_codes(batch, rows, row_major(len(rows)), 0, dtype)
-            wires[output] = made
+            wires[output] = buffer
         piece = replace(piece, parallel=False, codes=tuple(codes))
         children = (
             Child(piece, -(-self.pieces // target.cores), wires=tuple(wires)),
@@ -92,7 +92,7 @@ class ParallelSplit:
 
 
 def merging(operation: Operation) -> Operation:
-    """What reduces the results of pieces; these lie along its last dimension."""
+    """The operation that merges partial results, which lie along its last dimension."""
     name, rows = SPLIT[operation.name], operation.operands[operation.output].dims
     rank = len(rows) + (SINGLE not in rows)
     if name in ("Sum", "Max"):
@@ -101,5 +101,5 @@ def merging(operation: Operation) -> Operation:
 
 
 def parts_layout(rank: int) -> Layout:
-    """The pieces slowest, so that each core writes a part of the buffer by itself."""
+    """The layout of partial results: pieces slowest, so that each writes a contiguous part."""
     return Layout((rank - 1, *range(rank - 1)))

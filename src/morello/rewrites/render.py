@@ -1,8 +1,7 @@
-"""Impls for people to read: the loop nest, with what every rewrite costs and holds.
+"""Impls as text for people: the loop nest, with the cost and memory use of every rewrite.
 
-One line a rewrite. What a loop repeats stands below it, indented; so does a copy's own
-program below the move that needs it, and what makes a tensor below the line that gives it a
-place. The body of everything else follows at its level.
+There is one line per rewrite. Indented below it are the body of a loop, and the copies, fills
+and other steps that a rewrite adds. Any other body follows at the same indentation.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _GAP = "  "
 
 @dataclass(frozen=True)
 class _Line:
-    """A line of the program and, to its right, its Spec, cycles, share of them, and peaks."""
+    """A line of the program; its cells are the Spec, the cycles, their share, and the peaks."""
 
     kind: str
     text: str
@@ -50,23 +49,23 @@ class _Line:
 def tree(impl: Impl, here: int | None = None) -> str:
     """The Impl as text: a title, then a line for every rewrite, in the order they run.
 
-    `cycles` are those of one run of a line and all it needs, `share` is the part that all
-    its runs make up of the whole; the other columns are the most that is held of a level
-    at once. A `+` marks what its holes will add to. `here` marks a hole, counted in pre-order.
+    `cycles` is the cost of one run of a line's subtree, `share` the fraction of the total
+    cost that all its runs take; the other columns are the peak use of each level. A `+` marks
+    numbers to which holes will add. `here` is the hole to mark, counted in pre-order.
     """
-    return "\n".join((left + right).rstrip() for _, left, right in _laid_out(impl, here))
+    return "\n".join((left + right).rstrip() for _, left, right in _aligned_lines(impl, here))
 
 
 def print_impl(impl: Impl, console: Console | None = None, here: int | None = None) -> None:
-    """Print what `tree` says, in colour where the console has it."""
+    """Print the text of `tree`, in colour if the console supports it."""
     console = console or Console()
-    for kind, left, right in _laid_out(impl, here):
+    for kind, left, right in _aligned_lines(impl, here):
         line = Text.assemble((left, _STYLES[kind]), (right, _STYLES["note"]))
         line.rstrip()
         console.print(line, soft_wrap=True)
 
 
-def _laid_out(impl: Impl, here: int | None) -> Iterator[tuple[str, str, str]]:
+def _aligned_lines(impl: Impl, here: int | None) -> Iterator[tuple[str, str, str]]:
     """Every line's kind, its program text, and its columns, aligned."""
     target = impl.target
     titles = ("Spec", "cycles", "share", *(level.name for level in target.levels[1:]))
@@ -79,7 +78,7 @@ def _laid_out(impl: Impl, here: int | None) -> Iterator[tuple[str, str, str]]:
 
 
 def _columns(cells: Sequence[str], widths: Sequence[int]) -> str:
-    """The first to the left, for it is words; the others, figures, to the right."""
+    """The cells padded to these widths: the first is aligned left, the numbers right."""
     if not cells:
         return ""
     words, *figures = cells
@@ -133,16 +132,16 @@ class _Listing:
         if body.times > 1:
             head = f"for {head}" + (f" by {tile}" if tile > 1 else "")
         yield self._line("loop", head, impl, depth, runs)
-        yield from self._pieces(impl, loop.dim, tile, depth, runs)
+        yield from self._bodies(impl, loop.dim, tile, depth, runs)
 
     def _parallel(self, impl: Impl, loop: Parallel, depth: int, runs: int) -> Iterator[_Line]:
         ranges = [_range(dim, impl.spec.size(dim), tile) for dim, tile in loop.tiles]
         yield self._line("loop", f"parallel for {', '.join(ranges)}", impl, depth, runs)
         dim, tile = loop.tiles[0]
-        yield from self._pieces(impl, dim, tile, depth, runs)
+        yield from self._bodies(impl, dim, tile, depth, runs)
 
-    def _pieces(self, impl: Impl, dim: str, tile: int, depth: int, runs: int) -> Iterator[_Line]:
-        """What a loop over a dimension does, and what it does with the rest of it."""
+    def _bodies(self, impl: Impl, dim: str, tile: int, depth: int, runs: int) -> Iterator[_Line]:
+        """The lines of the body of a loop over a dimension, then of its remainder's."""
         size = impl.spec.size(dim)
         body, *rests = impl.children
         yield from self.lines(body.impl, depth + 1, runs * body.times)
@@ -153,10 +152,10 @@ class _Listing:
     def _children(
         self, impl: Impl, depth: int, runs: int, inside: Sequence[str]
     ) -> Iterator[_Line]:
-        """All in order, those of the roles `inside` indented, the others at the same level."""
+        """The lines of all children in order; only those with a role in `inside` are indented."""
         for child in impl.children:
             if child.role == "out" and isinstance(impl.rewrite, Move):
-                back = f"{self._called(impl, impl.rewrite.operand)} <- {impl.rewrite.level}"
+                back = f"{self._operand_name(impl, impl.rewrite.operand)} <- {impl.rewrite.level}"
                 yield _Line("move", _indent(depth) + back)
             inner = depth + 1 if child.role in inside else depth
             yield from self.lines(child.impl, inner, runs * child.times)
@@ -164,7 +163,7 @@ class _Listing:
     def _words(self, impl: Impl) -> str:
         return _words(impl.rewrite, impl, self._whole.spec.names_in(impl.spec.operation))
 
-    def _called(self, impl: Impl, operand: str) -> str:
+    def _operand_name(self, impl: Impl, operand: str) -> str:
         return self._whole.spec.names_in(impl.spec.operation).get(operand, operand)
 
     def _line(self, kind: str, text: str, impl: Impl, depth: int, runs: int) -> _Line:
@@ -179,7 +178,7 @@ class _Listing:
         self._holes += 1
         levels = [impl.target.levels[level].name for level in impl.spec.levels]
         operands = zip(impl.spec.operation.operands, levels, strict=True)
-        where = ", ".join(f"{self._called(impl, o.name)} in {level}" for o, level in operands)
+        where = ", ".join(f"{self._operand_name(impl, o.name)} in {level}" for o, level in operands)
         empty = ("",) * (len(impl.target.levels) + 1)
         return _Line("hole", f"{_indent(depth)}?? {impl.spec}{mark}", (where, *empty))
 
@@ -191,7 +190,7 @@ _STEPS = {
     "to_max_and_unscaled": "max, then every exp and their sum",
     "broadcast_first": "divisor broadcast, then divided by",
 }
-"""What the schemes of `decompose` do."""
+"""What each scheme of `decompose` does."""
 
 _STARTS: Mapping[str, str] = {"zero": "0", "lowest": "lowest"}
 
@@ -202,15 +201,15 @@ def _words(rewrite: object, impl: Impl, names: Mapping[str, str]) -> str:
     operation = spec.operation
     match rewrite:
         case Move():
-            return _moved(rewrite, operation, names)
+            return _move_words(rewrite, operation, names)
         case ToAccumulate():
             filled = [o for o in operation.operands if o.start]
             return ", ".join(f"{names.get(o.name, o.name)} = {_STARTS[o.start]}" for o in filled)
         case Bufferize():
             text = f"t{rewrite.component} -> {rewrite.level}"
-            made = impl.children[0].impl.spec.operation
-            dims = made.operands[made.output].dims
-            return text + _placed(rewrite.layout, rewrite.vector, dims)
+            producer = impl.children[0].impl.spec.operation
+            dims = producer.operands[producer.output].dims
+            return text + _place_words(rewrite.layout, rewrite.vector, dims)
         case Decompose():
             between = ", ".join(SCHEMES[rewrite.scheme].between)
             where = f"; {between} in {rewrite.level}" if between else ""
@@ -237,16 +236,16 @@ def _range(dim: str, size: int, tile: int) -> str:
     return f"{dim} in 0..{size // tile * tile}" + (f" by {tile}" if tile > 1 else "")
 
 
-def _moved(move: Move, operation: Operation, names: Mapping[str, str]) -> str:
+def _move_words(move: Move, operation: Operation, names: Mapping[str, str]) -> str:
     text = f"{names.get(move.operand, move.operand)} -> {move.level}"
     if move.layout is None:
         return text
     dims = operation.operands[operation.find(move.operand)].dims
-    return text + _placed(move.layout, move.vector, dims, f"{move.dtype or ''}")
+    return text + _place_words(move.layout, move.vector, dims, f"{move.dtype or ''}")
 
 
-def _placed(layout: Layout, vector: int, dims: Sequence[str], dtype: str = "") -> str:
-    """How a tensor lies in its new place."""
+def _place_words(layout: Layout, vector: int, dims: Sequence[str], dtype: str = "") -> str:
+    """The dtype and layout of a tensor in its new place."""
     if not vector:
         return f" as {dtype}{layout}"
     text = f" of {vector}" + (f" {dtype}" if dtype else "")

@@ -16,7 +16,7 @@ from morello.ir.spec import Spec
 from morello.targets.target import Column, Condition, Target
 
 REMEMBERED = 8192
-"""Applied rewrites that are remembered: programs of a goal have most of theirs in common."""
+"""How many applied rewrites are memoized: the programs of one goal share most of theirs."""
 
 
 @dataclass(frozen=True)
@@ -24,9 +24,9 @@ class Child:
     """Specs left to do, one per row, and how many times the program runs each.
 
     `role` says what for: the rewritten "body", the "remainder" of a loop, the "fill" of
-    an output, a copy "in" or "out", or one "step" of several. `wires` says which tensors
-    its operands are: those of the rewritten Spec by number, and, from there on, ones that
-    the rewrite makes; all of the rewritten Spec's, if empty.
+    an output, a copy "in" or "out", or one "step" of several. `wires` gives the tensor that
+    each operand is: the rewritten Spec's operands are numbered first, then the buffers that
+    the rewrite adds. If empty, the operands are the rewritten Spec's, in order.
     """
 
     batch: Batch
@@ -37,10 +37,10 @@ class Child:
 
 @dataclass(frozen=True)
 class Edges:
-    """What a rewrite makes of the given rows of a batch.
+    """The hyperedges of a rewrite for the given rows of a batch.
 
-    `cost` is in cycles and excludes the children's; `allocation` maps a level to what
-    the rewrite holds of it (lines, or registers) while its children run.
+    `cost` is in cycles and excludes the children's; `allocation` maps a level to how much
+    of it the rewrite holds (lines, or registers) while its children run.
     """
 
     rows: Ints
@@ -53,11 +53,11 @@ class Rewrite(Protocol):
     """A rewrite as data. One definition serves search, scheduling by hand, and replay."""
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        """Where it applies; the first condition that fails is the reason it does not."""
+        """The conditions to apply it; the first that fails gives the reason it does not apply."""
         ...
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        """What it makes of a batch whose every row meets the conditions."""
+        """Its edges for a batch of which every row meets the conditions."""
         ...
 
     def concrete(self, spec: Spec) -> Rewrite:
@@ -69,7 +69,7 @@ class Rewrite(Protocol):
         ...
 
     def __hash__(self) -> int:
-        """That of its data, so that what it makes of Specs can be remembered."""
+        """The hash of its data, so that `apply` can memoize its results."""
         ...
 
 
@@ -102,7 +102,7 @@ class Hole:
 
 @dataclass(frozen=True)
 class Step:
-    """A rewrite applied to one Spec: its own cost and allocation, and the Specs left."""
+    """A rewrite applied to one Spec: its own cost and allocation, and the Specs left to do."""
 
     cost: float
     allocation: Mapping[int, int]
@@ -111,7 +111,7 @@ class Step:
 
 @lru_cache(REMEMBERED)
 def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
-    """Apply a rewrite to one Spec; raises `RewriteError` with the reason it cannot be."""
+    """Apply a rewrite to one Spec; raises `RewriteError` with the reason if it does not apply."""
     batch = Batch.of([spec], Forms())
     for condition in rewrite.conditions(batch, target):
         if not condition.holds[0]:
@@ -130,7 +130,7 @@ def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
 
 
 def operand_index(batch: Batch, name: str) -> int:
-    """The operand's index, or a `RewriteError` that lists the operands there are."""
+    """The index of an operand; raises `RewriteError`, listing the operands, if there is none."""
     try:
         return batch.operation.find(name)
     except KeyError:
@@ -141,7 +141,7 @@ def operand_index(batch: Batch, name: str) -> int:
 
 
 def dim_index(batch: Batch, name: str) -> int:
-    """The dimension's index, or a `RewriteError` that lists the dimensions there are."""
+    """The index of a dimension; raises `RewriteError`, listing the dimensions, if there is none."""
     if name not in batch.operation.dims:
         known = ", ".join(batch.operation.dims)
         raise RewriteError(
@@ -151,5 +151,5 @@ def dim_index(batch: Batch, name: str) -> int:
 
 
 def everywhere(batch: Batch, value: bool) -> np.ndarray[Any, np.dtype[np.bool_]]:
-    """A condition that does not depend on the row."""
+    """The column of a condition that does not depend on the row."""
     return np.full(len(batch), value)

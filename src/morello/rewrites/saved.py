@@ -1,7 +1,7 @@
 """Impls as JSON: the goal, the target, and every decision.
 
-A saved Impl is read by replaying its decisions, so that a file which does not describe a
-legal program, or one that no longer fits the target, is refused with the reason.
+A saved Impl is loaded by replaying its decisions. A file that describes no legal program, or
+one that no longer fits the target, is refused with the reason.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def save(impl: Impl) -> dict[str, Any]:
 
 
 def load(data: Any, target: Target | None = None) -> Impl:
-    """The Impl that `save` gave, for the target of that name unless another one is given.
+    """The Impl that `save` gave as this data, for the target it names unless one is given.
 
-    It is for as many cores as it was saved for. Raises `RewriteError` for what is no such
-    data, or does not fit the target, and `TargetError` when the target is unknown. Costs are
-    the target's of today.
+    The number of cores is the saved one; costs are those of the current target. Raises
+    `RewriteError` if the data is malformed or the program does not fit the target, and
+    `TargetError` if the target is unknown.
     """
     top = Fields(data, "the schedule")
     version = top.get("morello", object)
@@ -80,13 +80,13 @@ def load(data: Any, target: Target | None = None) -> Impl:
     try:
         return replay(spec, streamed(target, spec), rewrites)
     except RewriteError as error:
-        raise RewriteError(f"{error}{_elsewhere(saved_for, limits, target)}") from None
+        raise RewriteError(f"{error}{_saved_elsewhere(saved_for, limits, target)}") from None
     except RecursionError:
         raise RewriteError("the schedule nests its rewrites too deep to be a program.") from None
 
 
-def _elsewhere(name: str, limits: Mapping[str, int], target: Target) -> str:
-    """That the schedule was made for another machine, if it was."""
+def _saved_elsewhere(name: str, limits: Mapping[str, int], target: Target) -> str:
+    """A note for errors that the schedule was saved for other memory limits, if it was."""
     now = {level.name: level.capacity for level in target.levels[1:]}
     if limits == now:
         return ""
@@ -132,39 +132,40 @@ def _spec(data: Any, target: Target) -> Spec:
             f"{operation} has {len(operation.operands)} operands, and the spec {len(operands)}."
         )
     levels, forms, dtypes, strides = [], [], [], []
-    for number, one in enumerate(operands):
-        one.what = f"operand {operation.operands[number].name}"
+    for number, operand in enumerate(operands):
+        operand.what = f"operand {operation.operands[number].name}"
         shape = operation.extents(number, sizes)
         if min(shape) < 1:
-            raise RewriteError(f"{one.what} of shape {list(shape)} has no elements.")
-        dtypes.append(read_dtype(one.get("dtype", str)))
-        levels.append(_level(one.get("level", str), target))
-        forms.append(_form(one, shape, levels[-1], target))
-        strides.append(_strides(one, shape))
+            raise RewriteError(f"{operand.what} of shape {list(shape)} has no elements.")
+        dtypes.append(read_dtype(operand.get("dtype", str)))
+        levels.append(_level(operand.get("level", str), target))
+        forms.append(_form(operand, shape, levels[-1], target))
+        strides.append(_strides(operand, shape))
     parallel = fields.get("parallel", bool)
     spec = Spec(operation, sizes, tuple(levels), tuple(forms), tuple(dtypes), parallel)
     return _with_strides(spec, strides) if any(s is not None for s in strides) else spec
 
 
 def _named(spec: Spec, names: tuple[str, ...]) -> Spec:
-    """The Spec with these names for its operands, if there are any."""
+    """The Spec with these names for its operands; unchanged if there are none."""
     if not names:
         return spec
     *inputs, output = names
     if len(names) != len(spec.forms) or output in inputs:
         raise RewriteError(
-            f"the schedule's names are {quoted(list(names))}, and not one an operand."
+            f"the schedule's names are {quoted(list(names))}, and should be one per operand, "
+            "the output's different from the others."
         )
     for name in names:
         if not NAME.fullmatch(name):
             raise RewriteError(f"the schedule's names: no operand is called {quoted(name)}.")
-    made = replace(spec, names=names)
+    named = replace(spec, names=names)
     for operand, name in enumerate(inputs):
-        first = made.arrays[name]
-        strides = made.strides or (None,) * len(names)
-        if made.tensor(operand) != made.tensor(first) or strides[operand] != strides[first]:
-            raise RewriteError(f"the schedule's names: {quoted(name)} is two arrays that differ.")
-    return made
+        first = named.arrays[name]
+        strides = named.strides or (None,) * len(names)
+        if named.tensor(operand) != named.tensor(first) or strides[operand] != strides[first]:
+            raise RewriteError(f"the schedule's names: {quoted(name)} names two different arrays.")
+    return named
 
 
 def _level(name: str, target: Target) -> int:
@@ -196,11 +197,11 @@ def _form(fields: Fields, shape: tuple[int, ...], level: int, target: Target) ->
 
 
 def _strides(fields: Fields, shape: tuple[int, ...]) -> Strides:
-    """The elements from one to the next along each dimension, if the file gives them."""
-    found = fields.get("strides", list, [])
-    if not found:
+    """The stride of each dimension in elements; None if the file gives no strides."""
+    values = fields.get("strides", list, [])
+    if not values:
         return None
-    strides = tuple(whole(step, f"a stride of {fields.what}", least=1) for step in found)
+    strides = tuple(whole(value, f"a stride of {fields.what}", least=1) for value in values)
     if len(strides) != len(shape):
         raise RewriteError(
             f"{fields.what} has {len(shape)} dimensions, and {len(strides)} strides."
@@ -209,18 +210,18 @@ def _strides(fields: Fields, shape: tuple[int, ...]) -> Strides:
 
 
 def _with_strides(spec: Spec, strides: list[Strides]) -> Spec:
-    """The Spec as a goal whose operands have gaps, in the forms that this gives them."""
+    """The Spec with strides; raises `RewriteError` unless its forms are those of the strides."""
     layouts = [form.layout for form in spec.forms]
     try:
-        made = goal(
+        strided = goal(
             spec.operation, spec.sizes, spec.dtypes,
             layouts=layouts, strides=strides, parallel=spec.parallel,
         )  # fmt: skip
     except SpecError as error:
         raise RewriteError(str(error)) from None
-    if replace(made, strides=()) != spec:
+    if replace(strided, strides=()) != spec:
         raise RewriteError("the spec's strides are not those of its layouts.")
-    return made
+    return strided
 
 
 # ---- rewrites

@@ -1,4 +1,4 @@
-"""Closing a Spec with a kernel."""
+"""Implementing a Spec with a leaf kernel."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from morello.targets.target import Condition, Held, Kernel, Target
 
 @dataclass(frozen=True)
 class Select:
-    """Close a Spec with a kernel of the target.
+    """Implement a Spec with a leaf kernel of the target.
 
     MatmulAccum(m=1, k=1, n=64; b and c in registers) -> fma_row_f32x16
     """
@@ -54,7 +54,7 @@ class Select:
 def _placement(
     batch: Batch, operand: int, held: Held | None, home: int, target: Target
 ) -> Iterator[Condition]:
-    """The operand is where the kernel wants it."""
+    """The operand is at the level, or in the registers, that the kernel expects."""
     name = batch.operation.operands[operand].name
     if held is None:
         reason = f"{name} must be in {target.levels[home].name}"
@@ -71,11 +71,11 @@ def _placement(
 
 
 LONGEST, CLOSE = 60, 6
-"""How much of a name that no kernel has is looked at, and how many others are listed for it."""
+"""The characters of an unknown kernel name to compare, and how many close names to list."""
 
 
 def find_kernel(target: Target, name: str) -> Kernel:
-    """The target's kernel of this name; raises `RewriteError` that lists close ones."""
+    """The target's kernel of this name; raises `RewriteError` that lists close names."""
     kernel = target.kernel(name)
     if kernel is not None:
         return kernel

@@ -57,7 +57,7 @@ class Tile(_Loop):
         tile = self._column(batch)
         reduced = self.dim in batch.operation.reduced
         yield Condition(everywhere(batch, not reduced), f"{self.dim} is reduced; split it")
-        yield _uncut(batch, self.dim)
+        yield _not_whole(batch, self.dim)
         yield from loop_conditions(batch, self.dim, tile)
 
 
@@ -80,7 +80,7 @@ class Split(_Loop):
             everywhere(batch, operation.accumulates),
             f"{operation} does not accumulate; apply to_accumulate first",
         )
-        yield _uncut(batch, self.dim)
+        yield _not_whole(batch, self.dim)
         yield from loop_conditions(batch, self.dim, tile)
 
 
@@ -88,8 +88,8 @@ class Split(_Loop):
 class Divide:
     """Tile or split a dimension into `factor` equal parts.
 
-    Costs multiply along nested loops, so chains of divisions by small primes reach every
-    larger division, and the search needs no others.
+    Nested loops cost as much as one loop with the product of their factors, so the search
+    needs only small primes: chains of them reach every larger factor.
 
     Matmul(m=12, k=8, n=8), factor 3
       -> for m in 0..12 by 4: Matmul(m=4, k=8, n=8)
@@ -110,7 +110,7 @@ class Divide:
         reduced = self.dim in batch.operation.reduced
         legal = batch.operation.accumulates or not reduced
         yield Condition(everywhere(batch, legal), f"{batch.operation} does not accumulate")
-        yield _uncut(batch, self.dim)
+        yield _not_whole(batch, self.dim)
         yield Condition(size % self.factor == 0, f"{self.dim} is no multiple of {self.factor}")
         yield from loop_conditions(batch, self.dim, size // self.factor)
 
@@ -128,7 +128,7 @@ class Divide:
 
 @dataclass(frozen=True)
 class Cut:
-    """Tile or split a dimension into pieces whose size depends on its own.
+    """Tile or split a dimension into pieces whose size is a function of the dimension's size.
 
     Matmul(m=10, k=8, n=8), choosing 8 of 10
       -> for m in 0..8 by 8: Matmul(m=8, k=8, n=8)
@@ -161,16 +161,16 @@ class Cut:
 
 
 def loop_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
-    """A tile is smaller than the whole, and keeps panels and registers whole."""
+    """Tiles are smaller than the dimension, and cut no panels and no registers."""
     index = dim_index(batch, dim)
     size = batch.sizes[index]
     yield Condition(tile < size, f"the tile must be smaller than {dim}")
     for operand in range(len(batch.operation.operands)):
         if (operand, dim) in batch.operation.places:
-            yield from _keeps_whole(batch, operand, dim, tile)
+            yield from _panel_conditions(batch, operand, dim, tile)
 
 
-def _keeps_whole(batch: Batch, operand: int, dim: str, tile: Ints) -> Iterator[Condition]:
+def _panel_conditions(batch: Batch, operand: int, dim: str, tile: Ints) -> Iterator[Condition]:
     """Tiles along a dimension cut no panels and no registers of an operand."""
     position, _ = batch.operation.places[operand, dim]
     forms, codes = batch.forms, batch.codes[operand]
@@ -186,32 +186,32 @@ def _keeps_whole(batch: Batch, operand: int, dim: str, tile: Ints) -> Iterator[C
     yield Condition(~held | (tile % width == 0), f"it would cut registers of {name}")
 
 
-def _uncut(batch: Batch, dim: str) -> Condition:
+def _not_whole(batch: Batch, dim: str) -> Condition:
     whole = dim in batch.operation.whole
     return Condition(everywhere(batch, not whole), f"{batch.operation} needs {dim} whole")
 
 
 def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
-    """The edges of a loop over tiles of these sizes: exact ones, and ones with a remainder."""
+    """The edges of a loop over tiles of these sizes: for rows without and with a remainder."""
     size = batch.size(dim)
     remainder = size % tile
     exact = np.flatnonzero(remainder == 0)
     ragged = np.flatnonzero(remainder)
     result = []
     if len(exact):
-        some = batch if len(exact) == len(batch) else batch[exact]
-        body = Child(tiled(some, dim, tile[exact]), size[exact] // tile[exact])
+        selected = batch if len(exact) == len(batch) else batch[exact]
+        body = Child(tiled(selected, dim, tile[exact]), size[exact] // tile[exact])
         result.append(Edges(exact, children=(body,)))
     if len(ragged):
-        some = batch[ragged]
-        body = Child(tiled(some, dim, tile[ragged]), size[ragged] // tile[ragged])
-        rest = Child(tiled(some, dim, remainder[ragged]), role="remainder")
+        selected = batch[ragged]
+        body = Child(tiled(selected, dim, tile[ragged]), size[ragged] // tile[ragged])
+        rest = Child(tiled(selected, dim, remainder[ragged]), role="remainder")
         result.append(Edges(ragged, children=(body, rest)))
     return result
 
 
 def tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
-    """The batch with one dimension cut to `tile`, and every operand's form with it."""
+    """The batch with one dimension cut to `tile`, and the operands' forms updated to match."""
     index = batch.operation.dims.index(dim)
     sizes = tuple(tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes))
     cut = replace(batch, sizes=sizes)
