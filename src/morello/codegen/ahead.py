@@ -80,7 +80,7 @@ class Wish:
         return f"{self.tile.pointer}[{' + '.join(parts)}]"
 
     def following(self, loop: Index, tile: MemoryView, inside: int) -> Wish:
-        """The same for what the loop's next iteration reads where this one reads `tile`."""
+        """The request for what the loop's next iteration reads in place of `tile`."""
         ahead = tile.address.plus(tile.address.terms[loop.name] * loop.step)
         return replace(self, tile=replace(tile, address=ahead), inside=inside)
 

@@ -40,7 +40,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Unit:
-    """The C of one Impl in pieces: what it includes, the helpers it calls by name, and its code.
+    """The C of one Impl in pieces: its includes, the helpers it calls, by name, and its code.
 
     `parameters` are the C types that its function's parameters point to, by name.
     """

@@ -126,7 +126,7 @@ def parse(text: str, path: Path) -> Calibration:
 
 
 def _is_positive(value: Any) -> TypeGuard[float]:
-    """Whether a value can be a cost: above zero, as the search would use what is free too much."""
+    """Whether a value can be a cost: above zero, or the search would use it without limit."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and 0 < value < MOST
 

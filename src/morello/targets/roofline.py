@@ -1,4 +1,4 @@
-"""A roofline model: the costs that follow from what is published of a microarchitecture.
+"""A roofline model: costs derived from the published properties of a microarchitecture.
 
 A kernel's cost counts the register operations of its bottleneck unit, on a core whose units are
 as wide as its registers. So the factor of its group is the number of passes that a register takes

@@ -1,4 +1,4 @@
-"""What a target is: memory levels, vector widths, kernels, and their costs in cycles."""
+"""Targets: memory levels, vector widths, kernels, and their costs in cycles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from morello.ir.dtype import DType
 from morello.ir.forms import Bools
 
 TRANSFERS = ("per_line", "per_run", "per_alias", "per_write", "per_alias_written")
-"""What a level's transfers cost: fields of `Level`."""
+"""The transfer costs of a level: fields of `Level`."""
 
 Column = npt.NDArray[np.floating[Any]] | float
 Semantics = Callable[..., Any]

@@ -127,7 +127,7 @@ def _vector_name(dtype: str, width: int) -> str:
 
 
 def vector_types(dtype: str, width: int) -> dict[str, str]:
-    """The type of a register, and the same at any address."""
+    """The type of a register, and its unaligned variant for memory."""
     kind, element = _vector_name(dtype, width), scalar(dtype)
     length = f"vector_size({width * size(dtype)})"
     return {
