@@ -1,9 +1,9 @@
-"""Asking ahead: while sums are made, lines that later work needs are fetched.
+"""Software prefetching: reduction loops prefetch the lines that later work needs.
 
-A tile that is brought from memory inside a loop comes again at the loop's next step, from where
-that step will read it; and what a later part of a step writes is known while an earlier one runs.
-Loops of sums keep the vector units busy and the memory idle, so that a line asked for there, with
-every few of their iterations, costs next to nothing and is waited for by nobody.
+While a loop reads a tile from memory, the address of the tile that its next iteration reads is
+already known; and while an early part of an iteration runs, so is what a later part writes.
+Reduction loops keep the vector units busy and the memory idle: a prefetch every few of their
+iterations costs next to nothing, and its line arrives before it is needed.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from morello.rewrites.impl import Impl
 from morello.targets.target import Target
 
 SPARSE = 2
-"""Iterations of a loop of sums for each line: more lines than that are not had for nothing."""
+"""The fewest iterations of a reduction loop per prefetched line: denser prefetches cost time."""
 SPARSER = 16
-"""The same where sums are stored as soon as they are made: such stores hardly wait for lines."""
+"""The same for outputs that are stored right after a reduction: such stores seldom stall."""
 DENSE = 0.5
-"""The same for panels, whose lines follow each other: memory is what such loops wait for."""
+"""The same for panels, whose lines are contiguous: loops over them are bound by memory."""
 
 
 @dataclass(frozen=True)
 class Index:
-    """A loop's variable, which goes up by `step`, so many times."""
+    """A loop variable: it goes up by `step`, `times` times."""
 
     name: str
     step: int
@@ -38,15 +38,16 @@ class Index:
 
     @property
     def count(self) -> str:
-        """The steps so far, in C."""
+        """The number of iterations so far, as a C expression."""
         return self.name if self.step == 1 else f"{self.name} / {self.step}"
 
 
 @dataclass(frozen=True)
 class Wish:
-    """A tile to ask for: of elements of so many bytes, known inside so many loops.
+    """A tile to prefetch, of elements of `element` bytes; `written` if it is stored to.
 
-    It is not worth more than a line for every `sparse` sums.
+    Its address is known in the body of the outermost `inside` open loops. A reduction
+    loop needs at least `sparse` iterations for each line of it that it prefetches.
     """
 
     tile: MemoryView
@@ -56,7 +57,7 @@ class Wish:
     sparse: float
 
     def runs(self) -> tuple[int, list[tuple[int, int]]]:
-        """The lines of a gapless run, and count and step of the runs along each dimension."""
+        """The lines of a contiguous run, and count and stride of the runs along each dimension."""
         (count, step), *others = self.tile.spans()
         while others and others[0][1] == count * step:
             count *= others.pop(0)[0]
@@ -68,7 +69,7 @@ class Wish:
         return per_run * math.prod(count for count, _ in others)
 
     def place(self, line: str) -> str:
-        """The line of that number, as a C lvalue."""
+        """The first element of line number `line`, a C expression, as a C lvalue."""
         per_run, others = self.runs()
         parts = [str(self.tile.address), f"{line} % {per_run} * {LINE_BYTES // self.element}"]
         before = per_run
@@ -79,13 +80,13 @@ class Wish:
         return f"{self.tile.pointer}[{' + '.join(parts)}]"
 
     def following(self, loop: Index, tile: MemoryView, inside: int) -> Wish:
-        """The same for what the loop's next step reads where this one reads that tile."""
+        """The request for what the loop's next iteration reads in place of `tile`."""
         ahead = tile.address.plus(tile.address.terms[loop.name] * loop.step)
         return replace(self, tile=replace(tile, address=ahead), inside=inside)
 
 
 class Ahead:
-    """The loops that are open, and the wishes of the parts of the program around."""
+    """The open loops, and the prefetches that the enclosing parts of the program requested."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -94,17 +95,17 @@ class Ahead:
 
     @contextmanager
     def inside(self, loop: Index, tiles: Sequence[View] = ()) -> Iterator[None]:
-        """While the body of a loop is emitted, which has these tiles of the operands."""
+        """Context for emitting the body of a loop, which works on these tiles of the operands."""
         self._loops.append(loop)
-        saved, self._wishes = self._wishes, [self._nearer(wish, tiles) for wish in self._wishes]
+        saved, self._wishes = self._wishes, [self._retargeted(wish, tiles) for wish in self._wishes]
         yield
         self._wishes = saved
         self._loops.pop()
 
-    def _nearer(self, wish: Wish, tiles: Sequence[View]) -> Wish:
-        """A loop that goes through the tile asks for its own next piece, which is needed sooner.
+    def _retargeted(self, wish: Wish, tiles: Sequence[View]) -> Wish:
+        """Inside a loop over pieces of the tile, prefetch its next piece: it is needed sooner.
 
-        Not within a loop that goes through the whole tile with every step.
+        Unchanged if a loop in between walks the whole tile in every iteration.
         """
         loop, inside = self._loops[-1], len(self._loops)
         if wish.inside < inside - 1 or wish.written:
@@ -117,39 +118,39 @@ class Ahead:
 
     @contextmanager
     def busy(self) -> Iterator[None]:
-        """While the body of a loop of sums is emitted."""
+        """Context for emitting the body of a reduction loop, which serves no further requests."""
         saved, self._wishes = self._wishes, []
         yield
         self._wishes = saved
 
     @contextmanager
     def wishing(self, wishes: Iterable[Wish]) -> Iterator[None]:
-        """While the part of the program is emitted that may serve these wishes."""
+        """Context for emitting a part of the program that may serve these requests."""
         saved = self._wishes
         self._wishes = [*saved, *wishes]
         yield
         self._wishes = saved
 
     def next_tiles(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
-        """What the innermost loop's next step reads from memory, and what this one writes there."""
+        """Tiles that the innermost loop's next iteration reads from memory, or this one writes."""
         rewrite = impl.rewrite
         if not isinstance(rewrite, Move | MoveAll) or rewrite.level != self.target.levels[1].name:
             return
         for index, operand in enumerate(impl.spec.operation.operands):
             if isinstance(rewrite, MoveAll) or rewrite.operand == operand.name:
-                yield from self._coming(impl, index, views[index])
+                yield from self._upcoming_tile(impl, index, views[index])
 
     def next_copies(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
-        """What the innermost loop's next step copies from memory."""
+        """The tile that the innermost loop's next iteration copies from memory."""
         rewrite = impl.rewrite
         if not isinstance(rewrite, Move):
             return
         for index, operand in enumerate(impl.spec.operation.operands):
             if rewrite.operand == operand.name and not operand.written:
-                yield from self._coming(impl, index, views[index])
+                yield from self._upcoming_tile(impl, index, views[index])
 
     def later(self, impl: Impl, views: Sequence[View]) -> Iterator[Wish]:
-        """What a composition's second part writes to memory."""
+        """The tiles that the second part of a composition writes to memory."""
         if not isinstance(impl.rewrite, Bufferize):
             return
         sparse = SPARSER if impl.rewrite.vector else SPARSE
@@ -159,8 +160,8 @@ class Ahead:
             if written and impl.spec.levels[index] == 0:
                 yield from self._wish(impl, index, views[index], sparse)
 
-    def _coming(self, impl: Impl, index: int, view: View) -> Iterator[Wish]:
-        """For an operand in memory: the next tile if it is read, or else the one to be written."""
+    def _upcoming_tile(self, impl: Impl, index: int, view: View) -> Iterator[Wish]:
+        """For an operand in memory: its next tile if it is read, else the tile it writes now."""
         if not self._loops or impl.spec.levels[index] != 0 or not isinstance(view, MemoryView):
             return
         if not impl.spec.operation.reads(index):
@@ -170,7 +171,7 @@ class Ahead:
             yield wish.following(self._loops[-1], wish.tile, wish.inside)
 
     def _wish(self, impl: Impl, index: int, view: View, sparse: float) -> Iterator[Wish]:
-        """For an operand's tile, if each step of the innermost loop has its own."""
+        """For an operand's tile, if each iteration of the innermost loop has a tile of its own."""
         if not isinstance(view, MemoryView):
             return
         if self._loops and self._loops[-1].name in view.address.terms:
@@ -178,31 +179,36 @@ class Ahead:
             yield Wish(view, tensor.dtype.bytes, operand.written, len(self._loops), sparse)
 
     def served(self, times: int) -> tuple[int, list[Wish]]:
-        """The wishes that a loop of so many sums serves, and after how many of them each time."""
-        wishes = [w for w in self._wishes if times >= max(SPARSE, w.sparse * self._share(w))]
+        """The iterations between prefetches in a loop of `times`, and the requests it serves."""
+        wishes = [
+            wish
+            for wish in self._wishes
+            if times >= max(SPARSE, wish.sparse * self._lines_per_loop(wish))
+        ]
         if not wishes:
             return times, []
-        often = times / max(map(self._share, wishes))
+        often = times / max(map(self._lines_per_loop, wishes))
         parts = [n for n in range(SPARSE, times + 1) if times % n == 0]
         return min(parts, key=lambda n: abs(math.log(n / often))), wishes
 
     def statements(self, wishes: Sequence[Wish], part: Index) -> list[Prefetch]:
         """The prefetch instructions at the start of each chunk of a reduction loop."""
-        return [self._asking(wish, part) for wish in wishes]
+        return [self._prefetch(wish, part) for wish in wishes]
 
-    def _asking(self, wish: Wish, part: Index) -> Prefetch:
-        """For the tile's lines in turn: one with every so many parts, or several with each."""
-        share = self._share(wish)
-        skip = max(1, part.times // share)
+    def _prefetch(self, wish: Wish, part: Index) -> Prefetch:
+        """Prefetch the tile's lines in turn: one every few chunks, or several in each chunk."""
+        lines = self._lines_per_loop(wish)
+        skip = max(1, part.times // lines)
         times = -(-part.times // skip)
-        at_once = -(-share // times)
+        at_once = -(-lines // times)
         number = [f"{part.name} / {skip * part.step}"]
         for index in reversed(self._loops[wish.inside :]):
             number.append(f"{index.count} * {times}")
             times *= index.times
         due = f"if ({part.name} % {skip * part.step} == 0) " if skip > 1 else ""
         first = " + ".join(number)
-        ask = f"__builtin_prefetch(&{wish.place('line')}, {int(wish.written)}, {self._near(wish)});"
+        place, locality = wish.place("line"), self._locality(wish)
+        ask = f"__builtin_prefetch(&{place}, {int(wish.written)}, {locality});"
         if at_once == 1:
             text = [f"{due}{{", f"  const long line = {first};", f"  {ask}", "}"]
             return Prefetch(1.0 / skip, text)
@@ -214,15 +220,15 @@ class Ahead:
         ]
         return Prefetch(float(at_once), text)
 
-    def _near(self, wish: Wish) -> int:
-        """How near to fetch a tile, as C says it: into L1 (3), or L2 (2) if L1 has no room.
+    def _locality(self, wish: Wish) -> int:
+        """The locality argument in C: 3 fetches into L1, 2 into L2 if L1 has no room for panels.
 
-        Not if it lies in rows: fetched into L2 alone, what lies in many pages often is not.
+        Rows always go into L1: they lie on many pages, and prefetches into L2 are then often lost.
         """
         room = self.target.levels[self.target.nearest].capacity
         return 2 if wish.tile.in_panels and wish.lines > room // 2 else 3
 
-    def _share(self, wish: Wish) -> int:
-        """Its lines that each loop of sums asks for."""
+    def _lines_per_loop(self, wish: Wish) -> int:
+        """The lines of the tile that each execution of the reduction loop prefetches."""
         repeats = math.prod(index.times for index in self._loops[wish.inside :])
         return -(-wish.lines // repeats)

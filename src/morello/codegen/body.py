@@ -93,26 +93,26 @@ class Body:
         operation = loop.spec.operation
         if loop.times == 1:
             return self.emit(loop.body, loop.tiles(None))
-        if loop.dim in operation.reduced and _held(operation, loop.views):
-            return self._sums(loop)
+        if loop.dim in operation.reduced and _writes_registers(operation, loop.views):
+            return self._reduction_loop(loop)
         index = Index(self._names.fresh(loop.dim), loop.step, loop.times)
         tiles = loop.tiles(index.name)
         with self._ahead.inside(index, tiles):
             nested = self.emit(loop.body, tiles)
         return [For(index.name, loop.size, loop.step, nested)]
 
-    def _sums(self, loop: Loop) -> list[Statement]:
-        """A loop that adds to sums in registers, in parts if others wish for lines meanwhile."""
+    def _reduction_loop(self, loop: Loop) -> list[Statement]:
+        """A loop that accumulates in registers, in chunks if it prefetches lines for later work."""
         every, wishes = self._ahead.served(loop.times)
         if not wishes:
-            return self._adding(loop, loop.size)
+            return self._accumulate(loop, loop.size)
         part = Index(self._names.fresh(loop.dim), every * loop.step, loop.times // every)
-        asks = self._ahead.statements(wishes, part)
-        lines = self._adding(loop, part.step, part.name)
-        return [For(part.name, loop.size, part.step, [*asks, *lines])]
+        prefetches = self._ahead.statements(wishes, part)
+        lines = self._accumulate(loop, part.step, part.name)
+        return [For(part.name, loop.size, part.step, [*prefetches, *lines])]
 
-    def _adding(self, loop: Loop, size: int, start: str = "0") -> list[Statement]:
-        """The loop itself, over so many elements from there on."""
+    def _accumulate(self, loop: Loop, size: int, start: str = "0") -> list[Statement]:
+        """The reduction loop itself, over `size` elements from `start`."""
         variable = self._names.fresh(loop.dim)
         with self._ahead.busy():
             nested = self.emit(loop.body, loop.tiles(variable))
@@ -131,7 +131,7 @@ class Body:
 
     @staticmethod
     def _in_registers(operation: Operation, dim: str, views: Sequence[View]) -> bool:
-        """Registers have no addresses: a loop over them must be unrolled."""
+        """Whether a loop runs over registers: they have no addresses, so it must be unrolled."""
         return any(
             isinstance(view, RegisterView) and (operand, dim) in operation.places
             for operand, view in enumerate(views)
@@ -140,7 +140,7 @@ class Body:
     def _conv(
         self, impl: Impl, rewrite: SpatialSplit | Pointwise, views: Sequence[View]
     ) -> list[Statement]:
-        """Loops over the pixels of the filter, each a matmul over some of the dimensions."""
+        """Loops over the pixels of the filter around a matmul over the remaining dimensions."""
         spec, child = impl.spec, impl.children[0]
         lines: list[Statement] = []
         operation = spec.operation
@@ -155,9 +155,9 @@ class Body:
         for dim, size in pixels:
             variable = self._names.fresh(dim) if size > 1 else ""
             variables.append(variable)
-            one = replace(spec, sizes=with_size(spec, dim, 1))
-            tiles = cut(spec, one, tiles, dim, 0, variable)
-            spec = one
+            inner = replace(spec, sizes=with_size(spec, dim, 1))
+            tiles = cut(spec, inner, tiles, dim, 0, variable)
+            spec = inner
         with ExitStack() as stack:
             for variable, (_, size) in zip(variables, pixels, strict=True):
                 if variable:
@@ -168,10 +168,10 @@ class Body:
                 lines = [For(variable, size, 1, lines)]
         return lines
 
-    # ---- on all cores
+    # ---- parallel loops
 
     def _parallel(self, impl: Impl, rewrite: Parallel, views: Sequence[View]) -> list[Statement]:
-        """Items numbered from 0: tiles in order, and the remainder if there is one."""
+        """A parallel loop over numbered items: the tiles in order, then the remainder if any."""
         spec, body, *rest = impl.spec, *impl.children
         counts = [spec.size(dim) // size for dim, size in rewrite.tiles]
         variables = [self._names.fresh(dim) for dim, _ in rewrite.tiles]
@@ -199,7 +199,7 @@ class Body:
         return self._end_region(region, saved, lines, divisor + len(rest))
 
     def _begin_region(self, views: Sequence[View]) -> tuple[Region, tuple[int, int, Ahead]]:
-        """A function of its own, which has a workspace of its own."""
+        """Start a parallel region: a C function of its own, with its own workspace."""
         pointers: dict[str, str] = {}
         variables: dict[str, None] = {}
         for view in views:
@@ -222,7 +222,7 @@ class Body:
     def _parallel_split(
         self, impl: Impl, rewrite: ParallelSplit, views: Sequence[View]
     ) -> list[Statement]:
-        """Every piece into its parts of buffers, and then the reduction of those."""
+        """Reduce the pieces in parallel into partial results in buffers, then merge those."""
         spec, dim, (body, merge) = impl.spec, rewrite.dim, impl.children
         in_use = self._in_use
         variable = self._names.fresh(dim)
@@ -251,7 +251,7 @@ class Body:
     # ---- sequences
 
     def _sequence(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
-        """One child after the other, with buffers and registers for what lies between them."""
+        """The children in order, with buffers and registers for intermediate tensors."""
         in_use = self._in_use
         tensors: dict[int, View] = dict(enumerate(views))
         declared: list[Statement] = []
@@ -273,7 +273,7 @@ class Body:
                     lines.append(line)
                     names_groups = True
                 if isinstance(impl.rewrite, PadFirst):
-                    view = _middle(view, tensor.shape)
+                    view = _centered(view, tensor.shape)
                 used.append(view)
             first = child is impl.children[0]
             wishes = self._ahead.later if first else self._ahead.next_copies
@@ -310,16 +310,16 @@ class Body:
         size = view.strides[0] * layout.extents(tensor.shape)[0] * tensor.dtype.bytes
         self._in_use += -(-size // LINE_BYTES) * LINE_BYTES
         self.workspace_bytes = max(self.workspace_bytes, self._in_use)
-        c = _pointed(tensor.dtype)
+        c = _pointee(tensor.dtype)
         self._pointers[view.pointer] = c
         declaration = f"{c} *const restrict {view.pointer} = ({c} *)(workspace + {offset});"
         comment = f"  /* {tensor.dtype}[{','.join(map(str, tensor.shape))}]{layout} */"
         return declaration + comment, view
 
     def _packed(self, view: View, tensor: TensorSpec, before: DType) -> tuple[str, MemoryView]:
-        """The same memory, read in groups along the fastest dimension.
+        """The same memory, read in packed groups along the fastest dimension.
 
-        Where the tile may begin between two groups of its buffer, they are counted from there.
+        A tile that may begin inside a group of its buffer gets a pointer to its own start.
         """
         assert isinstance(view, MemoryView)
         lanes = tensor.dtype.lanes // before.lanes
@@ -328,7 +328,7 @@ class Body:
                         for i, s in enumerate(view.strides))  # fmt: skip
         shape = tuple(n // lanes if d == fastest else n for d, n in enumerate(view.shape))
         name = self._names.fresh(f"{view.pointer}_groups")
-        c = f"const {_pointed(tensor.dtype)}"
+        c = f"const {_pointee(tensor.dtype)}"
         self._pointers[name] = c
         start, within = view.pointer, view.address.divided(lanes)
         if within is None:
@@ -351,10 +351,10 @@ class Body:
                 held[operand.name] = view.names()
                 continue
             names[operand.name] = view.element
-            for position, one in enumerate(operation.axes[index]):
-                for dim, stride in one.terms:
+            for position, axis in enumerate(operation.axes[index]):
+                for dim, stride in axis.terms:
                     names[f"{operand.name}_{dim}"] = view.step(position) * stride
-            names[f"{operand.name}_rows"] = _rows(view)
+            names[f"{operand.name}_rows"] = _row_stride(view)
             names[f"{operand.name}_panel"] = view.layout.panel[1] if view.layout.panel else 1
         repeats = max((len(registers) for registers in held.values()), default=1)
         lines = [
@@ -363,32 +363,32 @@ class Body:
             )
             for i in range(repeats)
         ]
-        made = held.get(operation.operands[operation.output].name, [])
+        sums = held.get(operation.operands[operation.output].name, [])
         if kernel.in_order:
-            lines.append(_in_order(made))
+            lines.append(_in_order(sums))
         return [Call(kernel, spec, tuple(views), repeats, lines)]
 
 
 def _in_order(registers: Sequence[str]) -> str:
-    """These are computed before whatever is loaded after them.
+    """An asm statement that keeps the loads after it behind the computation of these registers.
 
-    Clang moves loads ahead. Where sums and operands fill all registers, it then spills one of the
+    Clang hoists loads. Where sums and operands fill all registers, it then spills one of the
     sums in the innermost loop, which takes twice as long.
     """
-    operands = ", ".join(f'"+x"({one})' for one in registers)
+    operands = ", ".join(f'"+x"({register})' for register in registers)
     return f'__asm__ volatile("" : {operands});'
 
 
-def _held(operation: Operation, views: Sequence[View]) -> bool:
-    """What it makes is in registers."""
+def _writes_registers(operation: Operation, views: Sequence[View]) -> bool:
+    """Whether an operand that the operation writes is in registers."""
     return any(
-        one.written and isinstance(view, RegisterView)
-        for one, view in zip(operation.operands, views, strict=True)
+        operand.written and isinstance(view, RegisterView)
+        for operand, view in zip(operation.operands, views, strict=True)
     )
 
 
 def _literal(value: float, dtype: DType) -> str:
-    """A constant in C."""
+    """A constant as C."""
     if not dtype.is_float:
         return f"({int(value)})"
     if math.isfinite(value):
@@ -400,28 +400,28 @@ def _wires(child: Branch, operands: int) -> Sequence[int]:
     return child.wires or range(operands)
 
 
-def _middle(view: View, shape: tuple[int, ...]) -> View:
-    """The middle of a larger tensor: what is left around it is padding."""
+def _centered(view: View, shape: tuple[int, ...]) -> View:
+    """The view of this shape in the middle of a larger tensor, whose border is padding."""
     for dim, (whole, size) in enumerate(zip(view.extents, shape, strict=True)):
         if size < whole:
             view = view.cut(dim, size, (whole - size) // 2, None, 1)
     return view
 
 
-def _pointed(dtype: DType) -> str:
-    """The C type that pointers to a dtype point to: groups may lie anywhere."""
+def _pointee(dtype: DType) -> str:
+    """The C type that pointers to a dtype point to; packed groups may be unaligned."""
     return dtype.c if dtype.lanes == 1 else "group_t"
 
 
-def _rows(view: MemoryView) -> int:
-    """The step along the one dimension, besides the fastest, that is longer than 1."""
+def _row_stride(view: MemoryView) -> int:
+    """The stride of the only dimension, besides the fastest, that is longer than 1; else 0."""
     fastest = view.layout.physical[-1]
     steps = [view.step(i) for i, d in enumerate(view.dims) if d != fastest and view.shape[d] > 1]
     return steps[0] if len(steps) == 1 else 0
 
 
 def _merged(view: View, operation: Operation, operand: int) -> View:
-    """A view in which dimension x goes on through all rows."""
+    """A view in which dimension x runs through all rows: y and x merged."""
     assert isinstance(view, MemoryView)
     y, x = (view.dims[operation.places[operand, d][0]] for d in "yx")
     shape = list(view.shape)
@@ -431,7 +431,7 @@ def _merged(view: View, operation: Operation, operand: int) -> View:
 
 
 def _matmul_views(operation: Operation, views: Sequence[View]) -> list[View]:
-    """Views of a convolution's operands as those of the matmul of one row and pixel."""
+    """Views of a convolution's operands as those of the matmul of one row and filter pixel."""
     kept = []
     for operand, view in enumerate(views):
         positions = kept_dims(operation, operand)

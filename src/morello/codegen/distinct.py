@@ -1,4 +1,4 @@
-"""Programs that are distinct as C: schedules may differ in nothing that code generation emits."""
+"""Programs that are distinct as C: different schedules may generate the same code."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from morello.rewrites.impl import Impl
 
 
 class Distinct:
-    """A predicate: true of programs whose C is that of none which it was asked of before."""
+    """A predicate: whether a program's C differs from that of every program it saw before."""
 
     def __init__(self) -> None:
         self._texts: set[str] = set()

@@ -48,16 +48,16 @@ def generate_levels(impls: Sequence[Impl], name: str = "kernel") -> Source:
         check_level(impl.target.name, parallel=impl.spec.parallel)
         check_function_name(name, impl.target.helpers)
     ordered = sorted(impls, key=lambda impl: list(LEVELS).index(impl.target.name))
-    spec, made = impls[0].spec, [unit(impl, _of(name, impl)) for impl in ordered]
-    includes = dict.fromkeys(line for one in made for line in one.includes)
+    spec, units = impls[0].spec, [unit(impl, _kernel_name(name, impl)) for impl in ordered]
+    includes = dict.fromkeys(line for level in units for line in level.includes)
     includes["#include <cpuid.h>"] = None
     first = comment(f"{spec.expression}, for {', '.join(impl.target.name for impl in ordered)}")
     parts = [first, *includes, ""]
-    parts += dict.fromkeys(line for one in made for line in one.groups)
-    for impl, one in zip(ordered, made, strict=True):
-        parts += _section(impl, one)
-    parts += _chooser(ordered, name, made[0])
-    return Source(name, joined(parts), header(spec, name, made[0]))
+    parts += dict.fromkeys(line for level in units for line in level.groups)
+    for impl, level in zip(ordered, units, strict=True):
+        parts += _section(impl, level)
+    parts += _chooser(ordered, name, units[0])
+    return Source(name, joined(parts), header(spec, name, units[0]))
 
 
 def check_level(name: str, *, parallel: bool) -> None:
@@ -68,7 +68,7 @@ def check_level(name: str, *, parallel: bool) -> None:
         )
 
 
-def _of(name: str, impl: Impl) -> str:
+def _kernel_name(name: str, impl: Impl) -> str:
     """The name of the kernel function for one level."""
     return f"{name}_{_suffix(impl)}"
 
@@ -77,15 +77,17 @@ def _suffix(impl: Impl) -> str:
     return impl.target.name.replace("-", "_")
 
 
-def _section(impl: Impl, made: Unit) -> list[str]:
-    """A level's helpers and kernel, compiled for its instructions; names end in the level's."""
-    lines = "\n".join([*made.helpers.values(), "", *made.code])
-    names = re.compile(rf"\b({'|'.join(map(re.escape, made.helpers))})\b") if made.helpers else None
+def _section(impl: Impl, level: Unit) -> list[str]:
+    """A level's helpers and kernel, compiled for its instructions; helpers get its suffix."""
+    lines = "\n".join([*level.helpers.values(), "", *level.code])
+    names = (
+        re.compile(rf"\b({'|'.join(map(re.escape, level.helpers))})\b") if level.helpers else None
+    )
     if names is not None:
         lines = names.sub(rf"\1_{_suffix(impl)}", lines)
     lines = re.sub(r"^void ", "static void ", lines, flags=re.MULTILINE)
     instructions = LEVELS[impl.target.name]
-    for macro, instruction in _MACROS.items():  # compilers define those of the whole file
+    for macro, instruction in _MACROS.items():  # predefined for the file, not for each function
         has = int(instruction in instructions)
         lines = lines.replace(f"#ifdef {macro}\n", f"#if {has}\n")
         lines = lines.replace(f"defined({macro})", str(has))
@@ -108,16 +110,17 @@ def _section(impl: Impl, made: Unit) -> list[str]:
     ]
 
 
-def _chooser(impls: Sequence[Impl], name: str, made: Unit) -> list[str]:
+def _chooser(impls: Sequence[Impl], name: str, kernel: Unit) -> list[str]:
     """The function itself, which calls the best kernel that the CPU can run."""
     kind, chosen = f"{name}_function", f"{name}_chosen"
-    lines = ["", f"typedef {signature(f'(*{kind})', made.parameters)};", ""]
+    lines = ["", f"typedef {signature(f'(*{kind})', kernel.parameters)};", ""]
     lines += [_LEVEL.replace("$NAME", name), "", f"static {kind} {name}_choose(void) {{"]
     lines.append(f"  const int level = {name}_level();")
     for impl in impls:
         least = _NUMBERS[impl.target.name]
-        lines.append(f"  {f'if (level >= {least}) ' * (least > 1)}return {_of(name, impl)};")
-    lines += ["}", "", f"{signature(name, made.parameters)} {{"]
+        condition = f"if (level >= {least}) " * (least > 1)
+        lines.append(f"  {condition}return {_kernel_name(name, impl)};")
+    lines += ["}", "", f"{signature(name, kernel.parameters)} {{"]
     return [
         *lines,
         f"  static {kind} {chosen};",
@@ -126,6 +129,6 @@ def _chooser(impls: Sequence[Impl], name: str, made: Unit) -> list[str]:
         f"    {name}_found = {name}_choose();",
         f"    __atomic_store_n(&{chosen}, {name}_found, __ATOMIC_RELAXED);",
         "  }",
-        f"  {name}_found({', '.join(made.parameters)});",
+        f"  {name}_found({', '.join(kernel.parameters)});",
         "}",
     ]

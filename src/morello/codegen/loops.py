@@ -1,4 +1,4 @@
-"""Loops as C has them: a program's tiles along one dimension, in as few as can be."""
+"""The C loops over a program's tiles along one dimension, merged into as few as possible."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from morello.rewrites import Move, MoveAll, Serial, Split, Tile
 from morello.rewrites.impl import Impl
 
 LONG = 32
-"""Iterations of a loop that compilers leave one."""
+"""Iterations from which on compilers keep a loop rather than unroll it."""
 
 
 @dataclass(frozen=True)
 class Loop:
-    """What goes over `size` elements of a dimension of a Spec in steps, from its views on."""
+    """A loop over `size` elements of a dimension of a Spec, `step` at a time, from its views on."""
 
     spec: Spec
     views: Sequence[View]
@@ -30,33 +30,34 @@ class Loop:
         return self.size // self.step
 
     def tiles(self, variable: str | None) -> list[View]:
-        """What a step is about, by the loop's variable, or the first's."""
+        """The operands' tiles in an iteration, by the loop variable; those of the first if None."""
         return cut(self.spec, self.body.spec, self.views, self.dim, 0, variable)
 
     def strides(self) -> list[int]:
-        """The elements from one step to the next, of each operand in memory."""
+        """The elements from one iteration to the next, of each operand in memory."""
         tiles = [view for view in self.tiles("step") if isinstance(view, MemoryView)]
         return [view.address.terms.get("step", 0) * self.step for view in tiles]
 
     def starts(self) -> list[int]:
-        """Where the first step is, of each operand in memory."""
+        """The constant offset of the first iteration, in elements, of each operand in memory."""
         return [view.address.constant for view in self.views if isinstance(view, MemoryView)]
 
 
 def loops(impl: Impl, views: Sequence[View], dim: str) -> list[Loop]:
-    """The loops of a program along a dimension, one after the other.
+    """The loops of a program along a dimension, in order.
 
-    A loop whose body is another over the same dimension is one, if that is long: a compiler
-    leaves such loops nested, and processors guess the end of each inner one wrong, while short
-    ones are unrolled. So is a loop with the one that goes on where it ends, doing the same.
+    A loop nested in another over the same dimension is collapsed with it, if the inner one is
+    long: compilers keep such loops nested, and the exit of each inner one is mispredicted, while
+    short ones are unrolled. A loop is merged with one that continues where it ends and has the
+    same body.
     """
-    found: list[Loop] = []
+    merged: list[Loop] = []
     for loop in _nested(impl, views, dim):
-        if found and _goes_on(found[-1], loop):
-            found[-1] = replace(found[-1], size=found[-1].size + loop.size)
+        if merged and _continues(merged[-1], loop):
+            merged[-1] = replace(merged[-1], size=merged[-1].size + loop.size)
         else:
-            found.append(loop)
-    return found
+            merged.append(loop)
+    return merged
 
 
 def _nested(impl: Impl, views: Sequence[View], dim: str) -> Iterator[Loop]:
@@ -71,26 +72,26 @@ def _nested(impl: Impl, views: Sequence[View], dim: str) -> Iterator[Loop]:
     if body.times == 1:
         yield from loops(body.impl, cut(spec, body.impl.spec, views, dim, 0), dim)
     else:
-        yield _flat(Loop(spec, views, dim, body.times * rewrite.size, rewrite.size, body.impl))
+        yield _collapsed(Loop(spec, views, dim, body.times * rewrite.size, rewrite.size, body.impl))
     for rest in others:
         start = spec.size(dim) // rewrite.size * rewrite.size
         yield from loops(rest.impl, cut(spec, rest.impl.spec, views, dim, start), dim)
 
 
-def _flat(loop: Loop) -> Loop:
-    """A loop and the one that is its body as one, if they can be."""
+def _collapsed(loop: Loop) -> Loop:
+    """A loop and the loop that is its body as a single one, if that is possible."""
     inner, *others = loops(loop.body, loop.tiles(None), loop.dim)
     if others or inner.times < LONG:
         return loop
-    flat = replace(loop, step=inner.step, body=inner.body)
+    single = replace(loop, step=inner.step, body=inner.body)
     per_outer = [stride * inner.times for stride in inner.strides()]
-    if loop.strides() != per_outer or flat.strides() != inner.strides():
-        return loop  # from panel to panel, and within one
-    return flat
+    if loop.strides() != per_outer or single.strides() != inner.strides():
+        return loop  # strides differ from panel to panel and within one
+    return single
 
 
-def _goes_on(loop: Loop, other: Loop) -> bool:
-    """The other begins where the first ends, and does the same."""
+def _continues(loop: Loop, other: Loop) -> bool:
+    """Whether the other begins where the first ends, and has the same body."""
     if loop.step != other.step or loop.body != other.body:
         return False
     strides = loop.strides()
@@ -101,7 +102,7 @@ def _goes_on(loop: Loop, other: Loop) -> bool:
 
 
 def emits_nothing(impl: Impl) -> bool:
-    """It only says where things are."""
+    """Whether its rewrite emits no code, and only says where operands are."""
     rewrite = impl.rewrite
     return isinstance(rewrite, Serial | MoveAll) or (
         isinstance(rewrite, Move) and rewrite.layout is None
@@ -130,7 +131,7 @@ def cut(
 
 
 def with_size(spec: Spec, dim: str, size: int) -> tuple[int, ...]:
-    """The sizes of a Spec, one of them another."""
+    """The sizes of a Spec with that of `dim` replaced."""
     return tuple(
         size if d == dim else n for d, n in zip(spec.operation.dims, spec.sizes, strict=True)
     )

@@ -1,4 +1,4 @@
-"""Identifiers that the C of a kernel can use, and those that mean something already."""
+"""Identifiers for generated C: which ones are reserved, and which ones are free."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _TYPES = {
 } | {"max_align_t", "ptrdiff_t", "size_t", "ssize_t"}  # fmt: skip
 
 RESERVED = frozenset(f"{_C} {_CPP} {_PREDEFINED} {_MACROS}".split()) | _LIMITS | _TYPES
-"""Words that C, C++, the compilers or the headers of kernels have, whatever they are used for."""
+"""Keywords, macros and types of C, C++, the compilers, and the headers that kernels include."""
 
 _STDLIB = """
     a64l abort abs aligned_alloc arc4random at_quick_exit atexit atof atoi atol atoll bcmp bcopy
@@ -68,7 +68,7 @@ _MATH = """
 _LIBRARY = frozenset(_STDLIB.split()) | {
     f"{name}{f}" for name in _MATH.split() for f in ("", "f", "l")
 }
-"""Functions that headers of kernels declare, or that compilers know without them."""
+"""Functions that those headers declare, or that compilers know as builtins."""
 
 _FILE = """
     MORELLO_PARALLEL MORELLO_RESTRICT group_t parallel parallel_pool parallel_t run_parallel
@@ -80,16 +80,16 @@ FILE_SCOPE = frozenset(_FILE.split())
 """Identifiers at file scope that generated files and headers define for themselves."""
 
 OWN = FILE_SCOPE | frozenset(_LOCAL.split())
-"""The same, and the parameters and variables that are never called otherwise."""
+"""The same, and the parameters and local variables that have fixed names."""
 
 _LONGEST = 40
-"""Characters of an input's name that are kept: C tells names apart by their first 63."""
+"""Characters of an input's name that are kept: C compares only the first 63 of an identifier."""
 
 
 def check_function_name(name: str, helpers: Collection[str] = ()) -> None:
-    """Raise `BuildError` unless the C of a kernel can have a function of this name, and C++ too.
+    """Raise `BuildError` unless the function of a kernel can have this name, in C and in C++.
 
-    `helpers` are the functions that it may have beside it.
+    `helpers` are the other functions that the file may define.
     """
     if not isinstance(name, str) or not _IDENTIFIER.fullmatch(name) or len(name) > MAX_LENGTH:
         why = f"is no C identifier of at most {MAX_LENGTH} letters"
@@ -108,19 +108,19 @@ def check_function_name(name: str, helpers: Collection[str] = ()) -> None:
 class Names:
     """The identifiers of one generated file. None is given out twice while it is in use.
 
-    `taken` are those that the file has beside what is named here.
+    `taken` are identifiers that the file uses besides.
     """
 
     def __init__(self, taken: Iterable[str]) -> None:
         self._lasting = {*RESERVED, *OWN, *taken}
-        self._passing: set[str] = set()
+        self._scoped: set[str] = set()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
         """A scope: names that `fresh` gives out within it are free again after it."""
-        before = set(self._passing)
+        before = set(self._scoped)
         yield
-        self._passing = before
+        self._scoped = before
 
     def parameter(self, wanted: str) -> str:
         """An operand's parameter name: the user's name, with underscores if that is taken."""
@@ -131,7 +131,7 @@ class Names:
         return name
 
     def lasting(self, stem: str) -> str:
-        """A name for the whole file: the stem and the first number that makes it a new one."""
+        """A name for the whole file: the stem with the first number that is not taken."""
         name = self._numbered(stem)
         self._lasting.add(name)
         return name
@@ -139,14 +139,14 @@ class Names:
     def fresh(self, stem: str) -> str:
         """The same, until the innermost scope ends."""
         name = self._numbered(stem)
-        self._passing.add(name)
+        self._scoped.add(name)
         return name
 
     def _numbered(self, stem: str) -> str:
         candidates = (f"{_plain(stem)}{number}" for number in count())
-        return next(n for n in candidates if n not in self._lasting and n not in self._passing)
+        return next(n for n in candidates if n not in self._lasting and n not in self._scoped)
 
 
 def _plain(name: str) -> str:
-    """The name, changed if it begins with an underscore, which C reserves."""
+    """The name, shortened, and changed if it begins with an underscore, which C reserves."""
     return ("in_" + name.strip("_") if name.startswith("_") else name)[:_LONGEST]

@@ -1,4 +1,4 @@
-"""Parallel regions: functions of their own that any pool of threads can run pieces of."""
+"""Parallel regions: C functions whose items any pool of threads can run in pieces."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ typedef void (*parallel_t)(void *pool, void (*body)(void *environment, long begi
 
 @dataclass(frozen=True)
 class Region:
-    """The statements of one item, and what they use from around them."""
+    """The statements of one item, and the pointers and variables they use from around them."""
 
     name: str
     pointers: Mapping[str, str]
@@ -35,7 +35,7 @@ class Region:
         ]
 
     def definition(self, workspace: Sequence[str]) -> list[str]:
-        """The struct of what it uses, and the function that runs some of its items."""
+        """The struct of what it captures, and the function that runs a range of its items."""
         fields = [f"  {c} *{name};" for name, c in self.pointers.items()]
         fields += [f"  long {name};" for name in self.variables]
         unpacked = [
@@ -60,7 +60,7 @@ class Region:
 
 
 def dispatcher(name: str) -> list[str]:
-    """The function that regions call, and the one that gives it a pool."""
+    """The function that runs the items of a region, and the one that gives it a thread pool."""
     return [
         PARALLEL,
         "static parallel_t parallel;",

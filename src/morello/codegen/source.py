@@ -40,7 +40,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Unit:
-    """The C of one Impl in pieces: what it includes, the helpers it calls by name, and its code.
+    """The C of one Impl in pieces: its includes, the helpers it calls, by name, and its code.
 
     `parameters` are the C types that its function's parameters point to, by name.
     """
@@ -54,30 +54,33 @@ class Unit:
 
     @property
     def groups(self) -> Sequence[str]:
-        """The type of what is read in groups, if anything is."""
+        """The typedef of packed groups, if the code reads any."""
         return [GROUP] if any("group_t" in line for line in self.code) else []
 
 
 def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     """Emit C for a complete Impl. `schedule` is printed above the function.
 
-    Operands have their own names in it, but for those that mean something else there. Raises
-    `BuildError` if C and C++ can have no function of this name.
+    Operands keep their names in it, except for reserved ones. Raises `BuildError` if C and C++
+    can have no function of this name.
     """
-    made = unit(impl, name)
+    emitted = unit(impl, name)
     first = comment(f"{impl.spec.expression}, for {impl.target.name}\n\n{schedule}".strip())
-    parts = [first, *made.includes, "", *made.groups, *made.helpers.values(), "", *made.code]
-    return Source(name, joined(parts), header(impl.spec, name, made), made.items, made.parallel)
+    parts = [
+        first, *emitted.includes, "", *emitted.groups, *emitted.helpers.values(), "", *emitted.code
+    ]  # fmt: skip
+    declared = header(impl.spec, name, emitted)
+    return Source(name, joined(parts), declared, emitted.items, emitted.parallel)
 
 
 def lowered(impl: Impl) -> list[Statement]:
-    """The statements of the function that a complete Impl is, but for those of its regions."""
+    """The statements of a complete Impl's function, without those of its parallel regions."""
     return _Lowered.of(impl, "kernel").statements
 
 
 @dataclass(frozen=True)
 class _Lowered:
-    """The statements of an Impl, the parameters that they use, and what they need around them."""
+    """The statements of an Impl, their parameters, and a `Body` with the regions that they call."""
 
     body: Body
     parameters: Mapping[str, str]
@@ -87,11 +90,11 @@ class _Lowered:
     def of(cls, impl: Impl, name: str) -> _Lowered:
         spec = impl.spec
         names = Names({*_exported(name), _guard(name), *impl.target.helpers})
-        called = {array: names.parameter(array) for array in spec.arrays}
-        parameters = {called[array]: pointed for array, pointed in _pointed(spec).items()}
+        parameter_names = {array: names.parameter(array) for array in spec.arrays}
+        parameters = {parameter_names[array]: pointee for array, pointee in _pointees(spec).items()}
         views = [
             buffer_view(
-                called[spec.name(index)],
+                parameter_names[spec.name(index)],
                 tensor.form.layout,
                 tensor.shape,
                 spec.strides[index] if spec.strides else None,
@@ -105,8 +108,8 @@ class _Lowered:
 def unit(impl: Impl, name: str) -> Unit:
     """The C of a complete Impl in pieces; raises as `generate` does."""
     check_function_name(name, impl.target.helpers)
-    made = _Lowered.of(impl, name)
-    body, parameters = made.body, made.parameters
+    program = _Lowered.of(impl, name)
+    body, parameters = program.body, program.parameters
     items = _items(impl)
     code: list[str] = []
     if body.regions:
@@ -114,7 +117,7 @@ def unit(impl: Impl, name: str) -> Unit:
     for region in body.regions:
         code += region.definition(_workspace(region.workspace))
     code += [f"{signature(name, parameters)} {{", *_workspace(body.workspace_bytes)]
-    code += ["  " + line for line in printed(made.statements)]
+    code += ["  " + line for line in printed(program.statements)]
     code.append("}")
     if items:
         region = body.regions[0]
@@ -131,12 +134,12 @@ def unit(impl: Impl, name: str) -> Unit:
 
 
 def joined(parts: Sequence[str]) -> str:
-    """The text of a file of these parts."""
+    """The text of a file that is made of these parts, without repeated blank lines."""
     return re.sub(r"\n{3,}", "\n\n", "\n".join(parts) + "\n")
 
 
 def _items(impl: Impl) -> int:
-    """The items of the parallel loop that an Impl is, 0 if it is none."""
+    """The number of items if the Impl is a parallel loop, else 0."""
     rewrite = impl.rewrite
     if not isinstance(rewrite, Parallel):
         return 0
@@ -147,7 +150,7 @@ def _items(impl: Impl) -> int:
 
 
 def _exported(name: str) -> tuple[str, ...]:
-    """The functions that a file may define for others: the whole, its pieces, its threads."""
+    """The functions that a file may export: the kernel, a range of its items, its thread pool."""
     return name, f"{name}_range", f"{name}_set_parallel"
 
 
@@ -161,21 +164,22 @@ def _range_signature(name: str, parameters: Mapping[str, str]) -> str:
     return signature(f"{name}_range", parameters)[:-1] + ", long begin, long end)"
 
 
-def _pointed(spec: Spec) -> dict[str, str]:
+def _pointees(spec: Spec) -> dict[str, str]:
     """The C type that each array's parameter points to, by the array's name."""
-    consts = ("" if one.written else "const " for one in spec.operation.operands)
+    consts = ("" if operand.written else "const " for operand in spec.operation.operands)
     types = [f"{const}{dtype.c}" for const, dtype in zip(consts, spec.dtypes, strict=True)]
     return {array: types[operand] for array, operand in spec.arrays.items()}
 
 
 def _guard(name: str) -> str:
-    """The macro that tells that a header was included."""
+    """The macro of the header's include guard."""
     return f"{name.upper()}_H"
 
 
-def header(spec: Spec, name: str, made: Unit) -> str:
+def header(spec: Spec, name: str, emitted: Unit) -> str:
     """The header of a function of this name, with what the unit exports."""
-    guard, parameters, items, parallel = _guard(name), made.parameters, made.items, made.parallel
+    guard, parameters = _guard(name), emitted.parameters
+    items, parallel = emitted.items, emitted.parallel
     prototypes = [signature(name, parameters)]
     notes = []
     if parallel:
@@ -216,17 +220,17 @@ extern "C" {{
 
 
 def comment(text: str) -> str:
-    """A C comment that says this."""
+    """A C comment with this text."""
     first, *rest = text.replace("*/", "* /").splitlines()
     return "\n".join([f"/* {first}", *(f"   {line}".rstrip() for line in rest)]) + " */"
 
 
 def _headers(target: Target, helpers: Iterable[str]) -> list[str]:
-    """Headers are slow to compile: only where a helper needs them."""
+    """The includes that these helpers need, and no others: headers are slow to compile."""
     texts = list(helpers)
     return [
-        f"#include <{header}>"
-        for mark, header in target.headers.items()
+        f"#include <{file}>"
+        for mark, file in target.headers.items()
         if any(mark in text for text in texts)
     ]
 

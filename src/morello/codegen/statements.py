@@ -43,9 +43,9 @@ class If:
 
 @dataclass(frozen=True)
 class Call:
-    """A kernel on views of its operands; its line of C is repeated for each register, say.
+    """A kernel on views of its operands; its line of C is repeated, for example per register.
 
-    `text` has all lines, also those that keep the compiler from moving others.
+    `text` has all lines, including those that keep the compiler from reordering others.
     """
 
     kernel: Kernel
@@ -57,7 +57,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Prefetch:
-    """A request for so many cache lines, on average."""
+    """Prefetch instructions, for so many cache lines on average."""
 
     lines: float
     text: Sequence[str]
@@ -67,27 +67,28 @@ Statement = str | For | Block | If | Call | Prefetch
 
 
 def printed(statements: Iterable[Statement]) -> Iterator[str]:
-    """The lines of statements."""
-    for one in statements:
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, Call | Prefetch):
-            yield from one.text
-        elif isinstance(one, For):
-            end = str(one.size) if one.start == "0" else f"{one.start} + {one.size}"
-            step = f"++{one.variable}" if one.step == 1 else f"{one.variable} += {one.step}"
-            yield f"for (long {one.variable} = {one.start}; {one.variable} < {end}; {step}) {{"
-            yield from _indented(one.body)
+    """The lines of C of these statements."""
+    for statement in statements:
+        if isinstance(statement, str):
+            yield statement
+        elif isinstance(statement, Call | Prefetch):
+            yield from statement.text
+        elif isinstance(statement, For):
+            variable, start, size = statement.variable, statement.start, statement.size
+            end = str(size) if start == "0" else f"{start} + {size}"
+            step = f"++{variable}" if statement.step == 1 else f"{variable} += {statement.step}"
+            yield f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
+            yield from _indented(statement.body)
             yield "}"
-        elif isinstance(one, If):
-            yield f"if ({one.condition}) {{"
-            yield from _indented(one.body)
+        elif isinstance(statement, If):
+            yield f"if ({statement.condition}) {{"
+            yield from _indented(statement.body)
             yield "} else {"
-            yield from _indented(one.otherwise)
+            yield from _indented(statement.otherwise)
             yield "}"
         else:
             yield "{"
-            yield from _indented(one.body)
+            yield from _indented(statement.body)
             yield "}"
 
 

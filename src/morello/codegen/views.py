@@ -1,4 +1,4 @@
-"""Where a tile of an operand is found: in memory by an affine address, or in registers."""
+"""Where a tile of an operand is: in memory at an affine address, or in registers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Address:
         return Address(terms, self.constant + constant)
 
     def divided(self, count: int) -> Address | None:
-        """The same in groups of so many elements; None if it may lie between two of them."""
+        """The same in groups of `count` elements; None if it may lie inside a group."""
         if any(number % count for number in (*self.terms.values(), self.constant)):
             return None
         terms = {name: coefficient // count for name, coefficient in self.terms.items()}
@@ -41,7 +41,7 @@ class MemoryView:
 
     `strides` are in elements, one per physical dimension of `layout`; `shape` is the
     tile's own, by the buffer's dimensions. `dims` are those that the tile still has, and
-    `steps` how many of the buffer's elements one of the tile's is along each.
+    `steps` the distance of its neighbours along each, counted in the buffer's elements.
     """
 
     pointer: str
@@ -63,7 +63,7 @@ class MemoryView:
         return self.layout.panel is not None
 
     def cut(self, dim: int, size: int, start: int, variable: str | None, stride: int) -> MemoryView:
-        """The tile of `size` along `dim` from `start`, or a loop variable, times `stride`."""
+        """The tile of `size` along `dim` that begins at (`start` + `variable`) * `stride`."""
         own, step = self.dims[dim], self.steps[dim] * stride
         per_element = self._stride(own, size) * step
         shape = (*self.shape[:own], size, *self.shape[own + 1 :])
@@ -71,13 +71,13 @@ class MemoryView:
         return replace(self, shape=shape, address=address)
 
     def step(self, dim: int) -> int:
-        """The elements from one of the tile's to its neighbour along a dimension."""
+        """The stride of the tile along one of its dimensions, in elements of memory."""
         return self._stride(self.dims[dim], 1) * self.steps[dim]
 
     def spans(self) -> list[tuple[int, int]]:
         """Count and step of the tile's elements along each physical dimension, fastest first."""
         order, panel = self.layout.order, self.layout.panel
-        found: list[tuple[int, int]] = []
+        result: list[tuple[int, int]] = []
         for own in reversed(order):
             count, step = 1, 1
             if own in self.dims:
@@ -85,10 +85,10 @@ class MemoryView:
                 count, step = self.shape[own], self.step(dim)
             if panel is not None and panel[0] == own:
                 width = panel[1]
-                found.insert(0, (min(count, width), self.strides[-1]))
+                result.insert(0, (min(count, width), self.strides[-1]))
                 count, step = -(-count // width), self.strides[order.index(own)]
-            found.append((count, step))
-        return found
+            result.append((count, step))
+        return result
 
     def keep(self, dims: Sequence[int], steps: Sequence[int]) -> MemoryView:
         """The tile by some of its dimensions only; the others are 1."""
@@ -99,7 +99,7 @@ class MemoryView:
         )
 
     def _stride(self, dim: int, tile: int) -> int:
-        """Elements per step along a dimension of the buffer, for steps of whole tiles."""
+        """The stride of a dimension of the buffer: in a panel, or per element across panels."""
         layout = self.layout
         outer = self.strides[layout.order.index(dim)]
         if layout.panel is None or layout.panel[0] != dim:
@@ -154,10 +154,10 @@ class RegisterView:
     def names(self) -> list[str]:
         """Every register of the tile, as a C lvalue, the last dimension fastest."""
         first = [s // self.width if d == self.along else s for d, s in enumerate(self.start)]
-        found = [self.name]
+        registers = [self.name]
         for begin, count in zip(first, self.counts(), strict=True):
-            found = [f"{name}[{begin + i}]" for name in found for i in range(count)]
-        return found
+            registers = [f"{name}[{begin + i}]" for name in registers for i in range(count)]
+        return registers
 
 
 View = MemoryView | RegisterView

@@ -15,22 +15,22 @@ PAGE_BYTES = 4096
 def beyond_nearest(level: Level, lines: int) -> Level:
     """The level with a capacity of so many lines.
 
-    Its sets cover whole pages, so that it holds one run for each page of its capacity if the
-    runs are a multiple of a page apart.
+    Runs that are a multiple of a page apart share sets: it holds one for each page of its
+    capacity.
     """
     return replace(level, capacity=lines, conflict_runs=lines * LINE_BYTES // PAGE_BYTES)
 
 
 def rows_of(ways: int) -> int:
-    """The runs a power of two apart, which share a set, that so many ways hold beside all else."""
+    """The runs a power of two apart that stay in a set: a third of it is left to other data."""
     return max(1, ways * 2 // 3)
 
 
 def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None = None) -> Target:
     """The target with caches of these sizes, as far as they are known.
 
-    A part of each is left to all else, of L2 a quarter, and of the last as `Target.shared` says.
-    Runs a power of two apart share a set of L1, and of its ways a third is left.
+    Part of each is left to other data: a sixteenth of L1 and a third of its ways, a quarter of
+    L2, and of the last cache what `Target.shared` leaves.
     """
     memory, second, first, registers = target.levels
     if l2 is not None and l2.size:

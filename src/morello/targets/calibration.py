@@ -1,4 +1,4 @@
-"""What was measured of a machine's costs, and the file where that is kept."""
+"""The measured costs of a machine, and the file that stores them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Measured = Literal["first use", "calibrate"]
 class Calibration:
     """The costs of one model of CPU: coefficients by name (see `costs`), in cycles of `hertz`.
 
-    Those that are not there are as published. `measured` says what measured them.
+    Coefficients that are missing are as published. `measured` says what measured the others.
     """
 
     cpu: str
@@ -38,7 +38,7 @@ class Calibration:
 
 
 def applied(target: Target, calibration: Calibration) -> Target:
-    """The target with these costs; raises `TargetError` if they are none of its own."""
+    """The target with these costs; raises `TargetError` for one that it does not have."""
     return with_coefficients(target, calibration.coefficients)
 
 
@@ -62,7 +62,7 @@ def default_path(cpu: HostCPU) -> Path:
 def chosen_path(cpu: HostCPU) -> Path | None:
     """The file that `$MORELLO_CALIBRATION` names, else that of this CPU, if there is one.
 
-    None as well where the variable is "off". Raises `TargetError` as `default_path` does.
+    Also None if the variable is "off". Raises `TargetError` as `default_path` does.
     """
     named = os.environ.get(VARIABLE, "")
     if named:
@@ -72,18 +72,18 @@ def chosen_path(cpu: HostCPU) -> Path | None:
 
 
 def calibrated(target: Target, cpu: HostCPU) -> Target:
-    """The target with what was measured of this CPU, or as it is if nothing was.
+    """The target with the costs measured on this CPU, or unchanged if there are none.
 
     Raises `TargetError` for a file that is damaged, or of another CPU.
     """
     path = chosen_path(cpu)
     if path is None:
         return target
-    found = load(path)
-    if found.cpu != cpu.name:
-        raise _unusable(path, f"is of another machine ({found.cpu}, and this is {cpu.name})")
+    calibration = load(path)
+    if calibration.cpu != cpu.name:
+        raise _unusable(path, f"is of another machine ({calibration.cpu}, and this is {cpu.name})")
     try:
-        return applied(target, found)
+        return applied(target, calibration)
     except TargetError as error:
         raise _unusable(path, f"does not fit this version of Morello: {error}") from None
 
@@ -98,13 +98,13 @@ def load(path: Path) -> Calibration:
 
 
 def save(calibration: Calibration, path: Path) -> None:
-    """Write a calibration, whole or not at all; raises `FileError` if it cannot be."""
+    """Write a calibration atomically; raises `FileError` if it cannot be written."""
     make_folder(path)
     write_text(path, json.dumps({"morello": VERSION} | asdict(calibration), indent=2) + "\n")
 
 
 def parse(text: str, path: Path) -> Calibration:
-    """The calibration that a file's text is; raises `TargetError`, which names the file."""
+    """Parse the text of a calibration file; raises `TargetError`, which names the file."""
     try:
         data = json.loads(text)
     except (ValueError, RecursionError):
@@ -126,7 +126,7 @@ def parse(text: str, path: Path) -> Calibration:
 
 
 def _is_positive(value: Any) -> TypeGuard[float]:
-    """Costs are above zero: what is free would be used without end."""
+    """Whether a value can be a cost: above zero, or the search would use it without limit."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     return number and 0 < value < MOST
 

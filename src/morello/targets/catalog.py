@@ -1,4 +1,4 @@
-"""The targets there are, and the one this machine is."""
+"""The known targets, and the one that describes this machine."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def tuned(name: str, key: str) -> Target:
 
     Raises `TargetError` if there is no such microarchitecture, or it lacks the instructions.
     """
-    target, machines = find_target(name), {one.key: one for one in MACHINES}
+    target, machines = find_target(name), {model.key: model for model in MACHINES}
     if key not in machines:
         raise TargetError(
             f"no microarchitecture is called {quoted(key)}; there are: {', '.join(machines)}."
@@ -47,20 +47,20 @@ def tuned(name: str, key: str) -> Target:
     wide = target.arch == AVX512.arch
     if wide and machine.target != AVX512.name:
         raise TargetError(f"{machine.name} lacks the instructions of {name}; tune another target.")
-    made = avx512(machine, frozenset()) if wide else avx2(machine)
-    l1, l2 = (Cache(n, "data", one.kib << 10, one.ways, LINE_BYTES, 1)
-              for n, one in enumerate((machine.l1, machine.l2), start=1))  # fmt: skip
-    return replace(sized(made, l1, l2), name=name)
+    base = avx512(machine, frozenset()) if wide else avx2(machine)
+    l1, l2 = (Cache(n, "data", level.kib << 10, level.ways, LINE_BYTES, 1)
+              for n, level in enumerate((machine.l1, machine.l2), start=1))  # fmt: skip
+    return replace(sized(base, l1, l2), name=name)
 
 
 @cache
 def native() -> Target:
-    """This machine, with the costs measured on it, if they were; raises `TargetError`."""
+    """This machine, with the costs measured on it if there are any; raises `TargetError`."""
     return calibrated(uncalibrated(), host_cpu())
 
 
 def uncalibrated() -> Target:
-    """The nearest target that this machine runs, with its cache sizes and its kind's costs.
+    """The best target that this machine runs, with its caches and its microarchitecture's costs.
 
     Raises `TargetError` if there is none.
     """
@@ -81,13 +81,13 @@ def uncalibrated() -> Target:
 
 
 def recorded(microarchitecture: str, capacities: Mapping[str, int]) -> Target:
-    """What `native` was on a machine of this name, whose caches and registers had these capacities.
+    """The `native` of a recorded machine: a microarchitecture and the capacities of its caches.
 
-    With the costs that come with Morello today. Raises `TargetError` for an unknown name.
+    Its costs are those shipped with this version. Raises `TargetError` for an unknown name.
     """
-    machine = next((one for one in MACHINES if one.name == microarchitecture), None)
+    machine = next((model for model in MACHINES if model.name == microarchitecture), None)
     if machine is None:
-        known = ", ".join(one.name for one in MACHINES)
+        known = ", ".join(model.name for model in MACHINES)
         raise TargetError(
             f"no microarchitecture has the name {quoted(microarchitecture)}; there are: {known}."
         )
@@ -100,7 +100,7 @@ def recorded(microarchitecture: str, capacities: Mapping[str, int]) -> Target:
 
 
 def host_machine() -> Machine | None:
-    """The microarchitecture of this machine, or the one that it is most like, if any."""
+    """The microarchitecture of this machine, or the most similar one, if there is any."""
     return machine_of(host_cpu())
 
 

@@ -1,8 +1,8 @@
-"""The coefficients of a target's costs, by name: what a calibration changes, and all it does.
+"""The coefficients of a target's costs, by name. A calibration changes these and nothing else.
 
-"memory.per_line", "L2.per_run" and the like are those of levels, in cycles; "kernels.loads"
-and the like multiply the costs of a group of kernels; "fork" are a parallel loop's cycles, and
-"wait" those of sums in too few registers (see `Target`).
+"memory.per_line", "L2.per_run" and the like are transfer costs of levels, in cycles;
+"kernels.loads" and the like are factors on the costs of a group of kernels; "fork" is the
+overhead of a parallel loop and "wait" that of too few accumulators, in cycles (see `Target`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ GROUPS = {
     "reductions": r"(sum|max|scale)_(run|lanes)_",
     "arithmetic": r"",
 }
-"""Kernels whose costs a machine scales alike, by how their names begin; the first that fits."""
+"""Groups of kernels with a common cost factor: a regex for names; the first match counts."""
 
 FOLLOWS = {
     "row_sums_ahead": "row_sums",
@@ -48,10 +48,10 @@ FOLLOWS = {
     "block_sums_l2": "products",
     "dots_l2": "dots",
 }
-"""Groups that do as others do, but fetch ahead, or fetch otherwise.
+"""Groups that compute the same as another group, but prefetch, or prefetch differently.
 
-Which is better, only memory decides, for operands larger than any cache: so a calibration,
-whose are not, keeps their ratio.
+Which is faster depends only on memory, with operands larger than any cache. A calibration
+measures smaller ones, so it keeps the ratio of their costs.
 """
 
 
@@ -61,13 +61,13 @@ def group_of(kernel: Kernel) -> str:
 
 
 def measured_as(kernel: Kernel) -> str:
-    """The group whose measured cost says what a kernel costs."""
+    """The group whose measured factor applies to a kernel."""
     group = group_of(kernel)
     return FOLLOWS.get(group, group)
 
 
 def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
-    """The coefficients after a calibration, those that follow others in proportion to these."""
+    """The coefficients after a calibration, with those of `FOLLOWS` scaled like their leaders."""
     result = dict(after)
     for follower, leader in FOLLOWS.items():
         mine, its = f"kernels.{follower}", f"kernels.{leader}"
@@ -77,9 +77,9 @@ def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, f
 
 
 def streamed(target: Target, goal: Spec) -> Target:
-    """The target as a goal finds it whose operands may be too much for the last cache.
+    """The target with its `streaming` costs, if the goal's operands may exceed the last cache.
 
-    Half of a cache that is shared does not stay between calls: others use it meanwhile.
+    Half of that cache is not counted on, as others evict data from it between calls.
     """
     lines = goal.bytes // LINE_BYTES
     if not (target.streaming and target.last) or lines <= target.last // 2:
@@ -90,30 +90,30 @@ def streamed(target: Target, goal: Spec) -> Target:
 
 
 def coefficients(target: Target) -> dict[str, float]:
-    """What a target's costs are made of, by name.
+    """The coefficients of a target's costs, by name.
 
-    The two nearest levels have none: from the nearest cache on, a kernel's cost says it all.
+    The two nearest levels have none: the costs of kernels include accesses to the nearest cache.
     """
-    found = {
+    result = {
         f"{level.name}.{kind}": float(getattr(level, kind))
         for level in target.levels[: target.nearest]
         for kind in TRANSFERS
     }
     factors = {group_of(kernel): kernel.factor for kernel in target.kernels}
-    found |= {f"kernels.{group}": factors[group] for group in GROUPS if group in factors}
-    return found | {FORK: target.fork} | ({WAIT: target.wait} if target.in_flight else {})
+    result |= {f"kernels.{group}": factors[group] for group in GROUPS if group in factors}
+    return result | {FORK: target.fork} | ({WAIT: target.wait} if target.in_flight else {})
 
 
 def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
     """The target with these coefficients, and its own for the rest.
 
-    Raises `TargetError` for a name that is none of its own.
+    Raises `TargetError` for a name that it does not have.
     """
     known = coefficients(target)
-    strange = [name for name in values if name not in known]
-    if strange:
+    unknown = [name for name in values if name not in known]
+    if unknown:
         raise TargetError(
-            f"{target.name} has no cost {quoted(strange[0])}; it has: {', '.join(known)}."
+            f"{target.name} has no cost {quoted(unknown[0])}; it has: {', '.join(known)}."
         )
     chosen = {**known, **values}
 

@@ -1,4 +1,4 @@
-"""What this machine's CPU is: its model, features, caches and cores."""
+"""Detection of this machine's CPU: its model, features, caches and cores."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _CPUINFO = Path("/proc/cpuinfo")
 _SYSFS_CPUS = Path("/sys/devices/system/cpu")
 _SIZE_UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
-# Where the kernels of the world disagree about what a feature is called.
+# Features that operating systems name differently.
 _ALIASES = {"asimd": "neon", "avx1.0": "avx"}
 
 
@@ -63,11 +63,11 @@ class HostCPU:
     """The logical CPUs this process may run on."""
     family: int = 0
     number: int = 0
-    """Of the model within its family, as x86 counts both; 0 means unknown."""
+    """The number of the model within its family, as on x86; 0 means unknown."""
 
     @property
     def name(self) -> str:
-        """What tells this model of CPU from others, for people and for files."""
+        """A unique name for this model of CPU, to print and to store."""
         numbers = f"family {self.family} model {self.number}" if self.family else ""
         return ", ".join(filter(None, (self.vendor, numbers, self.model))) or self.machine
 
@@ -83,7 +83,7 @@ class HostCPU:
 
 @functools.cache
 def host_cpu() -> HostCPU:
-    """The CPU of this machine; what cannot be found out is empty, and never an error."""
+    """The CPU of this machine. What cannot be determined is left empty; nothing is raised."""
     machine = platform.machine().lower()
     if sys.platform == "darwin":
         return _mac(machine)
@@ -98,7 +98,7 @@ def _usable_cpus() -> set[int]:
 
 
 def _linux(machine: str, cpuinfo: str, cpu: int, cores: int) -> HostCPU:
-    """The `HostCPU` that /proc/cpuinfo, and sysfs for the number `cpu`, tell of."""
+    """The `HostCPU` from the text of /proc/cpuinfo, and from sysfs for CPU number `cpu`."""
     first = cpuinfo.partition("\n\n")[0]
     fields: dict[str, str] = {}
     for line in first.splitlines():

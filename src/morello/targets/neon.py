@@ -1,4 +1,4 @@
-"""AArch64 with Neon, which every one of them has."""
+"""AArch64 with Neon, which all of these CPUs have."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from morello.targets.target import Level, Target
 _MEMORY_LINES = 1 << 40
 
 _LEVELS = (
-    # A core takes half a line a cycle from its L2, and waits as long for memory as x86 does.
+    # A core loads half a line a cycle from its L2; memory costs are those of x86.
     Level(
         "memory", _MEMORY_LINES,
         per_line=2.5, per_run=8.0, per_alias=8.0, per_write=1.0, per_alias_written=8.0,
@@ -23,7 +23,7 @@ _LEVELS = (
         ),
         12288,
     ),
-    Level("L1", 896, conflict_runs=2),  # of 4 ways, some of which are left to all else
+    Level("L1", 896, conflict_runs=2),  # of 4 ways, some of which are left to other data
     Level("registers", 32),
 )  # fmt: skip
 

@@ -1,11 +1,10 @@
-"""The costs that follow from what is published of a microarchitecture.
+"""A roofline model: costs derived from the published properties of a microarchitecture.
 
-A kernel's cost counts the operations on registers that its slowest unit has to do, as a core does
-them whose units are as wide as its registers; so the factor of its group is the number of
-passes that a register takes through units that are narrower, and more where there are fewer of
-them. A cache's costs follow from the bytes that a cycle brings from there, and from how long the
-first of them take. What each leaves to be seen (most is hidden behind other work) was read off
-programs on Zen 5.
+A kernel's cost counts the register operations of its bottleneck unit, on a core whose units are
+as wide as its registers. So the factor of its group is the number of passes that a register takes
+through narrower units, and higher where there are fewer units. A cache's costs follow from its
+bandwidth and its latency, most of which are hidden behind other work; the fraction that is not
+was measured with programs on Zen 5.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ PRODUCTS = ("products", "dots", "dots_l2", "block_sums_l2", "block_sums_ahead")
 """Groups of kernels that are bound by multiply-adds."""
 
 FULL_WAYS = 8
-"""With so many ways or fewer, eight rows a power of two apart fill a set.
+"""In an L1 of so many ways or fewer, eight rows a power of two apart fill a set.
 
-Lines that are prefetched evict them.
+Prefetched lines then evict them.
 """
 
 EVICTED = 2.0
 """The factor on the cost of kernels that prefetch into such a cache."""
 
 SLACK = 1.16
-"""How many more sums than fill the units keep them busy while some wait for their operands."""
+"""The factor of accumulators over latency times throughput, as some of them wait for operands."""
 
 WAIT = 0.275
-"""The cycles that a step of a reduction takes longer for each register of sums that is missing.
+"""The extra cycles of a reduction step for each accumulator register that is missing.
 
-Fewer than half a cycle, as the next sums are begun meanwhile.
+Less than half a cycle, as the next sums start meanwhile.
 """
 
 L2_SEEN = 0.1
@@ -49,16 +48,16 @@ L2_EXPOSED = 1 / 14
 """
 
 L3_EXPOSED = 1 / 6
-"""The same for the latency of what is behind L2."""
+"""The same for the latency of the levels behind L2."""
 
 
 def passes(machine: Machine, register_bytes: int) -> float:
-    """How often a register of this size goes through units of the machine."""
+    """The passes that a register of this size takes through the units of the machine."""
     return max(1.0, register_bytes / machine.vector_bytes)
 
 
 def streaming_bytes(machine: Machine, register_bytes: int) -> float:
-    """The bytes that registers of this size get from L2 in a cycle: one register at most.
+    """The bytes per cycle that registers of this size load from L2: one register at most.
 
     Zen 5 gives 64-byte registers 64 bytes, and 32-byte ones 34 to 38.
     """
@@ -66,14 +65,14 @@ def streaming_bytes(machine: Machine, register_bytes: int) -> float:
 
 
 def in_flight(machine: Machine, register_bytes: int) -> float:
-    """How many registers of sums keep the multiply-add units busy."""
-    return SLACK * machine.latency * _begun(machine, register_bytes)
+    """How many accumulator registers keep the multiply-add units busy."""
+    return SLACK * machine.latency * _multiply_adds_per_cycle(machine, register_bytes)
 
 
-def _begun(machine: Machine, register_bytes: int) -> float:
-    """The multiply-adds of registers of this size that begin in a cycle.
+def _multiply_adds_per_cycle(machine: Machine, register_bytes: int) -> float:
+    """The multiply-adds of registers of this size that start in a cycle.
 
-    A unit of 64 bytes that is the only one is two of 32 bytes.
+    A single unit of 64 bytes serves as two of 32 bytes.
     """
     halves = machine.vector_bytes // register_bytes
     units = max(machine.multiply_adds, min(halves, UNITS))
@@ -82,20 +81,20 @@ def _begun(machine: Machine, register_bytes: int) -> float:
 
 def published(machine: Machine, register_bytes: int) -> dict[str, float]:
     """The costs of a target with registers of this size, by name (see `costs`)."""
-    often = passes(machine, register_bytes)
-    factors = dict.fromkeys(GROUPS, often)
+    register_passes = passes(machine, register_bytes)
+    factors = dict.fromkeys(GROUPS, register_passes)
     for group in PRODUCTS:
-        factors[group] = UNITS / _begun(machine, register_bytes)
+        factors[group] = UNITS / _multiply_adds_per_cycle(machine, register_bytes)
     factors["divisions"] *= machine.division / DIVISION
     if machine.l1.ways <= FULL_WAYS:
         factors["block_sums_ahead"] *= EVICTED
-    starts = machine.l3_latency * L3_EXPOSED
+    run_start = machine.l3_latency * L3_EXPOSED
     return {f"kernels.{group}": factor for group, factor in factors.items()} | {
         "L2.per_line": L2_SEEN * LINE_BYTES / machine.l2_bytes,
         "L2.per_run": machine.l2.latency * L2_EXPOSED,
         "memory.per_line": LINE_BYTES / machine.l3_bytes,
-        "memory.per_run": starts,
-        "memory.per_alias": starts,
-        "memory.per_alias_written": starts,
-        "wait": WAIT * UNITS / _begun(machine, register_bytes),
+        "memory.per_run": run_start,
+        "memory.per_alias": run_start,
+        "memory.per_alias_written": run_start,
+        "wait": WAIT * UNITS / _multiply_adds_per_cycle(machine, register_bytes),
     }

@@ -1,4 +1,4 @@
-"""What a target is: memory levels, vector widths, kernels, and their costs in cycles."""
+"""Targets: memory levels, vector widths, kernels, and their costs in cycles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from morello.ir.dtype import DType
 from morello.ir.forms import Bools
 
 TRANSFERS = ("per_line", "per_run", "per_alias", "per_write", "per_alias_written")
-"""What a level's transfers cost: fields of `Level`."""
+"""The transfer costs of a level: fields of `Level`."""
 
 Column = npt.NDArray[np.floating[Any]] | float
 Semantics = Callable[..., Any]
@@ -25,15 +25,14 @@ Semantics = Callable[..., Any]
 class Level:
     """One level of memory.
 
-    `capacity` counts lines (registers, at the nearest level). `per_line` are the cycles
-    it takes to bring one line from here to the next nearer level, and `per_run` the
-    cycles that each gapless run adds to that (prefetchers and page tables start anew),
-    `per_alias` those that a run adds whose neighbours are a power of two apart,
-    `per_write` those that a line adds which is only written, and fetched all the same, and
-    `per_alias_written` what `per_alias` is of runs that are only written.
-    `conflict_runs` is how many runs a power of two apart, which fall into the same few
-    sets, stay in a cache beside everything else. A level that all cores share has a
-    `saturation`: how many of them it serves at full speed.
+    `capacity` counts lines (registers, at the nearest level). The costs are cycles to bring
+    data from here to the next nearer level: `per_line` for each line; `per_run` more
+    for each contiguous run (hardware prefetching and address translation start anew);
+    `per_alias` more for a run whose neighbours are a power of two apart (conflict misses),
+    and `per_alias_written` instead if it is only written; `per_write` more for a line that
+    is only written, as it is fetched all the same (write-allocate). `conflict_runs` is how
+    many runs a power of two apart, which share a few sets, stay in the cache beside other
+    data. A level that all cores share serves `saturation` of them at full speed.
     """
 
     name: str
@@ -49,7 +48,7 @@ class Level:
 
 @dataclass(frozen=True)
 class Condition:
-    """Where something applies, and what to say where it does not."""
+    """The rows for which something applies, and the reason to report where it does not."""
 
     holds: Bools
     reason: str
@@ -65,23 +64,24 @@ class Held:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A few instructions that close a Spec.
+    """A leaf kernel: a few instructions that implement a Spec.
 
-    `operation` and `dtypes` say of what. `held` says for each operand whether it is held
-    in registers, and how; if not, it is in the nearest cache. `c` is one line of C, repeated
-    for each register of the operands that have several: `{name}` is that register, or, of an
-    operand in memory, its first element; `{n}` and the other dimensions are sizes, `{length}`
-    is the largest, `{name_n}` the elements from one to the next along a dimension, `{name_panel}`
-    those of one of its panels, `{constant}` that of the operation's function (an argument of
-    that name, to `semantics`). It calls the target's helpers by their names. `semantics` is
-    what it computes, on NumPy arrays: from the operands that it reads to the value of the
-    output, or a tuple of the outputs'. `applies` gives the conditions on the Specs it closes
-    beyond all this, `cost` the cycles, `registers` those it needs for itself. The first operand
-    lies in odd-even blocks of `odd_even` elements, if that is not 0. The output may lie in
-    panels, the first number of `panel` wide, if it has no more rows than the second. The
-    operands that it `streams` are in the cache beyond the nearest, from where it fetches them
-    ahead of their use. With `in_order`, compilers move no loads across it. A machine may take
-    `factor` times those cycles (see `costs`).
+    `operation` and `dtypes` say which Specs. `held` says for each operand how it is held in
+    registers; None means that it is in the nearest cache. `c` is one line of C, repeated for
+    each register of the operands that have several. In it, `{name}` is that register, or the
+    first element of an operand in memory; `{n}` and the other dimensions are sizes, `{length}`
+    the largest of them; `{name_n}` is the stride of an operand along a dimension, `{name_panel}`
+    the width of its panels; `{constant}` is that of the operation's function (passed to
+    `semantics` by that name). It calls the target's helpers by their names. `semantics`
+    computes the same on NumPy arrays: from the operands that are read to the value of the
+    output, or a tuple of the outputs'. `applies` gives further conditions on the Spec, `cost`
+    the cycles, `registers` those needed beside the operands'.
+
+    If `odd_even` is not 0, the first operand lies in odd-even blocks of so many elements.
+    `panel` is a width and a number of rows: an output of at most so many rows may lie in
+    panels of that width. Operands in `streams` are in the cache beyond the nearest, from
+    where the kernel reads or prefetches them. With `in_order`, compilers move no loads across
+    it. A machine may take `factor` times those cycles (see `costs`).
     """
 
     name: str
@@ -100,13 +100,13 @@ class Kernel:
     factor: float = 1.0
 
     def cycles(self, batch: Batch) -> Column:
-        """What it costs on this machine, by row."""
+        """The cycles on this machine, for each row of the batch."""
         return self.factor * self.cost(batch)
 
 
 @dataclass(frozen=True)
 class Packing:
-    """Inputs of these dtypes, in groups, become elements of packed dtypes."""
+    """Sums in `output` of products of `inputs`, groups of which are elements of `packed` dtypes."""
 
     inputs: tuple[DType, DType]
     output: DType
@@ -120,17 +120,18 @@ class Target:
     `arch` and `features` name what its code needs, to a compiler and as Linux lists them;
     `vector_bytes` are the sizes of its registers, widest first; `masks` says that one can
     be loaded and stored in part; `helpers` are C definitions by name. `casts` are the pairs
-    of dtypes that a copy may convert between, `packs` the groups of products that it sums
-    at once. `cores` run a parallel loop, which takes `fork` cycles to begin and end. Before
-    memory there may be a cache of `last` lines (0: none is known of); what is fetched again
-    and was too much for the `shared` ones takes `refetch` cycles a line more than the first
-    level says. Sums of products in fewer registers than `in_flight` wait for one another: each
-    step of a reduction takes `wait` cycles longer for every register that is missing. It
-    `cuts_to_rows` if registers are so few that a power of two divides them badly. `machine`
-    names the microarchitecture whose costs the kernels have, if any, and `streaming` are costs
-    by name, as multiples, for goals whose operands are too much for that cache (see `costs`).
-    Where its code is for several microarchitectures, `tunings` are the same target with the
-    costs of each.
+    of dtypes that a copy may convert between, `packs` the groups of products that one
+    instruction sums. A parallel loop runs on `cores`, and takes `fork` cycles to begin and end.
+
+    Before memory there may be a cache of `last` lines (0: unknown). If the operands of a
+    composition exceed the `shared` part of it, each line that is read from memory again takes
+    `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
+    reduction takes `wait` cycles longer for every register that is missing. `cuts_to_rows`
+    adds tiles of as many rows as fill the registers, if they are so few that powers of two fill
+    them badly. `machine` names the microarchitecture whose costs the kernels have, if any.
+    `streaming` are factors on costs, by name, for goals whose operands exceed the last cache
+    (see `costs`). If the code is for several microarchitectures, `tunings` are the same target
+    with the costs of each.
     """
 
     name: str
@@ -158,9 +159,9 @@ class Target:
 
     @property
     def shared(self) -> int:
-        """The lines of the last cache to be had for sure.
+        """The lines of the last cache that a program can count on.
 
-        Others use it too, and a virtual machine is told of more than it gets.
+        Other processes use it too, and virtual machines report more than they get.
         """
         return self.last // 8
 
@@ -169,7 +170,7 @@ class Target:
         return _widths(self.vector_bytes, dtype.bytes)
 
     def kernels_of(self, operation: str) -> tuple[Kernel, ...]:
-        """The kernels that close this operation."""
+        """The kernels that implement this operation."""
         return self._kernels_by_operation.get(operation, ())
 
     def kernel(self, name: str) -> Kernel | None:
@@ -182,13 +183,13 @@ class Target:
 
     @cached_property
     def _kernels_by_operation(self) -> dict[str, tuple[Kernel, ...]]:
-        found: dict[str, tuple[Kernel, ...]] = {}
+        kernels: dict[str, tuple[Kernel, ...]] = {}
         for kernel in self.kernels:
-            found[kernel.operation] = (*found.get(kernel.operation, ()), kernel)
-        return found
+            kernels[kernel.operation] = (*kernels.get(kernel.operation, ()), kernel)
+        return kernels
 
     def casts_to(self, dtype: DType, wanted: DType) -> bool:
-        """Whether a copy can convert between them (or need not)."""
+        """Whether a copy can convert between them, or they are the same."""
         return dtype is wanted or (dtype, wanted) in self.casts
 
     @property
@@ -202,14 +203,14 @@ class Target:
         return len(self.levels) - 2
 
     def home(self, kernel: Kernel, operand: int) -> int:
-        """The index of the level that a kernel wants an operand in."""
+        """The index of the level that a kernel requires an operand in."""
         if kernel.held[operand] is not None:
             return self.registers
         return self.nearest - (operand in kernel.streams)
 
     @property
     def limits(self) -> tuple[int, ...]:
-        """How much of each level but the farthest a program may hold at once."""
+        """The memory limits of a program: the capacity of each level but the farthest."""
         return tuple(level.capacity for level in self.levels[1:])
 
     def level(self, name: str) -> int:
@@ -223,25 +224,25 @@ class Target:
     @cached_property
     def _transfer_costs(self) -> tuple[npt.NDArray[np.float64], ...]:
         """Each of `TRANSFERS`, by level."""
-        table = [[getattr(one, kind) for kind in TRANSFERS] for one in self.levels]
+        table = [[getattr(level, kind) for kind in TRANSFERS] for level in self.levels]
         return tuple(np.array(table, np.float64).T)
 
     @cached_property
     def _contention(self) -> npt.NDArray[np.float64]:
-        """How much slower each level is to a core when all of them use it."""
+        """The slowdown of each level for a core when all cores use it."""
         return np.array(
             [
-                max(1.0, self.cores / one.saturation) if one.saturation else 1.0
-                for one in self.levels
+                max(1.0, self.cores / level.saturation) if level.saturation else 1.0
+                for level in self.levels
             ]
         )
 
     def transfer(self, batch: Batch, operand: int) -> Column:
         """Cycles to bring an operand one level nearer, and back if it is written, by row.
 
-        Writing back waits for nothing, so that only reading pays for the jumps. What is not
-        read is fetched none the less, and pays for that, and for neighbours that evict it before
-        all of it is written.
+        Write-backs do not stall, so only reads pay for the starts of runs. An operand that is only
+        written is fetched all the same (write-allocate): it pays for that, and for conflict
+        misses that evict its lines before they are filled.
         """
         level = batch.levels[operand]
         per_line, per_run, per_alias, per_write, per_alias_written = (

@@ -17,16 +17,16 @@ from morello.targets.target import Level, Packing, Target
 _MEMORY_LINES = 1 << 40
 
 BROADCAST_APART = 0.2
-"""Cycles of a broadcast that is an instruction of its own, where each meets one multiply-add."""
+"""Cycles of a broadcast that is a separate instruction, for each multiply-add."""
 
 FILTERS = (4, 8)
-"""The sides of blocks of filters and channels that are transposed whole."""
+"""The sides of the blocks of filters and channels that have a kernel to transpose them."""
 
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
 BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16))
 
 _PRODUCTS = {"avx512_bf16": "bf16_products", "avx512_vnni": "byte_products"}
-"""What Linux calls the instructions for sums of products, and what kernels do."""
+"""Instructions for sums of products: their names in Linux, and in `standard_kernels`."""
 
 PRODUCTS = frozenset(_PRODUCTS)
 """Features of a CPU beyond AVX-512 that there are kernels for."""
@@ -47,10 +47,10 @@ static inline f32x4 fused_f32x4(f32x4 a, f32x4 b, f32x4 c) {
 
 
 def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]:
-    """Memory, L2 and L1 (lines) and the register file; what no machine's costs say is Zen 5's.
+    """Memory, L2 and L1 (in lines) and the register file.
 
-    Runs a power of two apart share a set of L1, of whose ways a third is left to all else.
-    Memory, the L3 in front of it included, is shared.
+    Costs are those of Zen 5, until a machine's replace them. Memory includes the L3 in front of
+    it, and is shared by all cores.
     """
     return (
         Level(
@@ -101,8 +101,8 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
     kinds = frozenset(_PRODUCTS[p] for p in products)
     packs = (BF16_PACKING,) * ("bf16_products" in kinds)
     packs += BYTE_PACKINGS * ("byte_products" in kinds)
-    # narrower units were not timed with blocks of 8 (no better there than four of 4), nor with
-    # whole filters
+    # kernels for blocks of 8 and for whole filters were not timed on narrower units (there,
+    # blocks of 8 are no better than four of 4)
     timed = passes(machine, 64) == 1
     blocks_of_8 = 20.0 if timed else 4 * 8.0
     transposes = {
@@ -118,7 +118,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         "x86-64 with AVX-512: 32 registers of 64 bytes, masks, 32 KiB L1, 1 MiB L2",
         "x86-64-v4",
         _levels(l2=12288, l1=448, l1_ways=8, registers=32),
-        vector_bytes=(64,),  # a masked register does what a narrower one would
+        vector_bytes=(64,),  # masked registers replace narrower ones
         kernels=kernels,
         helpers=helpers_for("avx512", (64,), products),
         masks=True,
@@ -131,9 +131,9 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
 
 
 def _with_costs(target: Target, machine: Machine) -> Target:
-    """The target with the costs of a machine: published ones, where none were measured.
+    """The target with the costs of a machine: published ones where none were measured.
 
-    They were measured with the target that makes the most of the machine.
+    Measured ones only hold for the target that makes the most of the machine.
     """
     widest = target.vector_bytes[0]
     costs = published(machine, widest)
@@ -155,17 +155,17 @@ PORTABLE = (BASELINE, "x86-64-v3", "x86-64-v4")
 
 @cache
 def portable(name: str) -> Target:
-    """The one of `PORTABLE` with this name: code for every CPU that has the level.
+    """The target of `PORTABLE` with this name: code for every CPU that has the level.
 
-    Built when it is asked for, as each of its tunings has all kernels.
+    Built on demand, as each of its tunings has all kernels.
     """
     if name == BASELINE:
         return _baseline()
     generic = AVX2 if name == "x86-64-v3" else AVX512
-    machines = [one for one in MACHINES if one.vendor and one.target == generic.name]
+    machines = [m for m in MACHINES if m.vendor and m.target == generic.name]
     tunings = [avx2(m) if generic is AVX2 else avx512(m, frozenset()) for m in machines]
     description = f"{generic.description}, for all of them"
-    named = tuple(replace(one, name=name, description=description) for one in tunings)
+    named = tuple(replace(tuning, name=name, description=description) for tuning in tunings)
     return replace(generic, name=name, description=description, tunings=named)
 
 
@@ -180,7 +180,7 @@ def _baseline() -> Target:
             (16,), False, {(4, 4): 8.0, (2, 8): 14.0, (1, 16): 40.0}, frozenset()
         ),
         helpers={
-            **helpers_for("neon", (16,), frozenset()),  # which are all in vector extensions
+            **helpers_for("neon", (16,), frozenset()),  # all in GNU vector extensions
             "fused_f32": _FUSED,
             "fused_f32x4": _FUSED_X4,
         },

@@ -1,1 +1,1 @@
-"""C that kernels call: mathematical functions of registers, and loops over runs in cache."""
+"""C helpers that kernels call: functions of registers, and loops over runs in cache."""

@@ -1,4 +1,4 @@
-"""All the C that a machine's kernels may call, by name."""
+"""All C helpers that a machine's kernels may call, by name."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def helpers_for(
     isa: str, vector_bytes: Sequence[int], features: frozenset[str]
 ) -> Mapping[str, str]:
     """Every helper of an instruction set, for registers of these sizes."""
-    found: dict[str, str] = {}
+    helpers: dict[str, str] = {}
     for bytes_ in (*vector_bytes, 4):
-        found |= math_helpers(bytes_ // 4) | run_helpers(bytes_ // 4)
+        helpers |= math_helpers(bytes_ // 4) | run_helpers(bytes_ // 4)
     for dtype in INTEGERS:
         for width in (*(bytes_ // size(dtype) for bytes_ in vector_bytes), 1):
-            found |= integer_helpers(dtype, width)
+            helpers |= integer_helpers(dtype, width)
     for dtype in _DTYPES:
-        found |= odd_even_helpers(dtype)
+        helpers |= odd_even_helpers(dtype)
     for bytes_ in vector_bytes:
         for dtype in _DTYPES:
-            found |= vector_helpers(isa, dtype, bytes_ // size(dtype))
+            helpers |= vector_helpers(isa, dtype, bytes_ // size(dtype))
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
-            found |= conversion_helpers(isa, source, target, width)
-    return found | shuffle_helpers(isa) | product_helpers(isa, features)
+            helpers |= conversion_helpers(isa, source, target, width)
+    return helpers | shuffle_helpers(isa) | product_helpers(isa, features)
 
 
 def used_in(texts: Collection[str], helpers: Mapping[str, str]) -> list[str]:
-    """The helpers that these texts call, and those that they call, callees first."""
+    """The helpers that these texts call, directly or indirectly, callees first."""
     order: dict[str, None] = {}
 
     def visit(text: str) -> None:

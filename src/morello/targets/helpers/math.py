@@ -1,13 +1,14 @@
 """Mathematical functions of one register, as C that needs no library.
 
-The text of each function serves every width: `$F` stands for its type of floats, `$I` of
-integers (what comparisons give), `$U` of bits, and `$K` ends the names: exp_f32x16, exp_f32.
-It is without branches, in GNU vector extensions, for clang and gcc and any CPU with FMA.
+The text of each function is a template for every width: `$F` stands for its type of floats, `$I`
+of integers (the results of comparisons), `$U` of bits, and `$K` is the suffix of names:
+exp_f32x16, exp_f32. It is branch-free, in GNU vector extensions, for clang and gcc and any CPU
+with FMA.
 
-NaN gives NaN, whatever its payload, and what is too large an infinity. At an infinity each
-function takes its limit, which for `gelu`, `gelu_tanh` and `silu` of -inf is zero. What is
-smaller than 2**-126 may be anything from zero to that; for `gelu_tanh` and `silu`, what is
-smaller than 2**-119. `exp_low` is `exp` for numbers up to 88, where it is faster.
+NaN gives NaN, with any payload, and overflow gives an infinity. At an infinity each function takes
+its limit, which for `gelu`, `gelu_tanh` and `silu` of -inf is zero. Results below 2**-126 may be
+anything from zero to that; for `gelu_tanh` and `silu`, results below 2**-119. `exp_low` is a
+faster `exp` for numbers up to 88.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ ULP: dict[str, float] = {
 
 
 def math_helpers(width: int) -> dict[str, str]:
-    """All functions at one width, and what they are made of, by name."""
+    """All functions at one width, and the helpers that they call, by name."""
     if width not in WIDTHS:
         raise ValueError(f"no helpers of width {width}; there are: {WIDTHS}")
     texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS
@@ -52,7 +53,7 @@ def math_helpers(width: int) -> dict[str, str]:
 
 
 def type_helpers(width: int) -> dict[str, str]:
-    """The types of a width: floats, loaded and stored from any address; integers; bits."""
+    """The types of a width: floats, also at unaligned addresses; integers; bits."""
     if width == 1:
         return {}
     names = {f"f32x{width}": "float", f"i32x{width}": "int", f"u32x{width}": "unsigned"}
@@ -67,12 +68,12 @@ def type_helpers(width: int) -> dict[str, str]:
 
 
 def kind(width: int) -> str:
-    """What ends the names of a width's helpers."""
+    """The suffix of the names of a width's helpers."""
     return "f32" if width == 1 else f"f32x{width}"
 
 
 def expand(texts: dict[str, str], width: int) -> dict[str, str]:
-    """Texts by the first part of their names, as definitions at one width by whole names."""
+    """Templates, by names without a suffix, as definitions at one width, by full names."""
     types = {letter: f"{letter.lower()}32x{width}" for letter in "FIU"}
     types["A"] = f"f32x{width}_any"
     if width == 1:
@@ -84,7 +85,7 @@ def expand(texts: dict[str, str], width: int) -> dict[str, str]:
     }
 
 
-# ---- what differs between one float and several
+# ---- what differs between scalars and vectors
 
 _VECTOR = {
     "bits": """
@@ -171,12 +172,12 @@ static inline float fused_f32(float a, float b, float c) { return __builtin_fmaf
 # ---- the functions
 #
 # exp: x = n ln(2) + r with |r| <= ln(2)/2, and exp(x) = 2**n exp(r). Adding 1.5 * 2**23 leaves
-# n in the low bits of a float. ln(2) comes in two parts, of which the first times n is exact.
+# n in the low bits of a float. ln(2) is split in two parts, of which the first times n is exact.
 # The polynomial minimizes the largest error in units of the last place, which are half as
 # large below 1; its first two terms are exact, and so exp(0) is 1.
 #
-# gelu: x Phi(x) = max(x, 0) - |x| Phi(-|x|), where nothing cancels. Phi(-t) is exp(-t**2 / 2)
-# times a function so smooth that a polynomial in 1 / (1 + 0.35 t) is all it takes.
+# gelu: x Phi(x) = max(x, 0) - |x| Phi(-|x|), without cancellation. Phi(-t) is exp(-t**2 / 2)
+# times a function that is smooth enough for a polynomial in 1 / (1 + 0.35 t).
 
 _FUNCTIONS = {
     "fill": """
@@ -193,8 +194,8 @@ static inline $F with_sign_$K($F x, $F sign) {
   return float_$K((bits_$K(x) & 0x7fffffffu) | (bits_$K(sign) & 0x80000000u));
 }
 """,
-    # The next four are one instruction of x86 each, which gives its second operand if either is
-    # NaN. Hence the order: what may be NaN comes last.
+    # The next four are one instruction of x86 each, which returns its second operand if either is
+    # NaN. So an operand that may be NaN comes last.
     "at_least": """
 static inline $F at_least_$K(float least, $F x) {
   return pick_$K(fill_$K(least) > x, fill_$K(least), x);
@@ -337,11 +338,12 @@ static inline f32x16 exp_f32x16(f32x16 x) {
 }
 """
 
-# ---- the exponential function where it decides: of numbers not much above 0
+# ---- a faster exponential function, for numbers not much above 0
 #
-# Here 2**n needs no care, and is multiplied as it is. x86 has 2**(i/16), or with AVX2 2**(i/8),
-# in a register to look up; so r is smaller, and the polynomial shorter. Their bits lack the i
-# that the shift of z adds. What rounding took from ln(2) is too little to matter for q.
+# Here 2**n needs no special cases, and is simply multiplied. x86 looks up 2**(i/16), or with AVX2
+# 2**(i/8), in a register; so r is smaller, and the polynomial shorter. The bits of the table's
+# entries lack the i that the shift of z adds. The rounding error of ln(2) is negligible for q, so
+# r is corrected after it.
 
 Steps = tuple[tuple[str, str], ...]
 
@@ -389,8 +391,8 @@ _EXP_LOW_AVX512 = (
     ("x", "pick_$K(x < -87.3365447f, fill_$K(0.0f), s * (r * q) + s)"),
 )
 
-# exp(-t**2 / 2) alike. What rounding would take from the square matters where it is large, and
-# so r, here -2 times what it is above, comes of the square itself. From 13.2687 on s is 0.
+# exp(-t**2 / 2) works the same way. The rounding error of a large square matters, so r, here -2
+# times the r above, is computed from the exact square. From t = 13.2687 on, s is 0.
 
 _GAUSS = (
     ("$F z", "t * t * -0.721347520f + 12583039.0f"),
@@ -425,13 +427,13 @@ _GAUSS_AVX512 = (
 )
 
 _FEATURES = {8: "__AVX2__", 16: "__AVX512F__"}
-"""What a table in a register of so many floats takes."""
+"""The macro of the instruction set that can look up a table in a register of so many floats."""
 
 
 def _exp_low(width: int, count: int) -> str:
-    """exp(x) for x up to 88; of several registers step by step, as each step is soon done.
+    """exp(x) for x up to 88. Several registers are interleaved step by step, to hide latency.
 
-    No processor looks far enough ahead to find by itself what else it could do meanwhile.
+    Out-of-order execution does not look far enough ahead to overlap them by itself.
     """
     body = _body(width, count, _EXP_LOW, {8: _EXP_LOW_AVX2, 16: _EXP_LOW_AVX512})
     if count == 1:
@@ -446,7 +448,7 @@ def _gauss(width: int) -> str:
 
 
 def _body(width: int, count: int, plain: Steps, looked_up: Mapping[int, Steps]) -> str:
-    """The steps, or those that look up powers in a table where there is one of this width."""
+    """The plain steps or, under an `#ifdef`, those that look up a table, if this width has one."""
     body = _steps(plain, count)
     if width not in looked_up:
         return body
@@ -475,5 +477,5 @@ def _steps(steps: Steps, count: int) -> str:
 
 
 def _each(text: str) -> str:
-    """The text with every variable of one letter an element of an array."""
+    """The text with every one-letter variable turned into element j of an array."""
     return re.sub(r"(?<!\$)\b[a-z]\b", lambda match: f"{match.group()}[j]", text)

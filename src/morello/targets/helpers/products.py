@@ -1,7 +1,7 @@
-"""Products of registers, and inner products of two runs in memory.
+"""Products of registers, inner products of two runs in memory, and sums of scaled rows.
 
-A packed element is a group of neighbours along the dimension that is summed over. Sums of
-integers wrap, and so are exact modulo the range of their type.
+A packed element is a group of neighbours along the reduction dimension. Sums of integers wrap,
+and so are exact modulo the range of their type.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from morello.targets.helpers.vectors import (
 
 
 def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
-    """All products that `isa` has, with these `features` of it ("avx512_bf16", "avx512_vnni")."""
+    """All products that `isa` has, with these `features` ("avx512_bf16", "avx512_vnni")."""
     result = _register_products(isa, features) | _totals(isa)
     for product in _inner_products(isa, features):
         result |= _inner_product(isa, product)
@@ -126,21 +126,22 @@ static inline i32x16 dpbusd_i32x16(i32x16 c, u8x4x16 a, i8x4x16 b) {
 
 # ---- inner products
 
-# Runs of bf16 that stream from memory are fetched so far ahead, those of f32 gain nothing. Into
-# L1, a Zen 5 is 5 to 25 % faster, and loses 3 % at most where they are in a cache; but a Zen 4
-# is a third slower. Into L2, a Zen 4 is 9 to 25 % faster, and slower if it is twice as far, or
-# where they are in a cache.
+# The prefetch distance for runs of bf16 that stream from memory; those of f32 gain nothing. With
+# prefetches into L1, a Zen 5 is 5 to 25 % faster, and loses 3 % at most where runs are in a cache;
+# but a Zen 4 is a third slower. Into L2, a Zen 4 is 9 to 25 % faster, but slower with twice the
+# distance, or where runs are in a cache.
 _AHEAD_BYTES = 4096
 
 _HINTS = {"L1": "", "L2": ", 0, 2"}
-"""What a fetch into a cache says beside the place."""
+"""The further arguments of a prefetch into each cache."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """How rows that are added to others are read: so many at once, fetched ahead or not.
+    """How row and block sums read rows: `rows` at once, prefetched or not.
 
-    They are fetched into L1 or L2, so many bytes ahead.
+    `fetched` is the cache that they are prefetched into, "L1" or "L2"; `ahead` the prefetch
+    distance in bytes.
     """
 
     rows: int
@@ -149,15 +150,15 @@ class Way:
 
     @property
     def name(self) -> str:
-        """What it adds to the names of kernels and their helpers."""
+        """Its part of the names of kernels and their helpers."""
         return {"": "", "L1": "_ahead", "L2": "_l2"}[self.fetched]
 
     def registers(self, rows: str, width: int) -> int:
-        """The registers of sums, of so many each, that a row is added to before the next row."""
+        """The accumulators, of `width` elements, that a row is added to before the next row."""
         return LINE_BYTES // (width * size(rows)) if self.fetched == "L2" else 16 // size(rows)
 
     def start(self, rows: str) -> list[str]:
-        """How far ahead to fetch: near the end of rows, at the beginning of those after them."""
+        """C for the prefetch distance: near the end of the rows, it leads to the next rows."""
         if not self.fetched:
             return []
         ahead = self.ahead // size(rows)
@@ -165,7 +166,7 @@ class Way:
         return [f"const long ahead = i + {ahead} < n ? {ahead} : {after};"]
 
     def fetch(self, rows: str, offset: int = 0) -> list[str]:
-        """Fetch what is used `ahead` after a register of a row, if that begins a line."""
+        """C that prefetches `ahead` after a register of a row, if the register begins a line."""
         if not self.fetched or offset * size(rows) % LINE_BYTES:
             return []
         place = f"row + ahead + {offset}" if offset else "row + ahead"
@@ -173,24 +174,24 @@ class Way:
 
 
 WAYS = (Way(8), Way(4, "L1", 1536), Way(8, "L2", 4096))
-"""Which is best depends on the machine, since a core sees only so many instructions ahead.
+"""Which is best depends on the machine, as the instruction window of a core is limited.
 
-Rows that are converted: fetched into L1, a Zen 5 reads them at 84 % of the speed of a plain sum
-and a Zen 4 at 56 %. Fetched into L2, a line of each row at a time, a Zen 4 reads rows of f32 at
-1.27 times the speed of unfetched ones if they come from memory, and at 0.8 if they come from a
-cache; those of bf16, from memory, at 0.98 if nobody else reads, and at up to 1.2 if others do.
+With prefetches into L1, a Zen 5 reads rows that are converted at 84 % of the speed of a plain
+sum, a Zen 4 at 56 %. With prefetches into L2, a line of each row at a time, a Zen 4 reads rows of
+f32 from memory at 1.27 times the speed without, and from a cache at 0.8 times; rows of bf16 from
+memory at 0.98 times if no other core reads, and at up to 1.2 times if others do.
 """
 BLOCK_WAYS = (Way(8, "L1", 1536), Way(8, "L2", 1536))
-"""The same of rows that are added to several."""
+"""The same for rows that are added to several others (block sums)."""
 
 
 @dataclass(frozen=True)
 class _InnerProduct:
-    """How a register of a run is multiplied by one of another run.
+    """An inner product of two runs: how registers of them are loaded and multiplied.
 
     Runs of `a` and `b` are loaded as `vector_a` and `vector_b`, `width` elements at a time.
     `add` is the statement that adds the product of {a} and {b} to {s}, in registers, and
-    `one` the product of a[i] and b[i].
+    `element_product` the product of a[i] and b[i].
     """
 
     name: str
@@ -201,27 +202,28 @@ class _InnerProduct:
     width: int
     result: str
     add: str
-    one: str
+    element_product: str
     accumulators: int = 4
-    fetched: str = ""  # the cache that b is fetched into ahead of its use, as it streams
+    fetched: str = ""  # the cache that b is prefetched into
 
 
 def _inner_products(isa: str, features: frozenset[str]) -> list[_InnerProduct]:
     w = full_width(isa, "f32")
 
     def floats(a: str, b: str) -> _InnerProduct:
-        one = " * ".join(
+        element_product = " * ".join(
             f"{name}[i]" if dtype == "f32" else f"cast_f32_{dtype}({name}[i])"
             for name, dtype in (("a", a), ("b", b))
         )
         add = "{s} += {a} * {b};"
-        return _InnerProduct(f"dot_{a}_{b}", a, b, "f32", "f32", w, "f32", add, one)
+        return _InnerProduct(f"dot_{a}_{b}", a, b, "f32", "f32", w, "f32", add, element_product)
 
     def integers(a: str, b: str) -> _InnerProduct:
-        """Bytes as 16 bits, since sums of two products of bytes would saturate."""
+        """Bytes are widened to 16 bits, since sums of two products of bytes would saturate."""
         add = f"{{s}} = madd_i32x{w}({{s}}, (i16x2x{w}){{a}}, (i16x2x{w}){{b}});"
-        one = "(uint32_t)(a[i] * b[i])"
-        return _InnerProduct(f"dot_{a}_{b}_i32", a, b, "i16", "i16", 2 * w, "i32", add, one)
+        element_product = "(uint32_t)(a[i] * b[i])"
+        name = f"dot_{a}_{b}_i32"
+        return _InnerProduct(name, a, b, "i16", "i16", 2 * w, "i32", add, element_product)
 
     def packed(call: str, a: str, b: str) -> str:
         return f"{{s}} = {call}({{s}}, ({a}x{w}){{a}}, ({b}x{w}){{b}});"
@@ -242,7 +244,7 @@ def _inner_products(isa: str, features: frozenset[str]) -> list[_InnerProduct]:
         vector_b="i32",
         width=w,
         add=f"{{s}} = mla_i32x{w}({{s}}, {{a}}, {{b}});",
-        one="(uint32_t)a[i] * (uint32_t)b[i]",
+        element_product="(uint32_t)a[i] * (uint32_t)b[i]",
     )
     bytes_ = integers("u8", "i8")
     result = [
@@ -267,11 +269,11 @@ def _inner_product(isa: str, product: _InnerProduct) -> dict[str, str]:
     name, width, result = product.name, product.width, product.result
     head = _head(name, product.a, product.b, result)
     if isa == "neon" and result == "i32":
-        # Every compiler makes widening multiply-adds of this, and that is all there is to do.
+        # Every compiler vectorizes this with widening multiply-adds.
         text = f"""\
 {head} {{
   uint32_t sum = 0;
-  for (long i = 0; i < n; ++i) sum += {product.one};
+  for (long i = 0; i < n; ++i) sum += {product.element_product};
   return sum;
 }}"""
         return {name: text}
@@ -303,12 +305,12 @@ def _inner_product(isa: str, product: _InnerProduct) -> dict[str, str]:
   if (i < n) {product.add.format(s="s0", a=a, b=b)}
   return {total};"""
     else:
-        # Unsigned, since a sum of signed numbers must not wrap in C.
+        # Unsigned, as overflow of signed numbers is undefined in C.
         sum_type = scalar(result) if result == "f32" else "uint32_t"
         rest = f"""\
   {sum_type} sum = {total};
 #pragma clang loop vectorize(disable) // short
-  for (; i < n; ++i) sum += {product.one};
+  for (; i < n; ++i) sum += {product.element_product};
   return sum;"""
     helpers[name] = f"""\
 {head} {{
@@ -324,7 +326,7 @@ def _inner_product(isa: str, product: _InnerProduct) -> dict[str, str]:
 
 
 def _prefetch(elements: int, bytes_: int, cache: str) -> list[str]:
-    """Fetch so many elements of b, from b[i] on, some way ahead of their use."""
+    """C that prefetches so many elements of b, `_AHEAD_BYTES` after b[i]."""
     start = _AHEAD_BYTES // bytes_
     places = range(start, start + elements, LINE_BYTES // bytes_)
     return [f"__builtin_prefetch(b + i + {place}{_HINTS[cache]});" for place in places]
@@ -337,7 +339,7 @@ def _head(name: str, a: str, b: str, result: str) -> str:
 
 
 def _row_sums(isa: str, scalars: str, rows: str, way: Way) -> dict[str, str]:
-    """Rows, times a scalar each, are added to another; they stream, it is near."""
+    """Rows of b, times a scalar each, are added to the row c. b is streamed, c is near."""
     count = way.rows
     w = full_width(isa, "f32")
     registers = way.registers(rows, w)
@@ -351,12 +353,12 @@ def _row_sums(isa: str, scalars: str, rows: str, way: Way) -> dict[str, str]:
         return text if dtype == "f32" else f"cast_f32_{dtype}({text})"
 
     factors = ", ".join(f"a{j} = {number(f'a[{j}]', scalars)}" for j in range(count))
-    ones = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(count))
+    products = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(count))
     steps = way.start(rows)
     first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(registers)]
     for j in range(count):
         steps.append(f"row = b + {j} * step + i;")
-        for u in range(registers):  # fetches between products keep fewer waiting at once
+        for u in range(registers):  # prefetches between products: fewer are outstanding at once
             steps += way.fetch(rows, u * w)
             steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
     last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(registers)]
@@ -371,15 +373,15 @@ static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, l
   for (; i + {registers * w} <= n; i += {registers * w}) {{
     {body}
   }}
-  for (; i < n; ++i) c[i] += {ones};
+  for (; i < n; ++i) c[i] += {products};
 }}"""
     return helpers
 
 
 def _block_sums(isa: str, rows: str, way: Way) -> dict[str, str]:
-    """Rows stream, and are added to m others, times a scalar for each of these.
+    """Rows of b, which are streamed, are added to m rows of c, times a scalar for each of these.
 
-    Of those, the next register lies `c_next` elements further for each that it has.
+    Column i of a row of c lies i * `c_next` elements after its start, if a register begins there.
     """
     w = full_width(isa, "f32")
     kind, name = f"f32x{w}", f"sum_block{way.name}_f32_{rows}"
@@ -410,7 +412,7 @@ static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, 
 
 
 def _totals(isa: str) -> dict[str, str]:
-    """The sum of all elements of four registers, halving them: as few steps as can be."""
+    """The sum of all elements of four registers, which are repeatedly halved."""
     full = full_width(isa, "f32")
     result: dict[str, str] = {}
     for dtype, work in (("f32", "f32"), ("i32", "u32")):
@@ -437,7 +439,7 @@ static inline {scalar(dtype)} {name}({kind} a, {kind} b, {kind} c, {kind} d) {{
 
 
 def _odd_even_product(isa: str, fetched: str) -> dict[str, str]:
-    """Needs no shuffles: every lane of b holds an even element and an odd one."""
+    """An inner product without shuffles: every lane of b holds an even element and an odd one."""
     w = full_width(isa, "f32")
     f32, u32 = f"f32x{w}", f"u32x{w}"
     name = "dot_l2_oddeven_f32_bf16" if fetched == "L2" else "dot_oddeven_f32_bf16"
@@ -470,7 +472,7 @@ def _odd_even_product(isa: str, fetched: str) -> dict[str, str]:
     }
 
 
-# The signed bytes of a, plus 128, are unsigned ones; 128 times the sum of b is then too much.
+# Adding 128 makes the bytes of a unsigned; 128 times the sum of b is then subtracted again.
 _DOT_I8_I8_I32_BY_DPBUSD = """\
 static inline int32_t dot_i8_i8_i32(const int8_t *a, const int8_t *b, long n) {
   const u8x4x16 flip = splat_u8x4x16(0x80808080);

@@ -1,10 +1,10 @@
-"""Loops over a run of floats that lie next to each other in cache, as C that needs no library.
+"""Loops over a contiguous run of floats in cache, as C that needs no library.
 
-A run may have any length, and nothing outside it is touched: what does not fill a register is
-loaded and stored in part. Sums and maxima go to several registers, as one would have to wait
-for each operation. The `m` of an exp(x - m) must be no less than any x, save for NaN: then
-softmax made of these is NumPy's exp(x - max) / sum in every special case. A row with NaN or
-+inf becomes NaN, so does one of nothing but -inf; elsewhere -inf becomes 0.
+A run may have any length, and nothing outside it is accessed: a rest that does not fill a
+register is loaded and stored in part. Sums and maxima use several accumulators, to hide the
+latency of each operation. The `m` of an exp(x - m) must be no less than any x, except NaN: then
+a softmax of these equals NumPy's exp(x - max) / sum in every special case. A row with NaN or
++inf becomes NaN, and so does one of only -inf; otherwise -inf becomes 0.
 
 As in `math`, `$F` is the type of floats, `$I` of integers, and `$K` ends the names; `$W` is
 the number of floats in a register.
@@ -19,27 +19,27 @@ from morello.targets.helpers.math import expand, math_helpers
 
 
 def run_helpers(width: int) -> dict[str, str]:
-    """All loops at one vector width, and what they are made of, by name."""
+    """All loops at one vector width, and the helpers that they call, by name."""
     moves = _WHOLE | (_PARTS if width > 1 else _NO_PARTS)
     if width == 16:
         moves |= _PARTS_AVX512
-    runs = {name: _rolled(text) for name, text in _RUNS.items()}
+    runs = {name: _without_unrolling(text) for name, text in _RUNS.items()}
     texts = moves | _folds(width) | runs
     return math_helpers(1) | math_helpers(width) | expand(texts, width)
 
 
-def _rolled(text: str) -> str:
-    """A loop whose length it knows, clang unrolls as a whole: too much to keep in registers."""
+def _without_unrolling(text: str) -> str:
+    """Clang would unroll loops of known length completely, and run out of registers."""
     return re.sub(r"^( *)(?=for \(; i)", r"#pragma GCC unroll 1\n\1", text, flags=re.M)
 
 
 def _folds(width: int) -> dict[str, str]:
-    """The sum, maximum and minimum of a register: it and itself, turned by half, and so on."""
+    """Horizontal sum, maximum and minimum: combine a register with itself rotated by half, etc."""
     return {
         name: "\n".join(
             [
                 f"static inline float {name}_$K($F v) {{",
-                *(f"  v = {combine.format(turned)};" for turned in _turned(width)),
+                *(f"  v = {combine.format(rotated)};" for rotated in _rotations(width)),
                 "  return v;" if width == 1 else "  return v[0];",
                 "}",
             ]
@@ -52,7 +52,7 @@ def _folds(width: int) -> dict[str, str]:
     }
 
 
-def _turned(width: int) -> Iterator[str]:
+def _rotations(width: int) -> Iterator[str]:
     by = width // 2
     while by:
         lanes = ", ".join(str((lane + by) % width) for lane in range(width))
@@ -60,7 +60,7 @@ def _turned(width: int) -> Iterator[str]:
         by //= 2
 
 
-# ---- registers from and to memory, whole and in part
+# ---- loads and stores of registers, whole and in part
 
 _WHOLE = {
     "load": """
@@ -80,7 +80,7 @@ static inline $I first_$K(long n) {
   return lane < (int)n;
 }
 """,
-    # Loops over all lanes, so that no compiler makes a call to memcpy of them.
+    # Loops over all lanes, so that no compiler turns them into calls of memcpy.
     "load_part": """
 static inline $F load_part_$K(const float *p, int n) {
   $F v = {0};
@@ -120,7 +120,7 @@ static inline void store_part_f32x16(float *p, f32x16 v, int n) {
 """,
 }
 
-# One float has no part; these are never reached.
+# A scalar has no parts; these are never called.
 _NO_PARTS = {
     "first": """
 static inline int first_f32(long n) { return n > 0; }
@@ -163,8 +163,8 @@ static inline float sum_squares_run_$K(const float *x, long n) {
   return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
 }
 """,
-    # Comparing a with itself and b with itself is one comparison, of a with b. NaN is looked
-    # for beside the maximum, not on the way to it.
+    # Comparing a with itself and b with itself compiles to one comparison, of a with b. NaN is
+    # detected beside the maximum, not on its critical path.
     "max_run": """
 static inline float max_run_$K(const float *x, long n, float m) {
   $F top[8], nan[4] = {0};

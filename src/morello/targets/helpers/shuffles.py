@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from morello.targets.helpers.vectors import full_width, rounding_helpers, scalar, vector_helpers
 
-LANE_BYTES = 16  # x86 shuffles cheaply within lanes of so many bytes only
+LANE_BYTES = 16  # x86 shuffles are cheap only within lanes of so many bytes
 
 _TRANSPOSES = {
     "avx512": ((4, 16), (4, 8), (4, 4), (2, 16), (2, 8), (1, 16)),
@@ -66,10 +66,10 @@ def _lanes(kind: str, bytes_: int, width: int) -> dict[str, str]:
 
 
 def _transpose(isa: str, bytes_: int, n: int) -> dict[str, str]:
-    """Lanes first, as if each were an element; then the elements within them.
+    """Transpose n x n elements: lanes first, as if each were an element, then within lanes.
 
-    Either way a stage takes rows in pairs, and log2(n) stages rotate the bits of a row's
-    number into those of the column.
+    A stage combines rows in pairs, and log2(n) stages rotate the bits of a row's number into
+    those of the column.
     """
     dtype = f"u{bytes_ * 8}"
     kind, element = f"{dtype}x{n}", f"uint{bytes_ * 8}_t"
@@ -93,7 +93,7 @@ def _transpose(isa: str, bytes_: int, n: int) -> dict[str, str]:
             )
         names = [f"{letter}{i}" for i in range(n)]
 
-    # A row's number is lanes' * lane + row within the lane; the lanes' part is rotated first.
+    # A row's number is (lane number) * lane + (row in the lane); the lane number is rotated first.
     for _ in range(lanes.bit_length() - 1):
         stage(
             "even_lanes",
@@ -132,10 +132,9 @@ static inline void {name}(const void *src, long src_stride, void *dst, long dst_
 
 
 def _transpose_filters(bytes_: int, n: int) -> dict[str, str]:
-    """The elements that follow each other in each of n rows, of which there are `rows` x `columns`
-    in each of n channels.
+    """Transpose n filters of n channels, each of `rows` x `columns` pixels, in blocks of n x n.
 
-    Unrolled, as then every place is a constant and blocks stay in registers.
+    Unrolled, so that every offset is a constant and blocks stay in registers.
     """
     kind, element = f"u{bytes_ * 8}x{n}", f"uint{bytes_ * 8}_t"
     name = f"transpose_filters_{bytes_}_{n}"
@@ -179,7 +178,7 @@ static inline void {name}(const uint16_t *a, const uint16_t *b, uint16_t *dst) {
 
 
 def _interleave4(isa: str, n: int) -> dict[str, str]:
-    """Pairs of bytes and then pairs of pairs, lane by lane."""
+    """Interleave bytes into pairs and those into groups of four, lane by lane."""
     kind, pairs = f"u8x{n}", f"u16x{n // 2}"
     name = f"interleave4_{n}"
     helpers = (
@@ -225,7 +224,7 @@ static inline void {name}(const uint8_t *a, const uint8_t *b, const uint8_t *c,
 
 
 def _odd_even_bf16(isa: str, w: int) -> dict[str, str]:
-    """A pair of bf16 is one 32-bit lane, and each of them there is a float's upper half."""
+    """A pair of bf16 is a 32-bit lane, and each bf16 is the upper half of a float."""
     real, bits = f"f32x{w}", f"u32x{w}"
     split, join = f"deinterleave_f32_bf16_{w}", f"interleave_bf16_f32_{w}"
     return {
@@ -248,7 +247,7 @@ static inline void {join}(const float *src, uint16_t *dst) {{
 
 
 def _odd_even(isa: str, bytes_: int, w: int) -> dict[str, str]:
-    """The same for any elements of `bytes_`, as they are."""
+    """The same for any elements of `bytes_`, without conversion."""
     dtype = f"u{bytes_ * 8}"
     both = 2 * w * bytes_
     names = f"deinterleave_{bytes_}_{w}", f"interleave_{bytes_}_{w}"
@@ -283,7 +282,7 @@ static inline void {name}(const void *src, void *dst) {{
 
 
 def odd_even_helpers(dtype: str) -> dict[str, str]:
-    """Up to a block of any size, whose odd elements begin at `half`, one by one."""
+    """Copies of up to a block of any size, by elements; its odd ones begin at `half`."""
     c = scalar(dtype)
     names = f"deinterleave_{dtype}", f"interleave_{dtype}"
     places = ("d[i / 2 + i % 2 * half] = s[i]", "d[i] = s[i / 2 + i % 2 * half]")

@@ -19,7 +19,7 @@ _C_TYPES = {
     "u32": ("uint32_t", 4),
     "i32": ("int32_t", 4),
     "f32": ("float", 4),
-    # Packed: neighbours along another dimension, together one element.
+    # Packed: neighbours along another dimension form one element.
     "bf16x2": ("uint32_t", 4),
     "i16x2": ("uint32_t", 4),
     "u8x4": ("uint32_t", 4),
@@ -55,7 +55,7 @@ def size(dtype: str) -> int:
 
 
 def full_width(isa: str, dtype: str) -> int:
-    """The elements in the longest register there is."""
+    """The elements of the widest register."""
     return _REGISTER_BYTES[isa][-1] // size(dtype)
 
 
@@ -88,7 +88,7 @@ def vector_helpers(isa: str, dtype: str, width: int) -> dict[str, str]:
 
 
 def conversion_helpers(isa: str, source: str, target: str, width: int) -> dict[str, str]:
-    """From `source` to `target`: widening as it is loaded, or narrowing as it is stored."""
+    """Conversions from `source` to `target`: widening loads, or narrowing stores."""
     if (source, target) not in CONVERSIONS:
         raise ValueError(f"there is no conversion from {source} to {target}")
     if width * max(size(source), size(target)) not in _REGISTER_BYTES[isa]:
@@ -122,12 +122,12 @@ static inline {bits} round_bf16_{real}({real} v) {{
 
 
 def _vector_name(dtype: str, width: int) -> str:
-    """Four bytes are no register, and `u8x4` is the name of a packed element."""
+    """The C type of a vector. Four bytes get an underscore, as `u8x4` is a packed element."""
     return f"{dtype}_{width}" if width * size(dtype) == 4 else f"{dtype}x{width}"
 
 
 def vector_types(dtype: str, width: int) -> dict[str, str]:
-    """The type of a register, and the same at any address."""
+    """The type of a register, and its unaligned variant for memory."""
     kind, element = _vector_name(dtype, width), scalar(dtype)
     length = f"vector_size({width * size(dtype)})"
     return {
@@ -194,7 +194,7 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
         part = f"store_part_{target}_{wide}"
         stored = _masked_store(target, width, narrowed)
         if target != "f16":
-            # Not as above: of a single element, clang 22 would then store four bytes.
+            # Not the masked store above: of a single element, clang 22 would store four bytes.
             kept = f"(__m512i)(round_bf16_{wide}(v) >> 16)" if target == "bf16" else "(__m512i)v"
             stored = f"_mm512_mask_cvtepi32_storeu_epi16(p, {_mask(width)}, {kept})"
         result[part] = f"static inline void {part}({element} *p, {wide} v, int n) {{ {stored}; }}"
@@ -225,13 +225,13 @@ def _register(length: int) -> str:
 
 
 def _mask(width: int) -> str:
-    """The first n bits, n from 0 up to `width`, which a shift of 1 could not give."""
+    """A mask of the first n bits, n from 0 to `width`; shifting a 1 would overflow at `width`."""
     bits = "_bzhi_u64(~0ull, n)" if width == 64 else "_bzhi_u32(~0u, n)"
     return f"(__mmask{width}){bits}"
 
 
 def _masked_load(dtype: str, width: int) -> str:
-    """n elements at p and zeros behind them. Reads no others."""
+    """Load n elements at p, with zeros behind them. No others are read."""
     prefix = _intrinsic(width * size(dtype))
     return f"{prefix}_maskz_loadu_epi{size(dtype) * 8}({_mask(width)}, p)"
 

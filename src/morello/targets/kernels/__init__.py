@@ -1,4 +1,4 @@
-"""Kernels, one file a family: their C, NumPy semantics, conditions, cost and registers."""
+"""Leaf kernels, one file per family: C, NumPy semantics, conditions, cost and registers."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ CASTS = (
 )  # fmt: skip
 """The dtypes that copies convert between.
 
-Of a floating-point number, an integer is what is before its point, as in C and NumPy: what
-is beyond the integer's range, and what is no number, becomes any integer.
+Conversions from floating point to integers truncate, as in C and NumPy; numbers out of range
+and NaN become an unspecified integer.
 """
 
 SCALARS = {F32: (F32, BF16, F16), I32: (I32, I16, U16, I8, U8), U32: (U32,), I16: (I16, I8, U8)}
@@ -79,42 +79,43 @@ def standard_kernels(
 ) -> tuple[Kernel, ...]:
     """All kernels of a machine with registers of these sizes.
 
-    `transposes` gives the blocks (bytes of an element, elements a side) that it transposes
-    in registers, and their cycles; `filters` are the sides of those that transpose whole filters
-    too; `features` says which special products it has. L2 gives
-    `l2_bytes` a cycle, and a `broadcast` costs so much beside each multiply-add. With
-    `in_order`, compilers leave multiply-adds where they are written.
+    `transposes` gives the cycles of the blocks (bytes of an element, elements a side) that it
+    transposes in registers; `filters` are the sides for which it transposes whole filters, too;
+    `features` names its special products ("bf16_products", "byte_products"). L2 delivers
+    `l2_bytes` a cycle. `broadcast` are the cycles of a broadcast beside each multiply-add that
+    needs one. With `in_order`, compilers do not move loads across multiply-adds.
     """
-    made: list[Kernel] = []
+    kernels: list[Kernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
-        made += _one_size(size, masks and index == 0, masks, in_order)
+        kernels += _one_size(size, masks and index == 0, masks, in_order)
     widest = vector_bytes[0]
     width = widest // F32.bytes
     for a, b, c in DOTS:
-        made.append(_dot(a, b, c, widest))
+        kernels.append(_dot(a, b, c, widest))
     for scalar, row, total in ROWS:
         for way in WAYS:
-            made.append(row_sums((scalar, row, total), width, way, l2_bytes, scalar_is_a=True))
-            made.append(row_sums((row, scalar, total), width, way, l2_bytes, scalar_is_a=False))
+            kernels.append(row_sums((scalar, row, total), width, way, l2_bytes, scalar_is_a=True))
+            kernels.append(row_sums((row, scalar, total), width, way, l2_bytes, scalar_is_a=False))
         if scalar is F32:
             dtypes = (scalar, row, total)
-            made += [block_sums(dtypes, width, way, broadcast) for way in BLOCK_WAYS]
-    made += _streamed_dots(widest // 2, features)
+            kernels += [block_sums(dtypes, width, way, broadcast) for way in BLOCK_WAYS]
+    kernels += _streamed_dots(widest // 2, features)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]
-        made += [transpose(dtype, n, cycles) for dtype in same]
+        kernels += [transpose(dtype, n, cycles) for dtype in same]
         if n in filters:
-            made += [transpose_filters(d, n, cycles) for d in same if d.is_float and d.lanes == 1]
-    made += odd_even(widest // 2)
+            floats = [d for d in same if d.is_float and d.lanes == 1]
+            kernels += [transpose_filters(dtype, n, cycles) for dtype in floats]
+    kernels += odd_even(widest // 2)
     for dtype in DTYPES.values():
-        made += odd_even_elements(dtype)
-    made += _packed(widest, features)
-    return tuple(made)
+        kernels += odd_even_elements(dtype)
+    kernels += _packed(widest, features)
+    return tuple(kernels)
 
 
 def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Kernel]:
     """Kernels on registers of `size` bytes; 0 stands for scalars."""
-    made: list[Kernel] = []
+    kernels: list[Kernel] = []
     parts = (False, True) if partial else (False,)
 
     def width(dtype: DType) -> int:
@@ -122,29 +123,29 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Ker
 
     for vector, scalars in SCALARS.items():
         for scalar in scalars:
-            if size or not masks:  # a masked register serves a scalar as well
+            if size or not masks:  # masked registers serve scalars, too
                 for first in (True, False):
-                    made.append(
+                    kernels.append(
                         multiply_add(
                             scalar, vector, width(vector), scalar_is_a=first, in_order=in_order
                         )
                     )
     for dtype in (*DTYPES.values(), *PACKED.values()):
         for part in parts:
-            made += moves(dtype, dtype, width(dtype), part)
+            kernels += moves(dtype, dtype, width(dtype), part)
             if dtype.lanes == 1:
-                made += fills(dtype, width(dtype), part)
+                kernels += fills(dtype, width(dtype), part)
     for source, target in CASTS:
         wider = source if source.bytes > target.bytes else target
         for part in parts:
-            made += moves(source, target, width(wider), part)
+            kernels += moves(source, target, width(wider), part)
     for dtype in (F32, I32, U32, I16, U16, I8, U8):
-        made += maps(dtype, width(dtype))
-        made += lanes(dtype, width(dtype))
-    made += divide_by_scalar(F32, width(F32))
-    made += runs(width(F32))
-    made.append(complete_lanes(width(F32)))
-    return made
+        kernels += maps(dtype, width(dtype))
+        kernels += lanes(dtype, width(dtype))
+    kernels += divide_by_scalar(F32, width(F32))
+    kernels += runs(width(F32))
+    kernels.append(complete_lanes(width(F32)))
+    return kernels
 
 
 def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> Kernel:
@@ -157,22 +158,22 @@ def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> Kernel:
 
 
 def _streamed_dots(width: int, features: frozenset[str]) -> list[Kernel]:
-    """Inner products with runs of bf16, which may be fetched into L2 ahead of their use."""
-    made: list[Kernel] = []
+    """Inner products with streamed runs of bf16, with a variant that prefetches into L2."""
+    kernels: list[Kernel] = []
     for way, slower in (("", 0.0), ("l2_", 0.3)):
         if "bf16_products" in features:
             dtypes, helper = (BF16, BF16, F32), f"dot_{way}bf16_bf16_dp"
-            made.append(inner_product(dtypes, helper, f"dot_{way}bf16_dp", 32, 1.1 + slower))
+            kernels.append(inner_product(dtypes, helper, f"dot_{way}bf16_dp", 32, 1.1 + slower))
         helper = f"dot_{way}oddeven_f32_bf16"
         dtypes, each = (F32, BF16, F32), 1.8 + slower
-        made.append(inner_product(dtypes, helper, helper, width, each, odd_even=True))
-    return made
+        kernels.append(inner_product(dtypes, helper, helper, width, each, odd_even=True))
+    return kernels
 
 
 def _packed(vector_bytes: int, features: frozenset[str]) -> list[Kernel]:
-    """Sums of groups of products, and the packing into groups."""
+    """Multiply-adds of packed groups, and the packing into groups."""
     width = vector_bytes // 4
-    made: list[Kernel] = []
+    kernels: list[Kernel] = []
     products = []
     if "bf16_products" in features:
         products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}", BF16))
@@ -180,7 +181,7 @@ def _packed(vector_bytes: int, features: frozenset[str]) -> list[Kernel]:
         products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}", U8))
     for dtypes, function, _ in products:
         for first in (True, False):
-            made.append(packed_multiply_add(dtypes, width, function, scalar_is_a=first))
+            kernels.append(packed_multiply_add(dtypes, width, function, scalar_is_a=first))
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
-        made += [pack(single, packed, 1), pack(single, packed, wide)]
-    return made
+        kernels += [pack(single, packed, 1), pack(single, packed, wide)]
+    return kernels

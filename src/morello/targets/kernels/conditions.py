@@ -21,7 +21,7 @@ def unit_sizes(s: Batch, but: Sequence[str]) -> Iterator[Condition]:
 
 
 def one_run(s: Batch, width: int, partial: bool) -> Iterator[Condition]:
-    """The tile is one register's worth of elements along one dimension, or less of it."""
+    """The tile fills one register along one dimension, or less than one if `partial`."""
     length = prod_columns(s.sizes)
     wanted = f"fewer than {width}" if partial else f"exactly {width}"
     fits = (length < width) if partial else (length == width)
@@ -31,7 +31,7 @@ def one_run(s: Batch, width: int, partial: bool) -> Iterator[Condition]:
 
 
 def flat(s: Batch, operand: int) -> Condition:
-    """The operand's elements, along the dimensions longer than 1, are neighbours."""
+    """The operand's elements are contiguous in memory along every dimension longer than 1."""
     shape = s.shape(operand)
     result = np.ones(len(s), np.bool_)
     for dim in range(len(shape)):
@@ -46,5 +46,5 @@ def one_register(s: Batch, operand: int) -> Condition:
 
 
 def scan(s: Batch) -> str:
-    """The one dimension that is reduced, or kept whole."""
+    """The dimension that is reduced or, if there is none, kept whole."""
     return (*s.operation.reduced, *s.operation.whole)[0]

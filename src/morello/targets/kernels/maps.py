@@ -26,22 +26,22 @@ SPLAT = 0.2
 
 
 def maps(dtype: DType, width: int) -> tuple[Kernel, ...]:
-    """Every function of one register, or of two of which one may be a broadcast scalar."""
+    """Every function of one register, or of two, one of which may be a broadcast scalar."""
     known = [*UNARY, *BINARY] if dtype.is_float else sorted(INTEGER_FUNCTIONS)
-    made: list[Kernel] = []
-    made += _broadcasts(dtype, width)
+    kernels: list[Kernel] = []
+    kernels += _broadcasts(dtype, width)
     for name in known:
         if name == "cast":  # a broadcast, or else a move
             continue
         if name in UNARY:
-            made += _unary(name, dtype, width)
+            kernels += _unary(name, dtype, width)
         else:
-            made += [*_binary(name, dtype, width), _constant(name, dtype, width)]
-    return tuple(made)
+            kernels += [*_binary(name, dtype, width), _constant(name, dtype, width)]
+    return tuple(kernels)
 
 
 def _broadcasts(dtype: DType, width: int) -> list[Kernel]:
-    """A scalar into a register, and one register as another."""
+    """A scalar broadcast into a register, and copies of a register."""
     kind, held = kind_of(dtype, width), Held(width)
     splat = "{x}" if width == 1 else f"splat_{kind}({{x}})"
 
@@ -64,7 +64,7 @@ def _unary(name: str, dtype: DType, width: int) -> list[Kernel]:
 
 def _binary(name: str, dtype: DType, width: int) -> list[Kernel]:
     kind, held = kind_of(dtype, width), Held(width)
-    made = []
+    kernels = []
     for scalar in ("", "a", "b"):
         if scalar and width == 1:
             continue
@@ -73,14 +73,14 @@ def _binary(name: str, dtype: DType, width: int) -> list[Kernel]:
         text = f"{a} {symbol} {b}" if symbol else f"{_helper(name)}_{kind}({a}, {b})"
         holds = tuple(None if n == scalar else held for n in ("a", "b"))
         suffix = f"_{scalar}_scalar" if scalar else ""
-        made.append(
+        kernels.append(
             _kernel(name, f"{name}_{kind}{suffix}", dtype, (*holds, held), f"{{out}} = {text};")
         )
-    return made
+    return kernels
 
 
 def _constant(name: str, dtype: DType, width: int) -> Kernel:
-    """A register and the function's constant."""
+    """A function of a register and a constant."""
     kind, held = kind_of(dtype, width), Held(width)
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
     symbol = OPERATORS.get(name)
@@ -103,11 +103,11 @@ def _kernel(
     operation: str = "",
 ) -> Kernel:
     def applies(s: Batch) -> Iterator[Condition]:
-        """One register's worth each, side by side; what is broadcast is one element."""
+        """Operands are in registers as the output is; a broadcast one is a single element."""
         out = len(held) - 1
-        for operand, one in enumerate(held[:-1]):
+        for operand, register in enumerate(held[:-1]):
             label = s.operation.operands[operand].name
-            if one is None:
+            if register is None:
                 single = prod_columns(s.shape(operand)) == 1
                 yield Condition(single, f"{label} must be one element")
             else:
@@ -129,7 +129,7 @@ def _kernel(
 
 
 def _lie_alike(s: Batch, operand: int, out: int) -> Any:
-    """Both have the same elements in the same registers."""
+    """Where two operands have the same elements in the same registers."""
     a, b = s.codes[operand], s.codes[out]
     same_shape = s.operation.operands[operand].dims == s.operation.operands[out].dims
     flat = prod_columns(s.shape(operand)) == prod_columns(s.shape(out))
@@ -140,7 +140,7 @@ def _lie_alike(s: Batch, operand: int, out: int) -> Any:
 
 
 def divide_by_scalar(dtype: DType, width: int) -> tuple[Kernel, ...]:
-    """Registers divided, in place, by a scalar: exactly, or times its reciprocal."""
+    """Division of registers, in place, by a scalar: exactly, or times its reciprocal."""
     kind, held = kind_of(dtype, width), Held(width)
     splat = "{denominator}" if width == 1 else f"splat_{kind}({{denominator}})"
     inverse = "1.0f / {denominator}"

@@ -1,4 +1,4 @@
-"""Kernels for moves and fills: one register's worth, or a part of it."""
+"""Kernels for moves and fills of one register's worth of elements, or a part of it."""
 
 from __future__ import annotations
 
@@ -61,28 +61,28 @@ def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Kern
 
     dtypes, semantics = (source, target), _cast(target)
     held = Held(width)
-    made = []
+    kernels = []
     if source is target or target.bytes >= source.bytes:
-        made.append(
+        kernels.append(
             Kernel(
                 load, "Move", dtypes, (None, held), lines[load],
                 semantics, load_applies, lambda s: LOAD + extra,
             )
         )  # fmt: skip
     if source is target or target.bytes < source.bytes:
-        made.append(
+        kernels.append(
             Kernel(
                 store, "Move", dtypes, (held, None), lines[store],
                 semantics, store_applies, lambda s: STORE + extra,
             )
         )  # fmt: skip
-    made.append(
+    kernels.append(
         Kernel(
             copy, "Move", dtypes, (None, None), lines[copy],
             semantics, copy_applies, lambda s: LOAD + STORE + extra + MASK * partial, registers=1,
         )
     )  # fmt: skip
-    return tuple(made)
+    return tuple(kernels)
 
 
 def _scalar_cast(source: DType, target: DType) -> str:
@@ -99,11 +99,11 @@ def _cast(target: DType) -> Semantics:
 
 
 def fills(dtype: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
-    """A constant into one register, or into as much memory or a part of it."""
+    """Fill one register, or as much memory or a part of it, with a constant."""
     kind = kind_of(dtype, width)
     part = "part_" if partial else ""
     size = ", {length}" if partial else ""
-    made = []
+    kernels = []
     for value, name in (("Zero", "zero"), ("Lowest", "lowest")):
         number = "0" if value == "Zero" else _lowest(dtype)
         whole = number if width == 1 else f"splat_{kind}({number})"
@@ -113,21 +113,21 @@ def fills(dtype: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
         if width > 1:
             stored = f"store_{part}{kind}(&{{dst}}, {whole}{size});"
         if not partial:
-            made.append(
+            kernels.append(
                 Kernel(
                     f"{name}_{kind}", f"Fill{value}", (dtype,), (Held(width),),
                     f"{{dst}} = {whole};", _filled(dtype, value),
                     lambda s: [one_register(s, 0)], lambda s: ZERO,
                 )
             )  # fmt: skip
-        made.append(
+        kernels.append(
             Kernel(
                 f"{name}_memory_{part}{kind}", f"Fill{value}", (dtype,), (None,),
                 stored, _filled(dtype, value),
                 _memory_applies(width, partial), lambda s: STORE + MASK * partial,
             )
         )  # fmt: skip
-    return tuple(made)
+    return tuple(kernels)
 
 
 def _memory_applies(width: int, partial: bool) -> Any:
@@ -139,7 +139,7 @@ def _memory_applies(width: int, partial: bool) -> Any:
 
 
 def _lowest(dtype: DType) -> str:
-    """C for the least number of a dtype."""
+    """C for the lowest number of a dtype."""
     special = {"f32": "-__builtin_inff()", "bf16": "0xff80", "f16": "(_Float16)-__builtin_inff()"}
     if dtype.name in special:
         return special[dtype.name]

@@ -1,4 +1,4 @@
-"""What the C helpers for a register are called after."""
+"""The suffix in the names of the C helpers and kernels for a register."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from morello.ir.dtype import DType
 
 
 def kind_of(dtype: DType, width: int) -> str:
-    """What ends the names of a register's helpers and kernels; if of several, its C type.
+    """The suffix of the names of a register's helpers and kernels: its C type.
 
-    Not the C type of a single element, which several dtypes share.
+    For a single element it is the dtype instead, as several dtypes share a C type.
     """
     return dtype.name if width == 1 else f"{dtype}x{width}"

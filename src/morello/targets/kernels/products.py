@@ -16,7 +16,7 @@ from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Held, Kernel, Semantics
 
-# Cycles of one register's operation. Loads and broadcasts run beside the multiply-adds on
+# Cycles of one register's operation. Loads and broadcasts overlap with the multiply-adds, on
 # other ports, and so cost less than their throughput alone.
 MULTIPLY_ADD = 0.45
 INTEGER_MULTIPLY_ADD = 1.0
@@ -25,18 +25,18 @@ CONVERT = 0.3
 LOAD = 0.3
 
 MOST_ROWS = 64
-"""How many rows those may be at most: with more, copying b into panels is soon paid for."""
+"""The most rows of c in a block sum: with more, packing b into panels soon pays off."""
 SAME_SET = 5.0
-"""What each of those costs if all fall into the same sets, and push each other out of there."""
+"""Extra cycles per row and register if all rows of c share the same sets (conflict misses)."""
 
 
 def multiply_add(
     scalar: DType, vector: DType, width: int, *, scalar_is_a: bool, in_order: bool
 ) -> Kernel:
-    """A scalar in the nearest cache, broadcast, times registers: adds to registers of c.
+    """A scalar in the nearest cache, broadcast, times registers, added to registers of c.
 
-    Of a, the products make a row of c; of b, a column. The scalar may be of a narrower
-    dtype, which is converted first. With `in_order`, the compiler keeps the order of the code.
+    A scalar of a gives a row of c, a scalar of b a column. It may be of a narrower dtype, and
+    is then converted first. With `in_order`, the compiler keeps the order of the code.
     """
     kind = kind_of(vector, width)
     along = "n" if scalar_is_a else "m"
@@ -84,7 +84,7 @@ def _sum_of_products(vector: DType) -> Semantics:
 def packed_multiply_add(
     dtypes: tuple[DType, DType, DType], width: int, function: str, *, scalar_is_a: bool
 ) -> Kernel:
-    """A group of numbers, broadcast, times registers of groups: adds the sums to registers."""
+    """A packed group, broadcast, times registers of groups; sums are added to registers of c."""
     a, b, _ = dtypes
     along = "n" if scalar_is_a else "m"
     held = Held(width, along)
@@ -179,10 +179,10 @@ _PER_REGISTER = {False: {"": 0.5, "L1": 0.5, "L2": 0.5}, True: {"": 0.96, "L1": 
 def row_sums(
     dtypes: tuple[DType, DType, DType], width: int, way: Way, l2_bytes: float, *, scalar_is_a: bool
 ) -> Kernel:
-    """A few scalars times rows that stream by, summed into another such row.
+    """A few scalars times rows streamed from beyond the nearest cache, added to a row of c there.
 
-    Of a, the scalars go with rows of b, along n; of b, with columns of a, along m. What is
-    slower decides: the units, or the cache beyond the nearest, which gives `l2_bytes` a cycle.
+    Scalars of a multiply rows of b, along n; scalars of b multiply columns of a, along m. The
+    bottleneck is the vector units, or the cache, which delivers `l2_bytes` a cycle.
     """
     along, vector = ("n", 1) if scalar_is_a else ("m", 0)
     scalars, rows, result = dtypes[1 - vector], dtypes[vector], dtypes[2]
@@ -222,10 +222,10 @@ def row_sums(
 def block_sums(
     dtypes: tuple[DType, DType, DType], width: int, way: Way, broadcast: float
 ) -> Kernel:
-    """A few rows of a, times rows of b that stream by, are added to rows of c.
+    """A few rows of a times rows of b that are streamed, added to rows of c.
 
-    c stays in the cache beyond the nearest, in rows or panels. Elements of a meet one register
-    each, so that nothing hides what a `broadcast` of theirs takes.
+    c is in the cache beyond the nearest, in rows or panels. Each broadcast of an element of a
+    serves only one register, so nothing hides its `broadcast` cycles.
     """
     scalars, rows, result = dtypes
     slower = 0.3 if way.fetched == "L2" else 0.0
@@ -263,7 +263,7 @@ def block_sums(
 
 
 def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:
-    """The operand's elements along a dimension are neighbours, or in panels of this width."""
+    """The operand's elements along a dimension are contiguous, or in panels of this width."""
     place, _ = s.operation.places[operand, dim]
     forms, codes = s.forms, s.codes[operand]
     gapless = forms.unit_stride(codes, s.shape(operand), place)
@@ -274,7 +274,7 @@ def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int =
 
 
 def _rows_collide(s: Batch, operand: int, dim: str) -> Bools:
-    """The operand's rows along a dimension are apart by what a first-level cache wraps at."""
+    """Where the operand's rows along a dimension share the same sets of a first-level cache."""
     forms, codes = s.forms, s.codes[operand]
     alone = forms.contiguous[codes] == forms.count[codes]
     wraps = s.size(dim).astype(np.int64) * s.dtypes[operand].bytes % ALIAS_BYTES == 0
@@ -284,7 +284,7 @@ def _rows_collide(s: Batch, operand: int, dim: str) -> Bools:
 
 
 def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
-    """a lies in odd-even blocks of this size, and is made of whole ones."""
+    """a lies in odd-even blocks of this size, and consists of whole ones."""
     codes = s.codes[0]
     blocked = s.forms.odd_even[codes] & (s.forms.panel[codes] == block)
     yield Condition(blocked | s.forms.ideal[codes], f"a must lie in odd-even blocks of {block}")

@@ -15,11 +15,11 @@ from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Held, Kernel, Semantics
 
 START = 10.0
-"""Cycles of a run besides those for its elements: reducing registers to a number."""
+"""The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
 
 
 def runs(width: int) -> tuple[Kernel, ...]:
-    """Along a run of f32 neighbours in the nearest cache; what is kept per row is there too."""
+    """Kernels along a contiguous run of f32 in the nearest cache; values per row are there, too."""
     kind = kind_of(F32, width)
 
     def run(
@@ -54,7 +54,7 @@ def runs(width: int) -> tuple[Kernel, ...]:
             "{denominator} += exp_sum_run_KIND(&{x}, {max}, {length});", 4.3,
             lambda x, top, total: total + np.exp(x - top).sum(),
         ),
-        # 5.6 from L1; from beyond it waits, as nothing is fetched while it reads a stretch again.
+        # 5.6 from L1; from beyond it stalls, as nothing is prefetched while a block is read again.
         run(
             "online_run", "SoftmaxDenominatorAndMaxAccum", 3,
             "online_run_KIND(&{x}, {length}, &{max}, &{denominator});", 8.0,
@@ -84,7 +84,7 @@ def runs(width: int) -> tuple[Kernel, ...]:
 
 
 def _along(s: Batch) -> str:
-    """The dimension that a run goes along: the one that denominators do not have."""
+    """The dimension that a run goes along: the one that is reduced, or denominators lack."""
     if s.operation.reduced:
         return scan(s)
     rows = s.operation.operands[s.operation.find("denominator")].dims
@@ -102,7 +102,7 @@ def _merge(tops: Any, totals: Any, top: Any, total: Any) -> tuple[Any, Any]:
 
 
 def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
-    """Across registers: each element of a register belongs to another row."""
+    """Kernels across registers: each lane of a register belongs to a different row."""
     kind, held = kind_of(dtype, width), Held(width)
 
     def lane(
@@ -122,7 +122,7 @@ def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
     def squeezed(function: Callable[..., Any]) -> Semantics:
         return lambda x, *rows: function(x.reshape(rows[0].shape), *rows)
 
-    made = [
+    kernels = [
         lane("SumAccum", "sum_lanes", 2, "{out} += {x};", 0.5, squeezed(lambda x, out: out + x)),
         lane(
             "MaxAccum", "max_lanes", 2, "{out} = max_KIND({out}, {x});", 1.5,
@@ -130,7 +130,7 @@ def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
         ),
     ]  # fmt: skip
     if dtype is F32:
-        made += [
+        kernels += [
             lane(
                 "SoftmaxDenominatorAccum", "exp_sum_lanes", 3,
                 "{denominator} += exp_KIND({x} - {max});", 7.0,
@@ -145,7 +145,7 @@ def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
                 ),
             ),
         ]  # fmt: skip
-    return tuple(made)
+    return tuple(kernels)
 
 
 def complete_lanes(width: int) -> Kernel:

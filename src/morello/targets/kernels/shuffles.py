@@ -17,19 +17,20 @@ from morello.targets.target import Column, Condition, Kernel
 
 
 def transpose(dtype: DType, n: int, cycles: float) -> Kernel:
-    """A block of n x n elements in cache whose fastest dimension becomes another one."""
+    """Transpose a block of n x n elements in cache: another dimension becomes the fastest."""
 
     def applies(s: Batch) -> Iterator[Condition]:
         squares = sum((size == n).astype(np.int8) for size in s.sizes)
         units = sum((size == 1).astype(np.int8) for size in s.sizes)
         whole = (squares == 2) & (units == len(s.sizes) - 2)
         yield Condition(whole, f"two sizes must be {n}, all others 1")
-        found = np.zeros(len(s), np.bool_)
+        transposes = np.zeros(len(s), np.bool_)
         for first in s.operation.dims:
             for second in s.operation.dims:
                 if first != second:
-                    found |= _near(s, 0, first, n) & _near(s, 1, second, n)
-        yield Condition(found, "src and dst must lie along different ones of the two dimensions")
+                    transposes |= _near(s, 0, first, n) & _near(s, 1, second, n)
+        reason = "src and dst must lie along different ones of the two dimensions"
+        yield Condition(transposes, reason)
 
     return Kernel(
         f"transpose_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
@@ -39,17 +40,17 @@ def transpose(dtype: DType, n: int, cycles: float) -> Kernel:
 
 
 FILTER_RANK = 4
-"""Filters, channels, and rows and columns of pixels."""
+"""The dimensions: filters, channels, and rows and columns of pixels."""
 
 MOST_PIXELS = 25
-"""Of a filter that `transpose_filters` takes: its code is unrolled."""
+"""The most pixels of a filter in `transpose_filters`: its code is unrolled."""
 
 
 def transpose_filters(dtype: DType, n: int, cycles: float) -> Kernel:
-    """n channels of n filters, whole, whose numbers become the fastest dimension.
+    """Transpose n channels of n whole filters: the filters become the fastest dimension.
 
-    A channel's pixels follow the ones of the channel before it, so that n of all of them lie in
-    n neighbours, though none of the dimensions has n.
+    A filter's elements are contiguous, one channel after the other. They are transposed n at a
+    time, across the boundaries of channels.
     """
 
     def applies(s: Batch) -> Iterator[Condition]:
@@ -82,7 +83,7 @@ def transpose_filters(dtype: DType, n: int, cycles: float) -> Kernel:
 
 
 def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
-    """Neighbours along a dimension of size n are neighbours in memory."""
+    """Where a dimension has size n, and its elements are contiguous in memory."""
     position, _ = s.operation.places[operand, dim]
     near = s.forms.unit_stride(s.codes[operand], s.shape(operand), position)
     held: Bools = near & (s.size(dim) == n)
@@ -90,7 +91,7 @@ def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
 
 
 def pack(source: DType, packed: DType, width: int) -> Kernel:
-    """Elements of neighbouring rows, one of each at a time, into `width` groups."""
+    """Interleave elements of neighbouring rows, one of each row, into `width` packed groups."""
     lanes = packed.lanes
 
     def applies(s: Batch) -> Iterator[Condition]:
@@ -127,7 +128,7 @@ def _one_group(s: Batch, width: int) -> Iterator[Condition]:
 
 
 def _rows_near(s: Batch) -> Bools:
-    """src lies along a dimension that is not the grouped one, for as many as there are."""
+    """Where src is contiguous along a dimension longer than 1 other than the packed one."""
     result = np.zeros(len(s), np.bool_)
     for dim in s.operation.dims:
         if dim != "p":
@@ -139,7 +140,7 @@ def _rows_near(s: Batch) -> Bools:
 
 
 def odd_even(block: int) -> tuple[Kernel, ...]:
-    """A block of bf16 to f32 with the even elements first, and back; and of f32 itself."""
+    """Copy a block of bf16 or f32 to f32 with the even elements first, and back."""
     half = block // 2
 
     def kernel(
@@ -182,7 +183,7 @@ def odd_even(block: int) -> tuple[Kernel, ...]:
 
 
 def odd_even_elements(dtype: DType) -> tuple[Kernel, ...]:
-    """A run into an odd-even block of any size, or a part of one, and back: one by one."""
+    """Copy a run, one element at a time, into an odd-even block or a part of one, and back."""
 
     def kernel(name: str, blocked: int) -> Kernel:
         label = ("src", "dst")[blocked]

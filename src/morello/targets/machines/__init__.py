@@ -24,7 +24,7 @@ MACHINES = (
     X86_64_V3, X86_64_V4, HASWELL, SKYLAKE, ALDER_LAKE, SKYLAKE_X, ICE_LAKE, ICE_LAKE_SP,
     SAPPHIRE_RAPIDS, ZEN1, ZEN2, ZEN3, ZEN5_MOBILE, ZEN4, ZEN5,
 )  # fmt: skip
-"""Those of any vendor first, then by vendor, the most capable last."""
+"""Generic ones first, then by vendor, the most capable last."""
 
 __all__ = [
     "ALDER_LAKE", "HASWELL", "ICE_LAKE", "ICE_LAKE_SP", "MACHINES", "SAPPHIRE_RAPIDS", "SKYLAKE",
@@ -33,21 +33,21 @@ __all__ = [
 ]  # fmt: skip
 
 _VENDORS = {"HygonGenuine": "AuthenticAMD"}
-"""Who builds the cores of another vendor."""
+"""Vendors that build the cores of another vendor, and that vendor."""
 
 
 def machine_of(cpu: HostCPU) -> Machine | None:
-    """The microarchitecture that a CPU is of, or most like; None if it is like none.
+    """The microarchitecture of a CPU, or the most similar one; None if there is none.
 
-    Most like a CPU that nobody knows is the last of its vendor's, else of all, whose features
-    it has.
+    For an unknown CPU, that is the last one of its vendor whose features it has, else the last
+    such generic one.
     """
     vendor = _VENDORS.get(cpu.vendor, cpu.vendor)
     for machine in MACHINES:
         if machine.vendor == vendor and cpu.number in machine.models.get(cpu.family, ()):
             return machine
     for wanted in (vendor, ""):
-        alike = [one for one in MACHINES if one.vendor == wanted and cpu.has(*one.features)]
+        alike = [m for m in MACHINES if m.vendor == wanted and cpu.has(*m.features)]
         if alike:
             return alike[-1]
     return None

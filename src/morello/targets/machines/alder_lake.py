@@ -1,4 +1,4 @@
-"""Intel Alder Lake and Raptor Lake: cores of the large kind, without AVX-512."""
+"""Intel Alder Lake and Raptor Lake: performance cores, without AVX-512."""
 
 from __future__ import annotations
 

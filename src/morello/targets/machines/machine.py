@@ -9,7 +9,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class Level:
-    """A cache of one core: its size, its ways, and the cycles until what it holds arrives."""
+    """A cache of one core: its size in KiB, its ways, and its load latency in cycles."""
 
     kib: int
     ways: int
@@ -20,18 +20,18 @@ class Level:
 class Machine:
     """A microarchitecture, as vendors' manuals and instruction tables describe it.
 
-    A core has vector units of `vector_bytes`; every cycle it begins `multiply_adds`, each of
-    which takes `latency` cycles, `loads` and `stores` of that width. It takes `l2_bytes` a cycle
-    from L2, as long as that goes on, and `l3_bytes` from behind it, which arrive after
-    `l3_latency` cycles. To divide a register of that width takes `division` cycles.
+    A core has vector units of `vector_bytes`. Every cycle it starts `multiply_adds`, each with a
+    `latency` in cycles, `loads` and `stores` of that width. Its sustained bandwidth is
+    `l2_bytes` a cycle from L2, and `l3_bytes` from behind L2 with a latency of `l3_latency`
+    cycles. The division of a register of that width takes `division` cycles.
 
-    `models` are the CPUs of its `vendor`: model numbers by family. One that nobody knows yet is
-    most like the last machine of its vendor that has no `features` that it lacks.
+    `models` are the CPUs of its `vendor`: model numbers by family. An unknown CPU is taken for
+    the last machine of its vendor whose `features` it has.
 
-    Costs follow from all this (see `targets.roofline`). Where `source` is "measured", the choices
-    that they lead to were timed on such a machine, and `measured` has those costs, by name (see
-    `targets.costs`), that were found to be others; `streaming` are multiples of costs for goals
-    too large for the last cache.
+    Costs are derived from these (see `targets.roofline`). If `source` is "measured", the programs
+    chosen with them were timed on such a machine, and `measured` has the costs that turned out to
+    differ, by name (see `targets.costs`); `streaming` are factors on costs for goals too large for
+    the last cache.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Intel Skylake clients and what followed until Comet Lake."""
+"""Intel Skylake clients and their successors up to Comet Lake."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Any CPU of the level x86-64-v3, as little as most of them have."""
+"""Any CPU of the level x86-64-v3: the least that most of them have."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ZEN3 = Machine(
     l3_bytes=20,
     division=3.5,
     source="measured",
-    # rows that start in L3 are prefetched to advantage, rows from memory are not
+    # prefetching pays for rows that start in L3, not for rows in memory
     measured={"kernels.row_sums_ahead": 0.7},
     streaming={"kernels.row_sums_ahead": 1 / 0.7},
 )

@@ -23,10 +23,10 @@ ZEN4 = Machine(
     division=3.5,
     source="measured",
     measured={
-        # choices were measured without these
+        # choices were timed without these costs
         "memory.per_alias_written": 0.0,
         "L2.per_alias_written": 0.0,
-        # what sums of products hide of L2; their copies hide nothing
+        # sums of products hide most of an L2 transfer; copies hide nothing
         "L2.per_line": 0.03,
         "kernels.copies": 4.0,
         "kernels.divisions": 2.0,

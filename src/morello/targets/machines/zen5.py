@@ -22,7 +22,7 @@ ZEN5 = Machine(
     l3_bytes=25.6,
     division=7,
     source="measured",
-    # rows that start in L3 are prefetched to advantage, rows from memory are not
+    # prefetching pays for rows that start in L3, not for rows in memory
     measured={"kernels.row_sums_ahead": 0.6, "kernels.shuffles": 0.42},
     streaming={"kernels.row_sums_ahead": 1 / 0.6},
 )

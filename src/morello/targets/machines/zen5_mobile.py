@@ -1,4 +1,4 @@
-"""AMD Zen 5 of mobile kinds: registers of 64 bytes take two passes."""
+"""Mobile AMD Zen 5: registers of 64 bytes take two passes."""
 
 from __future__ import annotations
 
