@@ -1,1 +1,1 @@
-"""Search: the space of programs (expand), and the cheapest of them (solve)."""
+"""Search: expanding the space of programs, and finding the cheapest of them."""

@@ -1,8 +1,9 @@
 """The programs of a graph, the cheapest first, one of each structure.
 
-Best-first enumeration of derivations (Huang and Chiang, "Better k-best Parsing", 2005): the
-programs of a Spec are those of its rewrites, the cheapest of each child first, then the next of
-one child. All is put off until it may be the cheapest, so that the next program costs little.
+Lazy best-first enumeration of the derivations of a hypergraph (Huang and Chiang, "Better k-best
+Parsing", 2005): the first program of a rewrite takes the cheapest program of every child, and
+its successors take the next cheapest program of one child. Candidates are refined only while
+their lower bound is the least, so that each further program takes little time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NEARLY = 1.01
 
 
 class Program(NamedTuple):
-    """A program of a Spec: a rewrite (an edge), and the rank of the program of each child."""
+    """A program of a Spec: a rewrite (an edge), and each child's program, by its rank."""
 
     cost: float
     edge: int
@@ -38,10 +39,10 @@ class Program(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class _Place:
-    """A Spec with the memory that it has: its programs, in order, as far as they are known.
+    """A Spec with a memory limit, and its programs found so far, the cheapest first.
 
-    `begun` is a heap of those that are not, by what they cost at least: (cost, edge, ranks,
-    children). Rewrites from position `next` up to `end` were not looked at.
+    `begun` is a heap of candidates for the next program, by a lower bound of their cost: (bound,
+    edge, ranks, children). Rewrites from position `next` up to `end` are not in it yet.
     """
 
     node: int
@@ -58,8 +59,8 @@ class _Place:
 class Alternatives:
     """The programs of a graph's first node under the target's limits, in order of their cost.
 
-    Of those of one structure, there is the cheapest alone. Costs, allocations and limits are
-    those of the engine.
+    Only the cheapest program of each structure is given. Costs, allocations and limits are those
+    of the engine.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -70,7 +71,7 @@ class Alternatives:
             start, order, graph.allocation, graph.first_child, graph.child,
             self._limits.guard, self._limits.field,
         )  # fmt: skip
-        # Lists, as single elements of arrays are slow to read.
+        # Lists, as reading single elements of NumPy arrays is slow.
         self._start, self._order, self._most = start.tolist(), order.tolist(), most.tolist()
         self._bound: list[float] = bound.tolist()
         self._own: list[float] = graph.own.tolist()
@@ -81,7 +82,10 @@ class Alternatives:
         self._places: dict[tuple[int, int], _Place] = {}
 
     def within(self, budget: float) -> Iterator[Program]:
-        """All that cost no more than a budget, which must be one that the graph was made for."""
+        """The programs that cost at most `budget`.
+
+        The budget must not exceed the cost at which the graph was pruned.
+        """
         goal = self._place(0, self._limits.pack(self.graph.space.target.limits))
         rank = 0
         while self._find(goal, rank, budget * (1 + _ROUNDING)):
@@ -90,13 +94,13 @@ class Alternatives:
 
     def decisions(self, program: Program) -> list[Rewrite]:
         """The rewrites of a program, in pre-order."""
-        found = [self.graph.rewrite(program.edge)]
+        rewrites = [self.graph.rewrite(program.edge)]
         for child, rank in zip(program.children, program.ranks, strict=True):
-            found += self.decisions(child.known[rank])
-        return found
+            rewrites += self.decisions(child.known[rank])
+        return rewrites
 
     def _place(self, node: int, limit: int) -> _Place:
-        """The Spec with this memory. More than its programs can use is as good as that."""
+        """The Spec with this memory limit, lowered to the most that its programs can use."""
         limit = self._limits.smaller(limit, self._most[node])
         place = self._places.get((node, limit))
         if place is None:
@@ -105,31 +109,31 @@ class Alternatives:
         return place
 
     def _find(self, place: _Place, rank: int, budget: float) -> bool:
-        """Whether there is a program of this rank within a budget; then, it is known."""
+        """Whether there is a program of this rank within a budget; if so, adds it to `known`."""
         while len(place.known) <= rank:
-            if self._least(place, len(place.known)) > budget:
+            if self._lower_bound(place, len(place.known)) > budget:
                 return False
-            if not place.begun or self._unseen(place) < place.begun[0][0]:
-                self._begin(place)
+            if not place.begun or self._next_bound(place) < place.begun[0][0]:
+                self._push_next(place)
             else:
-                self._go_on(place, budget)
+                self._refine(place, budget)
         return place.known[rank].cost <= budget
 
-    def _least(self, place: _Place, rank: int) -> float:
-        """What the program of this rank costs, or what it costs at least."""
+    def _lower_bound(self, place: _Place, rank: int) -> float:
+        """The cost of the program of this rank if it is known, else a lower bound of it."""
         if rank < len(place.known):
             return place.known[rank].cost
         begun = place.begun[0][0] if place.begun else inf
-        return min(begun, self._unseen(place))
+        return min(begun, self._next_bound(place))
 
-    def _unseen(self, place: _Place) -> float:
-        """What rewrites that were not looked at cost at least."""
+    def _next_bound(self, place: _Place) -> float:
+        """A lower bound of the cost of all rewrites that are not in the heap yet."""
         if place.next == place.end or self._bound[place.next] >= engine.INFINITE:
             return inf
         return self._bound[place.next]
 
-    def _begin(self, place: _Place) -> None:
-        """Look at the next rewrite."""
+    def _push_next(self, place: _Place) -> None:
+        """Push the next rewrite, with the cheapest program of each child, if it fits its limit."""
         edge, bound = self._order[place.next], self._bound[place.next]
         place.next += 1
         if not self._limits.fits(self._allocation[edge], place.limit):
@@ -139,11 +143,16 @@ class Alternatives:
         children = tuple(self._place(node, left) for node in nodes)
         heappush(place.begun, (bound, edge, (0,) * len(children), children))
 
-    def _go_on(self, place: _Place, budget: float) -> None:
-        """Learn more of the program that may be the cheapest of those begun."""
+    def _refine(self, place: _Place, budget: float) -> None:
+        """Raise the lower bound of the heap's first candidate, or complete it.
+
+        One step: tighten its bound, or look for one child's program, or record the program.
+        """
         least, edge, ranks, children = place.begun[0]
         times = self._times[self._first[edge] : self._first[edge + 1]]
-        costs = [self._least(*one) for one in zip(children, ranks, strict=True)]
+        costs = [
+            self._lower_bound(child, rank) for child, rank in zip(children, ranks, strict=True)
+        ]
         if inf in costs:
             heappop(place.begun)
             return
@@ -153,27 +162,29 @@ class Alternatives:
             return
         for child, rank, count, part in zip(children, ranks, times, costs, strict=True):
             if rank == len(child.known):
-                # While this may remain the cheapest, or nearly: then others are to go on.
+                # Search the child only while this candidate may stay the cheapest, or nearly:
+                # beyond that, other candidates are refined first.
                 others = min(place.begun[1:3], default=(inf,))[0]
-                upto = max(min(others, self._unseen(place)), cost * _NEARLY)
+                upto = max(min(others, self._next_bound(place)), cost * _NEARLY)
                 spare = max(min(budget, upto) - cost, 0.0)
                 room = part + spare / count if count else inf
                 self._find(child, rank, room * (1 + _ROUNDING))
                 return
         heappop(place.begun)
-        self._found(place, Program(cost, edge, ranks, children, frozenset()), times)
+        self._record(place, Program(cost, edge, ranks, children, frozenset()), times)
 
-    def _found(self, place: _Place, program: Program, times: Sequence[int]) -> None:
-        """Note a program, unless one of its structure is known, and begin those after it."""
+    def _record(self, place: _Place, program: Program, times: Sequence[int]) -> None:
+        """Record a program, unless one of its structure is known, and push its successors."""
         cost, edge, ranks, children, _ = program
         parts = [child.known[rank].structure for child, rank in zip(children, ranks, strict=True)]
-        # What runs beside something else takes no time of its own: its best is enough.
+        # A child that runs 0 times runs in parallel with others, at no cost: its best is enough.
         counted = [n for n, count in enumerate(times) if count]
         structure = self._structures.of(edge, [parts[n] for n in counted])
         if structure not in place.structures:
             place.structures.add(structure)
             place.known.append(program._replace(structure=structure))
-        # Children before the last one that is not at its first are left: each once.
+        # To reach every combination of ranks only once, no child is advanced that comes before
+        # the last one already advanced.
         last = max((n for n in counted if ranks[n]), default=0)
         for n in counted:
             if n >= last:
@@ -191,7 +202,7 @@ def _most_memory(
     guard: int,
     field: int,
 ) -> Ints:
-    """The most memory that any program of a node holds, by node."""
+    """For every node, the most memory that any of its programs holds at a time."""
     nodes = start.shape[0] - 1
     full = guard - (guard >> (field - 1))
     most = np.zeros(nodes, np.int64)

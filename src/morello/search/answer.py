@@ -1,4 +1,4 @@
-"""What solving a graph gives: boxes of answers, and the programs that they make."""
+"""Solving a graph: its result as boxes of answers, and the programs read off them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,16 @@ from morello.search.graph import Graph, Space
 from morello.search.memory import Memory
 
 STRIDE = 1_000_000
-"""Progress is told of after so many edges."""
+"""Progress is reported each time so many edges were tried."""
 
 
 @dataclass
 class Answer:
-    """The boxes that solving a graph left, the first `count`, and the cost of the goal."""
+    """The result of solving a graph: the goal's cost, and boxes, of which `count` are filled.
+
+    `tried` counts the edges tried. `missed` marks the nodes whose known answers do not cover a
+    limit that was met.
+    """
 
     graph: Graph
     cost: float
@@ -34,29 +38,29 @@ class Answer:
 
     @property
     def last(self) -> float:
-        """The cost of the last of the goal's decisions that were wanted."""
+        """The cost of the last of the goal's `keeps` best decisions, infinite if it has fewer."""
         return float(self.boxes.cost[self.boxes.head[0], -1])
 
     def decisions(self, memory: Memory | None = None) -> list[Rewrite]:
         """The rewrites of the cheapest program, in pre-order."""
         space = self.graph.space
-        found = []
+        rewrites = []
         todo = [(0, space.limits.pack(space.target.limits))]
         while todo:
             node, limit = todo.pop()
             edge = self._edge(node, limit)
             if edge < 0:
                 assert memory is not None
-                found += recalled(space, memory, self.graph.spec(node), limit)
+                rewrites += recalled(space, memory, self.graph.spec(node), limit)
                 continue
-            found.append(self.graph.rewrite(edge))
+            rewrites.append(self.graph.rewrite(edge))
             inner = limit - int(self.graph.allocation[edge])
             first, last = self.graph.first_child[edge : edge + 2].tolist()
             todo += [(int(self.graph.child[j]), inner) for j in range(last - 1, first - 1, -1)]
-        return found
+        return rewrites
 
     def _edge(self, node: int, limit: int) -> int:
-        """The best decision at a node, -1 where it is known from elsewhere."""
+        """The edge of the best decision at a node, -1 if the answer came from a memory."""
         limits = self.graph.space.limits
         start, _, _, low, low_peak, low_edge = self.graph.bounds
         peak = int(low_peak[node])
@@ -83,9 +87,9 @@ class Answer:
 
 
 def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewrite]:
-    """The rewrites of the cheapest program that a memory has of a Spec, in pre-order.
+    """The rewrites of a Spec's cheapest program, in pre-order, looked up in a memory.
 
-    Raises `LookupError` if it has not all of it.
+    Raises `LookupError` if a part of the program is not there.
     """
     batch = Batch.of([spec], space.forms)
     known = memory.known(batch)
@@ -95,14 +99,14 @@ def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewri
     rewrite = space.rewrites(Kind.of(batch))[int(known.rule[here[0]])].concrete(spec)
     step = apply(rewrite, spec, space.target)
     inner = limit - int(space.limits.column(step.allocation, 1)[0])
-    found = [rewrite]
+    rewrites = [rewrite]
     for hole in step.holes:
-        found += recalled(space, memory, hole.spec, inner)
-    return found
+        rewrites += recalled(space, memory, hole.spec, inner)
+    return rewrites
 
 
 def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) -> Answer:
-    """Solve a graph's first node under the target's limits: its `keeps` best decisions."""
+    """Find the `keeps` best decisions of a graph's first node under the target's limits."""
     limits, known = graph.space.limits, graph.known
     nodes, given = len(graph.keys), len(known.spec)
     start, order, bound, low, low_peak, _ = graph.bounds
@@ -132,7 +136,7 @@ def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) 
 
 
 def _boxes(nodes: int, room: int, keeps: int) -> engine.Boxes:
-    """Room for boxes, all of it empty."""
+    """Arrays for `room` boxes, with no boxes yet."""
     return engine.Boxes(
         np.full(nodes, -1, np.int32), np.empty(room, np.int32),
         np.empty((room, keeps)), np.empty((room, keeps), np.int32),
@@ -141,7 +145,7 @@ def _boxes(nodes: int, room: int, keeps: int) -> engine.Boxes:
 
 
 def _grown(boxes: engine.Boxes) -> engine.Boxes:
-    """The same boxes with room for four times as many."""
+    """The same boxes in arrays four times as long."""
     columns = (
         np.concatenate([column, np.empty_like(column, shape=(3 * len(column), *column.shape[1:]))])
         for column in boxes[1:]

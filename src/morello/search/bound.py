@@ -18,7 +18,7 @@ from morello.search.sizes import Sizes
 from morello.targets.target import Target
 
 _NEVER = 2 * engine.INFINITE
-"""What a memory has as the cost of what cannot be done."""
+"""The bound a memory stores for Specs that have no program; `INFINITE` marks missing ones."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,12 @@ class _Table:
 
 
 class Bound:
-    """For every Spec, a cost that no program of it undercuts.
+    """A lower bound on the cost of every program of a Spec.
 
-    What the relaxed space cannot do at all has an infinite bound. All that is reached from a
-    Spec is noted with it, so that what a memory has of the goal is enough; what it lacks is
-    worked out, and noted there. `specs` counts the relaxed Specs that this took. As pages of a
-    memory may be damaged, what it says nothing of may cost nothing.
+    The bound is infinite for Specs that have no program in the relaxed space. Bounds are stored
+    for all Specs reachable from a goal together: if the memory has the goal's, all are read from
+    it; otherwise, all are computed and added to it. `specs` counts the relaxed Specs expanded for
+    that. Pages of a memory may be damaged, so Specs missing from it get the bound 0.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Bound:
         self._memory = memory
         self._tables: dict[Kind, _Table] = {}
         start = self.space.goal_batch()
-        if memory is None or not self._recalled(memory, start) < engine.INFINITE:
+        if memory is None or not self._stored(memory, start) < engine.INFINITE:
             self._memory = None
-            self._work_out(memory, progress)
+            self._compute(memory, progress)
 
     def __call__(self, batch: Batch) -> Floats:
         kind = Kind.of(batch)
@@ -74,7 +74,8 @@ class Bound:
         result = np.full(len(batch), engine.INFINITE) if table is None else table(batch)
         return result if self._memory is None else np.where(result == engine.INFINITE, 0.0, result)
 
-    def _work_out(self, memory: Memory | None, progress: Progress | None) -> None:
+    def _compute(self, memory: Memory | None, progress: Progress | None) -> None:
+        """Solve the relaxed space, and add the bounds to the memory."""
         graph = build(self.space, progress=progress)
         low = graph.bounds[3]
         self.specs = len(graph.keys)
@@ -89,13 +90,13 @@ class Bound:
                 least = self._tables[family.kind](batch[first]).astype(np.float64)
                 memory.add_relaxed(batch[first], np.where(least < engine.INFINITE, least, _NEVER))
 
-    def _recalled(self, memory: Memory, batch: Batch) -> float:
-        """What a memory has of one relaxed Spec."""
+    def _stored(self, memory: Memory, batch: Batch) -> float:
+        """The bound that a memory has of one relaxed Spec, infinite if it has none."""
         table = self._load(memory, batch)
         return engine.INFINITE if table is None else float(table(batch)[0])
 
     def _load(self, memory: Memory, batch: Batch) -> _Table | None:
-        """All that a memory has of a kind of relaxed Specs."""
+        """Load all bounds that a memory has of the relaxed Specs of a batch's kind."""
         kind = Kind.of(batch)
         family = self.space.families[self.space.family(batch)]
         known = None if kind.parallel else memory.relaxed(kind, self.space.forms, family.most)

@@ -1,4 +1,4 @@
-"""How long a search may take, and how much memory it may use."""
+"""Limits on a search's time and memory."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ import psutil
 from morello.errors import SearchError, quoted
 
 Progress = Callable[[int, int], None]
-"""Told, as a search goes on, how many Specs and rewrites it has expanded; it may raise."""
+"""Called during a search with the numbers of Specs and rewrites expanded so far; may raise."""
 
 SECONDS = 20.0
-"""How long a search may take if nobody says otherwise."""
+"""The default time limit of a search."""
 
 INTERVAL_S = 0.02
-"""The clock and the memory in use are looked at no more often than this."""
+"""The least time between two checks of the clock and of the memory in use, in seconds."""
 
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 class BudgetError(SearchError):
-    """A search was ended by its budget."""
+    """A search used up its budget."""
 
 
 @dataclass(frozen=True)
 class Budget:
-    """The resources of one search: seconds, and a share of the memory free when it begins."""
+    """The limits of one search: seconds, and a share of the memory that is free at its start."""
 
     seconds: float = SECONDS
     memory: float = 0.5
@@ -51,7 +51,7 @@ class Budget:
 
 
 UNTIMED = Budget(inf)
-"""As long as it takes."""
+"""No time limit."""
 
 
 class Watch:
@@ -60,10 +60,10 @@ class Watch:
     def __init__(
         self, began: float, ends: float, most: int, free: int, report: Progress | None
     ) -> None:
-        """Times as `time.monotonic` gives them, in seconds.
+        """Times are those of `time.monotonic`, in seconds.
 
-        `most` is the memory that this process may have in use, and `free` how much of that
-        was not in use when the budget began, in bytes.
+        `most` is the memory that this process may use, and `free` how much of that was not in
+        use when the budget started, in bytes.
         """
         self._began, self._ends, self._most, self._free = began, ends, most, free
         self._report = report
@@ -84,7 +84,7 @@ class Watch:
             self._report(specs, rewrites)
 
     def part(self, share: float) -> Watch:
-        """A watch that ends after this share of the time left."""
+        """A watch with this share of the time left."""
         now = time.monotonic()
         ends = now + share * max(0.0, self._ends - now)
         return Watch(self._began, ends, self._most, self._free, self._report)
@@ -95,7 +95,7 @@ class Watch:
 
 
 def _in_use() -> int:
-    """The memory that this process has in use, in bytes."""
+    """The memory that this process uses, in bytes."""
     return int(psutil.Process().memory_info().rss)
 
 

@@ -1,4 +1,4 @@
-"""The programs of a goal that are worth measuring: the cheapest, and others unlike it."""
+"""The programs of a goal that are worth measuring: cheap ones of different structures."""
 
 from __future__ import annotations
 
@@ -16,37 +16,37 @@ from morello.search.structure import Structure
 from morello.targets.target import Target
 
 SLACKS = (1.02, 1.1, 1.3)
-"""How much more than the cheapest they may cost, attempt by attempt."""
+"""How much programs may cost, relative to the cheapest, attempt by attempt."""
 
 APART = 5e-4
-"""Those that differ by a smaller part of their cost are the last to be tried."""
+"""Programs whose costs differ by less than this, relatively, count as equally expensive."""
 
 MOST = 200
-"""Structures that are looked at."""
+"""The enumeration ends once an attempt has given more programs than this."""
 
 
 def candidates(goal: Spec, target: Target, cost: float, watch: Watch) -> Iterator[list[Rewrite]]:
-    """The decisions of programs, in pre-order, each of another structure, for a goal whose
-    cheapest program costs `cost`.
+    """Programs of different structures, as decisions in pre-order.
 
-    In order of their costs, but for those that cost the same as one before: those come last,
-    as they hardly differ in what takes time. There are no more once the watch ends the search.
+    `cost` is the cost of the goal's cheapest program. Programs are in order of cost, except that
+    those as expensive as an earlier one come last: these hardly differ in what takes time. The
+    enumeration ends early when the watch's budget is used up.
     """
     alike: list[Callable[[], list[Rewrite]]] = []
     with suppress(BudgetError, MemoryError):
-        yield from _unlike(goal, target, cost, alike, watch)
+        yield from _distinct(goal, target, cost, alike, watch)
     for decisions in alike:
         yield decisions()
 
 
-def _unlike(
+def _distinct(
     goal: Spec,
     target: Target,
     cost: float,
     alike: list[Callable[[], list[Rewrite]]],
     watch: Watch,
 ) -> Iterator[list[Rewrite]]:
-    """Candidates in order of cost; those that cost the same as an earlier one go to `alike`."""
+    """Candidates in order of cost; those as expensive as an earlier one go to `alike`."""
     sizes = goal_sizes(goal)
     bound = Bound(goal, target, sizes, progress=watch)
     space = Space(goal, target, sizes)

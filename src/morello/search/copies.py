@@ -8,19 +8,20 @@ from morello.ir.operation import Operation
 from morello.targets.target import Target
 
 PANEL_REGISTERS = (1, 2, 4)
-"""Panels are this many registers wide."""
+"""The widths of panels, in vector registers."""
 
 
 def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target) -> list[Layout]:
     """The layouts that a copy of an operand may have.
 
-    Of sums of products: row- and column-major; of what is only read, also panels. They run
-    along the operand's last dimension that is not reduced, and are one register wide, or
-    several where that is the output's fastest dimension. Other operations read what they
-    get as it is.
+    A matmul's operands may be row- or column-major, its inputs also packed into panels. Panels
+    run along the operand's last dimension that is not reduced; they are one register wide, or
+    several if that is the output's fastest dimension. For convolutions, see `_conv_layouts`; for
+    compositions, these are the panels of their products. Other operations read their operands as
+    they are.
     """
     if operation.components:
-        found = [
+        packed = [
             layout
             for user in operation.components
             for position, tensor in enumerate(user.inputs)
@@ -28,7 +29,7 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
             for layout in copy_layouts(user.operation, position, dtype, target)
             if layout.panel is not None
         ]
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(packed))
     name = operation.name.removesuffix("Accum")
     if name not in ("Matmul", "Conv"):
         return []
@@ -41,23 +42,27 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
         along = max(d for d, name in enumerate(operand.dims) if name not in operation.reduced)
         output = operation.operands[operation.output].dims
         registers = PANEL_REGISTERS if output[-1] == operand.dims[along] else PANEL_REGISTERS[:1]
-        width = target.widths(_summed(dtype))[0]
+        width = target.widths(_accumulator(dtype))[0]
         layouts += [panels(rank, along, width * n) for n in registers]
     return layouts
 
 
-def _summed(dtype: DType) -> DType:
-    """What products of these are summed in, which decides how wide panels are."""
+def _accumulator(dtype: DType) -> DType:
+    """The dtype that products of these are summed in; its vector width is that of panels."""
     return dtype if dtype.bytes == 4 else F32
 
 
 def _conv_layouts(operation: Operation, index: int, dtype: DType, target: Target) -> list[Layout]:
-    """Filters in panels, each filter pixel's channels together; images and outputs as they are."""
+    """The layouts of a convolution's operand.
+
+    Images are row-major, outputs also with their channels fastest. Filters are packed into
+    panels of output channels; within one, the input channels of each filter pixel are adjacent.
+    """
     operand = operation.operands[index]
     if operand.name == "image":
         return [row_major(len(operand.dims))]
     if operand.name == "out":
         return [row_major(len(operand.dims)), fastest(len(operand.dims), operand.dims.index("f"))]
     f, c, p, q = (operand.dims.index(d) for d in "fcpq")
-    width = target.widths(_summed(dtype))[0]
+    width = target.widths(_accumulator(dtype))[0]
     return [Layout((f, p, q, c), (f, width * n)) for n in PANEL_REGISTERS]

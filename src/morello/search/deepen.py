@@ -1,6 +1,6 @@
-"""Searching a space again and again, each time more of it, until the cheapest program is proven.
+"""Iterative deepening: search ever larger parts of a space until the optimum is proven.
 
-A search that may not go on that long narrows the space instead, until there is some program.
+If the budget is used up before there is a program, search a narrowed space instead.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from morello.search.memory import Memory
 from morello.search.record import record
 
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
-"""How far above the lower bound programs may be, attempt by attempt."""
+"""How much programs may cost, relative to the lower bound, attempt by attempt."""
 
 FEW = 50_000
-"""Specs of a space that is expanded so quickly that fewer attempts matter more than a small one."""
+"""A space of fewer Specs expands so fast that saving attempts matters more than its size."""
 
 WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 1 << 30)
-"""How many rewrites of each Spec are tried where time is short: ever more, and at last all."""
+"""How many rewrites of each Spec a narrowed space keeps, attempt by attempt; at last all."""
 
 FIRST = 0.6
-"""The share of the time in which there must be a program, or the space is narrowed."""
+"""The share of the time after which the space is narrowed if there is no program yet."""
 
 _ROUNDING = 1e-9
 
@@ -38,8 +38,8 @@ _ROUNDING = 1e-9
 class Outcome:
     """The cheapest program found, as decisions in pre-order, and the size of the search.
 
-    No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded
-    for it, `entries` the boxes, `tried` the rewrites weighed against limits.
+    No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded,
+    `entries` the boxes, and `tried` the rewrites that the engine tried.
     """
 
     cost: float
@@ -52,21 +52,24 @@ class Outcome:
 
     @staticmethod
     def of(answer: Answer, lower: float, memory: Memory | None = None) -> Outcome:
-        """Of a solved graph; raises `LookupError` if a memory lacks what it had before."""
-        graph, found = answer.graph, answer.cost < engine.INFINITE
+        """The outcome of a solved graph.
+
+        Raises `LookupError` if the memory no longer has an answer that the solver used.
+        """
+        graph, solved = answer.graph, answer.cost < engine.INFINITE
         return Outcome(
-            answer.cost if found else inf, tuple(answer.decisions(memory)) if found else (), lower,
-            len(graph.keys), len(graph.parent), answer.count, answer.tried,
+            answer.cost if solved else inf, tuple(answer.decisions(memory)) if solved else (),
+            lower, len(graph.keys), len(graph.parent), answer.count, answer.tried,
         )  # fmt: skip
 
     @property
     def found(self) -> bool:
-        """There is a program."""
+        """Whether there is a program."""
         return self.cost < inf
 
     @property
     def gap(self) -> float:
-        """The optimality gap: the program costs at most this part more than the cheapest."""
+        """The relative optimality gap: how much more than the optimum the program may cost."""
         return max(0.0, self.cost / self.lower - 1) if self.lower > 0 else inf
 
 
@@ -81,8 +84,9 @@ def exhaust(space: Space, memory: Memory | None, watch: Watch) -> Outcome:
 def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> Outcome:
     """The cheapest program, by iterative deepening over the slack above the lower bound.
 
-    Once there is a program in a small space, the next attempt allows all that it costs, and so is
-    the last. If the watch ends this, the cheapest that was found until then.
+    Once a space of fewer than `FEW` Specs has a program, the next attempt allows its whole cost,
+    and is the last. If the watch ends the search, this gives the cheapest program found so far,
+    or, if there is none, that of a narrowed space.
     """
     least = float(bound(space.goal_batch())[0])
     best: Outcome | None = None
@@ -113,8 +117,8 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
 def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> Outcome:
     """The cheapest program of a narrowed space, which is widened while there is time.
 
-    `lower` is what every program is known to cost at least. Raises `BudgetError` if memory does
-    not suffice for a program.
+    `lower` is a lower bound on the cost of all programs. Raises `BudgetError` or `MemoryError` if
+    the memory does not suffice to find any program.
     """
     best = Outcome(inf, (), lower, 0, 0, 0, 0)
     for width in WIDTHS:
@@ -126,14 +130,17 @@ def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> Outcome:
             if best.found:
                 break
             raise
-        best = min(best, outcome, key=lambda one: one.cost)
+        best = min(best, outcome, key=lambda candidate: candidate.cost)
     return best
 
 
 def _solved(
     space: Space, pruning: Pruning | None, memory: Memory | None, progress: Progress
 ) -> Answer:
-    """Solve, using memoized answers; Specs memoized for other limits than are met are expanded."""
+    """Solve a space with memoized answers.
+
+    Specs whose memoized answers do not cover a limit that is met are expanded after all.
+    """
     if memory is None:
         return solve_graph(build(space, pruning, progress), progress=progress)
     graph = build(space, pruning, progress, memory.known)

@@ -1,11 +1,14 @@
-"""Solving a flat graph of weighted hyperedges under memory limits. It knows no tensors.
+"""Solving a directed hypergraph in flat arrays under memory limits. It knows nothing of tensors.
 
 A node is a Spec; an edge is a rewrite of it, with its own cost, an allocation, and
 children with multiplicities: cost(edge) = own + sum(times * cost(child)), and its peak
 is its allocation plus its children's largest. Edges lead to higher node numbers only.
 
-A node's answers are kept as boxes: an answer with peak p, found under limit l, is the
+A node's answers are memoized as boxes: an answer with peak p, found under limit l, is the
 answer to every limit in [p, l].
+
+Amounts of memory are packed integers with a field for each level; `guard` has the guard bits of
+all fields, and `field` is a field's width in bits (see `Limits`).
 """
 
 from __future__ import annotations
@@ -25,13 +28,13 @@ INFINITE = 1e30
 
 @compiled
 def fits(amount: int, limit: int, guard: int) -> bool:
-    """amount <= limit in every field."""
+    """Whether amount <= limit in every field."""
     return (((limit | guard) - amount) & guard) == guard
 
 
 @compiled
 def larger(a: int, b: int, guard: int, field: int) -> int:
-    """The larger of both, field by field."""
+    """The maximum of both, field by field."""
     wins = ((a | guard) - b) & guard
     ones = wins - (wins >> (field - 1))
     return (a & ones) | (b & ~ones & (guard - (guard >> (field - 1))))
@@ -39,17 +42,21 @@ def larger(a: int, b: int, guard: int, field: int) -> int:
 
 @compiled
 def home(key: int, size: int) -> int:
-    """Where in a hash table of `size` slots (a power of two) a key is looked for first."""
+    """The first slot to probe for a key in a hash table of `size` slots (a power of two)."""
     mixed: Any = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
-    place: int = np.int64(mixed) & (size - 1)
-    return place
+    slot: int = np.int64(mixed) & (size - 1)
+    return slot
 
 
 @compiled
 def merge(
     keys: Ints, limit: Ints, budget: Floats, guard: int, field: int
 ) -> tuple[Ints, Ints, Ints, Floats]:
-    """Unique keys in order of first sight, each with its largest limits and budget."""
+    """Deduplicate keys: each unique one with the largest limits and budget of all its copies.
+
+    Returns the unique keys in order of first occurrence, the position there of every key, and
+    the limits and budgets of the unique keys.
+    """
     n = keys.shape[0]
     size = 16
     while size < 2 * n:
@@ -64,17 +71,17 @@ def merge(
         key = keys[i]
         slot = home(key, size)
         while True:
-            found = slots[slot]
-            if found < 0:
+            entry = slots[slot]
+            if entry < 0:
                 slots[slot] = count
                 unique[count], limits[count], budgets[count] = key, limit[i], budget[i]
                 inverse[i] = count
                 count += 1
                 break
-            if unique[found] == key:
-                inverse[i] = found
-                limits[found] = larger(limits[found], limit[i], guard, field)
-                budgets[found] = max(budgets[found], budget[i])
+            if unique[entry] == key:
+                inverse[i] = entry
+                limits[entry] = larger(limits[entry], limit[i], guard, field)
+                budgets[entry] = max(budgets[entry], budget[i])
                 break
             slot = (slot + 1) & (size - 1)
     return unique[:count].copy(), inverse, limits[:count].copy(), budgets[:count].copy()
@@ -82,7 +89,10 @@ def merge(
 
 @compiled
 def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
-    """A hash table of the unique keys, each with its least value: slots, keys, values."""
+    """A hash table of the unique keys, each with its least value: slots, keys, values.
+
+    A slot holds a position in keys and values, or -1.
+    """
     n = keys.shape[0]
     size = 16
     while size < 2 * n:
@@ -95,19 +105,19 @@ def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
         slot = home(keys[i], size)
         while slots[slot] >= 0 and unique[slots[slot]] != keys[i]:
             slot = (slot + 1) & (size - 1)
-        found = slots[slot]
-        if found < 0:
+        entry = slots[slot]
+        if entry < 0:
             slots[slot] = count
             unique[count], lowest[count] = keys[i], values[i]
             count += 1
         else:
-            lowest[found] = min(lowest[found], values[i])
+            lowest[entry] = min(lowest[entry], values[i])
     return slots, unique[:count].copy(), lowest[:count].copy()
 
 
 @compiled
 def look_up(wanted: Ints, slots: Ints, keys: Ints, values: Floats) -> Floats:
-    """The values of these keys in a table that `least` made, infinite where there is none."""
+    """The values of the `wanted` keys in a table made by `least`, INFINITE for missing ones."""
     size = slots.shape[0]
     result = np.empty(wanted.shape[0])
     for i in range(wanted.shape[0]):
@@ -132,13 +142,14 @@ def bounds(
     guard: int,
     field: int,
 ) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
-    """Sort every node's edges by their cost when nothing is limited: a lower bound.
+    """Sort every node's edges by their cost without memory limits, which is a lower bound.
 
-    Nodes without edges may have a known answer (others' known cost is INFINITE).
+    Nodes without edges may have a known answer (the known cost of all others is INFINITE).
 
-    Gives, by node: where its edges start; its bound, and the edge and peak that attain
-    it; by position: the edge and its bound. A peak that exceeds its field is given as the
-    largest value in every field, and counts as unknown.
+    Returns `(start, order, bound, low, low_peak, low_edge)`. By node: the position at which its
+    edges start; its lower bound, and the peak and edge that attain it. By position: the edge and
+    its bound. A peak that exceeds its field becomes the largest value in every field, and
+    counts as unknown.
     """
     edges = parent.shape[0]
     full = guard - (guard >> (field - 1))
@@ -180,9 +191,9 @@ def bounds(
 class Problem(NamedTuple):
     """A graph for the solver.
 
-    By node, where its edges start, its bound and the peak that attains it; by position, an edge
-    and its bound; by edge, its own cost, its allocation, and where its children start; and the
-    children, each with how many times it runs.
+    By node: the position at which its edges start, its lower bound, and the peak that attains
+    it. By position: an edge and its bound. By edge: its own cost, its allocation, and where its
+    children start. By child: its node, and how many times it runs.
     """
 
     start: Ints
@@ -198,10 +209,10 @@ class Problem(NamedTuple):
 
 
 class Boxes(NamedTuple):
-    """Answers: each node's, linked from `head` by `following`.
+    """Memoized answers: each node's are a linked list from `head` by `following`.
 
-    As many decisions each as there are columns, best first: costs and edges. The peak is that of
-    all of them, and they hold for limits up to `limit`.
+    A box holds as many decisions as there are columns, best first: their costs and edges. Its
+    peak is the largest of theirs, and it holds for limits from the peak up to `limit`.
     """
 
     head: Ints
@@ -213,11 +224,12 @@ class Boxes(NamedTuple):
 
 
 class Stack(NamedTuple):
-    """Where a search stands: the nodes from the root down to the one at hand, a row each.
+    """The state of a depth-first search: the path from the root to the current node, a row each.
 
-    `at` is the row at hand, its node, the position of its next edge, its limit, the number of
-    boxes and of edges tried. Above it: the node, position, child, limit, cost and peak to go on
-    from. The best decisions so far: cost, peak and edge.
+    `at` holds the current row, its node, the position of its next edge, its limit, and the
+    numbers of boxes and of edges tried. The rows before it hold the node, position, child,
+    limit, cost and peak to resume from. `best*` are the best decisions so far in every row:
+    cost, peak and edge.
     """
 
     at: Ints
@@ -233,13 +245,13 @@ class Stack(NamedTuple):
 
 
 AT_BOXES, AT_TRIED = 4, 5
-"""Where in `Stack.at` the number of boxes is, and of the edges tried."""
+"""The positions in `Stack.at` of the number of boxes, and of the edges tried."""
 
 
 def stack(problem: Problem, root: int, limit: int, given: int, depth: int, keeps: int) -> Stack:
-    """A search for `keeps` programs of `root` within `limit` that has not begun.
+    """The initial state of a search for the `keeps` best decisions of `root` under `limit`.
 
-    `given` is how many boxes there are already, `depth` the most nodes from the root down.
+    `given` is the number of boxes there are already, `depth` the most nodes on a path.
     """
     return Stack(
         np.array([0, root, problem.start[root], limit, given, 0], np.int64),
@@ -254,12 +266,12 @@ def stack(problem: Problem, root: int, limit: int, given: int, depth: int, keeps
 def solve(
     problem: Problem, boxes: Boxes, stack: Stack, missed: Ints, upto: int, guard: int, field: int
 ) -> bool:
-    """Go on with a search for the cheapest programs of a node, depth-first, with boxes.
+    """Run or resume a depth-first branch and bound for a node's cheapest decisions.
 
-    Fills the boxes after those that are given. Stops, to be called again, once `upto` edges
-    were tried or there may be no room for more boxes; tells whether it came to the end.
-    `missed` is set for nodes that have a known answer, but were asked for one under other
-    limits: then the result counts for nothing.
+    Answers are memoized in boxes, which follow those that are given. Returns True when the
+    search is complete; returns False, to be called again, once `upto` edges were tried or there
+    may be no room for more boxes. Sets `missed` for nodes without edges whose known answers do
+    not cover a limit that was met: then the result is invalid.
     """
     start, order, bound, low, low_peak, own, allocation, first_child, child, times = problem
     head, following, box_cost, box_edge, box_peak, box_limit = boxes
@@ -269,7 +281,7 @@ def solve(
     room = following.shape[0] - at_node.shape[0]
     full = guard - (guard >> (field - 1))
     sp, node, i, limit, count, tried = at[0], at[1], at[2], at[3], at[4], at[5]
-    j = np.int32(-1)  # the next child of the current edge; -1: the edge is not begun
+    j = np.int32(-1)  # the next child of the current edge; -1: the edge was not started
     cost = 0.0
     peak = np.int64(0)
     while True:
@@ -362,7 +374,7 @@ def solve(
 
 @compiled
 def link(node: Ints, head: Ints, following: Ints) -> None:
-    """Link the first boxes to these nodes, one each."""
+    """Add the first boxes to the lists of these nodes, one box for each entry."""
     for box in range(node.shape[0]):
         following[box], head[node[box]] = head[node[box]], box
 
@@ -386,20 +398,20 @@ def unlimited(
     guard: int,
     field: int,
 ) -> tuple[Floats, Ints, Ints, Ints]:
-    """Each node's cheapest decisions within its budget, where its children have all they want.
+    """Each node's cheapest decisions within its budget, where no memory limit binds.
 
-    Gives their costs and edges, a column each, the peak of all of them, and whether more
-    memory than was allowed would change nothing (for nodes without any: would not bring them
-    within their budget): what was `dropped` for want of memory, by node, costs more, and so
-    does all that could be made of it. `answered` says of nodes whose answer was known (1 or 2)
-    that this holds for them (2).
+    Returns their costs and edges (a column per decision), their largest peak, and whether they
+    would be the same with more memory than was allowed. For nodes without decisions, this says
+    whether they would exceed their budget even then. It holds if the rewrites `dropped` for lack
+    of memory cost more (`dropped` is a lower bound by node), and so does everything built from
+    them. `answered` is 0, or, for nodes whose answer was known, 2 if this holds for them, else 1.
     """
     nodes = low.shape[0]
     cost = np.full((nodes, keeps), INFINITE)
     edge = np.full((nodes, keeps), -1, np.int32)
     peaks = np.zeros(nodes, np.int64)
     free = np.zeros(nodes, np.uint8)
-    least = low.copy()  # with more memory than was allowed
+    least = low.copy()  # lower bounds with more memory than was allowed
     full = guard - (guard >> (field - 1))
     for node in range(nodes - 1, -1, -1):
         begin, end = start[node], start[node + 1]
@@ -423,15 +435,15 @@ def unlimited(
             peaks[node] = larger(peaks[node], peak + allocation[e], guard, field)
             count += 1
         worst = cost[node, count - 1] if count > 0 else budget[node]
-        alone = True
+        settled = True
         least[node] = min(dropped[node], budget[node])
         for i in range(begin, end):
             e = order[i]
             lowest = own[e]
             for j in range(first_child[e], first_child[e + 1]):
                 lowest += times[j] * least[child[j]]
-                alone = alone and (i - begin >= count or free[child[j]] == 1)
+                settled = settled and (i - begin >= count or free[child[j]] == 1)
             least[node] = min(least[node], lowest)
-            alone = alone and (i - begin < count or lowest >= worst)
-        free[node] = alone and dropped[node] >= worst
+            settled = settled and (i - begin < count or lowest >= worst)
+        free[node] = settled and dropped[node] >= worst
     return cost, edge, peaks, free

@@ -1,4 +1,4 @@
-"""Families of Specs, and their Specs as integers."""
+"""Families of Specs, and the encoding of their Specs as integers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FEW_DIMS = 4
 
 @dataclass(frozen=True)
 class Kind:
-    """What the Specs of a family have in common."""
+    """What all Specs of a family have in common."""
 
     operation: Operation
     dtypes: tuple[DType, ...]
@@ -34,10 +34,10 @@ class Kind:
 
 
 class Family:
-    """Packs the Specs of a kind into integers: every size, then where every operand lies.
+    """Packs the Specs of a kind into integers: all sizes, then each operand's level and form.
 
-    `rank` is the largest number of dimensions of any tensor in the search, on which the number of
-    layouts depends.
+    `rank` is the largest number of dimensions of any tensor in the search; the bits for forms
+    depend on it, as there are more layouts of more dimensions.
     """
 
     def __init__(self, kind: Kind, sizes: Sizes, rank: int) -> None:
@@ -50,23 +50,23 @@ class Family:
 
     @property
     def size_count(self) -> int:
-        """How many sizes have numbers."""
+        """How many sizes are numbered so far."""
         return len(self._sizes)
 
     @property
     def most(self) -> int:
-        """The largest size that has a number."""
+        """The largest size that is numbered."""
         return int(self._sizes.values.max())
 
     def has_sizes(self, batch: Batch) -> Bools:
-        """The Specs of a batch whose sizes have numbers."""
+        """Which Specs of a batch have only sizes that are numbered."""
         result = np.ones(len(batch), np.bool_)
         for size in batch.sizes:
             result &= self._sizes.has(size)
         return result
 
     def keys(self, batch: Batch) -> Ints:
-        """The Specs as integers."""
+        """The Specs as integers. Raises `SearchError` if there are too many sizes or layouts."""
         if len(batch.forms.forms) > 1 << self._form_bits:
             raise SearchError(f"{self.kind.operation} reaches too many layouts to search.")
         return self._keys.pack([*self._numbers(batch), *batch.levels, *batch.codes])
@@ -84,7 +84,7 @@ class Family:
         )  # fmt: skip
 
     def positions(self, batch: Batch) -> Ints:
-        """The Specs as integers without their forms: sizes and levels."""
+        """The Specs as integers, without their forms: sizes and levels only."""
         return self._positions.pack([*self._numbers(batch), *batch.levels])
 
     def _numbers(self, batch: Batch) -> list[Ints]:

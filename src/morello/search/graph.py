@@ -1,7 +1,7 @@
 """Expanding a goal into the graph of everything the rules can reach from it.
 
-Specs are expanded in waves of falling *rank*, a number that every rewrite lowers, so
-that all parents of a Spec are seen before it is: it is expanded once, duplicates meet
+Specs are expanded in waves of falling *rank*, a number that every rewrite lowers. So all
+parents of a Spec are expanded before it, each Spec is expanded once, its duplicates are merged
 within a wave, and the numbers of the nodes are a topological order.
 """
 
@@ -37,14 +37,14 @@ from morello.targets.target import Target
 Floats = npt.NDArray[np.floating[Any]]
 Recall = Callable[[Batch], Known]
 
-_MOST_REWRITES = 256  # a byte numbers them
-_OPERATION_RANK = 40  # an operation outranks those that it leaves to do
-_PARALLEL_RANK = 1000  # from a core's piece there may be more steps to go than from the whole
-_PACKED_RANK = 20  # a product outranks that of groups, and that the copies it leaves to do
+_MOST_REWRITES = 256  # their numbers are stored as bytes
+_OPERATION_RANK = 40  # an operation outranks those it is rewritten to
+_PARALLEL_RANK = 1000  # a core's piece may have sizes with longer chains of steps than the whole
+_PACKED_RANK = 20  # a product outranks its packed form, which outranks the copies it needs
 
 
 class Space:
-    """What can be reached from a goal: its rules, sizes, and families of Specs.
+    """The search space of a goal: its rules, sizes, and families of Specs.
 
     Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
     """
@@ -68,24 +68,24 @@ class Space:
         return self._numbers[key]
 
     def find_family(self, batch: Batch) -> Family | None:
-        """A batch's family, if it was met."""
+        """A batch's family, if it was met before."""
         number = self._numbers.get((batch.operation, batch.dtypes, batch.parallel))
         return None if number is None else self.families[number]
 
     def rules(self, kind: Kind) -> list[Rules]:
         if kind not in self._rules:
-            found = rules(kind, self.target, self.sizes, relaxed=self.relaxed, blocks=self._blocks)
-            if sum(len(group.rewrites) for group in found) > _MOST_REWRITES:
+            groups = rules(kind, self.target, self.sizes, relaxed=self.relaxed, blocks=self._blocks)
+            if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:
                 raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
-            self._rules[kind] = found
+            self._rules[kind] = groups
         return self._rules[kind]
 
     def rewrites(self, kind: Kind) -> list[Rewrite]:
-        """All that is tried on Specs of a kind; edges number them."""
+        """All rewrites tried on Specs of a kind; an edge's rule is a position in this list."""
         return [rewrite for group in self.rules(kind) for rewrite in group.rewrites]
 
     def ranks(self, batch: Batch) -> Ints:
-        """A number that every rewrite lowers."""
+        """The rank of every Spec of a batch: a number that every rewrite lowers."""
         operation = batch.operation
         start = _OPERATION_RANK * weight(operation)
         start += accumulates_later(operation) + _PARALLEL_RANK * batch.parallel
@@ -106,14 +106,14 @@ class Space:
 
 
 def _rank(operation: Operation) -> int:
-    """The most dimensions of its tensors, those between its components too."""
+    """The most dimensions of any tensor of an operation, its intermediates included."""
     tensors = [operand.dims for operand in operation.operands]
     tensors += [component.result_dims for component in operation.components]
     return max(len(dims) for dims in tensors)
 
 
 def goal_sizes(goal: Spec) -> Sizes:
-    """The sizes of a goal and of its tiles."""
+    """All sizes that tiling a goal can reach."""
     return Sizes(goal.sizes, Panels.of(goal).widths)
 
 
@@ -126,22 +126,22 @@ _WEIGHTS = {
 
 @cache
 def weight(operation: Operation) -> int:
-    """Larger than that of every operation that it can become."""
+    """A number larger than that of every operation that this one can be rewritten to."""
     if operation.components:
-        return 1 + sum(max(1, weight(one.operation)) for one in operation.components)
+        return 1 + sum(max(1, weight(component.operation)) for component in operation.components)
     if operation.copies:
         return 0
-    padded = any(one.padding for axes in operation.axes for one in axes)
+    padded = any(axis.padding for axes in operation.axes for axis in axes)
     return _WEIGHTS.get(operation.name.removesuffix("Accum"), 1) + padded
 
 
 @dataclass
 class Graph:
-    """Flat arrays: nodes (family, key), edges (parent, rule, ...) and their children.
+    """A hypergraph in flat arrays: nodes (family, key), edges (parent, rule, ...), children.
 
-    Of nodes: the most memory that any program of the goal leaves them (`limit`), the most that
-    they may cost (`budget`), what the cheapest of their rewrites that want more memory costs
-    at least (`dropped`), and what a table `known`s of those that were not expanded.
+    By node: the most memory that any program of the goal leaves it (`limit`), the most that it
+    may cost (`budget`), and a lower bound on the cost of its rewrites that need more memory than
+    `limit` (`dropped`). `known` has the memoized answers of nodes that were not expanded.
     """
 
     space: Space
@@ -168,7 +168,7 @@ class Graph:
 
     @cached_property
     def bounds(self) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
-        """Every node's edges in order of what they cost unlimited; see `engine.bounds`."""
+        """Every node's edges in order of their cost without limits; see `engine.bounds`."""
         limits, nodes = self.space.limits, len(self.keys)
         cost, peak = np.full(nodes, engine.INFINITE), np.zeros(nodes, np.int64)
         known = self.known
@@ -190,11 +190,11 @@ class Graph:
 
 @dataclass
 class Pruning:
-    """Leave out what no program of at most `upper` cycles contains.
+    """Leave out every edge that no program of at most `upper` cycles contains.
 
-    `estimate` bounds from below the cost of every Spec of a batch. With a `width`, only so many
-    rewrites of each Spec stay, those with the lowest bounds: what is left may lack the cheapest
-    program, or have none.
+    `estimate` gives a lower bound on the cost of every Spec of a batch. With a `width`, only that
+    many rewrites of each Spec stay, those with the lowest bounds (as in beam search): then the
+    graph may lack the cheapest program, or have no program.
     """
 
     estimate: Callable[[Batch], Floats]
@@ -204,7 +204,7 @@ class Pruning:
 
 @dataclass(frozen=True)
 class Start:
-    """Specs to expand, the memory they have, and the most they may cost."""
+    """Specs to expand, the memory they may use, and the most they may cost."""
 
     batch: Batch
     limit: Ints
@@ -213,10 +213,10 @@ class Start:
 
 @dataclass
 class _Pending:
-    """Children waiting for their wave: keys, where their number goes, and labels.
+    """Children waiting for their wave: keys, slots in the array of children, and labels.
 
-    A Spec's labels are the memory it may use, and the *budget*: the most that a program
-    of it may cost within a program of the goal that is good enough.
+    A Spec's node number is written to its slot. Its labels are the memory it may use, and the
+    *budget*: the most that it may cost within a program of the goal that is cheap enough.
     """
 
     keys: list[Ints] = field(default_factory=list)
@@ -243,10 +243,11 @@ class _Pending:
 
 @dataclass(frozen=True)
 class _Applied:
-    """A rewrite of several Specs: edges by row, whose `whole` cost is bounded from below.
+    """One rewrite applied to several Specs: an edge in each row.
 
-    The limits and budgets are the parents'; the children's times, and the bounds of what they
-    cost in all, are by child and row.
+    `whole` is a lower bound on an edge's cost, children included. The limits and budgets are the
+    parents'. `times`, and the lower bounds `totals` of what all runs of a child cost together,
+    are by child and row.
     """
 
     rule: int
@@ -271,18 +272,18 @@ class _Applied:
 
 
 def _narrowed(applied: list[_Applied], width: int) -> list[_Applied]:
-    """Of every Spec's edges, so many: those with the lowest bounds, the first among equals."""
+    """Every Spec's `width` edges with the lowest bounds, the first ones among equals."""
     if not applied:
         return []
-    parents = np.concatenate([one.parents for one in applied])
-    order = np.lexsort((np.concatenate([one.whole for one in applied]), parents))
+    parents = np.concatenate([edges.parents for edges in applied])
+    order = np.lexsort((np.concatenate([edges.whole for edges in applied]), parents))
     ordered = parents[order]
     first = np.searchsorted(ordered, ordered)
     keep = np.empty(len(parents), np.bool_)
     keep[order] = np.arange(len(parents)) - first < width
-    ends = np.cumsum([len(one.parents) for one in applied])
+    ends = np.cumsum([len(edges.parents) for edges in applied])
     parts = zip(applied, np.split(keep, ends[:-1]), strict=True)
-    return [one.of(kept.nonzero()[0]) for one, kept in parts if kept.any()]
+    return [edges.of(kept.nonzero()[0]) for edges, kept in parts if kept.any()]
 
 
 class _Expansion:
@@ -297,7 +298,7 @@ class _Expansion:
     ) -> None:
         self.space, self.pruning, self.recall, self.progress = space, pruning, recall, progress
         self.waiting: dict[int, dict[int, _Pending]] = defaultdict(dict)
-        self.made: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
+        self.deferred: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
         self.edges: list[tuple[Ints, Floats, Ints]] = []  # parents, own costs, allocations
         self.kinds: list[tuple[int, int, int]] = []  # how many of them, their rule, children
         self.times: list[Ints] = []
@@ -312,7 +313,7 @@ class _Expansion:
         for start in starts:
             count = len(start.batch)
             slots = np.arange(self.slot_count, self.slot_count + count, dtype=np.int32)
-            self._wait(start.batch, slots, start.limit, start.budget)
+            self._defer(start.batch, slots, start.limit, start.budget)
             self.times.append(np.ones(count, np.int32))
             self.slot_count += count
         self.root_slots = self.slot_count
@@ -326,15 +327,15 @@ class _Expansion:
             waves += 1
         return self._graph(waves)
 
-    def _wait(self, batch: Batch, slots: Ints, limits: Ints, budgets: Floats) -> None:
-        """Put Specs aside until the wave that made them is complete."""
+    def _defer(self, batch: Batch, slots: Ints, limits: Ints, budgets: Floats) -> None:
+        """Put Specs aside until the current wave, which reached them, is complete."""
         family = self.space.family(batch)
-        self.made[family].append((batch, slots, limits, budgets))
+        self.deferred[family].append((batch, slots, limits, budgets))
 
     def _queue(self, below: float) -> None:
-        """Queue the Specs put aside for the waves of their ranks, all below this one."""
-        for family, parts in self.made.items():
-            if self.progress is not None:  # a wave may have made more than memory holds twice
+        """Move the deferred Specs to the waves of their ranks, all of which are below `below`."""
+        for family, parts in self.deferred.items():
+            if self.progress is not None:  # checks the memory, as the next lines copy the Specs
                 self.progress(self.node_count, self.edge_count)
             batches, *labels = zip(*parts, strict=True)
             batch = Batch.concatenate(batches)
@@ -343,14 +344,15 @@ class _Expansion:
             ranks = self.space.ranks(batch)
             if ranks.max() >= below:
                 spec = batch.spec(int(ranks.argmax()))
-                raise SearchError(f"{spec} was reached from a Spec that is not above it.")
+                raise SearchError(f"{spec} was reached from a Spec whose rank is not higher.")
             for rank in np.unique(ranks).tolist():
                 rows = (ranks == rank).nonzero()[0]
                 pending = self.waiting[rank].setdefault(family, _Pending())
                 pending.add(*(column[rows] for column in columns))
-        self.made.clear()
+        self.deferred.clear()
 
     def _wave(self, family: int, pending: _Pending) -> None:
+        """Number the Specs of one wave and family, and expand those without a known answer."""
         keys, inverse, limits, budgets = pending.merge(self.space.limits)
         first = self.node_count
         self.resolved.append((np.concatenate(pending.slots), inverse + np.int32(first)))
@@ -361,48 +363,49 @@ class _Expansion:
         packed = self.space.families[family]
         batch = packed.batch(keys, self.space.forms)
         if self.recall is not None:
-            # Were all known that the goal's answer leads to, there would be no search.
-            found = self.recall(batch) if first else Known.nothing(len(batch))
-            known = self._recalled(found, limits)
+            # The goal itself (node 0) is always expanded: a memory that had all of its program
+            # would have made the search unnecessary.
+            recalled = self.recall(batch) if first else Known.nothing(len(batch))
+            known = self._applicable(recalled, limits)
             self.known.append(known)
-            open_ = np.setdiff1d(np.arange(len(keys)), known.spec)
+            unknown = np.setdiff1d(np.arange(len(keys)), known.spec)
             batch, numbers, limits, budgets = (
-                batch[open_], numbers[open_], limits[open_], budgets[open_],
+                batch[unknown], numbers[unknown], limits[unknown], budgets[unknown],
             )  # fmt: skip
         index = 0
         applied: list[_Applied] = []
         for group in self.space.rules(packed.kind):
             rows = group.guard(batch).nonzero()[0]
             if len(rows):
-                parents, within, worth = numbers[rows], limits[rows], budgets[rows]
-                some = batch if len(rows) == len(batch) else batch[rows]
+                parents, row_limits, row_budgets = numbers[rows], limits[rows], budgets[rows]
+                guarded = batch if len(rows) == len(batch) else batch[rows]
                 for offset, rewrite in enumerate(group.rewrites):
                     if self.progress is not None:
                         self.progress(self.node_count, self.edge_count)
-                    for edges in expand(rewrite, some, self.space.target):
+                    for edges in expand(rewrite, guarded, self.space.target):
                         at = edges.rows
-                        made = self._applied(
-                            index + offset, edges, parents[at], within[at], worth[at]
+                        admitted = self._admitted(
+                            index + offset, edges, parents[at], row_limits[at], row_budgets[at]
                         )
-                        if len(made.parents):
-                            applied.append(made)
+                        if len(admitted.parents):
+                            applied.append(admitted)
             index += len(group.rewrites)
         if self.pruning is not None and self.pruning.width is not None:
             applied = _narrowed(applied, self.pruning.width)
-        for made in applied:
-            self._add(made)
+        for admitted in applied:
+            self._add(admitted)
 
-    def _recalled(self, known: Known, limits: Ints) -> Known:
-        """What is known of Specs for which there is an answer under these limits."""
+    def _applicable(self, known: Known, limits: Ints) -> Known:
+        """All boxes of the Specs that have an answer under these limits."""
         within = known.within(limits[known.spec], self.space.limits)
-        fine = np.zeros(known.count, np.bool_)
-        fine[known.spec[within]] = True
-        return known.of(fine[known.spec])
+        answered = np.zeros(known.count, np.bool_)
+        answered[known.spec[within]] = True
+        return known.of(answered[known.spec])
 
-    def _applied(
+    def _admitted(
         self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats
     ) -> _Applied:
-        """Those edges that fit their limits and may belong to a good enough program."""
+        """The edges that fit their limits and may belong to a program that is cheap enough."""
         count = len(parents)
         own = np.zeros(count) + edges.cost
         keep: Any = np.ones(count, np.bool_)
@@ -419,13 +422,13 @@ class _Expansion:
             self.dropped.append((parents[~keep], whole[~keep]))
         if self.pruning is not None:
             keep &= (whole < engine.INFINITE) & (whole <= budgets)
-        found = _Applied(
+        applied = _Applied(
             rule, parents, own, allocation, limits, budgets, whole, children, times, totals
         )
-        return found if every(keep) else found.of(keep.nonzero()[0])
+        return applied if every(keep) else applied.of(keep.nonzero()[0])
 
     def _add(self, edges: _Applied) -> None:
-        """Record edges, and put the Specs that they lead to aside."""
+        """Record edges, and defer the Specs that they lead to."""
         count, children = len(edges.parents), edges.children
         self.edges.append((edges.parents, edges.own, edges.allocation))
         self.kinds.append((count, edges.rule, len(children)))
@@ -437,16 +440,18 @@ class _Expansion:
         ):
             budget = spare
             if self.pruning is not None:
-                # what runs beside something else takes no time of its own, but within reason
+                # A child that runs 0 times (in parallel with others) costs nothing; its budget
+                # is the parent's, so that it is pruned as well.
                 shares = (spare + total) / np.maximum(times, 1)
                 budget = np.where(times > 0, shares, edges.budgets)
-            self._wait(child, slots + np.int32(position), remaining, budget)
+            self._defer(child, slots + np.int32(position), remaining, budget)
         if children:
             self.times.append(np.stack(edges.times, axis=1).ravel())
         self.edge_count += count
         self.slot_count += count * len(children)
 
     def _graph(self, waves: int) -> Graph:
+        """The expanded graph; releases the lists of resolved slots and edges as it goes."""
         child = np.empty(self.slot_count, np.int32)
         while self.resolved:
             slots, numbers = self.resolved.pop()
@@ -479,7 +484,7 @@ def build(
     progress: Progress | None = None,
     recall: Recall | None = None,
 ) -> Graph:
-    """Expand the space's goal, leaving out what `pruning` rules out and what is known."""
+    """Expand the space's goal, except for pruned edges and Specs whose answers `recall` has."""
     budget = np.array([pruning.upper if pruning else np.inf]) * (1 + 1e-9)
     limit = np.array([space.limits.pack(space.target.limits)])
     goal = Start(space.goal_batch(), limit, budget)
@@ -489,7 +494,7 @@ def build(
 def grow(
     graph: Graph, nodes: Ints, pruning: Pruning | None, progress: Progress | None = None
 ) -> Graph:
-    """The graph with some of its nodes expanded that were left out because they were known."""
+    """The graph with `nodes` expanded, which were not expanded so far because they were known."""
     space = graph.space
     nodes = nodes[np.argsort(graph.families[nodes], kind="stable")]
     starts = []
@@ -500,18 +505,19 @@ def grow(
     more = _Expansion(space, pruning, None, progress).run(starts)
     count, arity = len(graph.keys), np.diff(more.first_child)
     known = graph.known.of(~np.isin(graph.known.spec, nodes))
-    # The new roots stay, as others may lead to them; the old nodes get the same edges.
-    place = np.full(len(more.keys), -1, np.int64)
-    place[more.roots] = nodes
-    again = np.flatnonzero(place[more.parent] >= 0)
+    # The roots of the new part stay nodes, as new edges may lead to them; the old nodes get
+    # copies of their edges.
+    old_node = np.full(len(more.keys), -1, np.int64)
+    old_node[more.roots] = nodes
+    copied = np.flatnonzero(old_node[more.parent] >= 0)
     slots = np.repeat(
-        more.first_child[again] - np.cumsum(arity[again]) + arity[again], arity[again]
+        more.first_child[copied] - np.cumsum(arity[copied]) + arity[copied], arity[copied]
     )
     slots = slots + np.arange(len(slots))
-    edges = np.concatenate([np.arange(len(more.parent)), again])
-    parent = np.concatenate([more.parent + count, place[more.parent[again]]])
-    inner = more.first_child[0] if len(more.first_child) else 0
-    slots = np.concatenate([np.arange(inner, len(more.child)), slots])
+    edges = np.concatenate([np.arange(len(more.parent)), copied])
+    parent = np.concatenate([more.parent + count, old_node[more.parent[copied]]])
+    root_slots = more.first_child[0] if len(more.first_child) else 0
+    slots = np.concatenate([np.arange(root_slots, len(more.child)), slots])
     ends = graph.first_child[-1] + np.cumsum(arity[edges])
     return Graph(
         space,
