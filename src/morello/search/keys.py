@@ -1,4 +1,4 @@
-"""Rows of small integers as one integer each."""
+"""Packing rows of small integers into one 63-bit key each."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _NUMBER_BITS = 24
 
 
 class Keys:
-    """Packs columns of so many bits each into one.
+    """Packs columns of fixed bit widths into one integer key per row.
 
-    Where a key has no room for another column, what was packed so far is replaced by its
-    number, so that there may be any number of columns.
+    When the next column does not fit, the key packed so far is replaced by its number in a
+    `Numbering`. So any number of columns can be packed.
     """
 
     def __init__(self, bits: Sequence[int]) -> None:
@@ -31,7 +31,7 @@ class Keys:
             self._columns.append((width, Numbering() if full else None))
 
     def pack(self, columns: Sequence[Ints]) -> Ints:
-        """The key of every row. Raises `SearchError` if there are too many."""
+        """The key of every row. Raises `SearchError` if too many partial keys need numbers."""
         key: Ints = np.zeros(len(columns[0]), np.int64)
         for column, (width, numbering) in zip(columns, self._columns, strict=True):
             if numbering is not None:
@@ -51,7 +51,7 @@ class Keys:
 
 
 class Numbering:
-    """Integers, numbered from 0 as they are met."""
+    """Numbers distinct integers from 0, in the order in which they are first seen."""
 
     def __init__(self) -> None:
         self._slots = np.empty(0, np.int32)
@@ -60,11 +60,11 @@ class Numbering:
 
     @property
     def values(self) -> Ints:
-        """Those that have a number, in order."""
+        """The integers that have a number, in the order of their numbers."""
         return self._values[: self._count]
 
     def numbers(self, column: Ints) -> Ints:
-        """The number of each. Raises `SearchError` if there are too many."""
+        """The number of each integer; adds new ones. Raises `SearchError` if there are too many."""
         most = self._count + len(column)
         if most > len(self._values):
             size = 1 << (2 * most).bit_length()
@@ -79,7 +79,10 @@ class Numbering:
 
 @compiled
 def _number(column: Ints, slots: Ints, values: Ints, count: int) -> tuple[Ints, int]:
-    """The number of each; those that have none get the next ones. `slots` is a hash table."""
+    """The number of each integer, and the count of numbers after adding new integers.
+
+    `slots` is a hash table of numbers with open addressing, in which -1 marks an empty slot.
+    """
     size = slots.shape[0]
     numbers = np.empty(column.shape[0], np.int64)
     for i in range(column.shape[0]):

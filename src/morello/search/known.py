@@ -1,4 +1,4 @@
-"""Answers that are known before a search begins."""
+"""Answers that are known before a search begins, from a memo table."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Known:
-    """What is known of `count` Specs: boxes, by the number of their Spec.
+    """Known answers for a batch of `count` Specs, as boxes of memory limits.
 
-    The cheapest program under every limit from `peak` to `limit` costs `cost`, and begins with
-    the rewrite of number `rule`. Limits are packed.
+    Each row of the columns is one box: under every limit from `peak` to `limit`, the cheapest
+    program of the Spec numbered `spec` costs `cost` and begins with the rewrite numbered `rule`.
+    Limits are packed.
     """
 
     count: int
@@ -31,16 +32,16 @@ class Known:
 
     @staticmethod
     def nothing(count: int) -> Known:
-        """Nothing of so many Specs."""
+        """No answers, for a batch of `count` Specs."""
         none = np.zeros(0, np.int64)
         return Known(count, none, np.zeros(0), none, none, none)
 
     def within(self, limit: Ints | int, limits: Limits) -> Bools:
-        """The boxes that have an answer under this limit, or these, one a box."""
+        """Which boxes have an answer under `limit`; this may also be one limit per box."""
         return np.asarray(limits.fits(self.peak, limit) & limits.fits(limit, self.limit))
 
     def of(self, boxes: Bools | Ints, spec: Ints | None = None) -> Known:
-        """Some of the boxes, with other numbers for their Specs if these are given."""
+        """The selected boxes. `spec`, if given, has new Spec numbers for all boxes."""
         spec = self.spec if spec is None else spec
         return Known(
             self.count, spec[boxes], self.cost[boxes], self.peak[boxes], self.limit[boxes],
@@ -49,7 +50,7 @@ class Known:
 
 
 def joined(parts: Sequence[Known]) -> Known:
-    """What is known of the Specs of all parts, one after the other."""
+    """The answers of all parts, whose Specs are numbered one part after the other."""
     first = np.cumsum([0, *(part.count for part in parts)])
     return Known(
         int(first[-1]),

@@ -1,7 +1,7 @@
 """Memory limits of all levels, packed into one integer.
 
 Every level has a field with a guard bit above it, so that "fits at every level" is a
-subtraction and a mask. Limits are exact: registers, and lines.
+subtraction and a mask. Limits are exact counts of registers or cache lines.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ class Limits:
         return (((limit | self.guard) - amount) & self.guard) == self.guard
 
     def smaller(self, a: int, b: int) -> int:
-        """The smaller of both, field by field."""
+        """The minimum of both, field by field."""
         wins = ((a | self.guard) - b) & self.guard
-        ones = wins - (wins >> (self.field - 1))
-        return (b & ones) | (a & ~ones & self.full)
+        mask = wins - (wins >> (self.field - 1))
+        return (b & mask) | (a & ~mask & self.full)
 
     def pack(self, amounts: Sequence[int]) -> int:
         if any(amount > self.largest for amount in amounts):
@@ -65,9 +65,10 @@ class Limits:
         )
 
     def column(self, allocation: Mapping[int, Ints | int], rows: int) -> Ints:
-        """Allocations by level (1 is the first with a limit), packed, a row each.
+        """Pack allocations per level (1 is the first with a limit), one integer per row.
 
-        What exceeds a field is clamped to its largest value, which exceeds every limit.
+        An amount that exceeds its field is clamped to the largest value, which exceeds every
+        limit.
         """
         packed = np.zeros(rows, np.int64)
         for level, amount in allocation.items():

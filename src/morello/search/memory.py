@@ -1,4 +1,4 @@
-"""What a search knows from earlier ones, by a table, and what it adds to that."""
+"""What a search reads from a memo table, and what it adds to it."""
 
 from __future__ import annotations
 
@@ -37,22 +37,22 @@ from morello.table.page import DECISION, compact, union
 from morello.targets.target import Target
 
 ROOMS = ("ir", "targets", "rewrites", "search")
-"""The rooms that decide what programs there are, and what they cost."""
+"""The packages whose code determines which programs exist and what they cost."""
 
 
 @cache
 def code_version() -> str:
-    """Changes with any of the code that decides what programs there are."""
+    """A hash of all code that determines which programs exist and what they cost."""
     root = Path(__file__).parents[1]
     digest = hashlib.blake2b(digest_size=8)
-    for room in ROOMS:
-        for path in sorted((root / room).rglob("*.py")):
+    for package in ROOMS:
+        for path in sorted((root / package).rglob("*.py")):
             digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
 def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
-    """The name of a space of programs: target and costs, version of the code, tiles of panels."""
+    """The name of a search space, as JSON: target, costs, code version, and panels of the goal."""
     others = (
         target.machine, target.vector_bytes, target.fork, target.shared, target.refetch,
         target.in_flight, target.wait, target.cuts_to_rows,
@@ -74,10 +74,10 @@ def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
 
 @dataclass
 class Answers:
-    """Answers of Specs of one kind, by row, each for all limits from `peak` to `limit`.
+    """Answers for Specs of one kind, one per row, each valid for limits from `peak` to `limit`.
 
-    They are decisions, the best first, a column each: a rule by its number (-1 if there is
-    none) and the cost.
+    An answer is a list of decisions, best first. `rule` and `cost` have a column for each: the
+    number of the rule (-1 if there is none), and the cost.
     """
 
     batch: Batch
@@ -88,7 +88,7 @@ class Answers:
 
 
 class Memory:
-    """The part of a table that is of one space."""
+    """The part of a memo table that belongs to one search space."""
 
     def __init__(self, table: Table, target: Target, panels: Panels = NO_PANELS) -> None:
         self.table = table
@@ -100,37 +100,38 @@ class Memory:
     # ---- reading
 
     def known(self, batch: Batch) -> Known:
-        """What is known of these Specs."""
+        """The answers that the table has for these Specs."""
         kind = Kind.of(batch)
-        if kind.parallel:  # what there is to do in parallel depends on the goal
+        if kind.parallel:  # which parallel rewrites there are depends on the goal
             return Known.nothing(len(batch))
-        found = []
+        answers = []
         parts, number = parts_of(batch)
         for index, part in enumerate(parts):
             rows = np.flatnonzero(number == index)
             page = self.table.page(Key(self.space, kind_text(kind), part))
             if page is not None:
                 known = self._look_up(page, batch[rows])
-                found.append(replace(known, count=0, spec=rows[known.spec]))
-        return replace(joined(found), count=len(batch)) if found else Known.nothing(len(batch))
+                answers.append(replace(known, count=0, spec=rows[known.spec]))
+        return replace(joined(answers), count=len(batch)) if answers else Known.nothing(len(batch))
 
     def _look_up(self, page: Page, batch: Batch) -> Known:
+        """The answers that one page has for a batch."""
         names, texts = names_of(batch)
         name = np.array([page.numbers.get(text, -1) for text in texts], np.int64)[names]
         points = np.column_stack([name, coordinates(batch)])
         spec, row = find(page.rows, page.axes, points)
-        found = page.rows[row]
-        value = found[:, 2 * page.axes :]
+        boxes = page.rows[row]
+        value = boxes[:, 2 * page.axes :]
         rules = np.array([number_of(text) for text in page.texts], np.int64)
-        low = found[:, page.axes - page.limits : page.axes]
-        high = found[:, 2 * page.axes - page.limits : 2 * page.axes]
+        low = boxes[:, page.axes - page.limits : page.axes]
+        high = boxes[:, 2 * page.axes - page.limits : 2 * page.axes]
         cost = cost_of(value[:, 1], value[:, 2], volume(batch)[spec])
         rule = rules[value[:, 0]]
         return Known(len(batch), spec, cost, self._packed(low), self._packed(high), rule)
 
     def decisions(self, batch: Batch) -> list[tuple[int, int, list[tuple[str, float]]]]:
-        """Of one Spec: peaks, limits, and decisions with their costs."""
-        found = []
+        """Every answer for a single Spec: peak, limit, and decisions with their costs."""
+        answers = []
         (part,), _ = parts_of(batch)
         page = self.table.page(Key(self.space, kind_text(Kind.of(batch)), part))
         if page is None:
@@ -146,12 +147,16 @@ class Memory:
                 for (number, *_), cost in zip(listed.tolist(), costs.tolist(), strict=True)
                 if number >= 0
             ]
-            limits = [self._packed(one[None, -page.limits :])[0] for one in (low, high)]
-            found.append((int(limits[0]), int(limits[1]), named))
-        return found
+            peak, limit = (self._packed(corner[None, -page.limits :])[0] for corner in (low, high))
+            answers.append((int(peak), int(limit), named))
+        return answers
 
     def relaxed(self, kind: Kind, forms: Forms, most: int) -> tuple[Batch, Floats] | None:
-        """The relaxed Specs of a kind that are known, and their bounds, up to a size."""
+        """The known relaxed Specs of a kind, and their lower bounds; None if there are none.
+
+        Boxes are clipped to the largest coordinates that sizes up to `most` have. None as well
+        if a page is damaged.
+        """
         sizes, levels, costs = [], [], []
         for key in self.table.keys(self.space, kind_text(kind, True)):
             page = self.table.page(key)
@@ -181,7 +186,7 @@ class Memory:
     # ---- writing
 
     def add(self, answers: Answers, rules: Sequence[object]) -> None:
-        """Note answers, to be written by `write`. `rules` are all that there are for the kind."""
+        """Buffer answers for `write`. `rules` are all rules of the kind, in order."""
         peak, limit = self._columns(answers.peak), self._columns(answers.limit)
         self._note(
             answers, kind_text(Kind.of(answers.batch)), names_of(answers.batch), (peak, limit),
@@ -189,7 +194,7 @@ class Memory:
         )  # fmt: skip
 
     def add_relaxed(self, batch: Batch, bounds: Floats) -> None:
-        """Note bounds of relaxed Specs, each of which is there once."""
+        """Buffer lower bounds of relaxed Specs for `write`. The Specs must be distinct."""
         none = np.zeros((len(batch), 0), np.int64)
         names = np.zeros(len(batch), np.int64)
         decision = names.reshape(-1, 1) - 1
@@ -205,6 +210,7 @@ class Memory:
         limits: tuple[Ints, Ints],
         rules: tuple[str, ...],
     ) -> None:
+        """Buffer answers as pages of merged boxes."""
         batch, (names, texts) = answers.batch, named
         sizes, size = coordinates(batch), volume(batch)
         values = []
@@ -224,11 +230,11 @@ class Memory:
             self._added.setdefault(Key(self.space, kind, text), []).append(page)
 
     def write(self) -> None:
-        """Write what was noted."""
+        """Write the buffered answers to the table."""
         self.table.add(self.taken())
 
     def taken(self) -> dict[Key, Page]:
-        """What was noted, which is then forgotten."""
+        """Remove the buffered answers, and return them as one page per key."""
         added, self._added = self._added, {}
         return {
             key: union(pages) if len(pages) > 1 else pages[0]
@@ -238,7 +244,7 @@ class Memory:
     # ---- limits as columns
 
     def _columns(self, packed: Ints) -> Ints:
-        """Packed limits, a column each."""
+        """Packed limits as columns, one per level."""
         field, count = self.limits.field, len(self.limits.capacities)
         return np.stack([(packed >> (field * i)) & self.limits.largest for i in range(count)], 1)
 
@@ -250,5 +256,5 @@ class Memory:
 
 
 def number_of(text: str) -> int:
-    """The number of a rule, from its text on a page."""
+    """The number of a rule, read from its text on a page."""
     return int(text.partition(":")[0])

@@ -1,4 +1,4 @@
-"""What the layouts of a goal's operands say of its search."""
+"""The panel layouts of a goal's operands, which affect its search space."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from morello.ir.spec import Spec
 
 @dataclass(frozen=True)
 class Panels:
-    """The widths of a goal's panels, to which tiles are cut, and whether any are `odd_even`:
-    these are copied to rows, as few kernels read them.
+    """The widths of a goal's panels, and whether any of them are `odd_even`.
+
+    Tiles may be cut to these widths. Odd-even operands are copied to row-major, as few kernels
+    read them.
     """
 
     widths: frozenset[int] = frozenset()
@@ -19,8 +21,8 @@ class Panels:
     @staticmethod
     def of(goal: Spec) -> Panels:
         layouts = [form.layout for form in goal.forms if form.layout.panel is not None]
-        widths = frozenset(one.panel[1] for one in layouts if one.panel is not None)
-        return Panels(widths, any(one.odd_even for one in layouts))
+        widths = frozenset(layout.panel[1] for layout in layouts if layout.panel is not None)
+        return Panels(widths, any(layout.odd_even for layout in layouts))
 
 
 NO_PANELS = Panels()

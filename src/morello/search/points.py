@@ -1,8 +1,8 @@
-"""Specs as points of a table: the key of their page, and coordinates in it.
+"""Specs as points of a memo table: the key of their page, and their coordinates on it.
 
-A page has the Specs of one kind whose operands are at the same levels. Its axes are the forms
-of the operands (all of them by one number), three for each size, which is 2^a * 3^b * r, and
-the memory limits, if there are any.
+A page has the Specs of one kind whose operands are at the same memory levels. Its axes are: one
+for the forms of all operands together, as one number; three for each size, which is factored
+as 2^a * 3^b * r; and one for each memory limit, if there are any.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SIZE_AXES = 3
 
 @cache
 def kind_text(kind: Kind, relaxed: bool = False) -> str:
-    """What the pages of a kind are kept under."""
+    """The part of a page's key that names the kind, as JSON."""
     data = {
         "operation": operation_data(kind.operation),
         "dtypes": [dtype.name for dtype in kind.dtypes],
@@ -41,22 +41,25 @@ def kind_text(kind: Kind, relaxed: bool = False) -> str:
 
 
 def parts_of(batch: Batch) -> tuple[list[str], Ints]:
-    """The parts of keys of the pages that a batch is on, and the number of each Spec's."""
+    """The key parts of the pages that a batch is on, and the index of each Spec's part.
+
+    A key part lists the operands' memory levels.
+    """
     code = np.zeros(len(batch), np.int64)
     for level in batch.levels:
         code = (code << _LEVEL_BITS) | level
     _, first, number = np.unique(code, return_index=True, return_inverse=True)
     levels = zip(*(level[first].tolist() for level in batch.levels), strict=True)
-    return [" ".join(map(str, one)) for one in levels], number.ravel()
+    return [" ".join(map(str, row)) for row in levels], number.ravel()
 
 
 def levels_of(part: str) -> list[int]:
-    """The levels of the operands of a page's Specs."""
+    """The operands' memory levels, from a key part."""
     return [int(level) for level in part.split()]
 
 
 def names_of(batch: Batch) -> tuple[Ints, tuple[str, ...]]:
-    """The forms of every Spec's operands, as a number, and the texts that these number."""
+    """For every Spec, the index of a text that names its operands' forms; and these texts."""
     if len(batch.codes) <= _MOST_PACKED:
         code = np.zeros(len(batch), np.int64)
         for column in batch.codes:
@@ -78,7 +81,7 @@ def _text(form: Form) -> str:
 
 
 def coordinates(batch: Batch) -> Ints:
-    """Three columns a size: a, b and the number of r, of 2^a * 3^b * r."""
+    """Three columns per size 2^a * 3^b * r: a, b, and the index of r."""
     if not batch.sizes:
         return np.zeros((len(batch), 0), np.int64)
     return np.hstack([_factors(size.astype(np.int64)) for size in batch.sizes])
@@ -95,12 +98,12 @@ def _factors(sizes: Ints) -> Ints:
         while rest % 3 == 0:
             rest //= 3
             result[i, 1] += 1
-        result[i, 2] = rest // 3  # of 1, 5, 7, 11, ...: those that neither divides
+        result[i, 2] = rest // 3  # index among 1, 5, 7, 11, ..., which neither 2 nor 3 divides
     return result
 
 
 def sizes_of(coordinates: Ints) -> list[Ints]:
-    """The sizes of these coordinates, a column each."""
+    """The sizes with these coordinates, one column per size."""
     columns = []
     for start in range(0, coordinates.shape[1], SIZE_AXES):
         twos, threes, rest = coordinates[:, start : start + SIZE_AXES].T
@@ -109,7 +112,7 @@ def sizes_of(coordinates: Ints) -> list[Ints]:
 
 
 def furthest(axes: int, size: int) -> Ints:
-    """The largest coordinates that sizes up to this one have."""
+    """The largest coordinates of sizes up to `size`, along this number of axes."""
     return np.tile([size.bit_length() - 1, int(math.log(size, 3) + 1e-9), size // 3], axes // 3)
 
 
@@ -121,12 +124,16 @@ def volume(batch: Batch) -> Floats:
 
 
 def bits(cost: Floats, volume: Floats) -> tuple[Ints, Ints]:
-    """Costs as integers: per unit of volume, where that gives exactly the cost back."""
-    each = cost / volume
-    scaled = each * volume == cost
-    return np.where(scaled, each, cost).view(np.int64), scaled.astype(np.int64)
+    """The bits of costs as integers, and whether each cost is per unit of volume (1) or not (0).
+
+    It is per unit of volume where multiplying by the volume gives the exact cost back.
+    """
+    per_unit = cost / volume
+    scaled = per_unit * volume == cost
+    return np.where(scaled, per_unit, cost).view(np.int64), scaled.astype(np.int64)
 
 
 def cost_of(bits: Ints, scaled: Ints, volume: Floats) -> Floats:
-    each = np.ascontiguousarray(bits).view(np.float64)
-    return each * np.where(scaled == 1, volume, 1.0)
+    """The costs that `bits` encoded."""
+    stored = np.ascontiguousarray(bits).view(np.float64)
+    return stored * np.where(scaled == 1, volume, 1.0)

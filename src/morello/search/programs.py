@@ -1,4 +1,4 @@
-"""Programs of whole goals in a table: what was asked before is answered at once."""
+"""Complete programs of goals in a memo table, so that a repeated search returns at once."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ from morello.targets.target import Target
 
 @dataclass(frozen=True)
 class Kept:
-    """A program that a table has: the fastest of so many `measured`, or (0) the cheapest.
+    """A program that a table has.
 
-    It was found in a search of so many `seconds`, and it may cost `gap` (a part) more than the
-    cheapest; infinitely many, and 0, if none is cheaper.
+    It was the fastest of `measured` programs that were timed; if that is 0, it is the cheapest
+    under the cost model. `gap` is its optimality gap, a fraction, and `seconds` the time budget
+    of the search that found it; they are 0 and infinite if no program is cheaper.
     """
 
     impl: Impl
@@ -31,21 +32,25 @@ class Kept:
     seconds: float = inf
 
     def serves(self, cheapest: bool, seconds: float) -> bool:
-        """Whether a search of so many seconds, for the `cheapest` or a fast one, is needless."""
+        """Whether this program makes a search with this time budget unnecessary.
+
+        `cheapest` says that the search is for the cheapest program under the cost model, and not
+        for one that was measured.
+        """
         return (self.measured > 0 or cheapest) and self.seconds >= seconds
 
 
 def recall(goal: Spec, target: Target, table: Table) -> Kept | None:
-    """The program that a table has of a goal, if it has one; rather one that was measured."""
-    space, name = _place(goal, target)
-    for place in (_measured(name), name):
-        text = table.program(space, place)
+    """The program that a table has for a goal, if any; a measured one is preferred."""
+    space, name = _space_and_name(goal, target)
+    for stored_name in (_measured(name), name):
+        text = table.program(space, stored_name)
         if text is None:
             continue
         data = json.loads(text)
         try:
             impl = saved.load(data, target)
-        except RewriteError:  # of a version whose rewrites were other ones
+        except RewriteError:  # saved by a version that had other rewrites
             continue
         if impl.spec == goal:
             gap, seconds = data.get("gap", 0.0), data.get("seconds")
@@ -59,11 +64,11 @@ def recall(goal: Spec, target: Target, table: Table) -> Kept | None:
 def keep(
     impl: Impl, table: Table, measured: int = 0, gap: float = 0.0, seconds: float = inf
 ) -> None:
-    """Remember the program of a goal, and how it was found (see `Kept`).
+    """Store the program of a goal, and how it was found (see `Kept`).
 
-    What was measured and what was not stand side by side.
+    A measured program and one that was not measured do not overwrite each other.
     """
-    space, name = _place(impl.spec, impl.target)
+    space, name = _space_and_name(impl.spec, impl.target)
     data = saved.save(impl)
     if measured:
         name, data = _measured(name), data | {"measured": measured}
@@ -76,7 +81,8 @@ def _measured(name: str) -> str:
     return f"{name}-measured"
 
 
-def _place(goal: Spec, target: Target) -> tuple[str, str]:
+def _space_and_name(goal: Spec, target: Target) -> tuple[str, str]:
+    """The search space of a goal, and a hash of the goal that names its program there."""
     text = json.dumps(saved.spec_data(goal, target), separators=(",", ":"))
     name = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
     return space_name(target, Panels.of(goal)), name

@@ -1,4 +1,4 @@
-"""What a table knows of one Spec."""
+"""The answers that a memo table has for one Spec."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class SpecAnswer:
 
 
 def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
-    """All that a table knows of a Spec, the answers for the highest limits first, then the most."""
+    """All answers for a Spec: higher limits first, and then those with more decisions first."""
     memory = Memory(table, target, Panels.of(spec))
     space = Space(spec, target, goal_sizes(spec))
     known = memory.decisions(Batch.of([spec], space.forms))
     unpack = space.limits.unpack
-    found = [
+    unsorted = [
         SpecAnswer(unpack(peak), unpack(limit), tuple(listed)) for peak, limit, listed in known
     ]
-    return sorted(found, key=lambda one: (one.limit, len(one.decisions)), reverse=True)
+    return sorted(unsorted, key=lambda answer: (answer.limit, len(answer.decisions)), reverse=True)

@@ -25,31 +25,32 @@ from morello.search.rules import closing_operation
 from morello.targets.target import Target
 
 SECONDS = 10.0
-"""How long it may take to find out."""
+"""The time limit of the analysis."""
 
 _NAMED = 4
-"""How many of the dtypes that there are kernels for are named, at most."""
+"""The most combinations of dtypes that a message lists as supported."""
 
 
 def why_none(spec: Spec, target: Target) -> str:
-    """What keeps every program of a goal from being made, and what would work."""
+    """A message that says why a goal has no program, and what would work instead."""
     with suppress(BudgetError, MemoryError):
         roomy, watch = _roomy(target), Budget(SECONDS).start()
-        for one in _primitives(spec):
-            if _bound(one, roomy, watch) >= INFINITE:
-                return f"{spec.expression}: {_untaken_dtypes(one, target)}"
+        for primitive in _primitives(spec):
+            if _bound(primitive, roomy, watch) >= INFINITE:
+                return f"{spec.expression}: {_unsupported_dtypes(primitive, target)}"
         if not _possible(spec, roomy, watch):
-            return f"{spec.expression}: {_untaken_layouts(spec, roomy, watch)}"
+            return f"{spec.expression}: {_unsupported_layouts(spec, roomy, watch)}"
     *caches, registers = target.levels[1:]
-    held = [*(f"{one.capacity} lines of {one.name}" for one in caches), str(registers.capacity)]
+    sizes = [f"{cache.capacity} lines of {cache.name}" for cache in caches]
+    sizes.append(str(registers.capacity))
     return (
-        f"{spec.expression}: no program fits the memory of {target.name} ({', '.join(held)} "
+        f"{spec.expression}: no program fits the memory of {target.name} ({', '.join(sizes)} "
         f"{registers.name}); smaller sizes or panels may, or another target."
     )
 
 
 def _roomy(target: Target) -> Target:
-    """The target with as much memory as can be counted."""
+    """The target with the largest capacities that `Limits` can represent."""
     most = Limits(target.limits).largest
     first, *levels = target.levels
     return replace(target, levels=(first, *(replace(level, capacity=most) for level in levels)))
@@ -69,7 +70,7 @@ def _possible(spec: Spec, target: Target, watch: Watch) -> bool:
 
 
 def _primitives(spec: Spec) -> Iterator[Spec]:
-    """What a composition is made of, each as a goal of its own."""
+    """The components of a composition, each as a goal of its own; or else the goal itself."""
     operation = spec.operation
     if not operation.components:
         yield goal(operation, spec.sizes, spec.dtypes)
@@ -77,24 +78,25 @@ def _primitives(spec: Spec) -> Iterator[Spec]:
     inner = intermediates(operation)
     named = dict(zip(operation.dims, spec.sizes, strict=True))
     for tensor in (*inner, inner.stop):
-        made = part(operation, tensor, tuple(inner))
-        sizes = [axis(d).extent(named) for d in made.dims]
+        primitive = part(operation, tensor, tuple(inner))
+        sizes = [axis(d).extent(named) for d in primitive.dims]
         dtypes = [
             spec.dtypes[t] if t < inputs_of(operation) else maker(operation, t).dtype
-            for t in made.tensors
+            for t in primitive.tensors
         ]
-        yield goal(made.operation, sizes, dtypes)
+        yield goal(primitive.operation, sizes, dtypes)
 
 
-def _untaken_dtypes(spec: Spec, target: Target) -> str:
+def _unsupported_dtypes(spec: Spec, target: Target) -> str:
+    """A message that names the dtypes that have no kernel, and the nearest that have one."""
     operation = spec.operation
     kernels = target.kernels_of(closing_operation(Kind(operation, spec.dtypes, parallel=False)))
-    taken = dict.fromkeys(k.dtypes for k in kernels if len(k.dtypes) == len(spec.dtypes))
-    nearest = sorted(taken, key=lambda dtypes: sum(map(ne, dtypes, spec.dtypes)))[:_NAMED]
+    supported = dict.fromkeys(k.dtypes for k in kernels if len(k.dtypes) == len(spec.dtypes))
+    nearest = sorted(supported, key=lambda dtypes: sum(map(ne, dtypes, spec.dtypes)))[:_NAMED]
     names = "; ".join(_signature(operation, dtypes) for dtypes in nearest)
     advice = f"cast to what there are kernels for, such as {names}" if names else "cast to f32"
-    found = _signature(operation, spec.dtypes)
-    return f"no kernel of {target.name} computes {operation.name} of {found}; {advice}."
+    wanted = _signature(operation, spec.dtypes)
+    return f"no kernel of {target.name} computes {operation.name} of {wanted}; {advice}."
 
 
 def _signature(operation: Operation, dtypes: Sequence[DType]) -> str:
@@ -103,23 +105,23 @@ def _signature(operation: Operation, dtypes: Sequence[DType]) -> str:
     return f"{' x '.join(map(str, inputs))} -> {', '.join(map(str, outputs))}"
 
 
-def _untaken_layouts(spec: Spec, target: Target, watch: Watch) -> str:
-    """Names an operand in whose place a row-major one would do, or all if there is none."""
+def _unsupported_layouts(spec: Spec, target: Target, watch: Watch) -> str:
+    """A message that names an operand which would work row-major, or all operands if none would."""
     for number, tensor in enumerate(spec.tensors):
-        rows = canonical(tensor.shape, gapless(row_major(len(tensor.shape))))
-        if tensor.form != rows and not tensor.form.vector:
-            forms = (*spec.forms[:number], rows, *spec.forms[number + 1 :])
+        row_major_form = canonical(tensor.shape, gapless(row_major(len(tensor.shape))))
+        if tensor.form != row_major_form and not tensor.form.vector:
+            forms = (*spec.forms[:number], row_major_form, *spec.forms[number + 1 :])
             if _possible(replace(spec, forms=forms), target, watch):
                 name = spec.operation.operands[number].name
                 return (
                     f"no kernel of {target.name} takes {name} as {tensor.type} beside the others; "
                     f"give it as {tensor.dtype}[{','.join(map(str, tensor.shape))}]."
                 )
-    placed = [
+    operands = [
         f"{operand.name} as {tensor.type} in {target.levels[tensor.level].name}"
         for operand, tensor in zip(spec.operation.operands, spec.tensors, strict=True)
     ]
     return (
-        f"no kernel of {target.name} takes {', '.join(placed)} together; "
+        f"no kernel of {target.name} takes {', '.join(operands)} together; "
         "give them row-major, in memory."
     )

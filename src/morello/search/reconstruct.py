@@ -1,4 +1,4 @@
-"""From the search's decisions to a readable Impl: chains of small loops become one loop each."""
+"""From the search's decisions to a readable Impl: chains of small loops are merged."""
 
 from __future__ import annotations
 
@@ -15,12 +15,16 @@ Loop = Tile | Split
 
 
 def reconstruct(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:
-    """The Impl of these decisions, with chains of exact loops merged. Its cost is the same."""
+    """The Impl of these decisions, with chains of loops merged. Its cost is the same."""
     return replay(spec, target, merge_loops(replay(spec, target, decisions)))
 
 
 def merge_loops(impl: Impl) -> list[Rewrite]:
-    """The Impl's decisions in pre-order, each chain of exact loops as one loop a dimension."""
+    """The Impl's decisions in pre-order, with chains of exact loops merged.
+
+    An exact loop has no remainder. A chain becomes one loop per dimension where that leads to the
+    same Spec.
+    """
     chain: list[Loop] = []
     node = impl
     while isinstance(node.rewrite, Tile | Split) and len(node.children) == 1:
@@ -35,7 +39,7 @@ def merge_loops(impl: Impl) -> list[Rewrite]:
 
 
 def _merged(spec: Spec, chain: Sequence[Loop], target: Target) -> list[Loop]:
-    """As few loops as reach the Spec that the chain reaches, in order of first appearance."""
+    """Fewer loops that lead to the same Spec as the chain, in order of first appearance."""
     done: list[Loop] = []
     group: list[Loop] = []
     start, end = spec, spec

@@ -1,4 +1,4 @@
-"""What a solved graph has to tell of each of its Specs, noted in a memory."""
+"""Recording the exact answers of a solved graph in a memo table."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from morello.search.memory import Answers, Memory
 
 
 def record(answer: Answer, memory: Memory) -> None:
-    """Note every answer that is exact: of no more than the Spec's budget.
+    """Add every exact answer to the memory: those that cost at most their Spec's budget.
 
-    A program of a Spec that costs no more than its budget was not left out, nor was any part
-    of it. So the cheapest that was found within the budget is the cheapest there is.
+    Pruning removes neither a program that costs at most its Spec's budget, nor any part of it.
+    So the cheapest program found within the budget is the cheapest that exists.
     """
     graph = answer.graph
-    node, peak, limit, edge, cost = _free(answer)
-    boxed = _boxes(answer)
+    node, peak, limit, edge, cost = _unlimited_answers(answer)
+    boxed = _limited_answers(answer)
     node, peak, limit, edge, cost = (
         np.concatenate(columns)
         for columns in zip((node, peak, limit, edge, cost), boxed, strict=True)
@@ -35,11 +35,11 @@ def record(answer: Answer, memory: Memory) -> None:
             memory.add(answers, rules)
 
 
-def _free(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
-    """Answers of nodes whose programs have all the memory that they want.
+def _unlimited_answers(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
+    """Answers for nodes whose programs no memory limit constrains.
 
-    They hold up to the most memory that the graph was made for, or, where more would change
-    nothing, up to all there is.
+    They hold up to the node's limit in the graph or, if more memory would change nothing, up to
+    the target's capacities. Gives nodes, peaks, limits, edges and costs.
     """
     graph, limits = answer.graph, answer.graph.space.limits
     nodes = len(graph.keys)
@@ -54,19 +54,20 @@ def _free(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
         graph.budget, answer.boxes.cost.shape[1], limits.guard, limits.field,
     )  # fmt: skip
     limit = np.where(free == 1, capacity, graph.limit)
-    here = (answered == 0) & (cost[:, 0] < engine.INFINITE)
-    # The best decision alone may want less memory than all of them, and that is what is built on.
-    alone = np.flatnonzero(here & (peak != low_peak))
-    node = np.concatenate([np.flatnonzero(here), alone])
-    peak, edge, cost = np.append(peak[here], low_peak[alone]), edge[node], cost[node]
+    solved = (answered == 0) & (cost[:, 0] < engine.INFINITE)
+    # The best decision alone may need less memory than all decisions of an answer, and parents
+    # use the best only. So it is an answer of its own.
+    alone = np.flatnonzero(solved & (peak != low_peak))
+    node = np.concatenate([np.flatnonzero(solved), alone])
+    peak, edge, cost = np.append(peak[solved], low_peak[alone]), edge[node], cost[node]
     first = len(node) - len(alone)
     edge[first:, 1:], cost[first:, 1:] = -1, engine.INFINITE
     kept = limits.fits(peak, limit[node])
     return node[kept], peak[kept], limit[node[kept]], edge[kept].astype(np.int64), cost[kept]
 
 
-def _boxes(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
-    """Answers that the engine found under limits that mattered."""
+def _limited_answers(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarray]:
+    """Answers that the engine found under binding memory limits, in the same columns."""
     count, boxes = answer.count, answer.boxes
     cost, edge = boxes.cost[:count], boxes.edge[:count]
     node = answer.box_nodes()

@@ -1,7 +1,7 @@
 """The space of programs: which rewrites the search tries on which operations.
 
-The *relaxed* space treats every layout as the best imaginable one. It holds a cheaper
-image of every program, so that its optimum bounds the real one from below.
+The *relaxed* space treats every layout as ideal. For every program it has one that costs no
+more, so its optimum is a lower bound of the real one.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from morello.targets.target import Kernel, Target
 Guard = Callable[[Batch], Bools]
 
 PIECES = (4, 2, 1)
-"""A parallel loop has this many pieces for each core."""
+"""The numbers of pieces per core that a parallel loop may have."""
 GRID = (2, 4)
-"""One over two dimensions has this many pieces along each."""
+"""The numbers of pieces along each dimension of a parallel loop over two dimensions."""
 MERGED = 16
-"""A reduction is cut in pieces for cores if it reads this many times what these make, or more."""
+"""A reduction is split over cores if it reads at least this many times what its pieces write."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Rules:
 def rules(
     kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False, blocks: bool = False
 ) -> list[Rules]:
-    """What the search tries on Specs of this kind, in order; ties go to the first.
+    """The rewrites that the search tries on Specs of this kind, in order; ties go to the first.
 
-    With `blocks`, operands may lie in odd-even blocks from the start.
+    With `blocks`, operands of the goal may have odd-even layouts.
     """
     operation = kind.operation
     if kind.parallel:
@@ -90,7 +90,7 @@ def rules(
 
 
 def closing_operation(kind: Kind) -> str:
-    """The name of the operation whose kernels close Specs of this kind in the end."""
+    """The name of the operation whose leaf kernels finally implement Specs of this kind."""
     operation = kind.operation
     if _is_conv(operation):
         return "MatmulAccum"
@@ -98,13 +98,13 @@ def closing_operation(kind: Kind) -> str:
 
 
 def _is_product(operation: Operation) -> bool:
-    """It reads its inputs many times, so that where they lie matters."""
+    """Whether it is a sum of products, which reads its inputs many times: their layouts matter."""
     return operation.name.removesuffix("Accum") in ("Matmul", "Conv")
 
 
 def _feeds_product(operation: Operation, index: int) -> bool:
-    """An input of a sum of products within a composition."""
-    # A component's inputs are numbered on from the composition's own, without its output.
+    """Whether an operand of a composition is an input of a sum of products within it."""
+    # As a tensor number, the operand index of the output is that of an intermediate tensor.
     external = index < inputs_of(operation)
     return external and any(
         _is_product(c.operation) and index in c.inputs for c in operation.components
@@ -112,28 +112,29 @@ def _feeds_product(operation: Operation, index: int) -> bool:
 
 
 def _is_conv(operation: Operation) -> bool:
-    """It becomes matmuls, in which rows are cut and held in registers."""
+    """Whether it is a convolution; rows are tiled and held in registers once it is a matmul."""
     return operation.name.startswith("Conv")
 
 
 def _kernels(kind: Kind, target: Target) -> list[Rules]:
-    known = [k for k in target.kernels_of(kind.operation.name) if k.dtypes == kind.dtypes]
-    near = tuple(Select(kernel.name) for kernel in known if not kernel.streams)
-    further = tuple(Select(kernel.name) for kernel in known if kernel.streams)
+    """Leaf kernels: operands are in the nearest cache, or, if they are prefetched, in the next."""
+    usable = [k for k in target.kernels_of(kind.operation.name) if k.dtypes == kind.dtypes]
+    near = tuple(Select(kernel.name) for kernel in usable if not kernel.streams)
+    further = tuple(Select(kernel.name) for kernel in usable if kernel.streams)
     nearest = target.nearest
     return [Rules(_all_from(nearest), near), Rules(_all_from(nearest - 1), further)]
 
 
-# ---- on all cores
+# ---- parallel rewrites
 
 
 def _counts(target: Target) -> list[int]:
-    """In how many pieces a parallel loop may cut the only dimension that is cut."""
+    """The numbers of pieces that a parallel loop over one dimension may have."""
     return [target.cores * n for n in PIECES]
 
 
 def _parallel(kind: Kind, target: Target) -> Iterator[Rewrite]:
-    """Loops on all cores, and steps that leave several Specs to all cores."""
+    """Parallel loops, and rewrites into several Specs that are each still parallel."""
     operation = kind.operation
     dims = operation.operands[operation.output].dims
     free = [d for d in dims if d in operation.dims and d not in operation.whole]
@@ -150,7 +151,7 @@ def _parallel(kind: Kind, target: Target) -> Iterator[Rewrite]:
 
 
 def _reductions(kind: Kind, target: Target) -> Iterator[Rules]:
-    """What is reduced, in pieces for all cores."""
+    """Splits of the reduction dimensions into pieces for all cores."""
     operation = kind.operation
     if operation.name in SPLIT:
         for count in _counts(target):
@@ -159,11 +160,11 @@ def _reductions(kind: Kind, target: Target) -> Iterator[Rules]:
 
 
 def _outweighs(batch: Batch, count: int) -> Bools:
-    """What is read is so much more than what is made that some more outputs hardly matter."""
+    """Where so much more is read than written that an output for each piece hardly matters."""
     operands, outputs = range(len(batch.operation.operands)), batch.operation.outputs
     read = sum(prod_columns(batch.shape(o)) for o in operands if o not in outputs)
-    made = sum(prod_columns(batch.shape(o)) for o in outputs)
-    result: Bools = np.greater_equal(read, MERGED * count * made)
+    written = sum(prod_columns(batch.shape(o)) for o in outputs)
+    result: Bools = np.greater_equal(read, MERGED * count * written)
     return result
 
 
@@ -171,13 +172,13 @@ def _outweighs(batch: Batch, count: int) -> Bools:
 
 
 def _steps(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
-    """From one operation to others."""
+    """Rewrites into other operations."""
     operation = kind.operation
     if accumulates_later(operation):
         yield ToAccumulate()
     if operation.name == "ConvAccum":
         yield from (SpatialSplit(), Pointwise())
-    if _is_conv(operation) and any(one.padding for one in operation.axes[0]):
+    if _is_conv(operation) and any(axis.padding for axis in operation.axes[0]):
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])
     if operation.name == "Matmul" and target.packs:
         yield Pack()
@@ -193,47 +194,47 @@ def _decompositions(kind: Kind, levels: tuple[str, ...]) -> Iterator[Rewrite]:
 
 
 def seams(operation: Operation) -> list[int]:
-    """The tensors at which the search cuts a composition.
+    """The intermediate tensors at which the search cuts a composition in two.
 
-    Maps of the same shape belong together, and are only cut before the last of them: what
-    other cuts would give, a smaller tile and several of these give as well. Seams are where
-    the shape changes, and around sums of products.
+    These are where the shape changes, before and after sums of products, and before the last
+    component. Other cuts between elementwise maps of the same shape are not needed: a smaller
+    tile and several of these cuts give the same programs.
     """
     if not operation.components:
         return []
-    found = []
+    tensors = []
     for tensor in intermediates(operation):
-        made = maker(operation, tensor)
+        producer = maker(operation, tensor)
         users = [c for c in operation.components if tensor in c.inputs]
-        changes = any(set(user.result_dims) != set(made.result_dims) for user in users)
-        products = any(_is_product(one.operation) for one in (made, *users))
+        changes = any(set(user.result_dims) != set(producer.result_dims) for user in users)
+        products = any(_is_product(component.operation) for component in (producer, *users))
         if changes or products or operation.components[-1] in users:
-            found.append(tensor)
-    return found
+            tensors.append(tensor)
+    return tensors
 
 
 def _buffers(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
-    """The seams of a composition at every level, and in registers."""
+    """Buffers for the seams of a composition, at every memory level and in registers."""
     operation = kind.operation
     for tensor in seams(operation):
-        made = maker(operation, tensor)
-        component, rank = tensor - inputs_of(operation), len(made.result_dims)
+        producer = maker(operation, tensor)
+        component, rank = tensor - inputs_of(operation), len(producer.result_dims)
         layouts = [row_major(rank)]
         users = [c for c in operation.components if tensor in c.inputs]
         for user in users:
             position = user.inputs.index(tensor)
-            layouts += copy_layouts(user.operation, position, made.dtype, target)
+            layouts += copy_layouts(user.operation, position, producer.dtype, target)
         layouts = [Layout(())] if relaxed else list(dict.fromkeys(layouts))
-        around = [
-            made.operation,
+        neighbours = [
+            producer.operation,
             *(c.operation for c in operation.components if tensor in c.inputs),
         ]
-        streams = not any(_is_product(one) for one in around)
+        streams = not any(_is_product(neighbour) for neighbour in neighbours)
         for level in target.levels[int(streams) : target.registers]:
             yield from (Bufferize(component, level.name, layout) for layout in layouts)
         name = target.levels[target.registers].name
         order = Layout(()) if relaxed else row_major(rank)
-        for width in target.widths(made.dtype):
+        for width in target.widths(producer.dtype):
             yield Bufferize(component, name, order, width)
 
 
@@ -241,12 +242,12 @@ def _buffers(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
 
 
 def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]:
-    """Every move of one operand: by the caches themselves, by copies, and into registers."""
+    """Every move of one operand: into a cache as it is used, by a copy, and into registers."""
     operation = kind.operation
     operand, dtype = operation.operands[index], kind.dtypes[index]
     groups = []
-    taken = _taken(kind, index, target)
-    dtypes = {k.dtypes[index] for k in taken} if not operation.components else {dtype}
+    usable = _usable_kernels(kind, index, target)
+    dtypes = {k.dtypes[index] for k in usable} if not operation.components else {dtype}
     for number, level in enumerate(target.levels[1 : target.registers]):
         groups.append(Rules(_at(index, number), (Move(operand.name, level.name),)))
         if operation.copies:
@@ -254,7 +255,7 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
         layouts = [Layout(())] if relaxed else copy_layouts(operation, index, dtype, target)
         rank = len(operand.dims)
         if index == 0 and not relaxed:
-            blocks = {k.odd_even for k in taken if k.odd_even}
+            blocks = {k.odd_even for k in usable if k.odd_even}
             layouts += [odd_even(rank, block) for block in sorted(blocks)]
         for layout in layouts:
             casts = (
@@ -265,16 +266,16 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
             )
             groups.append(Rules(_copied_from(index, number, layout), copies))
         if operand.written and not (number or relaxed or _is_conv(operation)):
-            for width, most in sorted({k.panel for k in taken if k.panel[0]}):
+            for width, most in sorted({k.panel for k in usable if k.panel[0]}):
                 panel = Move(operand.name, level.name, panels(rank, rank - 1, width))
                 groups.append(Rules(_few_rows(index, most), (panel,)))
     if not (operation.components or operation.copies or _is_conv(operation)):
-        groups += _register_moves(kind, index, target, taken, relaxed)
+        groups += _register_moves(kind, index, target, usable, relaxed)
     return groups
 
 
 def _out_of_blocks(kind: Kind, index: int, target: Target, relaxed: bool) -> Iterator[Rules]:
-    """Copies of what lies in odd-even blocks, which may be what another copy begins with."""
+    """Copies of an odd-even operand to row-major, also as the first step of another copy."""
     operand = kind.operation.operands[index]
     layout = Layout(()) if relaxed else row_major(len(operand.dims))
     for number, level in enumerate(target.levels[1 : target.registers]):
@@ -283,7 +284,7 @@ def _out_of_blocks(kind: Kind, index: int, target: Target, relaxed: bool) -> Ite
 
 
 def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
-    """An operand lies so at a level; of a copy, the other one is not nearer, where this goes."""
+    """Where an operand at a level is odd-even; in a copy, the other operand must not be nearer."""
     codes = batch.codes[index]
     here: Bools = (batch.levels[index] == level) & (
         batch.forms.odd_even[codes] | batch.forms.ideal[codes]
@@ -293,19 +294,19 @@ def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
     return here
 
 
-def _taken(kind: Kind, index: int, target: Target) -> list[Kernel]:
-    """The kernels that may close Specs of this kind, once operands are converted."""
-    found = []
+def _usable_kernels(kind: Kind, index: int, target: Target) -> list[Kernel]:
+    """The kernels that may implement Specs of this kind once operands are converted."""
+    usable = []
     for kernel in target.kernels_of(closing_operation(kind)):
         if len(kernel.dtypes) == len(kind.dtypes) and all(
             _convertible(kind, operand, kernel, target) for operand in range(len(kind.dtypes))
         ):
-            found.append(kernel)
-    return found
+            usable.append(kernel)
+    return usable
 
 
 def _convertible(kind: Kind, operand: int, kernel: Kernel, target: Target) -> bool:
-    """An operand has the kernel's dtype, or is widened to it (and narrowed when written back)."""
+    """Whether an operand has the kernel's dtype or may be widened to it (narrowed, if written)."""
     here, wanted = kind.dtypes[operand], kernel.dtypes[operand]
     if here is wanted:
         return True
@@ -318,56 +319,57 @@ def _convertible(kind: Kind, operand: int, kernel: Kernel, target: Target) -> bo
 
 
 def _register_moves(
-    kind: Kind, index: int, target: Target, taken: list[Kernel], relaxed: bool
+    kind: Kind, index: int, target: Target, usable: list[Kernel], relaxed: bool
 ) -> list[Rules]:
+    """Moves of one operand into registers, in each dtype and width that a kernel wants."""
     operation, here = kind.operation, kind.dtypes[index]
     operand = operation.operands[index]
     rank = len(operand.dims)
     name = target.levels[target.registers].name
     groups = []
-    wanted = {(k.dtypes[index], held.width) for k in taken if (held := k.held[index]) is not None}
+    wanted = {(k.dtypes[index], held.width) for k in usable if (held := k.held[index]) is not None}
     for dtype, width in sorted(wanted, key=lambda w: (-w[1], str(w[0]))):
         kernels = [
-            k for k in taken
+            k for k in usable
             if k.dtypes[index] is dtype and (held := k.held[index]) and held.width == width
         ]  # fmt: skip
-        guard = _some_takes(kind, index, kernels, target)
+        guard = _kernel_accepts(kind, index, kernels, target)
         cast = None if dtype is here else dtype
-        for position in _along(kind, index, kernels) if width > 1 else [rank - 1]:
+        for position in _vector_positions(kind, index, kernels) if width > 1 else [rank - 1]:
             order = Layout(()) if relaxed else fastest(rank, position)
-            near = partial(_runs_along, index=index, position=position)
-            both = guard if relaxed or width == 1 else _both(guard, near, kind)
-            groups.append(Rules(both, (Move(operand.name, name, order, width, cast),)))
+            unit_stride = partial(_has_unit_stride, index=index, position=position)
+            admits = guard if relaxed or width == 1 else _loadable(guard, unit_stride, kind)
+            groups.append(Rules(admits, (Move(operand.name, name, order, width, cast),)))
             if relaxed:
                 break
     return groups
 
 
-def _along(kind: Kind, index: int, kernels: list[Kernel]) -> list[int]:
-    """The positions of the dimensions that registers of an operand may run along."""
+def _vector_positions(kind: Kind, index: int, kernels: list[Kernel]) -> list[int]:
+    """The positions of an operand's dimensions along which vector registers may hold it."""
     operation = kind.operation
     axes = operation.axes[index]
     if closing_operation(kind) == "MatmulAccum":
         dims = {held.along for k in kernels if (held := k.held[index])}
-        return [i for i, one in enumerate(axes) if one.names[0] in dims]
-    return [i for i, one in enumerate(axes) if one.plain]
+        return [i for i, axis in enumerate(axes) if axis.names[0] in dims]
+    return [i for i, axis in enumerate(axes) if axis.plain]
 
 
-def _both(guard: Guard, near: Callable[[Batch], Bools], kind: Kind) -> Guard:
-    """Sums of products may be loaded element by element; maps follow the memory."""
+def _loadable(guard: Guard, unit_stride: Callable[[Batch], Bools], kind: Kind) -> Guard:
+    """Require unit stride too, except for sums of products, which may load single elements."""
     if closing_operation(kind) == "MatmulAccum":
         return guard
-    return lambda batch: guard(batch) & near(batch)
+    return lambda batch: guard(batch) & unit_stride(batch)
 
 
-def _runs_along(batch: Batch, index: int, position: int) -> Bools:
-    """Neighbours along a dimension are neighbours in memory, and no other is longer than 1."""
+def _has_unit_stride(batch: Batch, index: int, position: int) -> Bools:
+    """Where neighbours along a dimension are neighbours in memory, or there is only one element."""
     result: Bools = batch.forms.unit_stride(batch.codes[index], batch.shape(index), position)
     return result
 
 
-def _some_takes(kind: Kind, index: int, kernels: list[Kernel], target: Target) -> Guard:
-    """A kernel holds this operand in such registers, and the others as they are held now."""
+def _kernel_accepts(kind: Kind, index: int, kernels: list[Kernel], target: Target) -> Guard:
+    """Where this operand is in the nearest cache, and a kernel accepts those held in registers."""
     placements = set()
     for kernel in kernels:
         placements.add(
@@ -401,7 +403,7 @@ def _always(batch: Batch) -> Bools:
 
 
 def _all_from(level: int) -> Guard:
-    """Nothing lies beyond a level."""
+    """Where no operand is farther than a level."""
 
     def guard(batch: Batch) -> Bools:
         result: Bools = np.minimum.reduce(batch.levels) >= level
@@ -415,7 +417,7 @@ def _at(index: int, level: int) -> Guard:
 
 
 def _copied_from(index: int, level: int, layout: Layout) -> Guard:
-    """What lies in panels is not copied again, nor is a row-major operand transposed."""
+    """Where an operand at a level is not in panels, nor row-major if the copy transposes it."""
     transposes = layout.panel is None and bool(layout.order) and not layout.row_major
 
     def guard(batch: Batch) -> Bools:
@@ -430,7 +432,7 @@ def _copied_from(index: int, level: int, layout: Layout) -> Guard:
 
 
 def _few_rows(index: int, most: int) -> Guard:
-    """A matrix in memory that has more than one row, and at most so many."""
+    """Where an operand is a matrix in main memory with more than one row, and at most `most`."""
 
     def guard(batch: Batch) -> Bools:
         *others, rows, _ = batch.shape(index)
@@ -443,15 +445,15 @@ def _few_rows(index: int, most: int) -> Guard:
 
 
 def _has_rows(dim: str, sizes: Sizes, batch: Batch) -> Bools:
-    """A dimension is cut to the rows that fill the registers."""
+    """Where a dimension may be cut to `sizes.ROWS`, which fills the registers."""
     result: Bools = sizes.rows(batch.size(dim)) > 0
     return result
 
 
 def _loops(dim: str, sizes: Sizes, *, vectors: bool) -> list[Rules]:
-    """Smooth sizes are divided by small primes, others cut to smooth tiles.
+    """Loops over a dimension: smooth sizes are divided by small primes, others cut to tiles.
 
-    Where `vectors` run along dimensions, smooth sizes are also cut to whole ones.
+    With `vectors`, smooth sizes are also cut to tiles of whole vectors or panels.
     """
 
     def smooth(batch: Batch) -> Bools:
@@ -461,8 +463,8 @@ def _loops(dim: str, sizes: Sizes, *, vectors: bool) -> list[Rules]:
     def has(rank: int) -> Guard:
         def guard(batch: Batch) -> Bools:
             size = batch.size(dim)
-            found: Bools = sizes.cut(size, rank) > 0
-            return found if vectors else found & ~sizes.is_smooth(size)
+            has_tile: Bools = sizes.cut(size, rank) > 0
+            return has_tile if vectors else has_tile & ~sizes.is_smooth(size)
 
         return guard
 

@@ -15,23 +15,23 @@ from morello.search.graph import Graph, Pruning, Space, build, goal_sizes
 from morello.targets.target import Target
 
 SPREAD = 30.0
-"""How many times the cheapest program's cost the samples may cost."""
+"""Samples cost less than this many times as much as the cheapest program."""
 
 BINS = 20
-"""The costs are divided into so many parts, alike on a logarithmic scale, each sampled alike."""
+"""The range of costs is divided into bins of equal width on a logarithmic scale."""
 
 WALKS = 40
-"""Walks for every sample that is wanted: many end in the same parts, or nowhere."""
+"""Walks per wanted sample: many end in the same bins, or without a program."""
 
 SLACKS = (1.3, 2.0, 4.0, 8.0)
 NODES = 50_000
 """The graph is expanded with ever more slack while it has fewer nodes than this."""
 
 COLDEST, HOTTEST = 0.01, 2.0
-
+"""The range of the walks' temperatures."""
 
 Edges = list[int]
-"""A program of a graph: its rewrites in pre-order, by number."""
+"""A program of a graph: the numbers of its edges (rewrites), in pre-order."""
 
 
 def sample(
@@ -42,19 +42,19 @@ def sample(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> list[list[Rewrite]]:
-    """The decisions of up to `count` legal programs, no two of the same cost, in its order.
+    """The decisions of up to `count` legal programs of distinct costs, in order of cost.
 
-    `cost` is that of the goal's cheapest program. A walk takes rewrites at random, the rarer
-    the more they cost; how much rarer, its temperature says.
+    `cost` is that of the goal's cheapest program. A random walk chooses a rewrite with a lower
+    probability the more it costs; the lower the walk's temperature, the stronger this effect.
     """
     walker = Walker(sampling_graph(goal, target, cost, progress), Random(seed))
-    return [walker.rewrites(one) for one in walker.spread(cost, count)]
+    return [walker.rewrites(program) for program in walker.spread(cost, count)]
 
 
 def sampling_graph(
     goal: Spec, target: Target, cost: float, progress: Progress | None = None
 ) -> Graph:
-    """The graph of a goal's programs, as far as they are not much more than `cost`."""
+    """The graph of a goal's programs that cost no more than a few times `cost` (see `SLACKS`)."""
     sizes = goal_sizes(goal)
     bound = Bound(goal, target, sizes, progress=progress)
     space = Space(goal, target, sizes)
@@ -66,7 +66,7 @@ def sampling_graph(
 
 
 class Walker:
-    """Walks at random from a graph's first node down to kernels."""
+    """Random walks from a graph's root down to leaf kernels."""
 
     def __init__(self, graph: Graph, random: Random) -> None:
         self._graph, self._random = graph, random
@@ -80,52 +80,52 @@ class Walker:
         self._all = self._limits.pack(graph.space.target.limits)
 
     def spread(self, cost: float, count: int) -> list[Edges]:
-        """Up to `count` programs, from those of this cost to those of many times as much."""
+        """Up to `count` programs from all bins, for costs from `cost` to `SPREAD` times as much."""
         bins: list[dict[float, Edges]] = [{} for _ in range(BINS)]
         for _ in range(WALKS * count):
             walked = self.walk()
             if walked is not None and walked[0] < cost * SPREAD:
-                part = int(BINS * log(max(walked[0] / cost, 1.0)) / log(SPREAD))
-                bins[part].setdefault(float(f"{walked[0]:.9g}"), walked[1])
+                number = int(BINS * log(max(walked[0] / cost, 1.0)) / log(SPREAD))
+                bins[number].setdefault(float(f"{walked[0]:.9g}"), walked[1])
         chosen: dict[float, Edges] = {}
         while len(chosen) < count and any(bins):
-            for some in bins:
-                if some and len(chosen) < count:
-                    one = next(iter(some))
-                    chosen[one] = some.pop(one)
-        return [chosen[one] for one in sorted(chosen)]
+            for programs in bins:
+                if programs and len(chosen) < count:
+                    rounded_cost = next(iter(programs))
+                    chosen[rounded_cost] = programs.pop(rounded_cost)
+        return [chosen[rounded_cost] for rounded_cost in sorted(chosen)]
 
     def walk(self) -> tuple[float, Edges] | None:
-        """The cost of a program and its edges in pre-order; None where memory ran out."""
+        """The cost and edges of a random program; None if no rewrite fitted the memory."""
         edges: Edges = []
         cost = self._down(0, self._all, self._temperature(), edges)
         return None if cost is None else (cost, edges)
 
     def mutated(self, program: Edges) -> tuple[float, Edges] | None:
-        """The program with one of its parts, a random one, replaced by that of another walk.
+        """The program with one of its subprograms, at random, replaced by a new walk.
 
-        Gives its cost and edges; None where memory ran out.
+        Gives its cost and edges; None if no rewrite fitted the memory.
         """
-        made: Edges = []
+        edges: Edges = []
         at = self._random.randrange(len(program))
-        cost = self._along(0, self._all, program, 0, at, made)
-        return None if cost is None else (cost, made)
+        cost = self._with_new_walk(0, self._all, program, 0, at, edges)
+        return None if cost is None else (cost, edges)
 
     def edges(self, decisions: Sequence[Rewrite]) -> Edges | None:
-        """The edges of these decisions; None if the graph has not all of them."""
+        """The edges of these decisions; None if the graph lacks any of them."""
         remaining = iter(decisions)
-        found: Edges = []
+        result: Edges = []
 
         def down(node: int) -> bool:
             wanted = next(remaining)
             for place in range(self._start[node], self._start[node + 1]):
                 edge = self._order[place]
                 if self._graph.rewrite(edge) == wanted:
-                    found.append(edge)
+                    result.append(edge)
                     return all(down(child) for child in self._children(edge))
             return False
 
-        return found if down(0) else None
+        return result if down(0) else None
 
     def rewrites(self, edges: Edges) -> list[Rewrite]:
         """The decisions of a program, in pre-order."""
@@ -138,18 +138,21 @@ class Walker:
         nodes: list[int] = self._child[self._first[edge] : self._first[edge + 1]]
         return nodes
 
-    def _along(
-        self, node: int, limit: int, program: Edges, place: int, at: int, made: Edges
+    def _with_new_walk(
+        self, node: int, limit: int, program: Edges, place: int, at: int, edges: Edges
     ) -> float | None:
-        """The cost of the part of a program that begins at `place`, walked anew from `at` on."""
+        """Append the subprogram at `place`, in which a new walk replaces the one at `at`.
+
+        Gives its cost, or None if no rewrite fitted the memory.
+        """
         if place == at:
-            return self._down(node, limit, self._temperature(), made)
+            return self._down(node, limit, self._temperature(), edges)
         edge = program[place]
-        made.append(edge)
+        edges.append(edge)
         cost: float = self._own[edge]
         left, after = limit - self._allocation[edge], place + 1
         for child in range(self._first[edge], self._first[edge + 1]):
-            part = self._along(self._child[child], left, program, after, at, made)
+            part = self._with_new_walk(self._child[child], left, program, after, at, edges)
             if part is None:
                 return None
             cost += self._times[child] * part
@@ -157,7 +160,7 @@ class Walker:
         return cost
 
     def _end(self, program: Edges, place: int) -> int:
-        """Where the part of a program that begins at `place` ends."""
+        """The position after the subprogram that begins at `place`."""
         open_ = 1
         while open_:
             open_ += len(self._children(program[place])) - 1
@@ -165,6 +168,7 @@ class Walker:
         return place
 
     def _down(self, node: int, limit: int, temperature: float, edges: Edges) -> float | None:
+        """Walk from a node and append the edges; the cost, or None if nothing fitted the memory."""
         fitting, weights = [], []
         for place in range(self._start[node], self._start[node + 1]):
             edge, bound = self._order[place], self._bound[place]

@@ -16,17 +16,20 @@ Ints = npt.NDArray[np.integer[Any]]
 
 FACTORS = (2, 3)
 VECTOR = 16
-"""The elements of long vectors, which divisions by 3 do not fill."""
+"""The elements of a long vector. Tiles whose size was divided by 3 do not fill such vectors."""
 MOST_CUTS = 6
-"""Tiles that one size may be cut to, at most."""
+"""The most tiles that one size may be cut to."""
 
 ROWS = 6
-"""The rows of sums that fill 16 registers best, two in each row; no power of two is a multiple."""
+"""The rows of a register tile that fill 16 registers best, with two accumulators in each row.
+
+No power of two is a multiple of it.
+"""
 CUT_TO_ROWS = (16, 64)
-"""Powers of two of which most is cut to so many rows, and the rest to four."""
+"""Powers of two that may be cut to tiles of `ROWS`, which leaves a remainder of four rows."""
 
 _DENSE = 1 << 22
-"""Sizes up to here are looked up directly, larger ones by bisection."""
+"""Sizes are looked up in a dense array if all are below this, otherwise by binary search."""
 
 
 def is_smooth(size: int) -> bool:
@@ -34,12 +37,13 @@ def is_smooth(size: int) -> bool:
 
 
 def cuts(size: int, widths: frozenset[int] = frozenset()) -> tuple[int, ...]:
-    """The tiles that a size may be cut to: any, to these widths; one not smooth, to others.
+    """The tiles that a size may be cut to, in ascending order.
 
-    The largest 2^a or 3 * 2^a below a small size, or below a fifth of a large one, so that
-    most of it is an even loop; 2^a alone below 48, where three registers are too much. And the
-    smooth part, which leaves no remainder. A smooth size that leaves the last of long vectors
-    half empty may be cut before it.
+    Any size may be cut to the panel `widths` below it. A smooth size that does not fill its last
+    long vector may also be cut to the whole vectors before it. A size that is not smooth may be
+    cut to its smooth part, which leaves no remainder, unless that is small. It may also be cut to
+    the largest 2^a or 3 * 2^a below a small size, or below a fifth of a large one, so that the
+    loop covers most of it. A tile of 3 * 2^a is at least 48: below, three registers are too many.
     """
     panels = {width for width in widths if width < size}
     if is_smooth(size):
@@ -65,17 +69,17 @@ def smooth_part(size: int) -> int:
 
 
 def steps(size: int, widths: frozenset[int] = frozenset()) -> list[tuple[int, ...]]:
-    """All the sizes that one step of tiling leaves: the tile's, and the remainder's if any."""
+    """What each possible step of tiling leaves: the tile's size, and the remainder's if any."""
     divisions = [(size // f,) for f in FACTORS if size % f == 0 and is_smooth(size)]
     tiles = (*cuts(size, widths), *[ROWS] * (size in CUT_TO_ROWS))
     return divisions + [(t, size % t) if size % t else (t,) for t in tiles]
 
 
 class Sizes:
-    """All sizes reachable from some, each with a number that never changes.
+    """All sizes that tiling reaches from those of a goal, each with a number that never changes.
 
-    Sizes above one of `widths`, those of panels, may be cut to it, so that no panel has to
-    be. What is asked about is added.
+    Sizes above one of the panel `widths` may be cut to it, so that tiles need not cut panels.
+    Other sizes are added when their numbers are asked for.
     """
 
     def __init__(self, goal: Iterable[int], widths: Iterable[int] = ()) -> None:
@@ -87,16 +91,16 @@ class Sizes:
         return len(self.values)
 
     def numbers(self, column: Ints) -> Ints:
-        """The number of every size in a column."""
-        found = self._find(column)
-        if len(found) and found.min() < 0:
-            self._add(np.unique(column[found < 0]).tolist())
-            found = self._find(column)
-        return found
+        """The number of every size in a column; adds new sizes."""
+        numbers = self._find(column)
+        if len(numbers) and numbers.min() < 0:
+            self._add(np.unique(column[numbers < 0]).tolist())
+            numbers = self._find(column)
+        return numbers
 
     def depth(self, column: Ints) -> Ints:
         """The longest chain of steps from each size down to 1."""
-        numbers = self.numbers(column)  # first, as it may add to what is known
+        numbers = self.numbers(column)  # first, as it may add sizes, which replaces `_depth`
         result: Ints = self._depth[numbers]
         return result
 
@@ -106,13 +110,13 @@ class Sizes:
         return result
 
     def cut(self, column: Ints, rank: int) -> Ints:
-        """The `rank`-th tile that each size may be cut to, 0 if it has no so many."""
+        """The `rank`-th tile that each size may be cut to, largest first; 0 if it has fewer."""
         numbers = self.numbers(column)
         result: Ints = self._cuts[rank][numbers]
         return result
 
     def rows(self, column: Ints) -> Ints:
-        """`ROWS` for each size that is cut to so many, 0 for others."""
+        """`ROWS` for each size that may be cut to that, 0 for others."""
         result: Ints = np.isin(column, CUT_TO_ROWS) * ROWS
         return result
 
@@ -123,14 +127,14 @@ class Sizes:
         return result
 
     def _find(self, column: Ints) -> Ints:
-        """The numbers of a column's sizes, -1 where there is none yet."""
-        found: Ints
+        """The numbers of a column's sizes, -1 for sizes that have none yet."""
+        numbers: Ints
         if self._sorted[-1] < _DENSE:
-            found = self._index[np.minimum(column, len(self._index) - 1)]
-            return found
+            numbers = self._index[np.minimum(column, len(self._index) - 1)]
+            return numbers
         place = np.minimum(np.searchsorted(self._sorted, column), len(self._sorted) - 1)
-        found = np.where(self._sorted[place] == column, self._order[place], -1)
-        return found
+        numbers = np.where(self._sorted[place] == column, self._order[place], -1)
+        return numbers
 
     def _add(self, sizes: Iterable[int]) -> None:
         for size in sizes:
@@ -149,7 +153,8 @@ class Sizes:
                 self._cuts[rank, number] = tile
 
     def _reach(self, size: int) -> int:
+        """Add a size and all that tiling reaches from it; the longest chain of steps down to 1."""
         if size not in self._reached:
-            deepest = max(self._reach(part) for one in steps(size, self.widths) for part in one)
+            deepest = max(self._reach(part) for parts in steps(size, self.widths) for part in parts)
             self._reached[size] = 1 + deepest
         return self._reached[size]

@@ -33,14 +33,14 @@ from morello.targets.target import Target
 
 @dataclass(frozen=True)
 class Statistics:
-    """What a search did. `specs` and `rewrites` count the space it expanded.
+    """Statistics of a search. `specs` and `rewrites` count the space it expanded.
 
-    `bounded` counts the relaxed Specs solved for the lower bound, `entries` the answers
-    (boxes) remembered, `tried` the rewrites weighed against limits. `measured` is how many
-    programs were timed to choose the fastest, 0 if the model chose. Where a budget ended the
-    search, the cheapest program may cost less than the one that was found, which costs at most
-    `gap` (a part) more; infinite if no bound is known. Of a program for several tunings of a
-    target, `worst` is its greatest loss (a part) against the cheapest for one of them.
+    `bounded` counts the relaxed Specs solved for the lower bound, `entries` the memoized answers
+    (boxes), `tried` the rewrites checked against memory limits. `measured` is how many programs
+    were timed to choose the fastest, 0 if the cost model chose. If a budget ended the search,
+    `gap` is the optimality gap: the program costs at most this fraction more than the cheapest;
+    infinite if no bound is known. For a program for several tunings of a target, `worst` is its
+    largest loss, a fraction, against the cheapest program for any of them.
     """
 
     seconds: float
@@ -61,7 +61,7 @@ class Statistics:
 
     @staticmethod
     def of_recall(seconds: float, measured: int = 0, gap: float = 0.0) -> Statistics:
-        """Those of an answer that a table had."""
+        """The statistics of an answer that a table had."""
         return Statistics(seconds, 0, 0, 0, 0, 0, False, measured, gap)
 
 
@@ -88,13 +88,13 @@ def search(
 ) -> Solution:
     """The cheapest program of `goal`, exactly, among all that the rules can reach.
 
-    Goal-directed: expands only what may belong to a program within a few percent of a
-    lower bound, and allows more until there is one; what was left out cannot beat it.
-    `everything` leaves nothing out. What a `table` has of the Specs on the way is not worked
-    out again, and what was found of others is added to it. A `budget` that is used up ends the
-    search with the cheapest program so far (see `Statistics.gap`); there is one soon after, if
-    not before. Raises `SearchError` when nothing fits the target's memory limits, or when the
-    search does not fit the budget's memory.
+    Goal-directed: expands only Specs that may belong to a program within a few percent of a
+    lower bound, and raises that margin until there is such a program; what was pruned cannot be
+    cheaper. With `everything`, nothing is pruned. Answers in the `table` are reused, and new ones
+    are added to it. When the `budget` is used up, the search ends with the cheapest program so
+    far (see `Statistics.gap`), or, if there is none yet, with one that it finds soon after.
+    Raises `SearchError` when nothing fits the target's memory limits, or when the search does not
+    fit the budget's memory.
     """
     _load_engine()
     memory = None
@@ -119,7 +119,7 @@ def find(
     everything: bool = False,
     watch: Watch | None = None,
 ) -> Solution:
-    """As `search`; what was found is noted in the memory, and not written yet."""
+    """As `search`, but new answers are only buffered in the memory, not written to its table."""
     began = time.perf_counter()
     watch = watch or UNTIMED.start()
     space = Space(goal, target, goal_sizes(goal))
@@ -137,7 +137,7 @@ def find(
                 return _in_parts(goal, target, watch, began)
             bounded = bound.specs
             outcome = deepen(space, bound, memory, watch)
-    except LookupError:  # pages of a table may be damaged
+    except LookupError:  # a page of the table may be damaged
         return find(goal, target, None, everything, watch)
     if not outcome.found:
         raise SearchError(why_none(goal, target))
@@ -149,7 +149,7 @@ def find(
 
 
 def _bound(space: Space, memory: Memory | None, watch: Watch) -> Bound | None:
-    """The lower bound; None where it is too much work, and the goal can be cut into parts."""
+    """The lower bound; None if that exceeds the budget and the goal can be cut into parts."""
     goal, target, sizes = space.goal, space.target, space.sizes
     if not seams(goal.operation):
         return Bound(goal, target, sizes, memory, watch.untimed())
@@ -160,9 +160,9 @@ def _bound(space: Space, memory: Memory | None, watch: Watch) -> Bound | None:
 
 
 def _in_parts(goal: Spec, target: Target, watch: Watch, began: float) -> Solution:
-    """A program of a composition cut in two, what is between the parts stored in memory.
+    """A program of a composition cut in two, with the tensor between the parts in main memory.
 
-    Each part is searched alone, so that nothing is known of the cheapest program of both.
+    Each part is searched alone, so the gap to the cheapest program of the whole is unknown.
     """
     operation, memory = goal.operation, target.levels[0].name
     tensor = seams(operation)[0]
@@ -173,14 +173,14 @@ def _in_parts(goal: Spec, target: Target, watch: Watch, began: float) -> Solutio
         find(hole.spec, target, watch=watch.part(1 / (len(step.holes) - number)))
         for number, hole in enumerate(step.holes)
     ]
-    done = [part.statistics for part in parts]
+    of_parts = [part.statistics for part in parts]
     statistics = Statistics(
         time.perf_counter() - began,
-        specs=sum(one.specs for one in done),
-        rewrites=sum(one.rewrites for one in done),
-        entries=sum(one.entries for one in done),
-        tried=sum(one.tried for one in done),
-        bounded=sum(one.bounded for one in done),
+        specs=sum(part.specs for part in of_parts),
+        rewrites=sum(part.rewrites for part in of_parts),
+        entries=sum(part.entries for part in of_parts),
+        tried=sum(part.tried for part in of_parts),
+        bounded=sum(part.bounded for part in of_parts),
         exhaustive=False,
         gap=inf,
     )
@@ -191,18 +191,18 @@ def _in_parts(goal: Spec, target: Target, watch: Watch, began: float) -> Solutio
 
 @cache
 def _load_engine() -> None:
-    """Have the compiled engine loaded (the first time ever, compiled) before time is taken."""
-    one = matmul_spec((1, 1), (1, 1))
+    """Load the compiled engine (the first time ever, compile it) before the search is timed."""
+    goal = matmul_spec((1, 1), (1, 1))
     target = find_target("avx2")
     Numbering().numbers(np.zeros(1, np.int64))
-    sizes = goal_sizes(one)
-    bound = Bound(one, target, sizes)
-    solve_graph(build(Space(one, target, sizes), Pruning(bound, inf)))
+    sizes = goal_sizes(goal)
+    bound = Bound(goal, target, sizes)
+    solve_graph(build(Space(goal, target, sizes), Pruning(bound, inf)))
 
 
 @cache
 def _load_table() -> None:
-    """As `_load_engine`, for what a table needs."""
+    """As `_load_engine`, for the compiled functions that a table needs."""
     target = find_target("avx2")
     with Table(":memory:") as table:
         for size in (1, 2):
@@ -212,16 +212,16 @@ def _load_table() -> None:
 
 
 def _recall(space: Space, memory: Memory, began: float) -> Solution | None:
-    """The solution, if a memory has all of it."""
+    """The solution, if a memory has all answers that it needs."""
     goal, target = space.goal, space.target
     limit = space.limits.pack(target.limits)
     known = memory.known(space.goal_batch())
-    here = np.flatnonzero(known.within(limit, space.limits))
-    if not len(here):
+    boxes = np.flatnonzero(known.within(limit, space.limits))
+    if not len(boxes):
         return None
     try:
         decisions = tuple(recalled(space, memory, goal, limit))
     except LookupError:  # a page may be damaged
         return None
     statistics = Statistics.of_recall(time.perf_counter() - began)
-    return Solution(goal, target, float(known.cost[here[0]]), decisions, statistics)
+    return Solution(goal, target, float(known.cost[boxes[0]]), decisions, statistics)

@@ -1,8 +1,9 @@
-"""What tells programs apart that are worth comparing on a clock.
+"""The structure of a program: only programs that differ in it are worth measuring.
 
-Cheapest programs come in crowds: loops in another order, a copy made in another way, more of
-a dimension kept in a cache. These run alike. A program's *structure* is what remains: its
-kernels, its tile of registers, what it copies and in which layout, how it is cut into steps.
+Many of the cheapest programs differ only in the order of loops, in how a copy is made, or in how
+much of a dimension stays in a cache, and run equally fast. A program's *structure* leaves this
+out: it is its leaf kernels, its register tile, what it copies and in which layout, and how it is
+decomposed into steps.
 """
 
 from __future__ import annotations
@@ -27,18 +28,17 @@ class Structures:
         self._traits: dict[int, Structure | None] = {}
 
     def of(self, edge: int, parts: Sequence[Structure]) -> Structure:
-        """That of a rewrite (an edge) whose children's programs have these structures."""
+        """The structure of a program that begins with `edge` and whose children's are `parts`."""
         if edge not in self._traits:
             spec = self._graph.spec(int(self._graph.parent[edge]))
             counts = self._whole or not spec.operation.copies
-            found = traits(self._graph.rewrite(edge), spec) if counts else None
-            self._traits[edge] = found
+            self._traits[edge] = traits(self._graph.rewrite(edge), spec) if counts else None
         own = self._traits[edge]
         return Structure() if own is None else own.union(*parts)
 
 
 def structure(impl: Impl) -> Structure:
-    """That of an Impl."""
+    """The structure of an Impl."""
     return _of(impl, whole=impl.spec.operation.copies)
 
 
@@ -61,10 +61,10 @@ def traits(rewrite: Rewrite, spec: Spec) -> Structure:
     if isinstance(rewrite, Move):
         if rewrite.layout is None:
             return Structure()
-        operand = [one.name for one in operation.operands].index(rewrite.operand)
+        index = [operand.name for operand in operation.operands].index(rewrite.operand)
         if rewrite.vector == 0:
             return Structure([f"{operation} {rewrite.operand} as {rewrite.layout}"])
-        adds_up = operation.operands[operand].written and operation.reduced
-        shape = f" {spec.shape(operand)}" if adds_up else ""
+        adds_up = operation.operands[index].written and operation.reduced
+        shape = f" {spec.shape(index)}" if adds_up else ""
         return Structure([f"{operation} {rewrite.operand}{shape} in {rewrite.vector}"])
     return Structure([f"{operation} {rewrite}"])
