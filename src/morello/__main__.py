@@ -1,10 +1,10 @@
-"""`python -m morello`, and what the script `morello` runs: the command in its own process."""
+"""The entry point of `python -m morello` and of the script `morello`."""
 
 import sys
 
 
 def run() -> int:
-    """Run the command; returns its exit code. Interrupts are awaited from the start."""
+    """Run the command; returns its exit code. Interrupts are handled from the start."""
     try:
         from morello.process import finish, prepare
 
@@ -14,10 +14,10 @@ def run() -> int:
         code = main()
         finish()
         return code
-    except KeyboardInterrupt:  # while this was loaded
+    except KeyboardInterrupt:  # during the imports
         import signal
 
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it may come again, to no more use
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # another interrupt would change nothing
         print("morello: interrupted.", file=sys.stderr)
         return 130
 

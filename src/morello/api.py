@@ -50,20 +50,20 @@ from morello.targets.target import Target
 from morello.weights import with_layouts
 
 WEIGHTS = ("plain", "constant")
-"""What there is to say of weights: they lie as the Spec says, or as the kernel likes best."""
+"""The layout of weights: as the Spec says, or prepacked in the layout that is cheapest."""
 RANKS = ("cost", "learned")
 """How candidates are ranked: by the affine cost model, or by a learned performance model."""
 RANKED = 50
-"""Programs that a learned model orders."""
+"""How many programs a learned model ranks."""
 MOST_MEASURED = 64
-"""Programs of one goal that may be built and timed."""
+"""The most programs of one goal that may be built and timed."""
 LEAST_S = 0.1
-"""Of a budget that several searches share, each has so many seconds at least."""
+"""The minimum budget, in seconds, of each of several searches that share one."""
 
 
 @dataclass(frozen=True)
 class _Options:
-    """How a program is to be found; see `compile`."""
+    """The options of `compile` that say how a program is found."""
 
     table: Table | str | Path | None
     weights: str
@@ -75,7 +75,7 @@ class _Options:
 
     @property
     def wants_cheapest(self) -> bool:
-        """Whether the program of the least cost is wanted, whatever its time."""
+        """Whether the cheapest program under the cost model is wanted, whatever its time."""
         return self.measure == 1 and self.rank == "cost"
 
     def __post_init__(self) -> None:
@@ -103,14 +103,14 @@ class _Options:
 class Kernel(CompiledKernel):
     """A compiled Spec: call it on NumPy arrays as `kernel(*inputs, out=None)`.
 
-    Knows where it comes from: its `spec`, `impl` (the schedule), `source` (the C), `compiler`,
-    how many `threads` it runs on, the search's `statistics` (None if it was scheduled by hand),
-    and `max_error`, the greatest error found when it was verified, as a part of the greatest
-    output (None if it was not).
+    It has its `spec`, `impl` (the schedule), `source` (the C), `compiler`, the number of
+    `threads` it runs on, the search's `statistics` (None if it was scheduled by hand), and
+    `max_error`, the largest error found by verification, relative to the largest output (None
+    if it was not verified).
 
-    It can be pickled, if its target is one that `find_target` knows: as its schedule, which is
-    compiled again where it is read, from that machine's cache if it is there, and not searched
-    for nor verified again. Raises `TargetError` on a machine that cannot run it.
+    It can be pickled if `find_target` knows its target. The pickle has its schedule, which is
+    compiled again, or taken from the kernel cache, where it is unpickled; it is not searched for
+    or verified again. Unpickling raises `TargetError` on a machine that cannot run it.
     """
 
     __slots__ = ("compiler", "impl", "max_error", "source", "spec", "statistics", "threads")
@@ -124,21 +124,21 @@ class Kernel(CompiledKernel):
     max_error: float | None
 
     def pack(self, name: str, values: ArrayLike) -> Array:
-        """The values of the input of this name, an array of its shape, as the kernel wants them.
+        """The values of the input `name`, an array of its shape, in the kernel's layout.
 
-        A flat array if it lies in panels; else one with its strides. Raises `SpecError` for
-        values of another shape or dtype, or that are no array, and for a name that no input
-        has; `CallError` for a masked array.
+        A flat array if the layout has panels; else one with the input's strides. Raises
+        `SpecError` for values of another shape or dtype, or that are no array, and for a name
+        that no input has; `CallError` for a masked array.
         """
         return laid_out(self.spec, self.arguments, name, values)
 
     @property
     def predicted(self) -> Prediction | None:
-        """How long a call takes, by the learned model of this machine; None if there is none."""
+        """The learned model's prediction of the time of a call; None if there is no model."""
         return predict(self.impl)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        find_target(self.impl.target.name)  # says at once what cannot be read
+        find_target(self.impl.target.name)  # raises for a target that cannot be unpickled
         recipe = saved.save(self.impl), self.compiler, self.statistics, self.max_error
         return _unpickled, recipe
 
@@ -160,30 +160,30 @@ def compile(
     budget: float = SECONDS,
     progress: Progress | None = None,
 ) -> Kernel:
-    """The fastest program of a Spec under the cost model, compiled, checked and callable.
+    """The fastest program of a Spec under the cost model, compiled, verified and callable.
 
     `what` is an expression such as "f32[64,64] @ f32[64,64]", a Spec, or a schedule made by
-    hand, which runs on the threads that it is for. `threads` may be "all" that this process
-    may use. A `table`, or the path of one, has what earlier searches found, and is given what
-    this one finds. With `weights="constant"`, second factors of products and filters may lie as
-    the kernel likes best: give it what `Kernel.pack` makes of them, once. With `measure`, so
-    many different programs are built and timed, the cheapest among them, and the fastest is
-    taken; a table has it for all later calls. With `rank="learned"`, a learned model of times
-    orders the cheapest programs: its first is taken, or with `measure` its first few are timed.
-    The search may take `budget` seconds, and half of the memory that is free: if it has not come
-    to its end by then, the best program so far is taken, and `Kernel.statistics` tells that it is
-    not proven the cheapest. Unless `verify` is off, the kernel is compared with NumPy in float64
-    on random data before it is handed out. Raises `MorelloError` (see `morello.errors`).
+    hand, which runs on the number of threads that it was made for. `threads` may be "all", the
+    CPUs this process may use. The search uses the results of earlier ones in `table` (a Table or
+    its path), and adds its own. With `weights="constant"`, second factors of products and
+    filters may be prepacked in the cheapest layout: pack them once with `Kernel.pack`. With
+    `measure`, that many different programs, including the cheapest, are built and timed, and the
+    fastest is taken; a table keeps it for later calls. With `rank="learned"`, a learned model
+    orders the cheapest programs by predicted time: the first is taken, or with `measure` the
+    first few are timed. The search may take `budget` seconds, and half of the free memory: if it
+    has not finished by then, the best program so far is taken, and `Kernel.statistics` says that
+    it is not proven the cheapest. Unless `verify` is off, the kernel is compared with NumPy in
+    float64 on random data. Raises `MorelloError` (see `morello.errors`).
     """
     options = _Options(table, weights, measure, rank, Budget(budget), compiler, progress)
     goal, machine = _plan(what, target, threads)
     spec = goal.spec if isinstance(goal, Impl) else goal
     check_runs_here(machine)
     check_memory(spec)
-    arguments(spec)  # says at once what Python cannot call
-    found = find_compiler(compiler)
+    arguments(spec)  # raises for a Spec whose kernel Python cannot call
+    c_compiler = find_compiler(compiler)
     impl, statistics = _implement(goal, machine, options)
-    kernel = _compiled(impl, found, statistics)
+    kernel = _compiled(impl, c_compiler, statistics)
     if verify:
         kernel.max_error = _verified(kernel)
     return kernel
@@ -205,7 +205,7 @@ def _unpickled(
     statistics: Statistics | None,
     max_error: float | None,
 ) -> Kernel:
-    """The kernel of which `Kernel.__reduce__` made this."""
+    """Restores the kernel from what `Kernel.__reduce__` returned."""
     impl = saved.load(schedule)
     check_runs_here(impl.target)
     kernel = _compiled(impl, compiler, statistics)
@@ -214,7 +214,7 @@ def _unpickled(
 
 
 def _verified(kernel: Kernel) -> float:
-    """The greatest error of a kernel that is given plain values, laid out as it wants them."""
+    """The largest error of a kernel on random values, laid out as it takes them."""
 
     def laying_out(*inputs: Array, out: Array) -> object:
         return kernel(*lay_out(kernel.spec, inputs), out=out)
@@ -223,7 +223,7 @@ def _verified(kernel: Kernel) -> float:
 
 
 def matmul(a: TensorLike, b: TensorLike, **options: object) -> Kernel:
-    """Compile `a @ b` for operands like these: types ("f32[64,64]"), tensor specs or arrays.
+    """Compile `a @ b` for operands given as types ("f32[64,64]"), tensor specs or arrays.
 
     Takes the options of `compile`.
     """
@@ -243,9 +243,9 @@ def implement(
     compiler: str | None = None,
     progress: Progress | None = None,
 ) -> tuple[Impl, Statistics | None]:
-    """The Impl of a Spec, by search (or as it was scheduled), and what the search did.
+    """The Impl of a Spec, found by search or scheduled by hand, and the search's statistics.
 
-    The options are those of `compile`; the compiler is for what is measured.
+    The options are those of `compile`; the compiler is for programs that are measured.
     """
     options = _Options(table, weights, measure, rank, Budget(budget), compiler, progress)
     return _implement(*_plan(what, target, threads), options)
@@ -264,7 +264,7 @@ def schedule(
 def _plan(
     what: str | Spec | Impl | Schedule, target: str | Target, threads: int | str
 ) -> tuple[Spec | Impl, Target]:
-    """The goal and the machine, both as many threads as wanted."""
+    """The goal and the machine, both for the requested number of threads."""
     count = thread_count(threads)
     goal = what if isinstance(what, Spec | Impl | Schedule) else parse(what)
     if isinstance(goal, Schedule):
@@ -302,57 +302,57 @@ def _implement(
     if isinstance(options.table, str | Path):
         with Table(options.table) as opened:
             return _implement(goal, machine, replace(options, table=opened))
-    find = _least_worst if machine.tunings else _of_weights
+    find = _search_tunings if machine.tunings else _search_layouts
     return find(goal, machine, options)
 
 
-def _of_weights(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
-    """The best program, whose weights lie as the options say."""
+def _search_layouts(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+    """The best program, with the layouts of weights that the options allow."""
     if options.weights == "plain":
         return _searched(goal, machine, options)
     best = _best_layout(goal, machine, replace(options, measure=1, rank="cost"))
     return best if options.wants_cheapest else _searched(best[0].spec, machine, options)
 
 
-def _least_worst(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
-    """Of the best programs of all tunings, the one whose worst loss among them is least."""
+def _search_tunings(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+    """Of the best programs for each tuning, the one with the smallest worst-case loss."""
     if options.measure > 1 or options.rank != "cost":
         raise SearchError(
             f"{machine.name} is many machines, and times of one tell nothing of the others; "
             "leave out how many programs to measure, and how to rank them."
         )
-    tunings = [streamed(replace(one, cores=machine.cores), goal) for one in machine.tunings]
-    found = [
-        _of_weights(goal, tuning, share)
+    tunings = [streamed(replace(tuning, cores=machine.cores), goal) for tuning in machine.tunings]
+    results = [
+        _search_layouts(goal, tuning, share)
         for tuning, share in zip(tunings, _shares(options, len(tunings)), strict=True)
     ]
     costs = [
         [replay(impl.spec, tuning, impl.decisions()).cost for tuning in tunings]
-        for impl, _ in found
+        for impl, _ in results
     ]
     least = [min(column) for column in zip(*costs, strict=True)]
     losses = [max(map(truediv, row, least)) for row in costs]
-    impl, _ = found[losses.index(min(losses))]
-    parts = [statistics for _, statistics in found]
-    together = {
-        name: sum(getattr(one, name) for one in parts)
+    impl, _ = results[losses.index(min(losses))]
+    parts = [statistics for _, statistics in results]
+    totals = {
+        name: sum(getattr(part, name) for part in parts)
         for name in ("seconds", "specs", "rewrites", "entries", "tried", "bounded")
     }
     statistics = replace(
-        parts[0], **together, gap=max(one.gap for one in parts), worst=min(losses) - 1
+        parts[0], **totals, gap=max(part.gap for part in parts), worst=min(losses) - 1
     )
     return replay(impl.spec, machine, impl.decisions()), statistics
 
 
 def _best_layout(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
-    """The cheapest of the programs for all layouts of the weights; these share the time."""
-    layouts = list(with_layouts(goal, machine))
-    found = [
-        _searched(one, machine, share)
-        for one, share in zip(layouts, _shares(options, len(layouts)), strict=True)
+    """The cheapest program over all layouts of the weights; their searches share the budget."""
+    variants = list(with_layouts(goal, machine))
+    results = [
+        _searched(variant, machine, share)
+        for variant, share in zip(variants, _shares(options, len(variants)), strict=True)
     ]
-    lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in found)
-    impl, statistics = min(found, key=lambda one: one[0].cost)
+    lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in results)
+    impl, statistics = min(results, key=lambda result: result[0].cost)
     gap = impl.cost / lower - 1 if lower else inf
     return impl, replace(statistics, gap=gap)
 
@@ -388,18 +388,18 @@ def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Sta
 
 
 def _fastest(best: Impl, options: _Options) -> tuple[Impl, int]:
-    """The fastest of programs of a goal whose cheapest is given, and of how many it is."""
+    """The fastest of several programs for the goal of `best`, its cheapest; and their number."""
     check_runs_here(best.target)
     check_memory(best.spec)
     arguments(best.spec)
-    proposed = [one for one in _proposed(best, options) if one is not best]
+    proposed = [impl for impl in _proposed(best, options) if impl is not best]
     programs = [best, *proposed[: options.measure - 1]]
-    found = time_all(programs, find_compiler(options.compiler))
-    return found[0].impl, len(found)
+    measured = time_all(programs, find_compiler(options.compiler))
+    return measured[0].impl, len(measured)
 
 
 def _proposed(best: Impl, options: _Options) -> list[Impl]:
-    """Programs of a goal whose cheapest is given, as the options rank them."""
+    """Programs for the goal of `best`, its cheapest program, ranked as the options say."""
     watch = options.budget.start(options.progress)
     if options.rank == "cost":
         return rivals(best, options.measure, watch)

@@ -17,13 +17,13 @@ from morello.runtime.threads import attach, available_threads
 from morello.runtime.toolchain import Compiler
 
 GIL_CYCLES = 50_000
-"""Kernels longer than this let other Python threads run meanwhile."""
+"""Kernels that should take more cycles than this release the GIL."""
 
 K = TypeVar("K", bound=CompiledKernel)
 
 
 def source_of(impl: Impl) -> Source:
-    """The C of an Impl, with its schedule above it."""
+    """The C of an Impl, with its schedule in a comment at the top."""
     return generate(impl, schedule=tree(impl))
 
 
@@ -34,13 +34,13 @@ def load(
     compiler: Compiler,
     patience_s: float = PATIENCE_S,
 ) -> K:
-    """The kernel of an Impl whose C this is, on as many threads as it is for.
+    """Builds and loads the kernel of an Impl from its C; if parallel, with its thread pool.
 
-    Raises `BuildError`, and `SpecError` for operands that no NumPy array can be.
+    Raises `BuildError`, and `SpecError` for operands that cannot be NumPy arrays.
     """
     machine = impl.target
     kernel = kind.of_source(
-        # whoever loads the same file shares its threads
+        # one file per number of threads, as all who load a file share its pool
         source.text + f"/* on {machine.cores} threads */\n" * source.parallel,
         source.name,
         arguments(impl.spec),
@@ -57,10 +57,10 @@ def load(
 def load_all(
     impls: Sequence[Impl], compiler: Compiler, patience_s: float
 ) -> list[CompiledKernel | None]:
-    """The kernels of Impls, built several at a time.
+    """The kernels of Impls, built in parallel.
 
-    None where the compiler took longer than `patience_s`; for the first it has all the time
-    there is.
+    None for those that the compiler took longer than `patience_s` for, except the first, which
+    may take `PATIENCE_S`.
     """
 
     def build(impl: Impl) -> CompiledKernel | None:

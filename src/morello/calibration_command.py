@@ -40,7 +40,7 @@ DOING = {
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Measure this machine, and keep what was found if it is better than what comes with us."""
+    """Measure this machine's costs, and save them if they are better than those shipped."""
     cpu, target = host_cpu(), uncalibrated()
     path: Path = arguments.output or default_path(cpu)
     if not arguments.dry_run:
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _current() -> Target:
-    """This machine with the costs that it has now, if they can be read."""
+    """This machine with its current costs; with the shipped ones if they cannot be read."""
     try:
         return native()
     except TargetError:
@@ -151,7 +151,7 @@ def _kept(outcome: Outcome, path: Path, written: bool) -> str:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, int], None]]:
-    """Says on the terminal what is being done."""
+    """Shows on the terminal which step is running."""
     console = Console(stderr=True)
     bar = Progress(
         SpinnerColumn(),

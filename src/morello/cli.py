@@ -23,12 +23,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code. Errors are one sentence on stderr, code 2."""
     try:
         arguments = _parser().parse_args(argv)
-    except SystemExit as said:  # and printed all there is to say
-        return _flushed(USAGE_ERROR if said.code else 0)
+    except SystemExit as error:  # argparse has printed its message
+        return _flushed(USAGE_ERROR if error.code else 0)
     try:
-        _unbridle_blas()
+        _reset_openblas()
         _command(arguments.command)(arguments)
-    except SystemExit:  # by rich: whoever reads what we print has had enough
+    except SystemExit:  # by rich: the reader of standard output has closed it
         return _flushed(0)
     except (Exception, KeyboardInterrupt) as error:
         code = _ended(error, as_json=arguments.json)
@@ -49,7 +49,7 @@ def _ended(error: BaseException, *, as_json: bool) -> int | None:
         return _failed(str(error), as_json=as_json)
     if isinstance(error, MemoryError):
         return _failed("out of memory; make the sizes smaller.", as_json=as_json)
-    if isinstance(error, BrokenPipeError):  # as rich has it
+    if isinstance(error, BrokenPipeError):  # the same, but not by rich
         return 0
     if isinstance(error, OSError):
         what = "standard output" if error.filename is None else error.filename
@@ -58,7 +58,7 @@ def _ended(error: BaseException, *, as_json: bool) -> int | None:
 
 
 def _flushed(code: int) -> int:
-    """Flush standard output; returns the exit code, an error's if that fails."""
+    """Flush standard output; returns the exit code, `USAGE_ERROR` if flushing fails."""
     try:
         sys.stdout.flush()
     except OSError as error:
@@ -72,7 +72,7 @@ def _flushed(code: int) -> int:
 def _say(text: str, stream: TextIO) -> None:
     try:
         print(text, file=stream, flush=True)
-    except OSError:  # then there is nobody to tell
+    except OSError:  # nobody can read it
         _drop(stream)
 
 
@@ -82,7 +82,7 @@ def _drop(stream: TextIO) -> None:
 
 
 def _command(name: str) -> Callable[[argparse.Namespace], None]:
-    """What runs a command. Only what it needs is loaded: NumPy and Numba are heavy."""
+    """The function that runs a command. Imports only what it needs: NumPy and Numba are slow."""
     if name in ("precompute", "table"):
         from morello import table_commands
 
@@ -282,7 +282,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--weights", choices=["plain", "constant"], default="plain",
-        help="constant: second factors and filters may lie as the kernel likes best (plain)",
+        help="constant: second factors and filters may be prepacked for the kernel (plain)",
     )  # fmt: skip
     parser.add_argument(
         "--budget", type=float, default=20.0, metavar="SECONDS",
@@ -308,18 +308,18 @@ def _whole(text: str) -> int:
 
 
 def _count(text: str) -> int | str:
-    """A number, or the text for someone else to refuse with the reason."""
+    """Parse a number; other text is returned as it is, and checked where it is used."""
     try:
         return int(text)
     except ValueError:
         return text
 
 
-def _unbridle_blas() -> None:
-    """Have NumPy's OpenBLAS choose its own kernels, as it does when NumPy is first imported.
+def _reset_openblas() -> None:
+    """Remove the environment variables that make OpenBLAS take this CPU for another one.
 
-    An environment that makes it take this CPU for another one would make any race against
-    it unfair.
+    With them, comparing times with NumPy would be unfair. OpenBLAS chooses its kernels when NumPy
+    is first imported.
     """
     for setting in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
         os.environ.pop(setting, None)

@@ -53,10 +53,10 @@ from morello.targets.target import Target
 from morello.targets.x86 import BASELINE
 
 PATIENCE_S = 1.0
-"""Work that takes longer shows progress."""
+"""Searches that take longer show their progress."""
 
 INTENSE = 8
-"""Operations a byte above which bytes per second say little."""
+"""From this arithmetic intensity (operations per byte) on, products are shown without GB/s."""
 
 
 def synth(arguments: argparse.Namespace) -> None:
@@ -66,23 +66,27 @@ def synth(arguments: argparse.Namespace) -> None:
     if "," in arguments.target:
         _synth_levels(arguments)
         return
-    found = _implement(arguments)
-    impl, _ = found
+    result = _implement(arguments)
+    impl, _ = result
     source = generate(impl, arguments.name, tree(impl))
     schedule = json.dumps(saved.save(impl), indent=2) + "\n"
-    _write_source(arguments, source, schedule, lambda: _described(*found))
+    _write_source(arguments, source, schedule, lambda: _described(*result))
 
 
 def _synth_levels(arguments: argparse.Namespace) -> None:
-    """Write one file for several levels of x86-64, and any CPU that has none of them."""
+    """Write one file with kernels for several levels of x86-64, and a baseline for other CPUs."""
     if arguments.save is not None or arguments.schedule is not None:
         raise RewriteError("a file for several targets has several schedules; give one target.")
     wanted = dict.fromkeys([*arguments.target.split(","), BASELINE])
-    for one in wanted:
-        check_level(one, parallel=thread_count(arguments.threads) > 1)
-    found = [_implement(argparse.Namespace(**vars(arguments) | {"target": one})) for one in wanted]
-    source = generate_levels([impl for impl, _ in found], arguments.name)
-    _write_source(arguments, source, "", lambda: {"levels": [_described(*one) for one in found]})
+    for level in wanted:
+        check_level(level, parallel=thread_count(arguments.threads) > 1)
+    results = [
+        _implement(argparse.Namespace(**vars(arguments) | {"target": level})) for level in wanted
+    ]
+    source = generate_levels([impl for impl, _ in results], arguments.name)
+    _write_source(
+        arguments, source, "", lambda: {"levels": [_described(*result) for result in results]}
+    )
 
 
 def _write_source(
@@ -91,7 +95,7 @@ def _write_source(
     schedule: str,
     describe: Callable[[], dict[str, Any]],
 ) -> None:
-    """Write the files that were asked for; print the JSON, or the C if no file is to have it."""
+    """Write the requested files; print the JSON if requested, else the C if no file gets it."""
     texts = [
         (arguments.output, source.text),
         (arguments.header, source.header),
@@ -117,7 +121,7 @@ def _check_paths(arguments: argparse.Namespace) -> None:
     paths = {name: path for name, path in options.items() if path is not None}
     check_different(paths)
     for name, path in paths.items():
-        if name != "--db":  # it is a table's, which says so itself
+        if name != "--db":  # `Table` checks its own path
             check_writable(path)
 
 
@@ -133,7 +137,7 @@ def explain(arguments: argparse.Namespace) -> None:
         console.print(f"\n{_searched(statistics)}")
     predicted = _predicted(impl)
     if predicted is not None:
-        console.print(_foreseen(predicted))
+        console.print(_prediction_text(predicted))
 
 
 def bench(arguments: argparse.Namespace) -> None:
@@ -179,7 +183,7 @@ def bench(arguments: argparse.Namespace) -> None:
 
 def targets(arguments: argparse.Namespace) -> None:
     """List the targets."""
-    found = [*TARGETS.values(), *map(find_target, PORTABLE), find_target("native")]
+    listed = [*TARGETS.values(), *map(find_target, PORTABLE), find_target("native")]
     if arguments.json:
         _print_json(
             {
@@ -192,12 +196,12 @@ def targets(arguments: argparse.Namespace) -> None:
                     "dtypes": _dtypes(t),
                     "kernels": dict(Counter(kernel.operation for kernel in t.kernels)),
                 }
-                for t in found
+                for t in listed
             }
         )
         return
     console = Console(highlight=False)
-    for t in found:
+    for t in listed:
         levels = ", ".join(f"{level.name} {level.capacity}" for level in t.levels[1:])
         here = "runs here" if runs_here(t) else "does not run here"
         operations = len({kernel.operation for kernel in t.kernels})
@@ -207,18 +211,18 @@ def targets(arguments: argparse.Namespace) -> None:
         console.print(f"  dtypes: {', '.join(_dtypes(t))}")
     console.print(f"  {_origin()}", soft_wrap=True)
     for source in ("measured", "published"):
-        names = ", ".join(one.name for one in MACHINES if one.source == source)
+        names = ", ".join(machine.name for machine in MACHINES if machine.source == source)
         console.print(f"[bold]costs that are {source}[/bold]: {names}", soft_wrap=True)
 
 
 def _sources(target: Target) -> dict[str, str]:
-    """The microarchitectures whose costs a target may have, and where those are from."""
-    of = {one.machine for one in target.tunings}
+    """The microarchitectures whose costs a target may have, and the sources of these costs."""
+    of = {tuning.machine for tuning in target.tunings}
     return {m.name: m.source for m in MACHINES if m.target == target.name or m.name in of}
 
 
 def _origin() -> str:
-    """Where the costs of the native target are from."""
+    """The source of the native target's costs, and the file that they are in."""
     known = _costs_of(find_target("native"))
     path = chosen_path(host_cpu())
     if path is not None:
@@ -227,7 +231,7 @@ def _origin() -> str:
 
 
 def _costs_of(target: Target) -> str:
-    """Where a target's costs are from, in a few words."""
+    """The source of a target's costs, in a few words."""
     if target.name != "native":
         return f"costs of the target {target.name}"
     path, machine = chosen_path(host_cpu()), host_machine()
@@ -235,10 +239,10 @@ def _costs_of(target: Target) -> str:
     if path is None:
         published = machine is None or machine.source == "published"
         return known + ", never measured here" * published
-    found = load(path)
-    if not found.coefficients:
+    calibration = load(path)
+    if not calibration.coefficients:
         return f"{known}, compared with measured ones at first use"
-    return "costs measured here" + " at first use" * (found.measured == "first use")
+    return "costs measured here" + " at first use" * (calibration.measured == "first use")
 
 
 def _dtypes(target: Target) -> list[str]:
@@ -271,7 +275,7 @@ def _implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
 
 @contextmanager
 def opened(path: Path | None) -> Iterator[Table | None]:
-    """The table at a path, if there is one; says so if some of it could not be used."""
+    """The table at a path, None without a path; warns about damaged parts on stderr."""
     if path is None:
         yield None
         return
@@ -313,24 +317,24 @@ def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> d
 
 
 def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], object]:
-    """The Spec as NumPy's users would write it: it computes in f32, or the output's integers."""
+    """The Spec as NumPy code, computing in f32, or in the output's dtype if all are integers."""
     operation, dtype = spec.operation, spec.dtypes[-1]
-    if any(one.is_float for one in (*spec.dtypes, *(c.dtype for c in operation.components))):
+    if any(d.is_float for d in (*spec.dtypes, *(c.dtype for c in operation.components))):
         dtype = F32
     if not inputs:
         value = 0 if operation.name == "FillZero" else least(spec.dtypes[0])
         return lambda: out.fill(value)
-    if operation.name == "Matmul" and all(one is dtype for one in spec.dtypes):
+    if operation.name == "Matmul" and all(d is dtype for d in spec.dtypes):
         *lead, m, k, n = operation.dims
         if [o.dims for o in operation.operands] == [(*lead, m, k), (*lead, k, n), (*lead, m, n)]:
             a, b = spec.spread(inputs)
             return lambda: np.matmul(a, b, out=out)
 
     def run() -> object:
-        operands = spec.spread([_as(dtype, one) for one in inputs])
+        operands = spec.spread([_as(dtype, array) for array in inputs])
         value = evaluate(operation, operands, spec.sizes)[0]
         if operation.copies or operation.name in ("Broadcast", "OnePrefix"):
-            out[...] = value  # it is only a view
+            out[...] = value  # a view of the input has to be copied
             return out
         return value if value.dtype == out.dtype else value.astype(out.dtype)
 
@@ -354,10 +358,10 @@ def _timing(timing: Timing) -> dict[str, Any]:
 
 
 def _version(rival: str) -> dict[str, str]:
-    """Which library a rival's time was spent in."""
+    """The versions of a rival and of the BLAS library that it uses."""
     from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-    blas = next((one for one in threadpool_info() if one["user_api"] == "blas"), None)
+    blas = next((library for library in threadpool_info() if library["user_api"] == "blas"), None)
     name = f"numpy {np.__version__}"
     if blas is None:
         return {"version": name}
@@ -365,17 +369,17 @@ def _version(rival: str) -> dict[str, str]:
     return {"version": f"{name}, {' '.join(str(part) for part in parts if part)}"}
 
 
-# ---- what people and machines read
+# ---- output as text and as JSON
 
 
 def _predicted(impl: Impl) -> dict[str, float] | None:
     """A learned model's prediction in microseconds, if there is a model for the machine."""
-    found = predict(impl)
-    return None if found is None else {name: 1e6 * s for name, s in asdict(found).items()}
+    prediction = predict(impl)
+    return None if prediction is None else {name: 1e6 * s for name, s in asdict(prediction).items()}
 
 
-def _foreseen(predicted_us: dict[str, float]) -> str:
-    middle, low, high = (readable(1e-6 * predicted_us[one]) for one in ("seconds", "low", "high"))
+def _prediction_text(predicted_us: dict[str, float]) -> str:
+    middle, low, high = (readable(1e-6 * predicted_us[name]) for name in ("seconds", "low", "high"))
     return f"learned model: {middle} a call ({low} to {high})"
 
 
@@ -408,8 +412,8 @@ def _searched(statistics: Statistics) -> str:
     chosen = f"The fastest of {statistics.measured} measured. " if statistics.measured else ""
     if statistics.worst is not None:
         chosen = (
-            "Of the cheapest programs for each microarchitecture, the one that loses least where "
-            f"it loses most, {statistics.worst:.1%}. "
+            "Of the cheapest programs for each microarchitecture, the one with the smallest "
+            f"worst-case loss, {statistics.worst:.1%}. "
         )
     if not statistics.specs:
         unproven = "" if statistics.proven else f" {_unproven(statistics)}."
@@ -461,7 +465,7 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.
         )
     console.print(grid)
     if result["predicted_us"] is not None:
-        console.print(f"[dim]{_foreseen(result['predicted_us'])}[/dim]")
+        console.print(f"[dim]{_prediction_text(result['predicted_us'])}[/dim]")
     for rival in result["vs"].values():
         console.print(f"[dim]{rival['version']}; a ratio above 1: we are faster[/dim]")
     console.print(f"[dim]{escape(result['cpu'])}; {result['costs']}[/dim]", soft_wrap=True)
@@ -469,8 +473,8 @@ def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.
         console.print(_advice(result), soft_wrap=True)
     if result["verified"]:
         error = result["max_error"]
-        found = f"largest error {error:.1e}" if error else "exactly equal"
-        console.print(f"verified against NumPy in float64, {found}")
+        accuracy = f"largest error {error:.1e}" if error else "exactly equal"
+        console.print(f"verified against NumPy in float64, {accuracy}")
     search = result["search"]
     if search is not None and search["specs"]:
         console.print(
@@ -504,7 +508,7 @@ def _figure(rate: float) -> str:
 
 
 def readable(seconds: float) -> str:
-    """A time for people to read."""
+    """A time with a suitable unit."""
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
@@ -517,7 +521,7 @@ def _print_json(data: dict[str, Any]) -> None:
 
 @contextmanager
 def progress() -> Iterator[Callable[[int, int], None]]:
-    """Reports on a search: a bar on the terminal, once it has taken long enough."""
+    """Reports the progress of a search: a bar on the terminal after `PATIENCE_S`."""
     console = Console(stderr=True)
     bar = Progress(
         SpinnerColumn(),

@@ -1,8 +1,8 @@
-"""The ways Morello says no.
+"""Morello's exceptions.
 
-Every error a user can cause is a `MorelloError`; its message is one sentence or
+Every error that a user can cause is a `MorelloError`; its message is one sentence or
 two that say what was wrong, where, and what would work. The command line prints
-the message alone and leaves with code 2.
+only the message and exits with code 2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def quoted(value: object) -> str:
 def of_an_interrupt(error: BaseException | None) -> bool:
     """Whether an exception is a `KeyboardInterrupt`, or was raised because of one.
 
-    Compiled code makes other exceptions of interrupts.
+    Code compiled by Numba may turn an interrupt into another exception.
     """
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
@@ -33,7 +33,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 class MorelloError(Exception):
-    """Base of everything Morello raises on purpose."""
+    """The base class of all exceptions that Morello raises on purpose."""
 
 
 class FileError(MorelloError):
@@ -41,11 +41,11 @@ class FileError(MorelloError):
 
 
 class SpecError(MorelloError):
-    """A Spec that cannot be: bad syntax, sizes, dtypes or layouts."""
+    """An invalid Spec: bad syntax, sizes, dtypes or layouts."""
 
 
 class RewriteError(MorelloError):
-    """A rewrite applied where it does not apply, or a broken schedule file."""
+    """A rewrite that does not apply to a Spec, or a broken schedule file."""
 
 
 class TargetError(MorelloError):
@@ -61,7 +61,7 @@ class BuildError(MorelloError):
 
 
 class CompilerTimeoutError(BuildError):
-    """The C compiler took longer than it was given."""
+    """The C compiler exceeded its time limit."""
 
 
 class CallError(MorelloError):

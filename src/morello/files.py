@@ -1,4 +1,4 @@
-"""Writing text files for a user: whole or not at all, and as what they are."""
+"""Writing text files atomically, keeping the kind, mode and owner of existing ones."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from morello.errors import FileError
 def write_text(path: Path, text: str) -> None:
     """Write a file. Raises `FileError` if it cannot be written.
 
-    A regular file is replaced at once by one that is on the disk already, in the folder where
-    links lead to, and keeps its mode and, as far as this user may, its owner; other hard links
-    to it keep the old text. Pipes, devices, and the file that standard output goes to, are
-    written to and stay what they are.
+    A regular file is replaced atomically, by a new file that was flushed to disk before; links
+    to it are followed. It keeps its mode and, as far as this user may set it, its owner; other
+    hard links to it keep the old text. Pipes, devices, and the file that standard output goes
+    to, are written in place.
     """
     with _explained(path):
-        found = _status(path)
-        descriptor = _standard(found)
+        status = _status(path)
+        descriptor = _standard(status)
         if descriptor is not None:
             stream = sys.stdout if descriptor == 1 else sys.stderr
             stream.flush()
             _fill(os.dup(descriptor), text)
-        elif found is not None and not stat.S_ISREG(found.st_mode):
+        elif status is not None and not stat.S_ISREG(status.st_mode):
             _fill(os.open(path, os.O_WRONLY | os.O_NOCTTY), text)
         else:
-            _replace(_followed(path), found, text)
+            _replace(_followed(path), status, text)
 
 
 def check_writable(path: Path) -> None:
     """Raise `FileError` if a file cannot be written, as far as can be told without writing it."""
     with _explained(path):
-        found = _status(path)
-        if found is not None and stat.S_ISDIR(found.st_mode):
+        status = _status(path)
+        if status is not None and stat.S_ISDIR(status.st_mode):
             raise FileError(f"{path} is a folder; give a file in it.")
-        if found is not None and not _allowed(path, os.W_OK):
+        if status is not None and not _allowed(path, os.W_OK):
             raise FileError(f"{path} may not be written; give a file that can be written.")
-        if _standard(found) is None and (found is None or stat.S_ISREG(found.st_mode)):
+        if _standard(status) is None and (status is None or stat.S_ISREG(status.st_mode)):
             folder = _followed(path).parent
             if not folder.is_dir():
                 raise FileError(
@@ -57,7 +57,7 @@ def check_writable(path: Path) -> None:
 
 
 def check_different(paths: Mapping[str, Path]) -> None:
-    """Raise `FileError` if two paths, each given as what it is for, lead to one file."""
+    """Raise `FileError` if two paths, given by what they are for, lead to the same file."""
     seen: dict[object, str] = {}
     for name, path in paths.items():
         with _explained(path):
@@ -68,13 +68,13 @@ def check_different(paths: Mapping[str, Path]) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make the folder that a file is to be in, if there is none. Raises `FileError`."""
+    """Create the folder of a file if it does not exist. Raises `FileError`."""
     with _explained(path):
         path.parent.mkdir(parents=True, exist_ok=True)
 
 
 def _status(path: Path) -> os.stat_result | None:
-    """The status of the file that all links lead to, if there is one."""
+    """The status of the file at a path, with links followed; None if there is none."""
     try:
         return path.stat()
     except FileNotFoundError:
@@ -82,25 +82,25 @@ def _status(path: Path) -> os.stat_result | None:
 
 
 def _followed(path: Path) -> Path:
-    """Where a link leads to; others as they are, as the folders above may be closed to us."""
+    """The path that a link leads to; other paths as they are, as parents may be unreadable."""
     return Path(os.path.realpath(path)) if path.is_symlink() else path
 
 
 def _identity(path: Path) -> object:
-    """Equal for two paths that lead to one file, whether or not it is there yet."""
-    found = _status(path)
-    if found is not None:
-        return found.st_dev, found.st_ino
+    """A key that is equal for two paths to the same file, whether or not it exists yet."""
+    status = _status(path)
+    if status is not None:
+        return status.st_dev, status.st_ino
     end = _followed(path)
     folder = _status(end.parent)
     return (folder.st_dev, folder.st_ino, end.name) if folder else end
 
 
-def _standard(found: os.stat_result | None) -> int | None:
-    """The descriptor of standard output or error, if that is what a path leads to."""
+def _standard(status: os.stat_result | None) -> int | None:
+    """The descriptor of standard output or error, if that is the file with this status."""
     for descriptor in (1, 2):
         try:
-            if found is not None and os.path.samestat(found, os.fstat(descriptor)):
+            if status is not None and os.path.samestat(status, os.fstat(descriptor)):
                 return descriptor
         except OSError:  # it is closed
             continue
@@ -112,10 +112,10 @@ def _allowed(path: Path, mode: int) -> bool:
 
 
 def _replace(path: Path, old: os.stat_result | None, text: str) -> None:
-    """Put a new file in the place of a regular file or of none."""
+    """Replace a regular file, or create one, atomically."""
     temporary = path.parent / f".morello-{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
-    mode = 0o666 if old is None else 0o600  # others may read it once it is like the old one
+    mode = 0o666 if old is None else 0o600  # private until it has the mode of the old one
     try:
         _fill(os.open(temporary, flags, mode), text, old)
         temporary.replace(path)
@@ -125,17 +125,17 @@ def _replace(path: Path, old: os.stat_result | None, text: str) -> None:
 
 
 def _fill(descriptor: int, text: str, like: os.stat_result | None = None) -> None:
-    """Write to a descriptor and close it; a file then has the owner and mode of `like`."""
+    """Write to a descriptor and close it; with `like`, copy the owner and mode of that file."""
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
         file.flush()
         if like is not None:
-            _resemble(descriptor, like)
+            _copy_owner_and_mode(descriptor, like)
         if stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.fsync(descriptor)
 
 
-def _resemble(descriptor: int, like: os.stat_result) -> None:
+def _copy_owner_and_mode(descriptor: int, like: os.stat_result) -> None:
     """Give a file the mode of another one, and its owner and group as far as this user may."""
     for owner, group in ((-1, like.st_gid), (like.st_uid, -1)):
         with suppress(OSError):
@@ -147,7 +147,7 @@ def _resemble(descriptor: int, like: os.stat_result) -> None:
 def _explained(path: Path) -> Iterator[None]:
     try:
         yield
-    except BrokenPipeError:  # whoever reads it has had enough
+    except BrokenPipeError:  # the reader has closed it, which is no error
         raise
     except (OSError, ValueError) as error:  # ValueError: a path that no file can have
         reason = error.strerror if isinstance(error, OSError) else str(error)

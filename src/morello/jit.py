@@ -1,4 +1,4 @@
-"""Functions that Numba compiles, and keeps on disk where there is a place for that."""
+"""Functions that Numba compiles, cached on disk where possible."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ from numba import njit
 from morello.errors import of_an_interrupt
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
-_Taken = ParamSpec("_Taken")
-_Given = TypeVar("_Given")
+_Parameters = ParamSpec("_Parameters")
+_Result = TypeVar("_Result")
 
 
 def compiled(function: _Function) -> _Function:
     """Compile a function of numbers and arrays."""
-    made: Any
+    jitted: Any
     try:
-        made = njit(cache=True)(function)
-    except RuntimeError:
-        made = njit(function)
-    result: _Function = made
+        jitted = njit(cache=True)(function)
+    except RuntimeError:  # no folder can be written for the cache
+        jitted = njit(function)
+    result: _Function = jitted
     return result
 
 
-def interruptible(function: Callable[_Taken, _Given]) -> Callable[_Taken, _Given]:
-    """A function that calls compiled ones, and raises `KeyboardInterrupt` when it is interrupted.
+def interruptible(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:
+    """Wraps a function that calls compiled ones, so that interrupts raise `KeyboardInterrupt`.
 
-    An interrupt within a call of a compiled function may come out of it as a `SystemError`.
+    An interrupt within a compiled function may otherwise appear as a `SystemError`.
     """
 
     @wraps(function)
-    def call(*args: _Taken.args, **keywords: _Taken.kwargs) -> _Given:
+    def call(*args: _Parameters.args, **keywords: _Parameters.kwargs) -> _Result:
         try:
             return function(*args, **keywords)
         except SystemError as error:

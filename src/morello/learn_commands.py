@@ -34,16 +34,16 @@ from morello.runtime.threads import available_threads
 from morello.workers import local_workers
 
 SHOWN = (5, 50)
-"""Regrets that are shown, of so many programs measured."""
+"""The numbers of measured programs for which regrets are shown."""
 
 EXTRA = ("jax", "optax", "lightgbm", "matplotlib")
-"""What trains and studies models."""
+"""The packages that training and studying models need."""
 
 LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Collect a corpus, evaluate models on one, study what makes them good, or train one."""
+    """Collect a corpus, evaluate or study models on one, or train a model."""
     actions = {"collect": _collect, "evaluate": _evaluate, "study": _study, "train": _train}
     actions[arguments.action](arguments)
 
@@ -59,7 +59,7 @@ def _collect(arguments: argparse.Namespace) -> None:
             f"there is no family {quoted(arguments.only)}; there are {', '.join(SPECS)}."
         )
     every = [*interleaved(), *varied(arguments.varied)]
-    specs = [one for one in every if arguments.only in (None, one[0])]
+    specs = [spec for spec in every if arguments.only in (None, spec[0])]
     console = Console(stderr=True, highlight=False)
     with ExitStack() as stack:
         workers = None
@@ -68,14 +68,14 @@ def _collect(arguments: argparse.Namespace) -> None:
         stack.enter_context(limit_threads())
         for progress in collect(arguments.folder, arguments.programs, specs, workers):
             console.print(_line(progress), markup=False)
-    found = summary(arguments.folder)
+    totals = summary(arguments.folder)
     if arguments.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(totals, indent=2))
         return
-    apart = "" if found["noise"] is None else f"; measured twice {found['noise']:.1%} apart"
+    apart = "" if totals["noise"] is None else f"; measured twice {totals['noise']:.1%} apart"
     print(
-        f"{found['programs']:,} programs of {found['specs']} Specs in {found['families']} "
-        f"families, {found['bytes'] / 1e6:.1f} MB{apart}."
+        f"{totals['programs']:,} programs of {totals['specs']} Specs in {totals['families']} "
+        f"families, {totals['bytes'] / 1e6:.1f} MB{apart}."
     )
 
 
@@ -89,7 +89,7 @@ def _line(progress: Progress) -> str:
 
 
 def _prepared(corpus: Path, workers: Executor) -> list[Path]:
-    """Files with the features of a corpus's programs, which are kept."""
+    """Cached files with the features of a corpus's programs."""
     name = hashlib.sha256(str(corpus.resolve()).encode()).hexdigest()[:16]
     return prepare(corpus, default_cache() / "features" / name, workers)
 
@@ -99,7 +99,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
         groups = load(_prepared(arguments.folder, workers))
     scores = list(evaluate(groups, arguments.seed))
     if arguments.json:
-        print(json.dumps([_described(one) for one in scores], indent=2))
+        print(json.dumps([_described(score) for score in scores], indent=2))
         return
     console = Console(highlight=False)
     console.print(_summary(groups))
@@ -127,17 +127,17 @@ def _study(arguments: argparse.Namespace) -> None:
         results.append(study.again(files(arguments.folder)))
         for other in arguments.other:
             console.print(f"on the programs of {other}")
-            there = _prepared(other, workers)
-            results += study.elsewhere(paths, there, _machine(arguments.folder), other.name)
+            others = _prepared(other, workers)
+            results += study.elsewhere(paths, others, _machine(arguments.folder), other.name)
     if arguments.docs is not None:
         report.write_report(arguments.docs, results, f"On {_summary(load(paths))}:")
     if arguments.json:
-        found = [
-            {"table": one.trial.table} | _described(one.mean)
-            | {"seeds": [_described(score) for score in one.each]}
-            for one in results
+        data = [
+            {"table": result.trial.table} | _described(result.mean)
+            | {"seeds": [_described(score) for score in result.each]}
+            for result in results
         ]  # fmt: skip
-        print(json.dumps(found, indent=2))
+        print(json.dumps(data, indent=2))
     else:
         print("\n".join(report.table_of(results)))
 
@@ -151,16 +151,16 @@ def _train(arguments: argparse.Namespace) -> None:
         paths = _prepared(arguments.folder, workers)
         model = shipping.train(paths, _machine(arguments.folder), arguments.seed, workers)
     write_model(arguments.output, model)
-    found = {
+    data = {
         "machine": model.machine, "members": len(model.members), "low": model.low,
         "high": model.high, "bytes": arguments.output.stat().st_size,
     }  # fmt: skip
     if arguments.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(data, indent=2))
         return
-    low, high = (np.exp(one) - 1 for one in (model.low, model.high))
+    low, high = (np.exp(bound) - 1 for bound in (model.low, model.high))
     print(
-        f"{arguments.output}: {found['bytes'] / 1e3:.0f} KB for {model.machine}; nine of ten held "
+        f"{arguments.output}: {data['bytes'] / 1e3:.0f} KB for {model.machine}; nine of ten held "
         f"out programs took {low:+.0%} to {high:+.0%} of what was predicted."
     )
 
@@ -171,7 +171,7 @@ def _machine(corpus: Path) -> str:
 
 
 def _check_extra() -> None:
-    """Raise `CorpusError` if what trains models is not installed."""
+    """Raise `CorpusError` if a package of `EXTRA` is not installed."""
     missing = [name for name in EXTRA if find_spec(name) is None]
     if missing:
         raise CorpusError(
@@ -179,9 +179,9 @@ def _check_extra() -> None:
         )
 
 
-def _described(one: Score) -> dict[str, Any]:
-    """A score as JSON-able data, in which there is no nan."""
-    data = asdict(one)
+def _described(score: Score) -> dict[str, Any]:
+    """A score as data for JSON, with None in place of nan."""
+    data = asdict(score)
     for name in ("tau", "ape", "mape"):
         data[name] = [None if isnan(value) else value for value in data[name]]
     return data
@@ -193,10 +193,10 @@ def _grid(scores: Sequence[Score]) -> Grid:
     for heading in headings:
         left = heading in headings[:2]
         grid.add_column(heading, justify="left" if left else "right", no_wrap=True)
-    for one in scores:
-        figures = (_figure(one.tau, 2), _figure(one.ape, 1), _figure(one.mape, 1))
-        regrets = (f"{one.regrets[count]:.1f}" for count in SHOWN)
-        grid.add_row(one.protocol, one.model, *figures, *regrets)
+    for score in scores:
+        figures = (_figure(score.tau, 2), _figure(score.ape, 1), _figure(score.mape, 1))
+        regrets = (f"{score.regrets[count]:.1f}" for count in SHOWN)
+        grid.add_row(score.protocol, score.model, *figures, *regrets)
     return grid
 
 

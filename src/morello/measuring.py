@@ -1,4 +1,4 @@
-"""Of programs that should be fast, the one that is: several are built and timed."""
+"""Building and timing several candidate programs of a goal, to find the fastest."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
 
 SECONDS = 0.5
-"""How long each program is timed, if that is a few calls."""
+"""The seconds that each program is timed for; more if `REPEATS` samples take longer."""
 
 REPEATS = 3
 
@@ -39,31 +39,31 @@ class Measured:
 
 @interruptible
 def rivals(best: Impl, count: int, watch: Watch) -> list[Impl]:
-    """The cheapest Impl of its goal, and others that may be faster: `count`, if there are.
+    """Up to `count` Impls of a goal: `best`, the cheapest, and others that may be faster.
 
     Fewer if the watch ends the search for them.
     """
     goal, target = best.spec, best.target
     others = candidates(goal, target, best.cost, watch)
-    impls = chain([best], (reconstruct(goal, target, one) for one in others))
+    impls = chain([best], (reconstruct(goal, target, decisions) for decisions in others))
     return list(islice(filter(Distinct(), impls), count))
 
 
 def time_all(impls: Iterable[Impl], compiler: Compiler) -> list[Measured]:
     """Build Impls of one goal and time them in turns, on the goal's threads; fastest first.
 
-    What the compiler takes too long for is left out, but for the first one.
+    Those that the compiler takes longer than `COMPILER_S` for are left out, except the first.
     """
     impls = list(impls)
     loaded = zip(impls, load_all(impls, compiler, COMPILER_S), strict=True)
     built = [(impl, kernel) for impl, kernel in loaded if kernel is not None]
     calls = {str(n): ready(kernel, impl.spec) for n, (impl, kernel) in enumerate(built)}
     timings = measure(calls, seconds=SECONDS, repeats=REPEATS, pin=not impls[0].spec.parallel)
-    found = [Measured(impl, timings[str(n)]) for n, (impl, _) in enumerate(built)]
-    return sorted(found, key=lambda one: one.timing.min_s)
+    programs = [Measured(impl, timings[str(n)]) for n, (impl, _) in enumerate(built)]
+    return sorted(programs, key=lambda program: program.timing.min_s)
 
 
 def ready(kernel: CompiledKernel, spec: Spec) -> Callable[[], object]:
-    """A call of a kernel of the Spec on random data of its own."""
+    """A function that calls the kernel of a Spec on its own random data."""
     output = kernel.arguments[-1]
     return partial(kernel.fast, *random_inputs(spec).taken, output.empty().view(output.raw))

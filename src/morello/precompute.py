@@ -1,9 +1,9 @@
-"""Solving a family of Specs into a table: on all cores, or on all machines of a Dask cluster.
+"""Solving a family of Specs into a table, on all cores or on a Dask cluster.
 
-A task is some members of the family, solved with a table of its own, which does not depend on
-what other tasks found. Tasks' tables are added in their order, whoever finishes first, so that
-the same family gives the same table, byte for byte, wherever it is computed and however often
-that was interrupted.
+A task solves some members of the family with a table of its own, which does not depend on
+other tasks. The tasks' tables are merged in task order, whichever finishes first, so that the
+same family gives the same table, byte for byte, wherever it is computed and however often
+that is interrupted.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from morello.targets.catalog import find_target
 from morello.targets.costs import streamed
 
 AHEAD = 4
-"""Tasks given to each worker before the first is done."""
+"""Tasks submitted ahead for each worker, so that none is idle."""
 WEIGHT = 1500.0
-"""About so much work (see `_weight`) makes a task: a second or two."""
+"""The approximate weight (see `_weight`) of a task, which takes a second or two."""
 MEMORY = 0.7
 """The share of the free memory that all workers together may use."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """Members of a family, to be solved one after the other; `weight` is how long that takes."""
+    """Members of a family, to be solved one after the other; `weight` estimates the time."""
 
     name: str
     expressions: tuple[str, ...]
@@ -49,7 +49,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Found:
-    """What came of a task: pages and programs as they are kept."""
+    """The result of a task: encoded pages, programs, and the errors of Specs that failed."""
 
     pages: tuple[tuple[Key, bytes], ...]
     programs: tuple[tuple[str, str, str], ...]
@@ -58,7 +58,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Progress:
-    """How much is done: tasks, and the share of all the work there is."""
+    """Progress: how many tasks are done, and which share of the total work."""
 
     done: int
     tasks: int
@@ -82,7 +82,7 @@ def tasks_of(family: Family, target: str, keeps: int) -> list[Task]:
 
 
 def _weight(sizes: Sequence[int]) -> float:
-    """How much there is to search, roughly: it grows with the ways to tile."""
+    """A rough estimate of the search effort, which grows with the number of tilings."""
     weight = 20.0
     for size in sizes:
         weight *= 1 + log2(size) / 4
@@ -95,9 +95,9 @@ def _task(members: Sequence[str], weight: float, space: str, keeps: int) -> Task
 
 
 def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) -> Found:
-    """Solve the members of a task; called in the process of a worker, one of so many.
+    """Solve the members of a task; called in one of `workers` worker processes.
 
-    However long that takes, as what is found must not depend on the time that there was.
+    There is no time limit, as the result must not depend on the time available.
     """
     here = min(workers, os.cpu_count() or 1)  # others may be on other machines
     budget = Budget(inf, MEMORY / here)
@@ -125,9 +125,9 @@ def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) ->
 def precompute(
     family: Family, table: Table, target: str, workers: Executor, count: int
 ) -> Iterator[Progress]:
-    """Solve what is missing of a family, on `count` workers; tells of progress as it goes on.
+    """Solve what a table lacks of a family, on `count` workers; yields progress.
 
-    Whoever gave the workers ends them, and with them the tasks that they were given ahead.
+    The caller shuts the workers down, and with them the tasks that were submitted ahead.
     """
     tasks = tasks_of(family, target, table.keeps)
     known = table.done()
@@ -146,14 +146,14 @@ def precompute(
         if not waiting:
             return
         task, future = waiting.pop(0)
-        found = future.result()
+        result = future.result()
         table.add_task(
             task.name,
-            {key: decode(body, str(key)) for key, body in found.pages},
-            {Key(s, goal, ""): text for s, goal, text in found.programs},
+            {key: decode(body, str(key)) for key, body in result.pages},
+            {Key(s, goal, ""): text for s, goal, text in result.programs},
         )
         done, share = done + 1, share + task.weight
-        failed += len(found.failed)
+        failed += len(result.failed)
         yield Progress(done, len(tasks), share / total, failed)
 
 

@@ -23,14 +23,15 @@ _received: list[int] = []
 def prepare() -> None:
     """Install the signal handlers and streams of a command's process.
 
-    SIGTERM and SIGHUP are interrupts too, so that files and processes are cleared away. An
-    interrupt that comes where Python drops exceptions comes again. Streams that are closed get
-    descriptors, which other files would get otherwise; what is written there fails.
+    SIGTERM and SIGHUP raise `KeyboardInterrupt`, too, so that files and processes are cleaned
+    up. If Python drops that exception, as in a destructor, the signal is sent again. Closed
+    standard streams get descriptors, which other files would get otherwise; writing to standard
+    output then fails.
     """
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` has it
+        if signal.getsignal(number) is not signal.SIG_IGN:  # ignored, as under `nohup`
             signal.signal(number, _interrupt)
-    sys.unraisablehook, sys.excepthook = _come_again, _say_unless_interrupted
+    sys.unraisablehook, sys.excepthook = _resend_dropped, _report_unless_interrupted
     while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:
         pass
     os.close(descriptor)
@@ -51,7 +52,7 @@ def finish() -> None:
 def interrupted_by(error: BaseException | None) -> int | None:
     """The signal that caused an exception; None if none did.
 
-    Compiled code may forget what caused its exceptions, so a signal that came decides.
+    Compiled code may lose the cause of an exception, so any signal received counts as it.
     """
     if _received:
         return _received[0]
@@ -61,14 +62,15 @@ def interrupted_by(error: BaseException | None) -> int | None:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     _received.append(number)
     while frame is not None:
-        if frame.f_code is _come_again.__code__:  # what it raises would be dropped as well
+        if frame.f_code is _resend_dropped.__code__:  # exceptions in it are dropped, too
             _send_later(number)
             return
         frame = frame.f_back
     raise KeyboardInterrupt
 
 
-def _come_again(dropped: UnraisableHookArgs) -> None:
+def _resend_dropped(dropped: UnraisableHookArgs) -> None:
+    """An `unraisablehook` that sends the signal again if an interrupt was dropped."""
     number = interrupted_by(dropped.exc_value)
     if number is None:
         sys.__unraisablehook__(dropped)
@@ -76,10 +78,10 @@ def _come_again(dropped: UnraisableHookArgs) -> None:
         _send_later(number)
 
 
-def _say_unless_interrupted(
+def _report_unless_interrupted(
     kind: type[BaseException], error: BaseException, at: TracebackType | None
 ) -> None:
-    """An `excepthook` that is silent about interrupts, for C modules that call it at import."""
+    """An `excepthook` that ignores interrupts, for C modules that call it at import."""
     if interrupted_by(error) is None:
         sys.__excepthook__(kind, error, at)
 

@@ -1,4 +1,4 @@
-"""How good the cost model is for a Spec: what it predicts against what a clock says."""
+"""How well the cost model predicts measured times, for programs of one Spec."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from morello.search.sample import sample
 from morello.targets.target import Target
 
 MOST_SAMPLES = 100_000
-"""Programs that may be drawn; each takes a compiler's run."""
+"""The most programs that may be sampled; each of them has to be compiled."""
 
 CHOICES = 5
-"""How many of the search's own choices are measured beside the samples."""
+"""How many of the search's first choices are measured besides the samples."""
 
 SLOW = 4.0
 """Programs whose calls take this many times the fastest one's are not timed for long."""
 
 CLOSE = 1.3
-"""Programs within this of the fastest one are timed once more."""
+"""Programs within this factor of the fastest one are timed once more."""
 
 CALLS = 10
-"""Further calls of those, if they take less than the time for each program."""
+"""Further calls of slow programs, as long as they fit in the seconds for each program."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Point:
 
     @property
     def predicted(self) -> float:
-        """What a call should cost, in cycles."""
+        """The predicted cost of a call, in cycles."""
         return self.impl.cost
 
     def data(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Quality:
-    """What was predicted and measured of programs of one Spec, all of which are correct."""
+    """Predicted costs and measured times of programs of one Spec, all verified."""
 
     spec: Spec
     target: Target
@@ -75,7 +75,7 @@ class Quality:
 
     @property
     def tau(self) -> float:
-        """The rank correlation of what was predicted and measured: 1 if they agree, at most."""
+        """The rank correlation of predicted costs and measured times; 1 if their orders agree."""
         predicted, seconds = zip(*((p.predicted, p.seconds) for p in self.points), strict=True)
         return kendall_tau(predicted, seconds)
 
@@ -85,7 +85,7 @@ class Quality:
         return min(point.seconds for point in self.points)
 
     def regret(self, choices: int = 1) -> float:
-        """How much slower the fastest of the first choices is than the fastest of all: a part."""
+        """How much slower the fastest of the first choices is than the fastest: a fraction."""
         chosen = (p.seconds for p in self.points if p.choice is not None and p.choice < choices)
         return min(chosen) / self.fastest_s - 1
 
@@ -118,10 +118,10 @@ def assess(
 ) -> Quality:
     """Build, verify and time random programs of a Spec, and the search's first choices.
 
-    Each is timed for about `seconds`, in turns; what is much slower than the fastest is called a
-    few times, and what the compiler takes too long for is left out. Each of the searches for
-    them may take `budget` seconds.
-    Raises `VerificationError` if a program computes something else than it should.
+    Each is timed for about `seconds`, in turns; programs much slower than the fastest are called
+    only a few times, and those that take the compiler too long are left out. Each of the
+    searches for them may take `budget` seconds. Raises `VerificationError` if a program computes
+    a wrong output.
     """
     if not isinstance(samples, SupportsIndex) or not 1 <= samples <= MOST_SAMPLES:
         raise SearchError(f"1 to {MOST_SAMPLES:,} programs can be sampled, not {quoted(samples)}.")
@@ -136,14 +136,17 @@ def assess(
     api.check_runs_here(machine)
     api.check_memory(goal)
     built = programs(best, CHOICES, samples, seed, find_compiler(compiler), limit, progress)
-    times = _times(goal, [one.kernel for one in built], seconds)
-    points = [Point(one.impl, took, one.choice) for one, took in zip(built, times, strict=True)]
+    times = _times(goal, [program.kernel for program in built], seconds)
+    points = [
+        Point(program.impl, took, program.choice)
+        for program, took in zip(built, times, strict=True)
+    ]
     return Quality(goal, machine, tuple(points))
 
 
 @dataclass(frozen=True)
 class Built:
-    """A program and its kernel. `choice` is as a `Point` has it."""
+    """A program and its kernel. `choice` is that of `Point`."""
 
     impl: Impl
     kernel: CompiledKernel
@@ -159,14 +162,15 @@ def programs(
     limit: Budget,
     progress: Progress | None = None,
 ) -> list[Built]:
-    """The search's first choices for a goal whose cheapest program this is, and random programs.
+    """The search's first choices for the goal of `best`, its cheapest program, and random ones.
 
-    Each of the two searches has the budget. What the compiler takes too long for is left out.
+    Each of the two searches may use the budget `limit`. Programs that take the compiler too long
+    are left out.
     """
     goal, target = best.spec, best.target
     chosen = rivals(best, choices, limit.start(progress))
     drawn = sample(goal, target, best.cost, samples, seed, limit.start(progress))
-    impls = [*chosen, *(reconstruct(goal, target, one) for one in drawn)]
+    impls = [*chosen, *(reconstruct(goal, target, decisions) for decisions in drawn)]
     kernels = load_all(impls, compiler, COMPILER_S)
     return [
         Built(impl, kernel, n if n < len(chosen) else None)
@@ -178,9 +182,9 @@ def programs(
 def first_calls(
     goal: Spec, kernels: Sequence[CompiledKernel]
 ) -> tuple[list[Callable[[], object]], list[float]]:
-    """A call of each kernel, all on the same arrays, and the seconds that the first one takes.
+    """A function that calls each kernel, on the same arrays, and the seconds of its first call.
 
-    Raises `VerificationError` if one computes something else than it should.
+    Raises `VerificationError` if a kernel computes a wrong output.
     """
     inputs, output = random_inputs(goal), kernels[0].arguments[-1]
     wanted, out = expected(goal, inputs.plain), output.empty()
@@ -195,15 +199,15 @@ def first_calls(
 
 
 def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> list[float]:
-    """The least time of a call of each, in seconds; all get the same arrays."""
+    """The minimum time of a call of each kernel, in seconds; all get the same arrays."""
     calls, times = first_calls(goal, kernels)
     spent = [0.0] * len(kernels)
-    for _ in range(CALLS):  # in turns, as a noisy moment may last longer than a few calls
+    for _ in range(CALLS):  # in turns, as noise may last longer than a few calls
         for n, call in enumerate(calls):
             if times[n] > SLOW * min(times) and spent[n] < seconds:
                 took = _time(call)
                 times[n], spent[n] = min(times[n], took), spent[n] + took
-    # Those that are close get closer looks, as it is them that regret is about.
+    # Time those near the fastest more precisely, as they decide the regret.
     for near, repeats in ((SLOW, 3), (CLOSE, 9)):
         close = {str(n): calls[n] for n, took in enumerate(times) if took <= near * min(times)}
         timings = measure(close, seconds=seconds, repeats=repeats, pin=not goal.parallel)
@@ -223,6 +227,6 @@ def kendall_tau(a: Sequence[float], b: Sequence[float]) -> float:
 
     Pairs that are equal in one column count for neither; nan if there are no others.
     """
-    signs = [np.sign(np.subtract.outer(one, one)) for one in (np.asarray(a), np.asarray(b))]
-    pairs = np.sqrt(np.prod([np.abs(one).sum() for one in signs]))
+    signs = [np.sign(np.subtract.outer(x, x)) for x in (np.asarray(a), np.asarray(b))]
+    pairs = np.sqrt(np.prod([np.abs(sign).sum() for sign in signs]))
     return float((signs[0] * signs[1]).sum() / pairs) if pairs else float("nan")

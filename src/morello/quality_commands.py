@@ -21,7 +21,7 @@ CHOSEN = "o"
 
 
 def run_model(arguments: argparse.Namespace) -> None:
-    """Tell how well predicted costs and measured times of programs of a Spec agree."""
+    """Show how well predicted costs and measured times of programs of a Spec agree."""
     with progress() as report:
         quality = assess(
             arguments.expression,
@@ -52,7 +52,7 @@ def run_model(arguments: argparse.Namespace) -> None:
 
 
 def scatter(quality: Quality) -> str:
-    """Predicted cycles (across) against measured times (up), both logarithmic, in characters."""
+    """A text plot of predicted cycles (across) and measured times (up), both logarithmic."""
     across = [log(point.predicted) for point in quality.points]
     up = [log(point.seconds) for point in quality.points]
     counts = [[0] * WIDTH for _ in range(HEIGHT)]
@@ -78,7 +78,7 @@ def scatter(quality: Quality) -> str:
 
 
 def _cells(values: list[float], count: int) -> list[int]:
-    """Which of so many equal parts of their range each value is in."""
+    """The index of each value's cell, of `count` equal parts of the values' range."""
     low, high = min(values), max(values)
     width = (high - low) / count or 1.0
     return [min(int((value - low) / width), count - 1) for value in values]

@@ -1,4 +1,4 @@
-"""Scheduling by hand: one rewrite after the other, and search for what is left."""
+"""Scheduling by hand: applying rewrites one by one, with search for the remaining holes."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ from morello.search.solve import search
 from morello.targets.target import Target
 
 Path = tuple[int, ...]
-"""Where a node is: which child to take, from the root on."""
+"""The path of a node: the index of the child to take, from the root on."""
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A program in the making; every method gives a new one, and raises `RewriteError`.
+    """A partial program. Its methods return a new one, or raise `RewriteError`.
 
-    Each rewrite fills the current hole, `at`. Then the rewritten body is the current hole;
-    after a kernel, which leaves nothing to do, or a decomposition into steps, it is the first
-    open hole in the order of `holes`: steps, copies, fills and remainders.
+    Each rewrite is applied to the current hole, `at`. Its body is then the current hole. If
+    there is no body, as for a leaf kernel or a decomposition into steps, the next one is the
+    first of `holes`: a step, copy, fill or remainder.
     """
 
     impl: Impl
@@ -54,7 +54,7 @@ class Schedule:
 
     @staticmethod
     def of(spec: Spec, target: Target) -> Schedule:
-        """The schedule in which everything is still to do."""
+        """The schedule to which no rewrite was applied yet."""
         return Schedule(Impl(spec, target))
 
     @property
@@ -63,17 +63,17 @@ class Schedule:
 
     @property
     def at(self) -> Spec | None:
-        """What the next rewrite applies to; None when the program is complete."""
+        """The current hole, which the next rewrite applies to; None if the program is complete."""
         return None if self.done else _node(self.impl, self.path).spec
 
     @property
     def holes(self) -> tuple[Spec, ...]:
-        """What is left to do, in the order it runs."""
+        """The Specs that are not implemented yet, in the order they run."""
         return tuple(_node(self.impl, path).spec for path in _open(self.impl))
 
     @property
     def left(self) -> dict[str, int]:
-        """What the current hole may hold of each level: lines, or registers."""
+        """The capacity left at the current hole, by level: in cache lines, or registers."""
         levels = self.impl.target.levels[1:]
         limits = _limits(self.impl, self.path)
         return {level.name: limit for level, limit in zip(levels, limits, strict=True)}
@@ -112,11 +112,11 @@ class Schedule:
         return self.rewrite(Parallel(tuple((d, _size(d, size)) for d, size in sizes.items())))
 
     def serial(self) -> Schedule:
-        """Run what could be spread over cores on one."""
+        """Run a parallel Spec on one core."""
         return self.rewrite(Serial())
 
     def to_accumulate(self) -> Schedule:
-        """Fill the outputs with what they start at, then accumulate into them."""
+        """Initialize the outputs, then accumulate into them."""
         return self.rewrite(ToAccumulate())
 
     def move(
@@ -130,11 +130,12 @@ class Schedule:
         along: str = "",
         dtype: str | DType | None = None,
     ) -> Schedule:
-        """Bring an operand to the next nearer level.
+        """Move an operand to the next nearer level.
 
-        By itself, or copied: with a `layout`, `packed` into panels this wide along the
-        operand's dimension that is not reduced, or into registers of `vector` elements
-        `along` a dimension (the last, if not given). A copy may be of another `dtype`.
+        Without options, the cache does this as the operand is used. Else it is copied: to a
+        `layout`; `packed` into panels of this width along the operand's last dimension that is
+        not reduced; or into registers of `vector` elements `along` a dimension (by default the
+        last). The copy may have another `dtype`.
         """
         operation = self._current().operation
         for own, name in self.impl.spec.names_in(operation).items():
@@ -148,7 +149,7 @@ class Schedule:
         return self.rewrite(Move(operand, level, chosen, vector, _dtype(dtype)))
 
     def move_all(self, level: str) -> Schedule:
-        """Bring every operand that is one level away nearer, by the cache itself."""
+        """Move every operand that is one level away to `level`, without copying: caches do it."""
         return self.rewrite(MoveAll(level))
 
     def bufferize(
@@ -161,10 +162,10 @@ class Schedule:
         vector: int = 0,
         along: str = "",
     ) -> Schedule:
-        """Cut a composition in two at what a component (by number) makes.
+        """Split a composition in two at the output of a component (given by number).
 
-        That gets a place at a level, row-major unless said as for `move`. What uses it is
-        scheduled first; what makes it is the first hole thereafter.
+        The output gets a buffer at a level, row-major unless there are options, as for `move`.
+        The consumer is the next hole; the producer is the first one after that.
         """
         operation = self._current().operation
         component = _size("component", component, least=0)
@@ -176,11 +177,11 @@ class Schedule:
         return self.rewrite(Bufferize(component, level, chosen or row_major(len(dims)), vector))
 
     def decompose(self, scheme: str, level: str) -> Schedule:
-        """Do an operation in steps (see `SCHEMES`), what lies between them at a level."""
+        """Decompose an operation into steps (see `SCHEMES`), with intermediates at a level."""
         return self.rewrite(Decompose(scheme, level))
 
     def parallel_split(self, dim: str, pieces: int) -> Schedule:
-        """Cut what is reduced in equal pieces for all cores, and reduce what these come to."""
+        """Split a reduction into equal pieces for all cores, then reduce the partial results."""
         return self.rewrite(ParallelSplit(dim, _size("pieces", pieces)))
 
     def spatial_split(self) -> Schedule:
@@ -188,7 +189,7 @@ class Schedule:
         return self.rewrite(SpatialSplit())
 
     def pointwise(self) -> Schedule:
-        """Take a convolution of one-pixel filters for the matmul that it is."""
+        """Rewrite a convolution with one-pixel filters as a matmul."""
         return self.rewrite(Pointwise())
 
     def pad_first(self, level: str) -> Schedule:
@@ -196,15 +197,15 @@ class Schedule:
         return self.rewrite(PadFirst(level))
 
     def pack(self) -> Schedule:
-        """Make groups of neighbours along k the elements of a matmul of narrow numbers."""
+        """Pack groups of neighbours along k into the elements of a matmul of narrow dtypes."""
         return self.rewrite(Pack())
 
     def select(self, kernel: str) -> Schedule:
-        """Close the current hole with a kernel."""
+        """Implement the current hole with a leaf kernel."""
         return self.rewrite(Select(kernel))
 
     def solve(self, budget: float = SECONDS) -> Schedule:
-        """Fill every hole with the cheapest program that fits the memory left there.
+        """Fill every hole with the cheapest program that fits the capacity left there.
 
         Each search may take `budget` seconds, after which the best program so far is taken.
         Raises `SearchError` where there is none.
@@ -227,9 +228,9 @@ class Schedule:
         vector: int,
         along: str,
     ) -> Layout | None:
-        """The layout that these options name, of a tensor with these dimensions.
+        """The layout that these options give to a tensor with these dimensions, if any.
 
-        Without any, there is no such tensor, as the rewrite itself will say.
+        Without dimensions there is no such tensor, which the rewrite itself will report.
         """
         if packed and (layout or vector):
             raise RewriteError(f"{what}: packed already says the layout, of a copy in memory.")
@@ -272,7 +273,7 @@ def _dtype(dtype: str | DType | None) -> DType | None:
 
 
 def _check_texts(rewrite: Rewrite) -> None:
-    """Raise `RewriteError` if a field of a rewrite that is a name is not a `str`."""
+    """Raise `RewriteError` if a `str` field of a rewrite has another type."""
     for name, kind in type(rewrite).__annotations__.items():
         value = getattr(rewrite, name)
         if kind == "str" and not isinstance(value, str):
@@ -280,7 +281,7 @@ def _check_texts(rewrite: Rewrite) -> None:
 
 
 def _size(name: str, size: int, least: int = 1) -> int:
-    """`size` as an int, if it is one that a rewrite can take."""
+    """`size` as an int; raises `RewriteError` if it is no integer in range."""
     try:
         number = operator.index(size)
     except TypeError:
@@ -320,7 +321,7 @@ def _open(impl: Impl, path: Path = ()) -> Iterator[Path]:
 
 
 def _limits(impl: Impl, path: Path) -> tuple[int, ...]:
-    """How much of each level but the farthest is left at the node at `path`."""
+    """The capacity of each level but the farthest that is left at the node at `path`."""
     limits = impl.target.limits
     for child in path:
         limits = _inside(impl, limits)
@@ -329,7 +330,7 @@ def _limits(impl: Impl, path: Path) -> tuple[int, ...]:
 
 
 def _inside(impl: Impl, limits: tuple[int, ...]) -> tuple[int, ...]:
-    """What a node leaves to its children."""
+    """The capacity that a node leaves to its children."""
     held = impl.allocation or {}
     return tuple(limit - held.get(level, 0) for level, limit in enumerate(limits, start=1))
 
@@ -340,7 +341,7 @@ def _solved(
     budget: Budget,
     known: dict[tuple[Spec, tuple[int, ...]], list[Rewrite]],
 ) -> Iterator[Rewrite]:
-    """The decisions of an Impl in pre-order, its holes filled by search, equal ones once."""
+    """The decisions of an Impl in pre-order, with holes filled by search (memoized in `known`)."""
     if impl.rewrite is None:
         query = impl.spec, limits
         if query not in known:
@@ -354,11 +355,11 @@ def _solved(
 
 def _searched(spec: Spec, target: Target, limits: tuple[int, ...], budget: Budget) -> list[Rewrite]:
     farthest, *nearer = target.levels
-    left = [replace(one, capacity=n) for one, n in zip(nearer, limits, strict=True)]
+    left = [replace(level, capacity=n) for level, n in zip(nearer, limits, strict=True)]
     smaller = replace(target, levels=(farthest, *left))
     try:
         decisions = search(spec, smaller, budget=budget).decisions
     except SearchError as error:
-        amounts = ", ".join(f"{one.capacity} of {one.name}" for one in left)
+        amounts = ", ".join(f"{level.capacity} of {level.name}" for level in left)
         raise SearchError(f"{error} The schedule leaves it {amounts}.") from None
     return reconstruct(spec, smaller, decisions).decisions()

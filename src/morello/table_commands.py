@@ -33,8 +33,8 @@ from morello.workers import local_workers
 def run_precompute(arguments: argparse.Namespace) -> None:
     """Solve a family of Specs into a table."""
     members = family(arguments.expression, arguments.sizes)
-    parse(next(members.expressions())[1])  # says at once what cannot be
-    find_measured(arguments.target)  # workers find it measured
+    parse(next(members.expressions())[1])  # raises for an invalid expression right away
+    find_measured(arguments.target)  # so that workers need not measure the machine
     began = time.perf_counter()
     progress = Progress(0, 0, 0.0, 0)
     with ExitStack() as stack:
@@ -53,7 +53,7 @@ def run_precompute(arguments: argparse.Namespace) -> None:
             precompute(members, table, arguments.target, workers, count)
         ):
             if number == 0:
-                start = progress.share  # done by an earlier run
+                start = progress.share  # the share done by earlier runs
             left = _left(time.perf_counter() - began, start, progress.share)
             bar.update(task, completed=progress.share, left=left)
         size = table.bytes()
@@ -76,7 +76,7 @@ def run_precompute(arguments: argparse.Namespace) -> None:
 
 
 def _left(seconds: float, start: float, share: float) -> str:
-    """How long it may take from here, once there is something to go by."""
+    """The estimated time left, as text; empty until 1 % of the work is done."""
     if share - start < 0.01 or share >= 1:
         return ""
     left = seconds * (1 - share) / (share - start)
@@ -92,7 +92,7 @@ def _bar() -> Bar:
 
 
 def run_table(arguments: argparse.Namespace) -> None:
-    """What a table has, whether it is whole, and what it knows of one Spec."""
+    """Show a table's size or its answers for a Spec, check it, or merge others into it."""
     {
         "stats": _stats,
         "check": _check,
@@ -104,8 +104,8 @@ def run_table(arguments: argparse.Namespace) -> None:
 def _stats(arguments: argparse.Namespace) -> None:
     with Table(arguments.path, create=False) as table:
         spaces: dict[str, list[Statistics]] = defaultdict(list)
-        for one in statistics(table):
-            spaces[one.space].append(one)
+        for kind in statistics(table):
+            spaces[kind.space].append(kind)
         size, goals = table.bytes(), len(table.goals())
         keeps, damaged = table.keeps, table.damaged
     if arguments.json:
@@ -116,23 +116,23 @@ def _stats(arguments: argparse.Namespace) -> None:
             "goals": goals,
             "damaged": damaged,
             "spaces": [
-                json.loads(space) | {"kinds": [one.data() for one in found]}
-                for space, found in spaces.items()
+                json.loads(space) | {"kinds": [kind.data() for kind in kinds]}
+                for space, kinds in spaces.items()
             ],
         }
         print(json.dumps(data, indent=2))
         return
     console = Console(highlight=False)
-    for space, found in spaces.items():
+    for space, kinds in spaces.items():
         console.print(_described(json.loads(space)), soft_wrap=True)
         grid = Grid(box=None, pad_edge=False)
         for heading in ("", "Specs", "points", "boxes", "points/box", "bytes", "bytes/point"):
             grid.add_column(heading, justify="left" if not heading else "right")
-        for one in [*sorted(found, key=lambda s: -s.bytes), *([sum(found[1:], found[0])])]:
+        for kind in [*sorted(kinds, key=lambda s: -s.bytes), *([sum(kinds[1:], kinds[0])])]:
             grid.add_row(
-                one.name, f"{one.specs:,.0f}", f"{one.points:,.0f}", f"{one.boxes:,}",
-                f"{one.points / max(1, one.boxes):,.0f}", f"{one.bytes:,}",
-                f"{one.bytes / max(1.0, one.points):.3f}",
+                kind.name, f"{kind.specs:,.0f}", f"{kind.points:,.0f}", f"{kind.boxes:,}",
+                f"{kind.points / max(1, kind.boxes):,.0f}", f"{kind.bytes:,}",
+                f"{kind.bytes / max(1.0, kind.points):.3f}",
             )  # fmt: skip
         console.print(grid)
     console.print(f"{goals:,} goals; {size / 1e6:.2f} MB on disk; keeps {keeps} per Spec")
@@ -165,19 +165,19 @@ def _query(arguments: argparse.Namespace) -> None:
     goal = parse(arguments.expression)
     target = streamed(find_target(arguments.target), goal)
     with Table(arguments.path, create=False) as table:
-        found = answers(goal, target, table)
+        results = answers(goal, target, table)
         others = table.spaces()
     if arguments.json:
-        print(json.dumps([one.data(target) for one in found], indent=2))
+        print(json.dumps([answer.data(target) for answer in results], indent=2))
         return
-    if not found:
+    if not results:
         elsewhere = (
             f"; it has answers of {len(others)} other machines, versions or calibrations"
             if others else ""
         )  # fmt: skip
         print(f"{arguments.path} knows nothing of {arguments.expression}{elsewhere}.")
-    for one in found:
-        print(one.text(target))
+    for answer in results:
+        print(answer.text(target))
 
 
 def _merge(arguments: argparse.Namespace) -> None:

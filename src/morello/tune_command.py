@@ -30,35 +30,35 @@ HEIGHT: Final = 10
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of tuning for an expression: what was found, or what the problem was."""
+    """The outcome of tuning for an expression: its result so far, or why it failed."""
 
     expression: str
-    found: Tuning | None = None
+    tuning: Tuning | None = None
     interrupted: bool = False
     problem: str = ""
 
     def data(self) -> dict[str, Any]:
-        found = self.found
-        if found is None:
+        tuning = self.tuning
+        if tuning is None:
             return {"spec": self.expression, "error": self.problem}
-        first, best = found.trials[0].impl, found.best.impl
+        first, best = tuning.trials[0].impl, tuning.best.impl
         return {
             "spec": self.expression,
-            "seconds": found.seconds,
-            "hardware_s": found.hardware_s,
-            "programs": len(found.trials),
-            "failed": found.failed,
-            "first": {"seconds": found.first_s, "cost": first.cost},
-            "best": {"seconds": found.best_s, "cost": best.cost, "schedule": saved.save(best)},
-            "speedup": found.speedup,
-            "curve": [{"hardware_s": spent, "seconds": least} for spent, least in found.curve],
+            "seconds": tuning.seconds,
+            "hardware_s": tuning.hardware_s,
+            "programs": len(tuning.trials),
+            "failed": tuning.failed,
+            "first": {"seconds": tuning.first_s, "cost": first.cost},
+            "best": {"seconds": tuning.best_s, "cost": best.cost, "schedule": saved.save(best)},
+            "speedup": tuning.speedup,
+            "curve": [{"hardware_s": spent, "seconds": least} for spent, least in tuning.curve],
             "interrupted": self.interrupted,
         }
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Tune for a Spec, or for each of a family; what was found before an interrupt is kept."""
-    expressions = [one for _, one in family(arguments.expression, arguments.sizes).expressions()]
+    """Tune for a Spec, or for each of a family; results from before an interrupt are kept."""
+    expressions = [text for _, text in family(arguments.expression, arguments.sizes).expressions()]
     if arguments.save is not None:
         if len(expressions) > 1:
             raise FileError(
@@ -89,12 +89,12 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) -> Outcome:
-    """Tune for an expression, and keep what was found; interrupts pass if that is nothing."""
+    """Tune for an expression and keep the result; interrupts before the first one are raised."""
     goal, target = plan(expression, arguments.target)
     kept = None if table is None else recall(goal, target, table)
     before = kept.measured if kept is not None else 0
     known = [kept.impl] if kept is not None and before else []
-    found: Tuning | None = None
+    tuning: Tuning | None = None
     interrupted = False
     steps = tune(
         goal, target, arguments.seconds, order=arguments.order, seed=arguments.seed, known=known,
@@ -103,20 +103,20 @@ def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) 
     with _bar() as bar:
         task = bar.add_task(expression, so_far="")
         try:
-            for found in steps:
-                bar.update(task, so_far=_so_far(found))
+            for tuning in steps:
+                bar.update(task, so_far=_so_far(tuning))
         except KeyboardInterrupt:
-            if found is None:
+            if tuning is None:
                 raise
             interrupted = True
-    assert found is not None
-    best = found.best.impl
-    tried = len(found.trials) - 1 + found.failed
-    if table is not None and tried >= max(1, len(known)):  # else what it has may be faster
-        keep(best, table, before + len(found.trials), found.gap)
+    assert tuning is not None
+    best = tuning.best.impl
+    tried = len(tuning.trials) - 1 + tuning.failed
+    if table is not None and tried >= max(1, len(known)):  # else its program may be faster
+        keep(best, table, before + len(tuning.trials), tuning.gap)
     if arguments.save is not None:
         write_text(arguments.save, json.dumps(saved.save(best), indent=2) + "\n")
-    return Outcome(expression, found, interrupted)
+    return Outcome(expression, tuning, interrupted)
 
 
 def _bar() -> Progress:
@@ -132,10 +132,10 @@ def _bar() -> Progress:
     )
 
 
-def _so_far(found: Tuning) -> str:
+def _so_far(tuning: Tuning) -> str:
     return (
-        f"{len(found.trials)} programs measured, the fastest {readable(found.best_s)}, "
-        f"{found.speedup:.2f} times as fast as the first choice"
+        f"{len(tuning.trials)} programs measured, the fastest {readable(tuning.best_s)}, "
+        f"{tuning.speedup:.2f} times as fast as the first choice"
     )
 
 
@@ -143,41 +143,41 @@ def _tell(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
     if arguments.json:
         about = {"target": arguments.target, "order": arguments.order, "seed": arguments.seed}
         about |= {"compiler": str(find_compiler(arguments.compiler))}
-        print(json.dumps(about | {"goals": [one.data() for one in outcomes]}, indent=2))
+        print(json.dumps(about | {"goals": [outcome.data() for outcome in outcomes]}, indent=2))
         return
     console = Console(highlight=False)
     grid = Grid(box=None, pad_edge=False)
     grid.add_column("", overflow="fold")
     for heading in ("first choice", "fastest", "speedup", "measured"):
         grid.add_column(heading, justify="right")
-    tuned = [(one.expression, one.found) for one in outcomes if one.found is not None]
-    for expression, found in tuned:
-        times = readable(found.first_s), readable(found.best_s), f"{found.speedup:.2f}x"
-        grid.add_row(escape(expression), *times, str(len(found.trials)))
+    tuned = [(o.expression, o.tuning) for o in outcomes if o.tuning is not None]
+    for expression, tuning in tuned:
+        times = readable(tuning.first_s), readable(tuning.best_s), f"{tuning.speedup:.2f}x"
+        grid.add_row(escape(expression), *times, str(len(tuning.trials)))
     if tuned:
         console.print(grid)
-    for one in outcomes:
-        if one.problem:
-            console.print(f"{one.expression}: {one.problem}", markup=False, soft_wrap=True)
+    for outcome in outcomes:
+        if outcome.problem:
+            console.print(f"{outcome.expression}: {outcome.problem}", markup=False, soft_wrap=True)
     if len(outcomes) == len(tuned) == 1:
-        found = tuned[0][1]
+        tuning = tuned[0][1]
         console.print(
-            f"{found.seconds:.0f} s, {found.hardware_s:.1f} s of it on hardware"
-            + (f"; {found.failed} failed" if found.failed else "")
+            f"{tuning.seconds:.0f} s, {tuning.hardware_s:.1f} s of it on hardware"
+            + (f"; {tuning.failed} failed" if tuning.failed else "")
         )
-        if len(found.curve) > 1:
-            print(curve(found))
+        if len(tuning.curve) > 1:
+            print(curve(tuning))
         else:
             console.print("no program was faster than the first choice")
 
 
-def curve(found: Tuning) -> str:
-    """The least time (up) over the seconds that programs had run (across), in characters.
+def curve(tuning: Tuning) -> str:
+    """A text plot of the least time so far (up) over seconds spent on hardware (across).
 
     There must be a program that is faster than the first choice.
     """
-    points = found.curve
-    start, end = points[0][0], found.hardware_s
+    points = tuning.curve
+    start, end = points[0][0], tuning.hardware_s
     high, low = points[0][1], points[-1][1]
     rows = [[" "] * WIDTH for _ in range(HEIGHT)]
     for column in range(WIDTH):

@@ -1,4 +1,4 @@
-"""Weights that stay the same from call to call: laid out ahead, as their kernel likes it best."""
+"""Layouts for weights: inputs that stay the same between calls, and so can be prepacked."""
 
 from __future__ import annotations
 
@@ -14,40 +14,42 @@ from morello.ir.tensor import canonical, gapless
 from morello.targets.target import Target
 
 REGISTERS = (1, 2, 3, 4)
-"""How many registers wide panels may be."""
+"""The widths of panels that are tried, in registers."""
 
 
 def weights_of(operation: Operation) -> dict[int, tuple[str, ...]]:
-    """The inputs that are nothing but second factors of a Matmul or filters of a Conv.
+    """The inputs that are used only as second operands of a Matmul or filters of a Conv.
 
-    With each goes which of its dimensions are summed over.
+    By number; the values are the names of their reduction dimensions.
     """
     if operation.name in ("Matmul", "Conv"):
         return {1: operation.reduced}
-    found: dict[int, tuple[str, ...]] = {}
+    weights: dict[int, tuple[str, ...]] = {}
     for number in range(len(operation.operands) - 1):
         uses = [
-            (one, place)
-            for one in operation.components
-            for place, tensor in enumerate(one.inputs)
+            (component, place)
+            for component in operation.components
+            for place, tensor in enumerate(component.inputs)
             if tensor == number
         ]
         if uses and all(o.operation.name in ("Matmul", "Conv") and p == 1 for o, p in uses):
-            one = uses[0][0]
-            found[number] = tuple(name for d in one.operation.reduced for name in one.axes[d].names)
-    return found
+            component = uses[0][0]
+            weights[number] = tuple(
+                name for d in component.operation.reduced for name in component.axes[d].names
+            )
+    return weights
 
 
 def with_layouts(spec: Spec, target: Target) -> Iterator[Spec]:
-    """The Spec with its weights as they are, and in the layouts that may serve it better.
+    """The Spec with its weights as they are, then with other layouts that may be faster.
 
-    Those are column-major ones, and panels of one register to four along the last dimension
-    that is not summed over. Raises `SpecError` if it has no weights.
+    These are column-major, and panels one to four registers wide along the last dimension that
+    is not reduced. Raises `SpecError` if the Spec has no weights.
     """
     weights = {
         number: reduced
         for number, reduced in weights_of(spec.operation).items()
-        if spec.names.count(spec.name(number)) < 2  # an array lies in one way for all its uses
+        if spec.names.count(spec.name(number)) < 2  # an array has one layout for all its uses
     }
     if not weights:
         raise SpecError(
@@ -68,7 +70,7 @@ def with_layouts(spec: Spec, target: Target) -> Iterator[Spec]:
 
 
 def _in_panels(spec: Spec, number: int, reduced: tuple[str, ...], width: int) -> Layout | None:
-    """Panels of this width, each of them one sum after the other; None if they do not fit."""
+    """A layout in panels of this width, with the reduction inside each panel, if it fits."""
     dims = spec.operation.operands[number].dims
     kept = [i for i, d in enumerate(dims) if d not in reduced]
     if not kept or spec.shape(number)[kept[-1]] % width:

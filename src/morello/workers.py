@@ -1,4 +1,4 @@
-"""Worker processes of this machine, which never outlive the process that they work for."""
+"""Worker processes on this machine, which never outlive their parent process."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MOST_WORKERS = 1024
 
 @contextmanager
 def local_workers(count: int) -> Iterator[Executor]:
-    """So many processes; what they are at is dropped if this ends with an exception.
+    """A pool of `count` worker processes; they are terminated if the body raises.
 
-    Raises `TargetError` for a number of processes that cannot be, and `SearchError` if one of
+    Raises `TargetError` if the number of processes is out of range, and `SearchError` if one of
     them is killed.
     """
     if not 1 <= count <= MOST_WORKERS:
@@ -46,10 +46,10 @@ def local_workers(count: int) -> Iterator[Executor]:
 
 
 class _Workers(ProcessPoolExecutor):
-    """Processes that leave interrupts from the keyboard, which all get, to their parent."""
+    """A process pool that leaves keyboard interrupts, which all processes get, to the parent."""
 
     def submit(self, *task: Any, **options: Any) -> Any:
-        """As always; the processes that this starts inherit what is blocked."""
+        """Submits with SIGINT blocked, as the processes that this starts inherit the mask."""
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             return super().submit(*task, **options)
@@ -58,7 +58,7 @@ class _Workers(ProcessPoolExecutor):
 
 
 def _start_tracker() -> None:
-    """Start the process that clears away what processes share, if they are killed: in silence."""
+    """Start the resource tracker of `multiprocessing`, with its warnings turned off."""
     saved = os.environ.get("PYTHONWARNINGS")
     os.environ["PYTHONWARNINGS"] = "ignore"
     try:
@@ -71,7 +71,7 @@ def _start_tracker() -> None:
 
 
 def end_with_parent() -> None:
-    """Have this process end as soon as its parent has, whatever it is at."""
+    """Make this process exit as soon as its parent has ended."""
     parent = parent_process()
     assert parent is not None
 

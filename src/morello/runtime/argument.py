@@ -1,4 +1,4 @@
-"""What a kernel expects of one array, and arrays that meet it."""
+"""The array arguments that a kernel takes: their dtype, shape, strides and memory."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Argument:
 
     @property
     def raw(self) -> np.dtype[Any]:
-        """The dtype of arrays of these bytes that offer a buffer: NumPy knows no bfloat16."""
+        """The dtype for the buffer protocol: uint16 for bfloat16, which has none, else its own."""
         return np.dtype(np.uint16) if self.dtype is BF16 else self.dtype.np
 
     @property
@@ -61,12 +61,12 @@ class Argument:
         return np.ndarray(self.shape, self.dtype.np, memory, offset, self.strides)
 
     def empty(self) -> Array:
-        """A new array of this shape and strides, unset, starting on a cache line."""
+        """A new, uninitialized array of this shape and strides, aligned to a cache line."""
         memory, offset = aligned_bytes(0, self.extent)
         return self.view(memory, offset)
 
     def random(self, generator: np.random.Generator) -> Array:
-        """A new array of positive numbers, so that roots exist; of small integers."""
+        """A new array of random positive numbers: floats from 0.1 to 1, integers from 1 to 9."""
         array = self.empty()
         if self.dtype.is_float:
             array[...] = generator.uniform(0.1, 1.0, array.shape)
@@ -79,9 +79,10 @@ class Argument:
 
 
 def arguments(spec: Spec) -> tuple[Argument, ...]:
-    """The arrays that a kernel of the Spec takes, the output last; raises `SpecError`.
+    """The arrays that a kernel of the Spec takes, the output last.
 
-    An input in panels is a flat array, such as `runtime.packing` makes.
+    An input in panels is a flat array, as `runtime.packing` makes it. Raises `SpecError` if
+    the operation has several outputs or reads its output, or no NumPy array can be an operand.
     """
     operation = spec.operation
     if operation.outputs != (operation.output,):
@@ -99,23 +100,23 @@ def arguments(spec: Spec) -> tuple[Argument, ...]:
     return tuple(_argument(spec, *array) for array in spec.arrays.items())
 
 
-def _argument(spec: Spec, name: str, operand: int) -> Argument:
-    one, tensor = spec.operation.operands[operand], spec.tensor(operand)
-    layout, given = tensor.form.layout, spec.strides[operand] if spec.strides else None
+def _argument(spec: Spec, name: str, index: int) -> Argument:
+    operand, tensor = spec.operation.operands[index], spec.tensor(index)
+    layout, given = tensor.form.layout, spec.strides[index] if spec.strides else None
     if layout.panel is not None:
-        if one.written:
+        if operand.written:
             raise SpecError(
                 f"{name} is {tensor.type}: a NumPy array cannot lie in panels; "
                 "generate the C with `morello synth`, or give a plain layout such as {1,0}."
             )
         return argument(name, tensor.dtype, (math.prod(layout.extents(tensor.shape)),))
     if tensor.dtype.lanes > 1:
-        raise SpecError(f"{name} is {tensor.type}: no NumPy array has groups for elements.")
+        raise SpecError(f"{name} is {tensor.type}: a NumPy array cannot have such elements.")
     gapless = dict(zip(layout.order, layout.strides(tensor.shape), strict=True))
     strides = given or tuple(gapless[d] for d in range(layout.rank))
     size = tensor.dtype.bytes
     steps = tuple(step * size for step in strides)
-    return Argument(name, tensor.dtype, tensor.shape, steps, one.written)
+    return Argument(name, tensor.dtype, tensor.shape, steps, operand.written)
 
 
 def argument(name: str, dtype: DType, shape: tuple[int, ...], *, output: bool = False) -> Argument:
@@ -146,7 +147,7 @@ def describe(dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], items
 
 
 def same_strides(argument: Argument, strides: tuple[int, ...]) -> bool:
-    """Whether `strides` lead to the same elements; those of dimensions of size 1 are free."""
+    """Whether `strides` address the same elements; dimensions of size 1 may have any stride."""
     return _same_strides(argument.shape, argument.strides, strides)
 
 
@@ -155,7 +156,9 @@ def _same_strides(shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]
 
 
 def aligned_bytes(before: int, count: int) -> tuple[NDArray[np.uint8], int]:
-    """New memory, and the offset of a cache line in it that has at least `before` bytes ahead
-    and `count` bytes from it on."""
+    """New memory, and the offset of a cache line in it.
+
+    At least `before` bytes precede that offset, and at least `count` bytes follow it.
+    """
     memory = np.empty(before + CACHE_LINE + count, np.uint8)
     return memory, before + -(memory.ctypes.data + before) % CACHE_LINE

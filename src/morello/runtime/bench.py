@@ -20,7 +20,7 @@ from morello.errors import SearchError, quoted
 SAMPLE_SECONDS = 2e-3
 
 MOST_SECONDS = 86_400.0
-"""A day: nothing is timed for longer."""
+"""The longest time to time something for: a day."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Timing:
 
     @property
     def min_s(self) -> float:
-        """The least of the samples, in seconds per call."""
+        """The minimum of the samples, in seconds per call."""
         return min(self.samples)
 
     @property
@@ -53,12 +53,12 @@ def measure(
     repeats: int = 7,
     pin: bool = True,
 ) -> dict[str, Timing]:
-    """How long each of `callables` takes, by name.
+    """The time that a call of each of `callables` takes, by name.
 
-    They take turns, one sample each per round, so that a noisy machine is noisy for all of
-    them alike. A sample is as many calls as last 2 ms. Rounds go on until each callable has
-    had about `seconds`, and `repeats` samples at least. With `pin`, all runs on one CPU,
-    where the platform can do that; threads the callables started before are not moved.
+    They take turns, one sample each per round, so that noise on the machine affects all of
+    them alike. A sample is as many calls as take 2 ms. Rounds go on until each callable has
+    had about `seconds`, and at least `repeats` samples. With `pin`, everything runs on one CPU
+    if the platform can do that; threads that the callables started before are not moved.
     """
     with quiet(pin):
         calls = {name: _calibrate(function) for name, function in callables.items()}
@@ -75,9 +75,9 @@ def measure(
 
 
 def check_seconds(seconds: float) -> None:
-    """Raise `SearchError` if nothing can be timed for so long."""
+    """Raise `SearchError` unless `seconds` is positive and at most `MOST_SECONDS`."""
     number = isinstance(seconds, int | float | np.floating | np.integer)
-    if not number or not 0 < seconds <= MOST_SECONDS:  # nan is not in between
+    if not number or not 0 < seconds <= MOST_SECONDS:  # nan is refused, too
         raise SearchError(
             f"a program is timed for more than 0 and at most {MOST_SECONDS:,.0f} seconds, "
             f"not for {quoted(seconds)}."
@@ -92,24 +92,24 @@ def limit_threads(count: int = 1) -> Iterator[None]:
 
 
 def _calibrate(function: Callable[[], object]) -> int:
-    """How many calls a sample needs; on the way, warms `function` up."""
+    """The number of calls per sample; finding it also warms `function` up."""
     function()
     return calls_for(partial(_sample, function), SAMPLE_SECONDS)
 
 
 def calls_for(sample: Callable[[int], float], least: float) -> int:
-    """How many calls it takes until a sample of as many lasts `least`, in whatever unit."""
+    """A number of calls for which `sample(calls)` is at least `least`, in the same unit."""
     calls = 1
-    # The shorter of two: one may have been interrupted.
+    # The shorter of two samples, as one may have been interrupted.
     while (elapsed := min(sample(calls) for _ in range(2))) < least:
-        # Straight to the goal, but at most tenfold: the first samples are the least exact.
+        # Extrapolate, but at most tenfold, as short samples are inexact.
         growth = min(10.0, 1.2 * least / max(elapsed, 1e-9))
         calls = max(calls + 1, int(calls * growth))
     return calls
 
 
 def _sample(function: Callable[[], object], calls: int) -> float:
-    """Seconds that `calls` calls take."""
+    """The seconds that `calls` calls take."""
     loop = itertools.repeat(None, calls)
     start = time.perf_counter_ns()
     for _ in loop:
@@ -119,14 +119,14 @@ def _sample(function: Callable[[], object], calls: int) -> float:
 
 @contextmanager
 def quiet(pin: bool) -> Iterator[None]:
-    """No garbage collection, and with `pin` no migration to another CPU."""
+    """Within it, there is no garbage collection, and with `pin` no migration to another CPU."""
     collecting = gc.isenabled()
     gc.collect()
     gc.disable()
     try:
         if pin and hasattr(os, "sched_setaffinity"):
             allowed = os.sched_getaffinity(0)
-            # The last, because interrupts tend to go to the first.
+            # The last CPU, as interrupts tend to go to the first.
             os.sched_setaffinity(0, {max(allowed)})
             try:
                 yield

@@ -1,4 +1,4 @@
-"""From C source to a shared object, once per source, compiler and flags."""
+"""Compiling C to shared objects, cached by source, compiler and flags."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def build(
     cache: Path | None = None,
     patience_s: float = PATIENCE_S,
 ) -> Path:
-    """The shared object that `compiler` makes of the C text `source`, from the cache if there.
+    """Compiles the C text `source` to a shared object, or takes it from the cache.
 
     The source stays beside it, under the same name with `.c`. A damaged object is built
     again. Safe to call from any number of processes at once. Raises `BuildError` if the
@@ -46,22 +46,22 @@ def build(
         return library
     try:
         with workspace(cache) as room:
-            text, made = room.path / "kernel.c", room.path / "kernel.so"
+            text, compiled = room.path / "kernel.c", room.path / "kernel.so"
             text.write_text(source, encoding="utf-8")
-            # The source first: whoever finds the library can count on finding its source.
+            # The source first, so that every library in the cache has its source beside it.
             kept = library.with_suffix(".c")
-            problem = _compile(text, made, room, compiler, flags, patience_s)
+            problem = _compile(text, compiled, room, compiler, flags, patience_s)
             os.replace(text, kept)
             if problem is not None:
                 raise BuildError(f"{compiler} could not compile {kept}:\n{problem}")
-            publish(made, library)
+            publish(compiled, library)
     except OSError as error:
         raise unwritable(cache, error.strerror or str(error)) from error
     return library
 
 
 def _key(source: str, compiler: Compiler, flags: tuple[str, ...]) -> str:
-    """What decides the object's contents, hashed."""
+    """A hash of everything that determines the object's contents."""
     parts = [source, *base_flags(compiler), *flags, compiler.name, *compiler.command]
     parts += [sys.platform, platform.machine()]
     if any("native" in flag for flag in flags):
@@ -79,15 +79,15 @@ def _compile(
     flags: tuple[str, ...],
     patience_s: float,
 ) -> str | None:
-    """Runs the compiler; None, or the first lines of what it says is wrong.
+    """Runs the compiler; returns None, or the first lines of its errors.
 
     Raises `BuildError` if it cannot be run, `OSError` if the disk is full.
     """
     command = [*compiler.command, *base_flags(compiler), *flags, source.name, "-o", library.name]
     environment = {**os.environ, "LC_ALL": "C"}
     if compiler.kind == "zig":
-        # Zig keeps a cache of its own, and spins for ever when it cannot write it. Nothing in
-        # it is of use to the next kernel, so it may as well vanish with the workspace.
+        # Zig has a cache of its own, and hangs if it cannot write it. Nothing in it is of use
+        # to the next kernel, so it is put into the workspace and removed with it.
         for variable in ("ZIG_GLOBAL_CACHE_DIR", "ZIG_LOCAL_CACHE_DIR"):
             environment[variable] = str(room.path / "zig")
     try:
@@ -109,7 +109,7 @@ def _compile(
 def _run(
     command: list[str], room: Workspace, environment: dict[str, str], patience_s: float
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command, and end it with all that it started if it takes too long."""
+    """Run a command; kill it and all processes that it started if it takes too long."""
     with subprocess.Popen(
         command,
         cwd=room.path,
@@ -131,7 +131,7 @@ def _run(
 
 
 def _first_errors(output: str) -> str:
-    """The lines from the first error on, a handful of them."""
+    """The first error and the lines after it, `ERROR_LINES` in all."""
     lines = [line for line in output.splitlines() if line.strip()]
     start = next((i for i, line in enumerate(lines) if "error" in line.lower()), 0)
     return "\n".join(lines[start : start + ERROR_LINES])

@@ -1,4 +1,4 @@
-"""The folder of shared objects: where it is, that no one else can write to it, what is whole."""
+"""The kernel cache, a folder of shared objects: its location, permissions and integrity."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SEAL_BYTES = len(_MARK) + hashlib.sha256().digest_size
 def default_cache() -> Path:
     """`$MORELLO_CACHE`, else `$XDG_CACHE_HOME/morello`, else `~/.cache/morello`.
 
-    Raises `BuildError` if that takes a home directory and there is none.
+    Raises `BuildError` if that needs a home directory and there is none.
     """
     shared = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     chosen = os.environ.get("MORELLO_CACHE") or f"{shared}/morello"
@@ -31,7 +31,7 @@ def default_cache() -> Path:
 
 
 def open_cache(cache: Path) -> None:
-    """Makes the folder if there is none, for this user alone.
+    """Creates the folder if there is none, with access for this user alone.
 
     Raises `BuildError` if it cannot be made, or if other users may write to it.
     """
@@ -54,27 +54,27 @@ def unwritable(cache: Path, reason: str) -> BuildError:
     )
 
 
-# ---- whose it is: what is loaded from the cache runs as this user
+# ---- ownership: code that is loaded from the cache runs as this user
 
 
 def check_private(path: Path) -> None:
     """Raises `BuildError` if users other than this one and root may change what is at `path`.
 
-    What counts is what it leads to, if it is a link. The folders above may be anybody's, as
-    long as no one else may put something else in its place.
+    Links are followed. The parent folders may belong to anybody, as long as no other user may
+    replace `path` in them.
     """
     if sys.platform == "win32":
         return
     real = path.resolve()
-    found = real.stat()
-    if found.st_uid not in (0, os.geteuid()):
+    status = real.stat()
+    if status.st_uid not in (0, os.geteuid()):
         raise _unsafe(real, "it belongs to another user", "make it your own")
-    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        raise _unsafe(real, _writable(real, found), f"run `chmod go-w {real}`")
+    if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _unsafe(real, _writable(real, status), f"run `chmod go-w {real}`")
     for parent in real.parents:
-        above = parent.stat()
-        if _others_may_rename_in(above):
-            raise _unsafe(real, _writable(parent, above), f"run `chmod go-w {parent}`")
+        parent_status = parent.stat()
+        if _others_may_rename_in(parent_status):
+            raise _unsafe(real, _writable(parent, parent_status), f"run `chmod go-w {parent}`")
 
 
 def _others_may_rename_in(folder: os.stat_result) -> bool:
@@ -85,8 +85,8 @@ def _others_may_rename_in(folder: os.stat_result) -> bool:
     return bool(by_group or folder.st_mode & stat.S_IWOTH)
 
 
-def _writable(path: Path, found: os.stat_result) -> str:
-    return f"other users may write to {path}, whose mode is {stat.S_IMODE(found.st_mode):o}"
+def _writable(path: Path, status: os.stat_result) -> str:
+    return f"other users may write to {path}, whose mode is {stat.S_IMODE(status.st_mode):o}"
 
 
 def _unsafe(path: Path, reason: str, remedy: str) -> BuildError:
@@ -96,19 +96,20 @@ def _unsafe(path: Path, reason: str, remedy: str) -> BuildError:
     )
 
 
-# ---- that it is whole
+# ---- integrity
 #
-# The hash of an object is at its end, where loaders do not look. So there is one file, which
-# appears at once, and neither a crash nor two processes can leave one beside another's hash.
+# An object's hash is appended to its file, where loaders do not look. As a single file can be
+# moved into place atomically, neither a crash nor concurrent processes can leave an object with
+# the hash of another one.
 
 
 def is_whole(library: Path) -> bool:
-    """Whether there is an object, just as `publish` put it there.
+    """Whether the object exists, and is unchanged since `publish` put it there.
 
     Raises `BuildError` if other users may change it.
     """
     try:
-        if not library.is_file():  # a pipe could be waited for without end
+        if not library.is_file():  # reading a pipe could block forever
             return False
         check_private(library)
         content = library.read_bytes()
@@ -117,15 +118,15 @@ def is_whole(library: Path) -> bool:
     return content[-_SEAL_BYTES:] == _seal(library, content[:-_SEAL_BYTES])
 
 
-def publish(made: Path, library: Path) -> None:
-    """Moves a new object to its place in the cache; `OSError` if that cannot be."""
-    seal = _seal(library, made.read_bytes())
-    with made.open("ab") as file:
+def publish(new: Path, library: Path) -> None:
+    """Moves a new object to its place in the cache, with its seal; raises `OSError`."""
+    seal = _seal(library, new.read_bytes())
+    with new.open("ab") as file:
         file.write(seal)
         file.flush()
-        os.fsync(file.fileno())  # or its name might outlive a crash, and not its contents
-    made.chmod(made.stat().st_mode & 0o755)
-    os.replace(made, library)
+        os.fsync(file.fileno())  # so that a crash cannot leave the name without the contents
+    new.chmod(new.stat().st_mode & 0o755)
+    os.replace(new, library)
 
 
 def _seal(library: Path, content: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Why a call was refused, in words."""
+"""Error messages for calls whose arrays do not match the kernel."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from morello.runtime.argument import Argument, Array, describe, same_strides
 def explain(arguments: tuple[Argument, ...], *args: Any, **keywords: Any) -> NoReturn:
     """Raises the `CallError` that says what is wrong with the call `kernel(*args, **keywords)`.
 
-    This is what a kernel's function does when its arrays do not fit `arguments`, the last of
-    which is the output.
+    A kernel's function calls this when its arrays do not match `arguments`, the last of which
+    is the output.
     """
     inputs, output = arguments[:-1], arguments[-1]
     signature = f"kernel({', '.join([*(a.name for a in inputs), 'out=None'])})"
@@ -54,7 +54,7 @@ def check_unmasked(label: str, value: object, remedy: str = "") -> None:
 
 
 def _check(argument: Argument, value: object) -> Array:
-    """`value` as an array, if it fits; raises `CallError` if it does not."""
+    """`value` as an array, if it matches; raises `CallError` if it does not."""
     label = "out" if argument.output else f"argument {argument.name}"
     check_unmasked(label, value, _another_output(argument) if argument.output else "")
     array = _as_array(value)
@@ -71,7 +71,7 @@ def _check(argument: Argument, value: object) -> Array:
 
 
 def _remedy(argument: Argument, array: Array) -> str:
-    """How to make of `array` one that fits; "" if it does."""
+    """How to convert `array` to one that matches; "" if it matches already."""
     name, size = argument.name, argument.dtype.bytes
     if array.dtype not in (argument.dtype.np, argument.raw):
         remedy = f"convert with {name}.astype({dtype_code(argument)})"
@@ -83,18 +83,18 @@ def _remedy(argument: Argument, array: Array) -> str:
         remedy = f"align it with {name}.copy()"
     else:
         remedy = ""
-    # A converted copy of an output is no use: the caller wants that array itself written.
+    # Converting a copy of an output is useless, as the kernel must write to the original.
     return _another_output(argument) if remedy and argument.output else remedy
 
 
 def _as_array(value: object) -> Array | None:
-    """`value`, or the memory it offers, as an array; None if it offers none."""
+    """`value` as an array, if it is one or supports the buffer protocol; None if not."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of NumPy, which has to guess what a buffer is
+        warnings.simplefilter("ignore")  # NumPy warns if it has to guess a buffer's format
         try:
-            # Without what subclasses make of being an array.
+            # A plain array, as subclasses may override what is used here.
             return np.asarray(value if isinstance(value, np.ndarray) else memoryview(value))  # type: ignore[arg-type]
-        except Exception:  # whatever an object raises when it is asked for its memory
+        except Exception:  # an object may raise anything when asked for its buffer
             return None
 
 
@@ -105,7 +105,7 @@ def _described(array: Array) -> str:
 
 
 def dtype_code(argument: Argument) -> str:
-    """The NumPy dtype as code that gives it."""
+    """The NumPy dtype as a Python expression."""
     known = argument.dtype.np == argument.raw
     return repr(argument.dtype.np.name) if known else f"ml_dtypes.{argument.dtype.np.name}"
 
@@ -125,9 +125,9 @@ def _from_object(argument: Argument) -> str:
 
 def _another_output(argument: Argument) -> str:
     if argument.is_row_major:
-        made = f"np.empty({argument.shape}, {dtype_code(argument)})"
+        replacement = f"np.empty({argument.shape}, {dtype_code(argument)})"
     elif argument.is_column_major:
-        made = f"np.empty({argument.shape}, {dtype_code(argument)}, order='F')"
+        replacement = f"np.empty({argument.shape}, {dtype_code(argument)}, order='F')"
     else:
-        made = "a new array from that Argument's empty()"
-    return f"pass {made}, or omit out"
+        replacement = "a new array from that Argument's empty()"
+    return f"pass {replacement}, or omit out"

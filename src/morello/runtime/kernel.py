@@ -18,18 +18,18 @@ from morello.runtime.explain import explain
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, make_function
 from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
 
-# From this size on, an output that starts on a cache line is worth the microsecond it costs.
+# From this size on, aligning an output to a cache line is worth the microsecond it takes.
 _ALIGN_BYTES = 1 << 16
 
 
 class CompiledKernel:
     """A kernel in memory. `kernel(*inputs, out=None)` runs it and returns the output.
 
-    The arrays are NumPy's, or anything that offers the buffer protocol, but not masked arrays,
-    as no kernel sees a mask. They must have the dtypes, shapes and strides of `arguments`, the
+    The arrays are NumPy arrays or support the buffer protocol. Masked arrays are refused, as
+    kernels ignore masks. Arrays must have the dtypes, shapes and strides of `arguments`, the
     last of which is the output; a dimension of size 1 may have any stride. Those of bfloat16
-    are `ml_dtypes.bfloat16` or, as raw bits, uint16. Without `out`, which may also come by
-    position, the output is a new array. Raises `CallError` if an array does not fit, or `out`
+    are `ml_dtypes.bfloat16` or, as raw bits, uint16. Without `out`, which may also be passed by
+    position, the output is a new array. Raises `CallError` if an array does not match, or `out`
     shares memory with an input.
     """
 
@@ -39,15 +39,15 @@ class CompiledKernel:
 
     __call__: Callable[..., Array]
     fast: Callable[..., Array]
-    """The builtin function that calls are, 10 ns cheaper when held directly.
+    """The builtin function behind `__call__`; calling it directly saves 10 ns.
 
-    It takes and makes arrays of bfloat16 as uint16 alone, and so saves a microsecond there.
+    It takes and returns bfloat16 arrays only as uint16, which saves a microsecond for them.
     """
     arguments: tuple[Argument, ...]
     library: Library
     symbol: str
     address: int
-    """Where the C function is, valid as long as this object lives."""
+    """The address of the C function, valid as long as this object lives."""
 
     def __init__(
         self,
@@ -63,8 +63,8 @@ class CompiledKernel:
 
         It takes one pointer per argument, in order, and returns nothing. `compiler` and
         `cache` are for the trampoline, built once. `release_gil` lets other Python threads
-        run meanwhile, which costs about 50 ns per call. Raises `BuildError` if it cannot be
-        loaded or has arguments that no kernel can have.
+        run during calls, which costs about 50 ns per call. Raises `BuildError` if the function
+        cannot be loaded or has arguments that no kernel can have.
         """
         _validate(arguments)
         self.arguments = arguments
@@ -99,7 +99,7 @@ class CompiledKernel:
     ) -> Self:
         """Builds the C text `source` for `arch` (see `arch_flags`) and loads `symbol` from it.
 
-        `flags` come after those for `arch`; `patience_s` is the compiler's. Raises
+        `flags` come after those for `arch`; the compiler may take `patience_s` seconds. Raises
         `BuildError`, and `TargetError` for an unknown architecture.
         """
         compiler = compiler or find_compiler()
@@ -108,7 +108,7 @@ class CompiledKernel:
         return cls(path, symbol, arguments, compiler=compiler, cache=cache, release_gil=release_gil)
 
     def __copy__(self) -> Self:
-        return self  # nothing about it changes, as of a function
+        return self  # immutable, like a function
 
     def __deepcopy__(self, memo: object) -> Self:
         return self
@@ -139,7 +139,7 @@ compile_kernel = CompiledKernel.of_source
 def _as_raw_bits(
     function: Callable[..., Array], arguments: tuple[Argument, ...]
 ) -> Callable[..., Array]:
-    """The function for arrays of bfloat16, which offer no buffer: it is given views of them."""
+    """A function that also takes bfloat16 arrays, and passes them on as views of uint16."""
     count = len(arguments) - 1
     hidden = [a.raw != a.dtype.np for a in arguments]
 
@@ -152,7 +152,7 @@ def _as_raw_bits(
         except CallError:
             result = None
         if result is None:
-            explain(arguments, *args, **keywords)  # of what was given, not of the views
+            explain(arguments, *args, **keywords)  # about what was passed, not the views
         out = keywords.get("out") if keywords else args[count] if len(args) > count else None
         if out is not None:
             return cast(Array, out)

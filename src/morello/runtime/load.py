@@ -1,4 +1,4 @@
-"""Loading shared objects, and making Python functions of the kernels in them."""
+"""Loading shared objects, and creating Python functions for the kernels in them."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _MAX_FORMATS = 8
 
 
 class Library:
-    """A shared object in memory, unloaded when the last reference to this is gone."""
+    """A loaded shared object, unloaded when the last reference to this is gone."""
 
     def __init__(self, path: Path) -> None:
-        """Loads the shared object at `path`; raises `BuildError` if it cannot be."""
+        """Loads the shared object at `path`; raises `BuildError` if that fails."""
         self.path = path
         try:
             self._dll = ctypes.CDLL(str(path))
@@ -38,18 +38,18 @@ class Library:
             ) from None
         if sys.platform != "win32":
             finalizer = weakref.finalize(self, _unload, self._dll._handle)
-            # At exit, other threads may still be inside a kernel.
+            # Not at exit: other threads may still be inside a kernel.
             finalizer.atexit = False
 
     def address(self, symbol: str) -> int:
         """The address of the function `symbol`; raises `BuildError` if there is none."""
         try:
-            found = ctypes.cast(self._dll[symbol], ctypes.c_void_p).value
+            address = ctypes.cast(self._dll[symbol], ctypes.c_void_p).value
         except AttributeError:
-            found = None
-        if found is None:
+            address = None
+        if address is None:
             raise BuildError(f"{self.path} defines no function {symbol!r}.")
-        return found
+        return address
 
 
 class _CArgument(ctypes.Structure):
@@ -79,11 +79,11 @@ def make_function(
 ) -> Callable[..., Array]:
     """The builtin function `f(*inputs, out=None)` that checks its arrays and calls `symbol`.
 
-    `symbol` takes one pointer per argument, the last of which is the output; `allocate` makes
-    an output when none is passed. The function keeps `library` loaded. It raises `CallError`
-    when arrays do not match. Raises `BuildError` if the trampoline cannot be built.
+    `symbol` takes one pointer per argument, the last of which is the output; `allocate`
+    creates an output when none is passed. The function keeps `library` loaded, and raises
+    `CallError` when arrays do not match. Raises `BuildError` if the trampoline cannot be built.
     """
-    made: Callable[..., Array] = _trampoline(compiler, cache)(
+    function: Callable[..., Array] = _trampoline(compiler, cache)(
         library.address(symbol),
         (_CArgument * len(arguments))(*map(_c_argument, arguments)),
         len(arguments),
@@ -92,7 +92,7 @@ def make_function(
         functools.partial(explain, arguments),
         library,
     )
-    return made
+    return function
 
 
 def own_library(
@@ -103,9 +103,9 @@ def own_library(
     kind: type[ctypes.CDLL] = ctypes.CDLL,
     cache: Path | None = None,
 ) -> ctypes.CDLL:
-    """A C file of this package, built for any CPU of its kind and loaded for good.
+    """Builds a C file of this package for the baseline architecture, and loads it permanently.
 
-    Raises `BuildError`, which calls it `what`.
+    Raises `BuildError`, whose message calls the file `what`.
     """
     text, flags = source.read_text(encoding="utf-8"), arch_flags(compiler, "baseline")
     path = build(text, compiler=compiler, flags=flags, cache=cache)
@@ -117,13 +117,13 @@ def own_library(
 
 @functools.cache
 def _trampoline(compiler: Compiler, cache: Path | None) -> Callable[..., Any]:
-    """trampoline.c's `make_function`. Never unloaded: functions it made may outlive anything."""
+    """trampoline.c's `make_function`. It is never unloaded, as its functions may live on."""
     source = Path(__file__).with_name("trampoline.c")
     library = own_library(source, "trampoline", compiler, kind=ctypes.PyDLL, cache=cache)
     objects = [ctypes.py_object] * 3
     library.set_types.argtypes = [*objects[:2], ctypes.c_ssize_t]
     library.set_types.restype = None
-    # An object's type is the last of what all objects have.
+    # The pointer to an object's type is the last field of the object header.
     type_offset = object.__basicsize__ - ctypes.sizeof(ctypes.c_void_p)
     library.set_types(np.ndarray, np.ma.MaskedArray, type_offset)
     make = library.make_function
@@ -148,7 +148,7 @@ def _c_argument(argument: Argument) -> _CArgument:
 
 
 def _formats(dtype: np.dtype[Any]) -> str:
-    """The buffer-protocol letters for `dtype`: often two, as C has more integers than sizes."""
+    """The buffer-protocol letters for `dtype`: often two, as C integer types share sizes."""
     return "".join(letter for letter in "?bBhHiIlLqQefd" if np.dtype(letter) == dtype)
 
 

@@ -1,6 +1,6 @@
-"""Arrays in layouts that NumPy has no strides for: panels, as flat arrays of their elements.
+"""Inputs packed into panels, a layout that NumPy strides cannot describe, as flat arrays.
 
-The plain values of such an input are an array of its shape, row-major.
+The plain values of such an input are a row-major array of its shape.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from morello.runtime.explain import check_unmasked, dtype_code
 
 
 def packed(values: Array, dtype: DType, layout: Layout) -> Array:
-    """The values in this layout, one element after the other, from a cache line on.
+    """The values in this layout, as a flat array that is aligned to a cache line.
 
-    The last panel is filled up with zeros. Raises `SpecError` if the layout has another rank.
+    The last panel is padded with zeros. Raises `SpecError` if the layout has another rank.
     """
     if values.ndim != layout.rank:
         raise SpecError(
@@ -38,11 +38,11 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
         flat[...] = values.transpose(layout.order).reshape(-1)
         return flat
     dim, width = layout.panel
-    filled = [*shape]
-    filled[dim] = extents[layout.order.index(dim)] * width
-    whole = np.zeros(filled, values.dtype)
-    whole[tuple(map(slice, shape))] = values
-    cut = whole.reshape(*filled[:dim], filled[dim] // width, width, *filled[dim + 1 :])
+    sizes = [*shape]
+    sizes[dim] = extents[layout.order.index(dim)] * width
+    padded = np.zeros(sizes, values.dtype)
+    padded[tuple(map(slice, shape))] = values
+    cut = padded.reshape(*sizes[:dim], sizes[dim] // width, width, *sizes[dim + 1 :])
     order = [d + (d > dim) for d in layout.order]
     inner = cut.transpose(*order, dim + 1)
     if layout.odd_even:
@@ -52,9 +52,10 @@ def packed(values: Array, dtype: DType, layout: Layout) -> Array:
 
 
 def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: ArrayLike) -> Array:
-    """Values of the input of this name, as the kernel of these arguments wants them.
+    """The values of the input `name`, in the layout that the kernel's arguments ask for.
 
-    Raises `SpecError` if they are no array of its shape and dtype, `CallError` if masked.
+    Raises `SpecError` if there is no such input, or the values are no array of its shape and
+    dtype; `CallError` if they are a masked array.
     """
     inputs = [argument.name for argument in arguments if not argument.output]
     if not isinstance(name, str) or name not in inputs:
@@ -81,7 +82,7 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
 def _as_array(name: str, tensor: TensorSpec, values: ArrayLike) -> Array:
     try:
         return np.asarray(values)
-    except Exception as error:  # whatever an object raises when it is asked for an array
+    except Exception as error:  # an object may raise anything when converted
         kind = type(values).__name__
         raise SpecError(
             f"{name} is {tensor.type}, and this {kind} is no array ({type(error).__name__}); "
@@ -90,7 +91,7 @@ def _as_array(name: str, tensor: TensorSpec, values: ArrayLike) -> Array:
 
 
 def plain(spec: Spec) -> Spec:
-    """The Spec of the plain values: row-major where it has panels."""
+    """The Spec of the plain values, with row-major layouts in place of panels."""
     forms = (
         gapless(row_major(form.layout.rank)) if form.layout.panel else form for form in spec.forms
     )
@@ -98,25 +99,25 @@ def plain(spec: Spec) -> Spec:
 
 
 def lay_out(spec: Spec, values: Sequence[Array]) -> list[Array]:
-    """Inputs that are given as plain values, as a kernel of the Spec takes them."""
+    """Plain input values, in the layouts that a kernel of the Spec takes."""
     layouts = [(spec.dtypes[i], spec.forms[i].layout) for i in spec.arrays.values()]
     return [
-        packed(one, dtype, layout) if layout.panel else one
-        for one, (dtype, layout) in zip(values, layouts, strict=False)
+        packed(array, dtype, layout) if layout.panel else array
+        for array, (dtype, layout) in zip(values, layouts, strict=False)
     ]
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Values for all inputs of a Spec: plain ones, and the same as `CompiledKernel.fast` takes."""
+    """Values for all inputs of a Spec: plain, and `taken` as `CompiledKernel.fast` takes them."""
 
     plain: tuple[Array, ...]
     taken: tuple[Array, ...]
 
 
 def random_inputs(spec: Spec, seed: int = 0) -> Inputs:
-    """Inputs of moderate size; see `Argument.random`."""
+    """Random inputs of moderate magnitude; see `Argument.random`."""
     random = np.random.default_rng(seed)
-    values = tuple(one.random(random) for one in arguments(plain(spec))[:-1])
-    made = zip(lay_out(spec, values), arguments(spec), strict=False)
-    return Inputs(values, tuple(array.view(one.raw) for array, one in made))
+    values = tuple(expected.random(random) for expected in arguments(plain(spec))[:-1])
+    pairs = zip(lay_out(spec, values), arguments(spec), strict=False)
+    return Inputs(values, tuple(array.view(expected.raw) for array, expected in pairs))

@@ -19,32 +19,32 @@ _pools: dict[tuple[int, int], Pool] = {}
 
 
 class Pool:
-    """Threads that share the items of one parallel region after another.
+    """A thread pool that runs one parallel region after another.
 
-    Whoever starts a region is one of them. The others spin for a moment after each region, so
-    that the next one starts at once, and then sleep. Regions within regions, and in children of
-    this process, run in their caller alone.
+    The thread that starts a region takes part in it. The others spin briefly after a region, so
+    that the next one starts at once, and then sleep. Nested regions, and regions in forked
+    child processes, run on the calling thread alone.
     """
 
     threads: int
     address: int
-    """Of the C function `run(handle, body, environment, count)`."""
+    """The address of the C function `run(handle, body, environment, count)`."""
     handle: int
 
     def __init__(self, threads: int, compiler: Compiler) -> None:
-        """Starts `threads - 1` threads; raises `TargetError` if they cannot be."""
+        """Starts `threads - 1` threads; raises `TargetError` if they cannot be started."""
         functions = _functions(compiler)
         self.threads = threads
         self.address = _address(functions.pool_run)
         self.handle = functions.pool_create(threads)
         if not self.handle:
             raise TargetError(f"{threads} threads cannot be started here; ask for fewer.")
-        # At exit they may be inside a kernel; the end of the process is theirs too.
+        # Not at exit: the threads may be inside a kernel, and end with the process anyway.
         weakref.finalize(self, functions.pool_destroy, self.handle).atexit = False
 
 
 def available_threads() -> int:
-    """How many CPUs this process may use: the number of threads that makes sense."""
+    """The number of CPUs this process may use, at most `MAX_THREADS`."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:
@@ -53,14 +53,14 @@ def available_threads() -> int:
 
 
 def thread_count(threads: int | str) -> int:
-    """A number of threads that a kernel can run on, of which "all" are those available.
+    """The number of threads that `threads` asks for; "all" is `available_threads()`.
 
-    Raises `TargetError` for any other.
+    Raises `TargetError` if it is no integer from 1 to `MAX_THREADS`.
     """
     if threads == "all":
         return available_threads()
     try:
-        count = operator.index(threads)  # type: ignore[arg-type]  # what is no number raises
+        count = operator.index(threads)  # type: ignore[arg-type]  # non-integers raise TypeError
     except TypeError:
         count = 0
     if not 1 <= count <= MAX_THREADS:
@@ -72,14 +72,14 @@ def thread_count(threads: int | str) -> int:
 
 
 def pool(threads: int, *, compiler: Compiler | None = None) -> Pool:
-    """The pool of `threads` threads, the caller among them; one for all who ask, never ended.
+    """The process's pool of `threads` threads, the caller included; it is never destroyed.
 
-    `compiler` is for the pool's own code, built once. Raises `TargetError` if there cannot be
-    that many threads, `BuildError` if the code cannot be built.
+    `compiler` builds the pool's own C code, once. Raises `TargetError` if that many threads
+    cannot be started, `BuildError` if the code cannot be built.
     """
     threads = thread_count(threads)
-    # A child process has none of its parent's threads. No lock, which a fork could leave
-    # locked for ever: of two pools made at once, one is kept.
+    # By process, as a forked child has none of its parent's threads. Without a lock, which a
+    # fork could leave locked forever: if two threads create a pool at once, one pool is kept.
     key = os.getpid(), threads
     return _pools.get(key) or _pools.setdefault(key, Pool(threads, compiler or find_compiler()))
 
@@ -89,7 +89,7 @@ def attach(
 ) -> None:
     """Makes the parallel loops of the kernel `symbol` in `library` run on `threads` threads.
 
-    Raises `BuildError` if it has no `{symbol}_set_parallel`, and all that `pool` raises.
+    Raises `BuildError` if it has no `{symbol}_set_parallel`, and whatever `pool` raises.
     """
     address = library.address(f"{symbol}_set_parallel")
     set_parallel = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(address)
@@ -99,7 +99,7 @@ def attach(
 
 @functools.cache
 def _functions(compiler: Compiler) -> ctypes.CDLL:
-    """pool.c. Never unloaded: its threads run in it."""
+    """The compiled pool.c. It is never unloaded, as its threads execute its code."""
     functions = own_library(Path(__file__).with_name("pool.c"), "thread pool", compiler)
     functions.pool_create.argtypes = [ctypes.c_int]
     functions.pool_create.restype = ctypes.c_void_p
@@ -109,6 +109,6 @@ def _functions(compiler: Compiler) -> ctypes.CDLL:
 
 
 def _address(function: ctypes._NamedFuncPointer) -> int:
-    found = ctypes.cast(function, ctypes.c_void_p).value
-    assert found is not None
-    return found
+    address = ctypes.cast(function, ctypes.c_void_p).value
+    assert address is not None
+    return address

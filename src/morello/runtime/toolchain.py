@@ -1,4 +1,4 @@
-"""Finding a C compiler, and spelling its flags."""
+"""Finding a C compiler, and its command-line flags."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _MARCH = {
 
 @dataclass(frozen=True)
 class Compiler:
-    """A C compiler that exists: what to call it, and how to run it."""
+    """An installed C compiler: its name, and the command that runs it."""
 
     name: str
     kind: Kind
@@ -84,7 +84,7 @@ def find_compiler(requested: str | None = None) -> Compiler:
         return _demand(requested, "the requested compiler")
     if from_environment := os.environ.get("CC", "").strip():
         return _demand(from_environment, "the compiler in CC")
-    return _path_clang() or _zig_wheel() or _path_gcc() or _nothing()
+    return _path_clang() or _zig_wheel() or _path_gcc() or _no_compiler()
 
 
 def base_flags(compiler: Compiler) -> tuple[str, ...]:
@@ -177,12 +177,12 @@ def _zig_wheel() -> Compiler | None:
     return Compiler(f"zig cc {version}", "zig", (binary, "cc"), _numbers(version))
 
 
-def _nothing() -> Compiler:
+def _no_compiler() -> Compiler:
     raise BuildError(f"no C compiler was found. {REMEDY}")
 
 
 def _identify(words: tuple[str, ...]) -> Compiler | None:
-    """What `words` runs, asked of the compiler itself; None if it is not one we know."""
+    """The compiler that `words` runs, by its predefined macros; None if it is unknown."""
     macros = _macros(words, os.environ.get("PATH", ""))
     if "__clang__" in macros:
         version = _version(macros, "__clang_major__", "__clang_minor__", "__clang_patchlevel__")
@@ -203,8 +203,8 @@ def _named(label: str, kind: Kind, words: tuple[str, ...], version: tuple[int, .
 def _macros(words: tuple[str, ...], path: str) -> Mapping[str, str]:
     """The macros that a C compiler defines by itself, none if `words` runs no C compiler.
 
-    Not its `--version`, as much that is no compiler has one. `path` is the PATH, part of the
-    cache key.
+    They identify the compiler, as other programs have a `--version`, too. `path` is the PATH,
+    part of the cache key.
     """
     del path
     command = [*words, "-dM", "-E", "-x", "c", os.devnull]
@@ -225,11 +225,11 @@ def _macros(words: tuple[str, ...], path: str) -> Mapping[str, str]:
 
 
 def _version(macros: Mapping[str, str], *names: str) -> tuple[int, ...]:
-    """The numbers that macros of these names stand for, 0 where there is none."""
+    """The numbers that these macros are defined as; 0 for those without one."""
     return tuple(int(value) if (value := macros.get(name, "")).isdecimal() else 0 for name in names)
 
 
 def _numbers(text: str) -> tuple[int, ...]:
-    """The first dotted number in `text`, (0,) if there is none."""
+    """The first dotted number in `text`; (0,) if there is none."""
     match = re.search(r"\d+(?:\.\d+)*", text)
     return tuple(int(part) for part in match.group().split(".")) if match else (0,)

@@ -1,4 +1,4 @@
-"""Whether a kernel computes what it should, and touches only what it may."""
+"""Checks that a kernel computes the right values and writes only to its output."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from morello.runtime.tolerance import Bounded, expected, integers, only_integers
 _GUARD_BYTES = 4096
 
 _WIDEST = 1000
-"""The largest random integer of 32 bits: so that float64 can sum the products."""
+"""The largest random 32-bit integer, so that float64 can sum the products exactly."""
 
 
 @dataclass(frozen=True)
 class _Style:
-    """How to try a kernel: with what numbers, where, and amid what.
+    """How the arrays of one trial are filled and placed in memory.
 
-    Floating-point numbers are between a half and one, times `scale` and 2 to a power up to
-    `exponents` either way; with `integers`, they are integers up to that. Integers of narrow
-    dtypes are `whole` range, or up to 4.
+    Floating-point values are `scale` times a number from 1/2 to 1, times a power of two with an
+    exponent from -`exponents` to `exponents`; or, if `integers` is not 0, integers from 1 to
+    `integers`. Integer operands have values up to `integers` (4 if it is 0); with `whole`, of
+    their dtype's whole range, or up to `_WIDEST` in 32 bits. With `signed`, signs are random.
+    `descending` puts the maximum of a Max first.
 
-    Every byte that no element occupies, and every output element before the call, is `guard`:
-    0xFF spells NaN and -1, 0x7F a very large number, so that what should not have been read
-    spoils what is written.
+    Every byte outside the elements, and every output element before the call, is `guard`:
+    0xFF bytes are NaN or -1, 0x7F bytes a very large number, so that a kernel that reads them
+    computes a wrong output.
     """
 
     name: str
@@ -49,11 +51,12 @@ class _Style:
 def verify(kernel: Callable[..., object], spec: Spec, *, seeds: Sequence[int] = (0,)) -> float:
     """Runs `kernel(*inputs, out=out)` on random data and checks it against a Spec.
 
-    Each seed makes two trials: with the arrays on cache lines, small integers, whose sums are
-    exact and must come out so, if the Spec makes integers of integers; and, the arrays merely
-    aligned to their elements, numbers of many magnitudes. For others than sums and products
-    both are of moderate magnitudes. No input is ever zero. Returns the greatest error found,
-    as a part of the greatest output; raises `VerificationError` at the first fault.
+    Each seed gives two trials. In the first, arrays are aligned to cache lines and hold small
+    integers, whose sums are exact, so the output must be exact, too. In the second, arrays are
+    aligned to their elements only and hold numbers of many magnitudes. If the Spec does not map
+    integers to integers, both trials use moderate magnitudes. No input is ever zero. Returns
+    the largest error relative to the largest output; raises `VerificationError` at the first
+    fault.
     """
     worst = 0.0
     for seed in seeds:
@@ -63,7 +66,7 @@ def verify(kernel: Callable[..., object], spec: Spec, *, seeds: Sequence[int] = 
 
 
 def _try(kernel: Callable[..., object], spec: Spec, style: _Style, seed: int) -> float:
-    """The greatest error as a part of the greatest output; raises `VerificationError`."""
+    """The largest error relative to the largest output; raises `VerificationError`."""
     *taken, output = arguments(spec)
     values, wanted, style = _data(spec, taken, style, seed)
     label = f"(seed {seed}, {style.name})"
@@ -83,11 +86,11 @@ def _try(kernel: Callable[..., object], spec: Spec, style: _Style, seed: int) ->
 
 
 def compare(got: NDArray[np.float64], wanted: Bounded, output: Argument, label: str) -> float:
-    """The greatest error as a part of the greatest output; raises `VerificationError`."""
+    """The largest error relative to the largest output; raises `VerificationError`."""
     value, tolerance = wanted.value.astype(np.float64), wanted.spread
     with np.errstate(invalid="ignore"):
         error = np.where(got == value, 0.0, np.abs(got - value))
-        # Written so that NaN, where the output was never set, is a fault.
+        # Negated, so that a NaN in an output element that was never set counts as a fault.
         faults = ~((error <= tolerance) | np.isnan(value))
     if faults.any():
         where = np.unravel_index(int(faults.argmax()), got.shape)
@@ -103,7 +106,7 @@ def compare(got: NDArray[np.float64], wanted: Bounded, output: Argument, label: 
 
 
 class _Guarded:
-    """An array in the middle of memory that shows whether anything else there was written."""
+    """An array surrounded by guard bytes, which show whether a kernel wrote outside of it."""
 
     def __init__(self, argument: Argument, style: _Style) -> None:
         self.argument, self.guard = argument, style.guard
@@ -114,7 +117,7 @@ class _Guarded:
         self.view = argument.view(self._memory, offset + slack)
 
     def check(self, label: str) -> None:
-        """Raises `VerificationError` if a guard was overwritten; forgets the elements."""
+        """Raises `VerificationError` if a guard byte was overwritten; overwrites the elements."""
         start = self.view.ctypes.data - self._memory.ctypes.data
         flat = self.argument.dtype.bytes
         self.view.view(f"V{flat}")[...] = np.void(bytes([self.guard]) * flat)
@@ -144,32 +147,32 @@ def _styles(spec: Spec) -> tuple[_Style, _Style]:
 
 
 def _terms(spec: Spec) -> int:
-    """How many terms the longest of a Spec's sums of products has."""
+    """The number of terms in the longest sum of products of a Spec."""
     sizes = dict(zip(spec.operation.dims, spec.sizes, strict=True))
     counts = [1]
-    for one, extents in _primitives(spec.operation, sizes):
-        if one.name.startswith(("Matmul", "Conv")):
-            counts.append(prod(extents[d] for d in one.reduced))
+    for primitive, extents in _primitives(spec.operation, sizes):
+        if primitive.name.startswith(("Matmul", "Conv")):
+            counts.append(prod(extents[d] for d in primitive.reduced))
     return max(counts)
 
 
 def _primitives(
-    one: Operation, sizes: dict[str, int]
+    operation: Operation, sizes: dict[str, int]
 ) -> Iterator[tuple[Operation, dict[str, int]]]:
-    """The operation, or what it is composed of, and the sizes of each one's dimensions."""
-    if not one.components:
-        yield one, sizes
-    for component in one.components:
+    """The operation, or each of its components, with the sizes of its dimensions."""
+    if not operation.components:
+        yield operation, sizes
+    for component in operation.components:
         yield component.operation, {d: a.extent(sizes) for d, a in component.axes.items()}
 
 
 def _data(
     spec: Spec, taken: Sequence[Argument], style: _Style, seed: int
 ) -> tuple[list[Array], Bounded, _Style]:
-    """Inputs of a style, what to expect, and the style: one in which that makes sense.
+    """The inputs, the expected output, and the style that they were made with.
 
-    Smaller integers where larger ones would have to be rounded, and positive numbers where
-    others have no root.
+    Instead of `style`, one with smaller integers if the output would be rounded, or with
+    positive numbers if it would not be finite (such as the root of a negative number).
     """
     for attempt in _attempts(style):
         random = np.random.default_rng(seed)
@@ -195,14 +198,15 @@ def _attempts(style: _Style) -> Iterator[_Style]:
     yield style
 
 
-def _sorted(one: Operation, values: Array, style: _Style) -> Array:
-    """The values so that one is the largest: the last that a loop comes to, or the first.
+def _sorted(operation: Operation, values: Array, style: _Style) -> Array:
+    """The values sorted along the reduced dimension, with a unique maximum at the end.
 
-    If the first, all are negative where they can be, and so below what a loop may start at.
+    With `style.descending`, the maximum is at the start, and all values are negative if any
+    was, so that a kernel whose maximum wrongly starts at 0 fails.
     """
     if style.descending and values.min(initial=0) < 0:
         values = -np.abs(values)
-    axis = one.operands[0].dims.index(one.reduced[0])
+    axis = operation.operands[0].dims.index(operation.reduced[0])
     ordered = np.moveaxis(np.sort(values, axis=axis), axis, -1)
     ordered[..., :-1] -= ordered[..., :-1] == ordered[..., -1:]
     if style.descending:

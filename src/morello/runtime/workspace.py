@@ -1,4 +1,4 @@
-"""Folders to compile in, which a later build removes if their process was killed."""
+"""Temporary folders to compile in; later builds remove those of killed processes."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ROOM = "room"
 
 @dataclass(frozen=True)
 class Workspace:
-    """An empty folder, `path`, and a file descriptor, `lock`: in use as long as that is open.
+    """An empty folder, `path`, which is in use as long as the file descriptor `lock` is open.
 
-    A process that works in the folder must inherit the lock, as it may outlive this one.
+    A child process that works in the folder must inherit `lock`, as it may outlive this one.
     """
 
     path: Path
@@ -32,9 +32,9 @@ class Workspace:
 
 @contextmanager
 def workspace(cache: Path) -> Iterator[Workspace]:
-    """A new workspace inside `cache`, gone at the end, and with it those left behind.
+    """A new workspace inside `cache`, removed at the end; abandoned ones are removed first.
 
-    Raises `OSError` if there cannot be one.
+    Raises `OSError` if it cannot be created.
     """
     _remove_abandoned(cache)
     folder, lock = _claim(cache)
@@ -53,19 +53,19 @@ def _claim(cache: Path) -> tuple[Path, int]:
         try:
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:
-            continue  # another build took it for an abandoned one
+            continue  # another build removed it as abandoned
         held = _hold(lock)
-        # None: there are no locks in this file system, and so nobody removes it.
+        # None: this file system has no locks, so no other build removes the folder.
         if held is None or (held and folder.exists()):
             return folder, lock
         os.close(lock)
 
 
 def _hold(lock: int) -> bool | None:
-    """Whether this process has the lock from now on; None if it cannot be known.
+    """Tries to take a lock; returns whether this process has it, None if locks do not work.
 
-    The system lets go of it when all who have it open are gone, however they end. Other
-    machines see it as well, where they share the folder.
+    The system releases it when all processes that have it open have ended, however they end.
+    Machines that share the folder see the lock, too.
     """
     if sys.platform == "win32":
         return None
@@ -79,7 +79,7 @@ def _hold(lock: int) -> bool | None:
 
 
 def _remove_abandoned(cache: Path) -> None:
-    """Removes the folders in `cache` that are in nobody's use."""
+    """Removes the workspaces in `cache` that no process uses."""
     for folder in cache.glob(f"{_PREFIX}*"):
         try:
             lock = os.open(folder / _LOCK, os.O_RDWR)
@@ -96,13 +96,13 @@ def _remove_abandoned(cache: Path) -> None:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder whose lock is held; the lock file last, so that others can finish."""
+    """Removes a folder whose lock is held; the lock file last, so that others can finish it."""
     shutil.rmtree(folder / _ROOM, ignore_errors=True)
     shutil.rmtree(folder, ignore_errors=True)
 
 
 def _remove_empty(folder: Path) -> None:
-    """Remove a folder without a lock file, unless one appears meanwhile."""
+    """Removes a folder without a lock file, unless one appears meanwhile."""
     try:
         folder.rmdir()
     except OSError:
