@@ -19,15 +19,15 @@ from statistics import geometric_mean
 
 from rich.console import Console
 
-from morello.calibrate.stopwatch import Stopwatch
 from morello.files import write_text
 from morello.fusion.compositions import COMPOSITIONS
 from morello.fusion.prices import SECONDS
 from morello.fusion.study import Row, study
 from morello.learn.predict import ByCost, Predictor, learned
-from morello.runtime.bench import limit_threads
+from morello.measure.stopwatch import Stopwatch
+from morello.measure.timing import limit_threads
+from morello.memo import Table
 from morello.runtime.toolchain import find_compiler
-from morello.table import Table
 from morello.targets import find_target
 
 

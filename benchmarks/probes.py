@@ -2,7 +2,7 @@
 
     python -m benchmarks.probes
 
-Writes `src/morello/calibrate/probes/avx2.json.gz` and `avx512.json.gz`: of each Spec, the
+Writes `src/morello/measure/calibrate/probes/avx2.json.gz` and `avx512.json.gz`: of each Spec, the
 programs that are cheapest under costs that are up to three times more or less, for the smallest
 caches that there are, so that every machine can run them. These are what a choice is between
 where costs are uncertain. Takes some 25 minutes.
@@ -21,11 +21,11 @@ from typing import Any
 
 from rich.console import Console
 
-from morello.calibrate.first_use import PROBES
-from morello.calibrate.goals import MEMORY, Goal
-from morello.calibrate.programs import cheapest, uncertain
-from morello.rewrites.impl import replay
-from morello.rewrites.saved import save
+from morello.impl.saved import save
+from morello.impl.tree import replay
+from morello.measure.calibrate.first_use import PROBES
+from morello.measure.calibrate.goals import MEMORY, Goal
+from morello.measure.calibrate.programs import cheapest, uncertain
 from morello.targets.caches import sized
 from morello.targets.cpu import Cache
 from morello.targets.target import Target

@@ -20,10 +20,10 @@ from typing import Any
 from rich.console import Console
 
 from morello import api, quality
-from morello.calibrate.stopwatch import Stopwatch
 from morello.errors import MorelloError
-from morello.rewrites.saved import save, spec_data
-from morello.runtime.bench import Timing, limit_threads, measure
+from morello.impl.saved import save, spec_data
+from morello.measure.stopwatch import Stopwatch
+from morello.measure.timing import Timing, limit_threads, measure
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import Budget
 from morello.targets.catalog import host_machine, uncalibrated

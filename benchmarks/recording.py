@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from morello.errors import MorelloError
+from morello.impl.saved import VERSION, load
+from morello.impl.tree import Impl
 from morello.learn.collect import name_of
 from morello.learn.corpus import Measured, write
-from morello.rewrites.impl import Impl
-from morello.rewrites.saved import VERSION, load
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES, Machine
 from morello.targets.target import Target

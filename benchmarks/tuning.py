@@ -24,7 +24,7 @@ from morello.errors import MorelloError
 from morello.files import write_text
 from morello.learn.orders import ORDERS, Order
 from morello.learn.tune import Tuning, plan, tune
-from morello.runtime.bench import limit_threads
+from morello.measure.timing import limit_threads
 
 NEAR = 1.02
 """A program this many times slower than the best known is as good."""

@@ -15,7 +15,7 @@ from random import Random
 from fuzz.adversary import PASSED, Adversary, FaultError
 from fuzz.launch import Command
 from morello.errors import MorelloError
-from morello.table import Table
+from morello.memo import Table
 
 PATIENCE_S = 120.0
 CALIBRATING_S = 8.0

@@ -14,7 +14,7 @@ from fuzz.adversary import PASSED, REFUSED, Adversary
 from fuzz.shrink import without_runs
 from morello.codegen import generate
 from morello.errors import MorelloError
-from morello.rewrites import saved
+from morello.impl import saved
 
 GOALS = (
     "f32[8,4] @ f32[4,8]",

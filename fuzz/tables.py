@@ -15,10 +15,10 @@ from random import Random
 import morello
 from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError
 from fuzz.damage import damaged, edits, fewer
-from morello import cli
+from morello.cli import parser as cli
 from morello.errors import MorelloError
-from morello.table import Table
-from morello.table.page import encode
+from morello.memo import Table
+from morello.memo.page import encode
 
 GOALS = ("f32[2,4] @ f32[4,2]", "sum(f32[4,8], axis=0)", "transpose(f32[4,8])")
 UNKNOWN = "sum(f32[4,4], axis=0)"

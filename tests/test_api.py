@@ -254,7 +254,7 @@ def test_each_thread_count_has_its_own_pool(monkeypatch: pytest.MonkeyPatch) -> 
     def look(library: Library, symbol: str, threads: int, **_: object) -> None:
         attached.append((library.path, symbol, threads))
 
-    monkeypatch.setattr("morello.building.attach", look)
+    monkeypatch.setattr("morello.measure.load.attach", look)
     for threads in (2, 3):
         morello.compile("f32[512,512] @ f32[512,512]", threads=threads, verify=False)
     morello.compile("f32[4,4] @ f32[4,4]", threads=2, verify=False)  # not worth it

@@ -8,7 +8,7 @@ import pytest
 from tests.hosts import ZEN4, ZEN5
 
 import morello
-from morello.rewrites.impl import Impl
+from morello.impl.tree import Impl
 from morello.targets import catalog
 from morello.targets.cpu import HostCPU
 

@@ -24,6 +24,7 @@ from tests.support import compile_c, in_layout, runs_here, with_capacities
 
 from morello.codegen import generate
 from morello.errors import SearchError, TargetError
+from morello.impl.tree import Impl
 from morello.ir.dtype import BF16, DTYPES, F32, I8, I16, I32, U8, U16, U32, DType
 from morello.ir.layout import Layout, column_major, odd_even, panels, row_major
 from morello.ir.operation import Operation
@@ -42,7 +43,6 @@ from morello.ir.primitives import (
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec, goal
 from morello.rewrites import Bufferize, Decompose, Move, Parallel, Rewrite, Select, Split, Tile
-from morello.rewrites.impl import Impl
 from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search

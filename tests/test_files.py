@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from morello import files
-from morello.cli import main
+from morello.cli.parser import main
 from morello.errors import FileError
 from morello.files import check_different, check_writable, make_folder, write_text
 
@@ -272,6 +272,6 @@ def test_calibrate_says_so_before_it_measures(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("there is no need to measure")
 
-    monkeypatch.setattr("morello.calibration_command.calibrate", never)
+    monkeypatch.setattr("morello.cli.calibrate.calibrate", never)
     assert main(["calibrate", "--output", str(tmp_path)]) == 2
     assert "is a folder" in capsys.readouterr().err

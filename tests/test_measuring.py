@@ -11,18 +11,19 @@ import numpy as np
 import pytest
 
 import morello
-from morello import api, measuring
-from morello.cli import main
+from morello import api
+from morello.cli.parser import main
 from morello.codegen import generate
 from morello.errors import SearchError, TargetError
-from morello.measuring import Measured, rivals, time_all
-from morello.rewrites.impl import Impl
-from morello.runtime.bench import Timing
+from morello.impl.tree import Impl
+from morello.measure import choose as measuring
+from morello.measure.choose import Measured, rivals, time_all
+from morello.measure.timing import Timing
+from morello.memo import Table
+from morello.memo.programs import keep, recall
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import UNTIMED
-from morello.search.programs import keep, recall
 from morello.search.structure import structure
-from morello.table import Table
 
 GOAL = "f32[24,32] @ f32[32,48]"
 

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 import morello
-from morello.cli import main
+from morello.cli.parser import main
 from morello.codegen import generate
 from morello.errors import CallError, RewriteError, SpecError
-from morello.rewrites import Move, saved
-from morello.rewrites.render import tree
-from morello.table import Table
+from morello.impl import saved
+from morello.impl.printing import tree
+from morello.memo import Table
+from morello.rewrites import Move
 
 PRODUCT = "x = f32[8,64]; w = f32[64,32]; x @ w"
 RESIDUAL = "x = f32[8,8]; w = f32[8,8]; x @ w + x"

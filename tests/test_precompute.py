@@ -17,6 +17,9 @@ from morello import precompute as module
 from morello.errors import SearchError, TableError, TargetError
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
+from morello.memo import Table
+from morello.memo.memory import space_name
+from morello.memo.programs import recall
 from morello.precompute import (
     Progress,
     Task,
@@ -25,10 +28,7 @@ from morello.precompute import (
     solve_task,
     tasks_of,
 )
-from morello.search.memory import space_name
-from morello.search.programs import recall
 from morello.search.solve import search
-from morello.table import Table
 from morello.targets import find_target
 from morello.workers import local_workers
 

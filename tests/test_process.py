@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from morello.cli import main
+from morello.cli.parser import main
 from morello.errors import MorelloError, TableError
-from morello.table import Table
+from morello.memo import Table
 
 SMALL = "f32[8,8] @ f32[8,8]"
 PATIENCE_S = 60
@@ -259,7 +259,7 @@ AGAIN = """
 import os, signal, sys, threading, time
 class Interrupting:
     def find_spec(self, name, *_):
-        if name == "morello.cli":
+        if name == "morello.cli.parser":
             threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
             raise KeyboardInterrupt
 sys.meta_path.insert(0, Interrupting())

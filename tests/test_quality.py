@@ -12,14 +12,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello import api, quality, quality_commands
-from morello.cli import main
+from morello import api, quality
+from morello.cli import model as quality_commands
+from morello.cli.model import scatter
+from morello.cli.parser import main
 from morello.codegen import generate
 from morello.errors import SearchError, VerificationError
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.quality import Point, Quality, assess, kendall_tau
-from morello.quality_commands import scatter
-from morello.rewrites.impl import Impl
 from morello.runtime import tolerance
 from morello.runtime.argument import Array
 from morello.runtime.tolerance import Bounded

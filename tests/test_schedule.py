@@ -12,6 +12,7 @@ from tests.rewrites.rewritten import solved as finished
 
 from morello.errors import RewriteError, SearchError
 from morello.frontends import parse
+from morello.impl.tree import replay
 from morello.ir.dtype import BF16, F32
 from morello.ir.layout import Layout, panels
 from morello.rewrites import (
@@ -24,7 +25,6 @@ from morello.rewrites import (
     Select,
     Tile,
 )
-from morello.rewrites.impl import replay
 from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from morello import table_commands
-from morello.cli import main
-from morello.table import Table
+from morello.cli import table as table_commands
+from morello.cli.parser import main
+from morello.memo import Table
 
 GOAL = "f32[4,4] @ f32[4,4]"
 FAMILY = ["f32[m,k] @ f32[k,2]", "m=1..2", "k=2"]
@@ -239,10 +239,10 @@ def test_misuse_gets_a_sentence(path: Path, tmp_path: Path, capsys: Capture) -> 
 
 
 OF_OTHERS = """
-import os, sys, morello.commands
-from morello.cli import main
+import os, sys, morello.cli.bench
+from morello.cli.parser import main
 from morello.errors import TableError
-from morello.table import Table
+from morello.memo import Table
 path = sys.argv[1]
 actions = ["stats"], ["check"], ["query", "f32[4,4] @ f32[4,4]", "--target", "avx2"]
 def look():

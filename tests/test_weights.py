@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello
-from morello.cli import main
+from morello.cli.parser import main
 from morello.errors import CallError, SpecError
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.layout import Layout

@@ -15,10 +15,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from morello.table import Page, Table
-from morello.table.boxes import Ints, find, merged, spread
-from morello.table.page import encode
-from morello.table.statistics import statistics
+from morello.memo import Page, Table
+from morello.memo.boxes import Ints, find, merged, spread
+from morello.memo.page import encode
+from morello.memo.statistics import statistics
 
 LOOKUPS = 2000
 

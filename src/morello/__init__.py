@@ -22,14 +22,14 @@ if TYPE_CHECKING:
     from morello.api import schedule as schedule
     from morello.errors import MorelloError as MorelloError
     from morello.frontends.text import parse as parse
-    from morello.table import Table as Table
+    from morello.memo import Table as Table
 
 __version__ = "0.1.0"
 
 _HOMES = {
     "Kernel": "morello.api",
     "MorelloError": "morello.errors",
-    "Table": "morello.table",
+    "Table": "morello.memo",
     "compile": "morello.api",
     "implement": "morello.api",
     "matmul": "morello.api",

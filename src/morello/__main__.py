@@ -6,10 +6,10 @@ import sys
 def run() -> int:
     """Run the command; returns its exit code. Interrupts are handled from the start."""
     try:
-        from morello.process import finish, prepare
+        from morello.cli.process import finish, prepare
 
         prepare()
-        from morello.cli import main
+        from morello.cli.parser import main
 
         code = main()
         finish()

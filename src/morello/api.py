@@ -13,8 +13,6 @@ from typing import Any, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from morello.building import load, source_of
-from morello.calibrate.first_use import find_measured
 from morello.codegen import Source
 from morello.errors import (
     BuildError,
@@ -27,11 +25,15 @@ from morello.errors import (
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
+from morello.impl import saved
+from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.predict import Prediction, predict, ranked
-from morello.measuring import rivals, time_all
-from morello.rewrites import saved
-from morello.rewrites.impl import Impl, replay
+from morello.measure.calibrate.first_use import find_measured
+from morello.measure.choose import rivals, time_all
+from morello.measure.load import load, source_of
+from morello.memo import Table
+from morello.memo.programs import keep, recall
 from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import laid_out, lay_out, plain
@@ -40,14 +42,12 @@ from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
-from morello.search.programs import keep, recall
+from morello.search.prepacking import with_layouts
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Statistics, search
-from morello.table import Table
 from morello.targets.catalog import find_target, runs_here
 from morello.targets.costs import streamed
 from morello.targets.target import Target
-from morello.weights import with_layouts
 
 WEIGHTS = ("plain", "constant")
 """The layout of weights: as the Spec says, or prepacked in the layout that is cheapest."""

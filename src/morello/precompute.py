@@ -20,13 +20,13 @@ from math import inf, log2
 from morello.errors import MorelloError, TableError, TargetError
 from morello.frontends.ranges import Family
 from morello.frontends.text import parse
+from morello.memo import Key, Table
+from morello.memo.memory import space_name
+from morello.memo.page import decode, encode
+from morello.memo.programs import keep
 from morello.search.budget import Budget
-from morello.search.memory import space_name
-from morello.search.programs import keep
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
-from morello.table import Key, Table
-from morello.table.page import decode, encode
 from morello.targets.catalog import find_target
 from morello.targets.costs import streamed
 

@@ -12,13 +12,13 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from morello import api
-from morello.building import load_all
 from morello.errors import SearchError, quoted
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.jit import interruptible
-from morello.measuring import COMPILER_S, rivals
-from morello.rewrites.impl import Impl
-from morello.runtime.bench import check_seconds, measure
+from morello.measure.choose import COMPILER_S, rivals
+from morello.measure.load import load_all
+from morello.measure.timing import check_seconds, measure
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected

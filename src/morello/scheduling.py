@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from morello.errors import RewriteError, SearchError, SpecError, quoted
+from morello.impl.printing import tree
+from morello.impl.tree import Impl, grow, replay
 from morello.ir.compose import inputs_of, intermediates, tensor_dims
 from morello.ir.dtype import DType, parse_dtype
 from morello.ir.layout import Layout, fastest, panels, parse_layout, row_major
@@ -29,8 +31,6 @@ from morello.rewrites import (
     Tile,
     ToAccumulate,
 )
-from morello.rewrites.impl import Impl, grow, replay
-from morello.rewrites.render import tree
 from morello.search.budget import SECONDS, Budget
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search

@@ -13,11 +13,11 @@ from tests.support import skip_unless_it_runs
 
 import morello
 from benchmarks.probes import EXPRESSIONS, TARGETS, chosen
-from morello import commands
-from morello.calibrate import first_use
-from morello.calibrate.first_use import PROBES, better, find_measured, probes
-from morello.calibrate.fit import Sample
-from morello.cli import main
+from morello.cli import bench, targets
+from morello.cli.parser import main
+from morello.measure.calibrate import first_use
+from morello.measure.calibrate.first_use import PROBES, better, find_measured, probes
+from morello.measure.calibrate.fit import Sample
 from morello.targets import catalog
 from morello.targets.calibration import VARIABLE, default_path, load
 from morello.targets.costs import coefficients
@@ -35,7 +35,7 @@ def stranger(
     """This machine is a Zen 2 that was never measured; the file that its costs will be in."""
     skip_unless_it_runs(AVX2)
     groups = probes
-    for module in (catalog, first_use, commands):
+    for module in (catalog, first_use, bench, targets):
         monkeypatch.setattr(module, "host_cpu", lambda: ZEN2)
     monkeypatch.setattr(first_use, "probes", lambda target: groups(target)[:FEW])
     monkeypatch.delenv(VARIABLE)

@@ -9,9 +9,9 @@ from random import Random
 import numpy as np
 import pytest
 
-from morello.calibrate.fit import LEAST, Sample, cross_validated, fit, nonnegative, quality
-from morello.calibrate.goals import FITTED, HELD_OUT
-from morello.calibrate.run import Check, judged
+from morello.measure.calibrate.fit import LEAST, Sample, cross_validated, fit, nonnegative, quality
+from morello.measure.calibrate.goals import FITTED, HELD_OUT
+from morello.measure.calibrate.run import Check, judged
 from morello.targets.cpu import host_cpu
 
 NAMES = ("memory.per_line", "L2.per_run", "kernels.loads", "kernels.stores", "fork")

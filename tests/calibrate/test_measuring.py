@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from morello.calibrate import run as runs
-from morello.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, Goal
-from morello.calibrate.programs import compiled, found
-from morello.calibrate.stopwatch import Candidate, Stopwatch
-from morello.cli import main
+from morello.cli.parser import main
+from morello.measure.calibrate import run as runs
+from morello.measure.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, Goal
+from morello.measure.calibrate.programs import compiled, found
+from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.runtime.build import build
 from morello.runtime.load import Library
 from morello.runtime.toolchain import find_compiler

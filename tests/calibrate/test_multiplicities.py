@@ -9,8 +9,8 @@ import pytest
 from tests.codegen.random_goals import random_goals
 from tests.codegen.random_rewrites import Programs
 
-from morello.calibrate.multiplicities import Multiplicities
-from morello.rewrites.impl import replay
+from morello.impl.tree import replay
+from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.targets import TARGETS
 from morello.targets.costs import FORK, coefficients, with_coefficients
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 from random import Random
 
 from morello.errors import RewriteError
+from morello.impl.tree import Impl, grow
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
-from morello.rewrites.impl import Impl, grow
 from morello.targets.target import Held, Kernel, Target
 
 STEPS = 250

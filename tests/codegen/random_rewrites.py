@@ -10,6 +10,7 @@ from random import Random
 from tests.support import with_capacities
 
 from morello.errors import RewriteError, SearchError
+from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import DTYPES, DType
 from morello.ir.layout import Layout, odd_even, panels, row_major
 from morello.ir.operation import accumulates_later
@@ -34,7 +35,6 @@ from morello.rewrites import (
     Tile,
     ToAccumulate,
 )
-from morello.rewrites.impl import Impl, grow, replay
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.target import Target

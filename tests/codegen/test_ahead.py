@@ -6,7 +6,7 @@ import re
 
 import morello
 from morello.codegen import generate
-from morello.codegen.ahead import DENSE, SPARSE, Wish
+from morello.codegen.prefetch import DENSE, SPARSE, Wish
 from morello.codegen.views import MemoryView, buffer_view
 from morello.ir.batch import LINE_BYTES
 from morello.ir.layout import panels, row_major

@@ -16,7 +16,7 @@ import morello
 from morello.codegen import generate
 from morello.codegen.levels import LEVELS, generate_levels
 from morello.errors import BuildError
-from morello.rewrites.impl import Impl
+from morello.impl.tree import Impl
 from morello.runtime.argument import Array
 from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify

@@ -6,7 +6,7 @@ import re
 
 import morello
 from morello.codegen import generate
-from morello.rewrites.impl import Impl
+from morello.impl.tree import Impl
 
 LOOP = re.compile(r"for \(long k\d = 0; k\d < (\d+);")
 

@@ -24,7 +24,7 @@ import morello
 from morello.codegen import Source, generate
 from morello.codegen.names import RESERVED, Names
 from morello.errors import BuildError
-from morello.rewrites.impl import Impl
+from morello.impl.tree import Impl
 from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
 from morello.scheduling import Schedule
 from morello.targets.machines import ZEN4

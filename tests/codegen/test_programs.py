@@ -22,11 +22,11 @@ from tests.support import (
 )
 
 from morello.codegen import Source, generate
+from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import F32
 from morello.ir.layout import panels
 from morello.ir.spec import matmul_spec
 from morello.rewrites import Move, Select
-from morello.rewrites.impl import Impl, grow, replay
 from morello.runtime.toolchain import find_compiler
 from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct

@@ -20,8 +20,8 @@ from tests.rewrites.rewritten import SEARCH_ONLY, kinds
 from tests.support import compile_c, skip_unless_it_runs
 
 from morello.codegen import Source, generate
+from morello.impl.tree import Impl
 from morello.rewrites import SCHEMES, Decompose, Select
-from morello.rewrites.impl import Impl
 from morello.runtime.threads import pool
 from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify

@@ -25,7 +25,7 @@ from tests.docs.pages import (
 )
 
 import morello
-from morello.cli import main
+from morello.cli.parser import main
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.ranges import family
 from morello.frontends.text import parse, parse_type

@@ -16,10 +16,10 @@ from morello.fusion.partition import Partition, by_rule
 from morello.fusion.prices import Prices
 from morello.fusion.program import Program, compile_all, reference
 from morello.fusion.study import study
+from morello.impl.tree import Impl
 from morello.learn.predict import ByCost, Floats
-from morello.rewrites.impl import Impl
+from morello.memo import Table
 from morello.runtime.argument import CACHE_LINE
-from morello.table import Table
 
 PATIENCE_S = 600.0
 """How long searches may take here, so that none of them is cut short on a busy machine."""

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from tests.ir.strategies import Chain, chains, layouts, shapes
 from tests.support import Ints, places
 
-from morello.ir.forms import Forms
 from morello.ir.layout import Layout
+from morello.ir.placements import Forms
 from morello.ir.tensor import Form, canonical, gapless, runs, tile_form
 
 ELEMENT_BYTES = 512  # so that rows of 4, 8, ... elements are aliased

@@ -14,9 +14,9 @@ from morello.codegen.views import register_view
 from morello.errors import SpecError
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32, parse_dtype
-from morello.ir.forms import Forms
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.operation import accumulating
+from morello.ir.placements import Forms
 from morello.ir.primitives import matmul
 from morello.ir.spec import Spec, matmul_spec
 from morello.ir.tensor import Form, canonical, gapless, runs, tile_form

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 from morello.frontends.text import parse
-from morello.rewrites.impl import Impl
+from morello.impl.tree import Impl
 from morello.search.reconstruct import reconstruct
 from morello.search.sample import sample
 from morello.search.solve import search

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from morello.frontends.text import parse
+from morello.impl.saved import save, spec_data
 from morello.learn.corpus import Measured
 from morello.learn.programs import propose
-from morello.rewrites.saved import save, spec_data
 from morello.targets.catalog import recorded
 
 CACHES = {"L2": 12288, "L1": 640, "registers": 32}

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello.cli import main
+from morello.cli.parser import main
 from morello.errors import CorpusError, VerificationError
 from morello.frontends.text import parse
 from morello.learn import collect, hardware
@@ -224,7 +224,7 @@ def test_collecting_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureF
                                          monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     two = {"squares": ("f32[8,8] @ f32[8,8]",), "maps": ("relu(f32[64])",)}
     monkeypatch.setattr("morello.learn.specs.SPECS", two)
-    monkeypatch.setattr("morello.learn_commands.SPECS", two)
+    monkeypatch.setattr("morello.cli.learn.SPECS", two)
     arguments = ["learn", "collect", str(tmp_path), "--programs", "6", "--json"]
     assert main([*arguments, "--only", "maps"]) == 0
     first = json.loads(capsys.readouterr().out)

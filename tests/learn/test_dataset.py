@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from tests.learn.made_up import EXPRESSIONS, made_up
 
-from morello.cli import main
+from morello.cli.parser import main
 from morello.errors import CorpusError
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted

@@ -15,9 +15,10 @@ from tests.learn.drawn import EXPRESSIONS, programs
 from tests.learn.made_up import CACHES
 
 import morello
-from morello.cli import main
+from morello.cli.parser import main
 from morello.errors import CorpusError, SearchError
 from morello.frontends.text import parse
+from morello.impl.tree import Impl
 from morello.learn import predict
 from morello.learn.adapt import corrected
 from morello.learn.features import PROGRAM_FEATURES, VERSION
@@ -26,7 +27,6 @@ from morello.learn.local import local_path, read_local, write_local
 from morello.learn.model import Model, read_model, write_model
 from morello.learn.network import Shape
 from morello.learn.training import Recipe, model_of
-from morello.rewrites.impl import Impl
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES
 
@@ -117,7 +117,7 @@ def test_programs_are_ranked_by_prediction(ships: Path) -> None:
 def test_measured_costs_change_no_prediction(ships: Path) -> None:
     (impl, *_) = impls()
     target = morello.targets.costs.with_coefficients(impl.target, {"kernels.products": 3.0})
-    dearer = morello.rewrites.impl.replay(impl.spec, target, impl.decisions())
+    dearer = morello.impl.tree.replay(impl.spec, target, impl.decisions())
     assert dearer.cost > impl.cost
     assert predict.predict(dearer) == predict.predict(impl)
 

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from tests.learn.drawn import EXPRESSIONS, programs
 
+from morello.impl.tree import Impl
 from morello.learn.footprint import Cache, Footprints
 from morello.learn.nest import Access, Loop, nest
 from morello.rewrites import Select
-from morello.rewrites.impl import Impl
 from morello.targets.catalog import find_target
 
 TARGET = find_target("avx512")

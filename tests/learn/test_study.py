@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from morello import learn_commands
-from morello.cli import main
+from morello.cli import learn as learn_commands
+from morello.cli.parser import main
 from morello.errors import CorpusError
 from morello.learn import shipping, study, transfer
 from morello.learn.affine import Affine

@@ -14,10 +14,13 @@ from typing import Any, cast
 
 import pytest
 
-from morello import api, tune_command
-from morello.cli import main
+from morello import api
+from morello.cli import tune as tune_command
+from morello.cli.parser import main
 from morello.codegen import generate
 from morello.errors import SearchError, TargetError
+from morello.impl import saved
+from morello.impl.tree import Impl
 from morello.learn import hardware, orders
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
@@ -27,15 +30,13 @@ from morello.learn.predict import ByCost
 from morello.learn.prediction import ByPrediction
 from morello.learn.trait_errors import TraitErrors
 from morello.learn.tune import Trial, Tuning, plan, tune
-from morello.rewrites import saved
-from morello.rewrites.impl import Impl
+from morello.memo import Table
+from morello.memo.programs import keep, recall
 from morello.search.budget import UNTIMED
 from morello.search.candidates import candidates
-from morello.search.programs import keep, recall
 from morello.search.sample import Walker, sampling_graph
 from morello.search.solve import search
 from morello.search.structure import Structure
-from morello.table import Table
 
 EXPRESSION = "f32[16,16] @ f32[16,16]"
 FEW = 4

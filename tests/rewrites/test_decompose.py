@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from morello.frontends.text import parse
+from morello.impl.tree import Impl
 from morello.ir.batch import Batch
-from morello.ir.forms import Forms
+from morello.ir.placements import Forms
 from morello.rewrites.decompose import Decompose
-from morello.rewrites.impl import Impl
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.caches import sized

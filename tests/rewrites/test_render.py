@@ -11,14 +11,14 @@ from tests.frozen import FROZEN, begin, complete, to_the_kernel
 from tests.goals import layer_norm_goal, matmul_goal, softmax_goal
 from tests.rewrites.rewritten import FOUR, begun, running_softmax
 
+from morello.impl.printing import print_impl, tree
+from morello.impl.tree import Impl
 from morello.ir.dtype import BF16, F32
 from morello.ir.layout import row_major
 from morello.ir.primitives import fill
 from morello.ir.spec import Spec
 from morello.ir.tensor import gapless
 from morello.rewrites import SCHEMES
-from morello.rewrites.impl import Impl
-from morello.rewrites.render import print_impl, tree
 from morello.scheduling import Schedule
 
 Golden = Callable[[str, str], None]

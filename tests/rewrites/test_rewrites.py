@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from morello.errors import RewriteError
+from morello.impl.tree import cycles, grow, replay
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.primitives import conv, fill, matmul, move
@@ -26,7 +27,6 @@ from morello.rewrites import (
     Tile,
     ToAccumulate,
 )
-from morello.rewrites.impl import cycles, grow, replay
 from morello.rewrites.move import SCHEDULED
 from morello.rewrites.rewrite import Hole, Step, apply
 from morello.targets import find_target

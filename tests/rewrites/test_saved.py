@@ -22,6 +22,10 @@ from tests.support import with_capacities
 from morello.api import implement
 from morello.errors import MorelloError, RewriteError, TargetError
 from morello.frontends import parse
+from morello.impl import saved
+from morello.impl.operations import operation_data, read_operation
+from morello.impl.saved import load, save
+from morello.impl.tree import Impl
 from morello.ir.dtype import BF16, F32
 from morello.ir.functions import Function
 from morello.ir.operation import Operation, accumulates_later, accumulating, reordered
@@ -39,10 +43,6 @@ from morello.ir.primitives import (
     softmax,
 )
 from morello.ir.spec import goal
-from morello.rewrites import saved
-from morello.rewrites.impl import Impl
-from morello.rewrites.operations import operation_data, read_operation
-from morello.rewrites.saved import load, save
 from morello.scheduling import Schedule
 from morello.targets import find_target
 from morello.targets.target import Target

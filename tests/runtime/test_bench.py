@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
-from morello.runtime.bench import limit_threads, measure
+from morello.measure.timing import limit_threads, measure
 
 
 def test_interleaved() -> None:

@@ -10,14 +10,14 @@ from math import inf
 
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
-from morello.ir.forms import Forms
+from morello.ir.placements import Forms
 from morello.ir.spec import Spec
 from morello.rewrites import Rewrite, apply
 from morello.rewrites.rewrite import Step
-from morello.search.family import Kind
 from morello.search.graph import goal_sizes
-from morello.search.panels import Panels
-from morello.search.rules import Rules, rules
+from morello.search.space.family import Kind
+from morello.search.space.panels import Panels
+from morello.search.space.rules import Rules, rules
 from morello.search.structure import Structure, traits
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target

@@ -12,15 +12,15 @@ from tests.search.small_goals import GOALS
 from tests.support import with_capacities
 
 from morello.frontends.text import parse
-from morello.rewrites.impl import replay
+from morello.impl.tree import replay
 from morello.search.alternatives import Alternatives
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED
 from morello.search.candidates import APART, SLACKS, candidates
 from morello.search.graph import Pruning, Space, build, goal_sizes
-from morello.search.limits import Limits
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
+from morello.search.space.limits import Limits
 from morello.search.structure import Structure, structure
 from morello.targets.catalog import find_target
 

@@ -14,15 +14,15 @@ from tests.search.small_goals import GOALS
 from morello.errors import SearchError
 from morello.frontends.text import parse
 from morello.ir.spec import Spec
+from morello.memo import Table
+from morello.memo.programs import keep, recall
 from morello.search import budget as module
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepen import deepen, narrow
 from morello.search.graph import Pruning, Space, build, goal_sizes
-from morello.search.programs import keep, recall
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Solution, search
-from morello.table import Table
 from morello.targets import find_target
 from morello.targets.target import Target
 

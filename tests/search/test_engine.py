@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from morello.search import engine
-from morello.search.limits import Limits
+from morello.search.space.limits import Limits
 
 Amounts = tuple[int, ...]
 

@@ -15,9 +15,10 @@ from tests.support import with_capacities
 
 from morello.errors import SearchError
 from morello.frontends.text import parse
+from morello.impl.tree import replay
 from morello.ir.batch import Batch
-from morello.ir.forms import Forms
 from morello.ir.layout import Layout
+from morello.ir.placements import Forms
 from morello.ir.primitives import SOFTMAX_PARTS
 from morello.ir.spec import Spec
 from morello.ir.tensor import Form
@@ -37,16 +38,15 @@ from morello.rewrites import (
     Spread,
     ToAccumulate,
 )
-from morello.rewrites.impl import replay
 from morello.search import graph as graphs
 from morello.search.answer import solve_graph
 from morello.search.bound import Bound
-from morello.search.family import Kind
 from morello.search.graph import Floats, Graph, Space, build, goal_sizes
 from morello.search.reconstruct import reconstruct
-from morello.search.rules import Rules, rules
-from morello.search.sizes import Sizes
 from morello.search.solve import search
+from morello.search.space.family import Kind
+from morello.search.space.rules import Rules, rules
+from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from morello.errors import SearchError
 from morello.search import engine
-from morello.search.limits import Limits
+from morello.search.space.limits import Limits
 
 T = TypeVar("T")
 Pair = tuple[list[int], list[int]]

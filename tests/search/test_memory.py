@@ -24,19 +24,18 @@ from tests.support import with_capacities
 from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
-from morello.ir.forms import Forms
 from morello.ir.layout import odd_even, panels
+from morello.ir.placements import Forms
 from morello.ir.primitives import matmul, move, reduce
 from morello.ir.spec import Spec, goal
-from morello.search import memory as memories
-from morello.search import points
+from morello.memo import Key, Table, points
+from morello.memo import memory as memories
+from morello.memo.memory import Memory, space_name
+from morello.memo.programs import Kept, keep, recall
 from morello.search.graph import grow
-from morello.search.memory import Memory, space_name
-from morello.search.programs import Kept, keep, recall
 from morello.search.query import answers
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import Solution, search
-from morello.table import Key, Table
 from morello.targets import TARGETS
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target

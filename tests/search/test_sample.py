@@ -8,7 +8,7 @@ import pytest
 from tests.support import with_capacities
 
 from morello.frontends.text import parse
-from morello.rewrites.impl import replay
+from morello.impl.tree import replay
 from morello.search.sample import SPREAD, Walker, sample, sampling_graph
 from morello.search.solve import search
 from morello.targets.catalog import find_target

@@ -14,9 +14,9 @@ from tests.search.brute import Amounts, Brute, small_target
 from tests.support import with_capacities
 
 from morello.errors import SearchError
+from morello.impl.tree import replay
 from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
-from morello.rewrites.impl import replay
 from morello.search.bound import Bound
 from morello.search.graph import Space, build, goal_sizes
 from morello.search.reconstruct import reconstruct

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 from hypothesis import strategies as st
 
-from morello.table.page import DECISION, Page
+from morello.memo.page import DECISION, Page
 
 Decision = tuple[str | None, int, int]
 Answer = tuple[Decision, ...]

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from morello.table.boxes import Ints, count_points, find, merged, overlapping, spread
+from morello.memo.boxes import Ints, count_points, find, merged, overlapping, spread
 
 Point = tuple[int, ...]
 Value = tuple[int, ...]

@@ -12,7 +12,7 @@ import pytest
 from tests.table.pages import Content, content, page_of
 
 from morello.errors import TableError
-from morello.table import Key, Page, Table
+from morello.memo import Key, Page, Table
 
 PAGE = 1024
 """Bytes of SQLite's pages."""

@@ -19,7 +19,7 @@ import pytest
 from tests.table import writer
 from tests.table.writer import batch, batches
 
-from morello.table import Table
+from morello.memo import Table
 
 KILLS = 100
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.table.pages import content, page_of, pages, rowless, together
 
 from morello.errors import TableError
-from morello.table import Page
-from morello.table.page import VERSION, decode, encode, union
+from morello.memo import Page
+from morello.memo.page import VERSION, decode, encode, union
 
 KEY = "Matmul 1 2 3 space"
 

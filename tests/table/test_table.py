@@ -17,9 +17,9 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.table.pages import Content, content, page_of, pages, together
 
 from morello.errors import TableError
-from morello.table import Key, Page, Table
-from morello.table.page import decode
-from morello.table.table import CACHE_BYTES
+from morello.memo import Key, Page, Table
+from morello.memo.page import decode
+from morello.memo.table import CACHE_BYTES
 
 KEYS = [
     Key(space, kind, part) for space in ("s", "s 2") for kind in ("k", "K") for part in ("0", "0 1")
@@ -234,7 +234,7 @@ def test_pages_that_fit_are_read_once(path: Path, monkeypatch: pytest.MonkeyPatc
         count += 1
         return decode(body, key)
 
-    monkeypatch.setattr("morello.table.table.decode", counted)
+    monkeypatch.setattr("morello.memo.table.decode", counted)
     with Table(path) as table:
         for _ in range(3):
             for key in KEYS:
@@ -361,7 +361,7 @@ def test_a_log_that_cannot_be_read_is_not_left_out(
     """What it has would be missing, were the file read alone."""
     fill(path)
     path.with_name(f"{path.name}-wal").write_bytes(b"something")
-    monkeypatch.setattr("morello.table.store._connected", lambda path, **_: Unopened())
+    monkeypatch.setattr("morello.memo.store._connected", lambda path, **_: Unopened())
     with pytest.raises(TableError, match="unable to open"):
         Table(path, create=False)
 
@@ -378,7 +378,7 @@ class Unopened:
 def test_a_table_that_another_process_holds_is_waited_for(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("morello.table.store.PATIENCE_S", 0.05)
+    monkeypatch.setattr("morello.memo.store.PATIENCE_S", 0.05)
     fill(path)
     with Table(path) as table, closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from morello.table import Key, Page, Table
+from morello.memo import Key, Page, Table
 
 BOXES = 3
 PARTS = 5

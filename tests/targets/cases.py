@@ -15,12 +15,13 @@ from morello.codegen.body import Body
 from morello.codegen.names import Names
 from morello.codegen.statements import printed
 from morello.codegen.views import RegisterView, View, buffer_view, register_view
+from morello.impl.tree import Impl
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Forms, Ints
 from morello.ir.functions import BINARY, UNARY, Function
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation, reordered
+from morello.ir.placements import Bools, Forms, Ints
 from morello.ir.primitives import (
     broadcast,
     divide_vec_scalar,
@@ -36,7 +37,6 @@ from morello.ir.primitives import (
 from morello.ir.spec import Spec
 from morello.ir.tensor import Form, canonical, gapless
 from morello.rewrites import Select
-from morello.rewrites.impl import Impl
 from morello.targets.helpers.products import BLOCK_WAYS, WAYS
 from morello.targets.kernels.products import MOST_ROWS
 from morello.targets.target import Held, Kernel, Target, c_type

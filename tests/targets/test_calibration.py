@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from morello.cli import main
+from morello.cli.parser import main
 from morello.errors import FileError, TargetError
 from morello.targets import calibration, catalog
 from morello.targets.calibration import Calibration, applied, calibrated, default_path, load, save

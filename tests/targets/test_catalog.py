@@ -13,12 +13,12 @@ from tests.support import call, compile_c, random_values, skip_unless_it_runs
 
 from morello.codegen import generate
 from morello.errors import TargetError
+from morello.impl.tree import Impl
 from morello.ir.dtype import DTYPES, F32, PACKED
 from morello.ir.functions import Function
 from morello.ir.primitives import elementwise
 from morello.ir.spec import goal, matmul_spec
 from morello.rewrites import Select
-from morello.rewrites.impl import Impl
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import TARGETS, catalog, find_target

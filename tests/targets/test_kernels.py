@@ -15,8 +15,8 @@ from tests.targets.cases import Case, part_case, part_function, random_cases
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
-from morello.ir.forms import Forms, Ints
 from morello.ir.operation import Operation
+from morello.ir.placements import Forms, Ints
 from morello.targets import TARGETS
 from morello.targets.cpu import host_cpu
 from morello.targets.helpers.collect import used_in

@@ -8,7 +8,7 @@ from tests.hosts import ZEN3 as MILAN
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32
-from morello.ir.forms import Forms
+from morello.ir.placements import Forms
 from morello.ir.primitives import matmul
 from morello.ir.spec import goal
 from morello.targets import catalog

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from morello.codegen.ahead import Ahead, Index
 from morello.codegen.loops import Loop, cut, emits_nothing, loops, with_size
 from morello.codegen.names import Names
 from morello.codegen.parallel import Region
+from morello.codegen.prefetch import Ahead, Index
 from morello.codegen.statements import Block, Call, For, If, Statement
 from morello.codegen.views import (
     Address,
@@ -20,6 +20,7 @@ from morello.codegen.views import (
     buffer_view,
     register_view,
 )
+from morello.impl.tree import Branch, Impl
 from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
@@ -37,7 +38,6 @@ from morello.rewrites import (
     Tile,
 )
 from morello.rewrites.conv import kept_dims
-from morello.rewrites.impl import Branch, Impl
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target, c_type
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from morello.codegen.source import generate
-from morello.rewrites.impl import Impl
+from morello.impl.tree import Impl
 
 
 class Distinct:

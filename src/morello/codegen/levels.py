@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from morello.codegen.names import check_function_name
 from morello.codegen.source import Source, Unit, comment, header, joined, signature, unit
 from morello.errors import BuildError
-from morello.rewrites.impl import Impl
+from morello.impl.tree import Impl
 
 LEVELS = {
     "x86-64-v4": "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2",

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from morello.codegen.views import MemoryView, View
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.rewrites import Move, MoveAll, Serial, Split, Tile
-from morello.rewrites.impl import Impl
 
 LONG = 32
 """Iterations from which on compilers keep a loop rather than unroll it."""

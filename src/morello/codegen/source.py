@@ -11,9 +11,9 @@ from morello.codegen.names import Names, check_function_name
 from morello.codegen.parallel import PARALLEL, dispatcher
 from morello.codegen.statements import Statement, printed
 from morello.codegen.views import buffer_view
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.rewrites import Parallel
-from morello.rewrites.impl import Impl
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target
 

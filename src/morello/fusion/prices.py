@@ -7,10 +7,10 @@ from math import inf
 
 from morello.api import implement
 from morello.errors import SearchError
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.predict import Predictor
-from morello.rewrites.impl import Impl
-from morello.table import Table
+from morello.memo import Table
 from morello.targets.target import Target
 
 SECONDS = 10.0

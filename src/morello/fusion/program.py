@@ -11,10 +11,10 @@ from morello.api import Kernel, compile
 from morello.errors import CallError
 from morello.fusion.graph import Graph, cut
 from morello.fusion.partition import Partition
+from morello.impl.tree import Impl
 from morello.ir.compose import Tensor, primitive_sizes
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
-from morello.rewrites.impl import Impl
 from morello.runtime.argument import Argument, Array
 
 

@@ -14,11 +14,11 @@ from morello.fusion.graph import Graph, cut
 from morello.fusion.partition import Partition, apart, by_rule
 from morello.fusion.prices import SECONDS, Prices
 from morello.fusion.program import Program, compile_all
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.predict import Predictor
-from morello.rewrites.impl import Impl
-from morello.runtime.bench import measure
-from morello.table import Table
+from morello.measure.timing import measure
+from morello.memo import Table
 
 MEASURED_S = 2.0
 """How long each program is timed."""

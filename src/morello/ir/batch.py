@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Forms, Ints, some
 from morello.ir.operation import Operation
+from morello.ir.placements import Bools, Forms, Ints, some
 from morello.ir.spec import Spec
 
 LINE_BYTES = 64

@@ -8,8 +8,8 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from morello.calibrate.fit import nonnegative
 from morello.learn.groups import Group
+from morello.measure.calibrate.fit import nonnegative
 
 Floats = npt.NDArray[np.float64]
 

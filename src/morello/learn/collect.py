@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from morello.calibrate.stopwatch import Stopwatch
 from morello.errors import BuildError, MorelloError
 from morello.frontends.text import parse
+from morello.impl.saved import save, spec_data
 from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
 from morello.learn.corpus import SUFFIX, Measured, files, kept, read, write
@@ -22,7 +22,7 @@ from morello.learn.label import seconds_for
 from morello.learn.programs import propose
 from morello.learn.specs import interleaved
 from morello.learn.worker import Worker
-from morello.rewrites.saved import save, spec_data
+from morello.measure.stopwatch import Stopwatch
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.targets.catalog import host_machine, uncalibrated
 from morello.targets.cpu import host_cpu

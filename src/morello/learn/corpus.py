@@ -18,12 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.errors import CorpusError, MorelloError
+from morello.impl.saved import VERSION as SAVED
+from morello.impl.saved import load
+from morello.impl.tree import Impl
 from morello.learn.archive import read_about, read_arrays, write_arrays
 from morello.learn.label import Floats, Labels
 from morello.learn.programs import ORIGINS
-from morello.rewrites.impl import Impl
-from morello.rewrites.saved import VERSION as SAVED
-from morello.rewrites.saved import load
 from morello.targets.catalog import recorded
 from morello.targets.target import Target
 

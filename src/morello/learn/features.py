@@ -18,13 +18,13 @@ from math import gcd, log2
 import numpy as np
 import numpy.typing as npt
 
-from morello.calibrate.multiplicities import Multiplicities
+from morello.impl.tree import Impl
 from morello.ir.batch import LINE_BYTES
 from morello.learn.footprint import ByArray, Cache, Footprints
 from morello.learn.forwarding import forwarded, is_masked
 from morello.learn.nest import Access, Loop, Site, nest
+from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.rewrites import Select
-from morello.rewrites.impl import Impl
 from morello.rewrites.rewrite import apply
 from morello.targets.caches import PAGE_BYTES
 from morello.targets.costs import FORK, GROUPS, coefficients, group_of

@@ -8,9 +8,9 @@ from itertools import accumulate
 
 import numpy as np
 
+from morello.impl.tree import Impl
 from morello.learn.archive import Array
 from morello.learn.features import Featurizer, ProgramGraph
-from morello.rewrites.impl import Impl
 
 
 @dataclass(frozen=True)

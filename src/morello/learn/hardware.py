@@ -12,9 +12,9 @@ from pathlib import Path
 from time import monotonic
 
 from morello.errors import BuildError
+from morello.impl.tree import Impl
 from morello.learn.label import Built, Labels, label, source
 from morello.learn.worker import CrashError, Worker
-from morello.rewrites.impl import Impl
 from morello.runtime.build import build
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler, arch_flags

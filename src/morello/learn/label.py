@@ -14,13 +14,13 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from morello.calibrate.stopwatch import Candidate, Stopwatch
 from morello.codegen.source import joined, unit
 from morello.errors import VerificationError
 from morello.frontends.text import parse
-from morello.rewrites.impl import Impl
+from morello.impl.tree import Impl
+from morello.measure.stopwatch import Candidate, Stopwatch
+from morello.measure.timing import quiet
 from morello.runtime.argument import Array, arguments
-from morello.runtime.bench import quiet
 from morello.runtime.load import Library
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected

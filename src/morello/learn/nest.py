@@ -14,8 +14,8 @@ from math import prod
 from morello.codegen.source import lowered
 from morello.codegen.statements import Block, Call, For, If, Prefetch, Statement
 from morello.codegen.views import MemoryView, RegisterView
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.rewrites.impl import Impl
 from morello.targets.target import Kernel
 
 Dims = tuple[tuple[int, int], ...]

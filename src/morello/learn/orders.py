@@ -10,10 +10,10 @@ from time import monotonic
 from typing import Literal, Protocol, get_args
 
 from morello.codegen.distinct import Distinct
+from morello.impl.tree import Impl
 from morello.jit import interruptible
 from morello.learn.anneal import Edges
 from morello.rewrites import Rewrite
-from morello.rewrites.impl import Impl
 from morello.search.budget import Budget, BudgetError, Watch
 from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.errors import CorpusError
+from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.adapt import Correction, corrected_and_error, error_of_costs
 from morello.learn.features import Featurizer
 from morello.learn.groups import Group, of_programs
 from morello.learn.local import Local, local_path, read_local
 from morello.learn.model import Model, read_model
-from morello.rewrites.impl import Impl, replay
 from morello.targets.calibration import chosen_path
 from morello.targets.catalog import recorded
 from morello.targets.cpu import host_cpu

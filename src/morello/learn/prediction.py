@@ -12,13 +12,13 @@ from random import Random
 import numpy as np
 
 from morello.codegen.distinct import Distinct
+from morello.impl.tree import Impl
 from morello.jit import interruptible
 from morello.learn.anneal import CHAINS, Edges, anneal
 from morello.learn.orders import choices, program, walker_of, watch
 from morello.learn.predict import Predictor
 from morello.learn.programs import WORTH
 from morello.learn.trait_errors import TraitErrors
-from morello.rewrites.impl import Impl
 from morello.search.solve import Solution
 from morello.search.structure import Structure, structure
 

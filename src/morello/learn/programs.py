@@ -8,11 +8,11 @@ from itertools import islice
 from random import Random
 
 from morello.codegen.distinct import Distinct
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.jit import interruptible
 from morello.learn.orders import walker_of
 from morello.rewrites import Rewrite
-from morello.rewrites.impl import Impl
 from morello.search.budget import Budget
 from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct

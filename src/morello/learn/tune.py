@@ -11,10 +11,9 @@ from time import monotonic
 import numpy as np
 
 from morello.api import check_memory, check_runs_here
-from morello.calibrate.first_use import find_measured
-from morello.calibrate.stopwatch import Stopwatch
 from morello.errors import SearchError, TargetError, VerificationError
 from morello.frontends.text import parse
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
 from morello.learn.label import Labels, seconds_for
@@ -22,7 +21,8 @@ from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Order
 from morello.learn.predict import ByCost, Predictor, learned
 from morello.learn.prediction import ByPrediction
 from morello.learn.worker import Worker
-from morello.rewrites.impl import Impl
+from morello.measure.calibrate.first_use import find_measured
+from morello.measure.stopwatch import Stopwatch
 from morello.runtime.argument import arguments
 from morello.runtime.build import PATIENCE_S
 from morello.runtime.threads import available_threads

@@ -10,8 +10,8 @@ import numpy as np
 from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Ints
 from morello.ir.layout import Layout
+from morello.ir.placements import Bools, Ints
 from morello.ir.tensor import Form, gapless
 from morello.targets.target import Condition, Target
 

@@ -13,9 +13,9 @@ from morello.ir.axes import axis
 from morello.ir.batch import Batch
 from morello.ir.compose import Part, inputs_of, intermediates, maker, part
 from morello.ir.dtype import DType
-from morello.ir.forms import Ints
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
+from morello.ir.placements import Ints
 from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes, buffer_conditions, level_number
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere

@@ -10,9 +10,9 @@ import numpy as np
 
 from morello.ir.axes import Axis
 from morello.ir.batch import LINE_BYTES, Batch
-from morello.ir.forms import Bools, Forms, Ints
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operand, Operation, operation, reordered
+from morello.ir.placements import Bools, Forms, Ints
 from morello.ir.primitives import fill, matmul, move
 from morello.ir.spec import Spec
 from morello.ir.tensor import Form

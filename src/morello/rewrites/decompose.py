@@ -11,9 +11,9 @@ import numpy as np
 from morello.errors import RewriteError, quoted
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.dtype import F32
-from morello.ir.forms import Ints
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation
+from morello.ir.placements import Ints
 from morello.ir.primitives import (
     broadcast,
     divide_vec,

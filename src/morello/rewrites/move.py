@@ -11,8 +11,8 @@ import numpy as np
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Ints, prod_columns, some
 from morello.ir.layout import Layout
+from morello.ir.placements import Bools, Ints, prod_columns, some
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
 from morello.rewrites.buffer import (

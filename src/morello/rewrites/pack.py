@@ -10,8 +10,8 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools, Ints
 from morello.ir.layout import row_major
+from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import pack as pack_operation
 from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes

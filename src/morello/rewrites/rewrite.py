@@ -11,7 +11,7 @@ import numpy as np
 
 from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
-from morello.ir.forms import Bools, Forms, Ints, some
+from morello.ir.placements import Bools, Forms, Ints, some
 from morello.ir.spec import Spec
 from morello.targets.target import Column, Condition, Target
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
-from morello.ir.forms import Ints
+from morello.ir.placements import Ints
 from morello.ir.spec import MAX_SIZE, Spec
 from morello.rewrites.rewrite import Child, Edges, Rewrite, dim_index, everywhere
 from morello.targets.target import Condition, Target

@@ -14,7 +14,7 @@ from morello.errors import BuildError, CallError
 from morello.ir.dtype import BF16
 from morello.runtime.argument import Argument, Array
 from morello.runtime.build import PATIENCE_S, build
-from morello.runtime.explain import explain
+from morello.runtime.call_errors import explain
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, make_function
 from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
 

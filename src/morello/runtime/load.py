@@ -15,7 +15,7 @@ import numpy as np
 from morello.errors import BuildError
 from morello.runtime.argument import Argument, Array
 from morello.runtime.build import build
-from morello.runtime.explain import explain
+from morello.runtime.call_errors import explain
 from morello.runtime.toolchain import Compiler, arch_flags
 
 MAX_ARGUMENTS = 8

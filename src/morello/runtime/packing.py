@@ -18,7 +18,7 @@ from morello.ir.layout import Layout, row_major
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec, gapless
 from morello.runtime.argument import Argument, Array, argument, arguments
-from morello.runtime.explain import check_unmasked, dtype_code
+from morello.runtime.call_errors import check_unmasked, dtype_code
 
 
 def packed(values: Array, dtype: DType, layout: Layout) -> Array:

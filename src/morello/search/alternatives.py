@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from morello.ir.forms import Ints
+from morello.ir.placements import Ints
 from morello.jit import compiled
 from morello.rewrites import Rewrite
 from morello.search import engine

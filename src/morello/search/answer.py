@@ -7,15 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.forms import Ints
+from morello.ir.placements import Ints
 from morello.ir.spec import Spec
+from morello.memo.memory import Memory
 from morello.rewrites import Rewrite
 from morello.rewrites.rewrite import apply
 from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.family import Kind
 from morello.search.graph import Graph, Space
-from morello.search.memory import Memory
+from morello.search.space.family import Kind
 
 STRIDE = 1_000_000
 """Progress is reported each time so many edges were tried."""

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.forms import Ints
+from morello.ir.placements import Ints
 from morello.ir.spec import Spec
+from morello.memo.memory import Memory
 from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.family import Family, Kind
 from morello.search.graph import Floats, Space, build
-from morello.search.memory import Memory
-from morello.search.sizes import Sizes
+from morello.search.space.family import Family, Kind
+from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
 _NEVER = 2 * engine.INFINITE

@@ -10,13 +10,13 @@ from math import inf
 
 import numpy as np
 
+from morello.memo.memory import Memory
 from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.answer import Answer, solve_graph
 from morello.search.bound import Bound
 from morello.search.budget import BudgetError, Progress, Watch
 from morello.search.graph import Pruning, Space, build, grow
-from morello.search.memory import Memory
 from morello.search.record import record
 
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)

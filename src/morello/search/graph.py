@@ -19,19 +19,19 @@ import numpy.typing as npt
 from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Forms, Ints, every
 from morello.ir.operation import Operation, accumulates_later
+from morello.ir.placements import Forms, Ints, every
 from morello.ir.spec import Spec
 from morello.ir.tensor import IDEAL, Form
+from morello.memo.known import Known, joined
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.family import Family, Kind
-from morello.search.known import Known, joined
-from morello.search.limits import Limits
-from morello.search.panels import Panels
-from morello.search.rules import Rules, rules
-from morello.search.sizes import Sizes
+from morello.search.space.family import Family, Kind
+from morello.search.space.limits import Limits
+from morello.search.space.panels import Panels
+from morello.search.space.rules import Rules, rules
+from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
 Floats = npt.NDArray[np.floating[Any]]

@@ -7,10 +7,10 @@ from typing import Any
 
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
+from morello.memo import Table
+from morello.memo.memory import Memory
 from morello.search.graph import Space, goal_sizes
-from morello.search.memory import Memory
-from morello.search.panels import Panels
-from morello.table import Table
+from morello.search.space.panels import Panels
 from morello.targets.target import Target
 
 

@@ -18,10 +18,10 @@ from morello.ir.tensor import canonical, gapless
 from morello.search.bound import Bound
 from morello.search.budget import Budget, BudgetError, Watch
 from morello.search.engine import INFINITE
-from morello.search.family import Kind
 from morello.search.graph import Pruning, Space, build, goal_sizes
-from morello.search.limits import Limits
-from morello.search.rules import closing_operation
+from morello.search.space.family import Kind
+from morello.search.space.limits import Limits
+from morello.search.space.rules import closing_operation
 from morello.targets.target import Target
 
 SECONDS = 10.0

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from morello.errors import RewriteError
+from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
-from morello.rewrites.impl import Impl, replay
 from morello.rewrites.rewrite import Rewrite, apply
 from morello.rewrites.tile import Split, Tile
 from morello.targets.target import Target

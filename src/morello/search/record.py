@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from morello.ir.forms import Bools, Ints
+from morello.ir.placements import Bools, Ints
+from morello.memo.memory import Answers, Memory
 from morello.search import engine
 from morello.search.answer import Answer
-from morello.search.memory import Answers, Memory
 
 
 def record(answer: Answer, memory: Memory) -> None:

@@ -14,6 +14,8 @@ from morello.ir.compose import inputs_of, maker
 from morello.ir.layout import row_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.jit import interruptible
+from morello.memo import Table
+from morello.memo.memory import Memory
 from morello.rewrites import Bufferize, Rewrite
 from morello.rewrites.rewrite import apply
 from morello.search.answer import recalled, solve_graph
@@ -21,12 +23,10 @@ from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.deepen import FIRST, deepen, exhaust
 from morello.search.graph import Pruning, Space, build, goal_sizes
-from morello.search.keys import Numbering
-from morello.search.memory import Memory
-from morello.search.panels import Panels
 from morello.search.reasons import why_none
-from morello.search.rules import seams
-from morello.table import Table
+from morello.search.space.keys import Numbering
+from morello.search.space.panels import Panels
+from morello.search.space.rules import seams
 from morello.targets import find_target
 from morello.targets.target import Target
 

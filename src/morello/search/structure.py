@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.rewrites import Move, Rewrite, Select, Serial, Split, Tile, ToAccumulate
-from morello.rewrites.impl import Impl
 from morello.rewrites.move import MoveAll
 from morello.search.graph import Graph
 

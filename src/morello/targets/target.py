@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import Bools
+from morello.ir.placements import Bools
 
 TRANSFERS = ("per_line", "per_run", "per_alias", "per_write", "per_alias_written")
 """The transfer costs of a level: fields of `Level`."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.forms import prod_columns
+from morello.ir.placements import prod_columns
 from morello.targets.target import Condition
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.forms import prod_columns
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, OPERATORS, UNARY, Function
+from morello.ir.placements import prod_columns
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Held, Kernel
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
-from morello.ir.forms import Bools
+from morello.ir.placements import Bools
 from morello.ir.tensor import ALIAS_BYTES
 from morello.targets.helpers.products import Way
 from morello.targets.kernels.conditions import flat, unit_sizes

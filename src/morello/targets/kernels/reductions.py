@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
-from morello.ir.forms import prod_columns
+from morello.ir.placements import prod_columns
 from morello.targets.kernels.conditions import flat, scan, unit_sizes
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Held, Kernel, Semantics

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, DType
-from morello.ir.forms import Bools, pick, prod_columns
+from morello.ir.placements import Bools, pick, prod_columns
 from morello.ir.primitives import move
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.moves import LOAD, STORE

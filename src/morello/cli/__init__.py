@@ -1,0 +1,1 @@
+"""The command `morello`: one module for each group of subcommands."""

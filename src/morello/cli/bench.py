@@ -1,0 +1,205 @@
+"""`morello bench`: builds, verifies and times the best program, next to NumPy if asked."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table as Grid
+
+from morello import api
+from morello.cli.output import print_json, progress, readable
+from morello.cli.program import described, gap_text, opened, prediction_text, saved_impl
+from morello.cli.targets import costs_of
+from morello.impl.tree import cycles
+from morello.ir.dtype import F32, DType
+from morello.ir.operation import Operation
+from morello.ir.semantics import evaluate
+from morello.ir.spec import Spec
+from morello.measure.timing import Timing, check_seconds, limit_threads, measure
+from morello.runtime.argument import Array
+from morello.runtime.packing import random_inputs
+from morello.runtime.threads import thread_count
+from morello.runtime.tolerance import least
+from morello.targets.calibration import chosen_path, load
+from morello.targets.cpu import host_cpu
+
+INTENSE = 8
+"""From this arithmetic intensity (operations per byte) on, products are shown without GB/s."""
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Build, verify and time the best kernel, next to its rivals if asked."""
+    threads = thread_count(arguments.threads)
+    check_seconds(arguments.seconds)
+    loaded = saved_impl(arguments)
+    if loaded is not None and loaded.spec.parallel:
+        threads = loaded.target.cores
+    rivals = list(dict.fromkeys(arguments.vs or []))
+    with progress() as report, limit_threads(threads), opened(arguments.db) as table:
+        kernel = api.compile(
+            loaded or arguments.expression,
+            target=arguments.target,
+            threads=arguments.threads,
+            verify=not arguments.no_verify,
+            compiler=arguments.compiler,
+            table=table,
+            weights=arguments.weights,
+            measure=arguments.measure,
+            rank=arguments.rank,
+            budget=arguments.budget,
+            progress=report,
+        )
+        timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
+    ours = timings["morello"]
+    result = described(kernel.impl, kernel.statistics) | {
+        "cpu": host_cpu().name,
+        "costs": costs_of(kernel.impl.target),
+        "compiler": str(kernel.compiler),
+        "threads": threads,
+        "kernel": _timing(ours) | _rates(kernel.spec, ours),
+        "verified": kernel.max_error is not None,
+        "max_error": kernel.max_error,
+        "vs": {name: _timing(timings[name]) | _version(name) for name in rivals},
+        "ratio": {name: timings[name].median_s / ours.median_s for name in rivals},
+    }
+    if arguments.json:
+        print_json(result)
+    else:
+        _print_race(result, timings, kernel)
+
+
+def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
+    inputs, output = random_inputs(kernel.spec), kernel.arguments[-1]
+    out = output.empty().view(output.raw)
+    calls: dict[str, Callable[[], object]] = {"morello": partial(kernel.fast, *inputs.taken, out)}
+    if "numpy" in rivals:
+        calls["numpy"] = _in_numpy(kernel.spec, inputs.plain, output.empty())
+    return measure(calls, seconds=seconds, pin=pin)
+
+
+def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], object]:
+    """The Spec as NumPy code, computing in f32, or in the output's dtype if all are integers."""
+    operation, dtype = spec.operation, spec.dtypes[-1]
+    if any(d.is_float for d in (*spec.dtypes, *(c.dtype for c in operation.components))):
+        dtype = F32
+    if not inputs:
+        value = 0 if operation.name == "FillZero" else least(spec.dtypes[0])
+        return lambda: out.fill(value)
+    if operation.name == "Matmul" and all(d is dtype for d in spec.dtypes):
+        *lead, m, k, n = operation.dims
+        if [o.dims for o in operation.operands] == [(*lead, m, k), (*lead, k, n), (*lead, m, n)]:
+            a, b = spec.spread(inputs)
+            return lambda: np.matmul(a, b, out=out)
+
+    def run() -> object:
+        operands = spec.spread([_as(dtype, array) for array in inputs])
+        value = evaluate(operation, operands, spec.sizes)[0]
+        if operation.copies or operation.name in ("Broadcast", "OnePrefix"):
+            out[...] = value  # a view of the input has to be copied
+            return out
+        return value if value.dtype == out.dtype else value.astype(out.dtype)
+
+    return run
+
+
+def _as(dtype: DType, array: Array) -> Array:
+    return array if array.dtype == dtype.np else array.astype(dtype.np)
+
+
+def _rates(spec: Spec, timing: Timing) -> dict[str, float]:
+    """Operations and bytes per second, in billions; the bytes are those of all operands."""
+    return {
+        "gflops": spec.flops / timing.median_s / 1e9,
+        "gbytes_s": spec.bytes / timing.median_s / 1e9,
+    }
+
+
+def _timing(timing: Timing) -> dict[str, Any]:
+    return {"median_s": timing.median_s, "min_s": timing.min_s, "repeats": timing.repeats}
+
+
+def _version(rival: str) -> dict[str, str]:
+    """The versions of a rival and of the BLAS library that it uses."""
+    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
+
+    blas = next((library for library in threadpool_info() if library["user_api"] == "blas"), None)
+    name = f"numpy {np.__version__}"
+    if blas is None:
+        return {"version": name}
+    parts = (blas.get(key) for key in ("internal_api", "version", "architecture"))
+    return {"version": f"{name}, {' '.join(str(part) for part in parts if part)}"}
+
+
+def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.Kernel) -> None:
+    spec = kernel.spec
+    console = Console(highlight=False)
+    threads = "one thread" if result["threads"] == 1 else f"{result['threads']} threads"
+    console.print(
+        f"[bold]{escape(result['spec'])}[/bold] for {result['target']}, "
+        f"{result['compiler']}, {threads}",
+        soft_wrap=True,
+    )
+    columns = {"gflops": "GFLOP/s"} if _multiplies(spec.operation) else {}
+    if not columns or spec.flops < INTENSE * spec.bytes:
+        columns |= {"gbytes_s": "GB/s"}
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("", "median", "min", *columns.values(), "ratio"):
+        grid.add_column(heading, justify="left" if not heading else "right")
+    for name, timing in timings.items():
+        ratio = result["ratio"].get(name)
+        rates = _rates(spec, timing)
+        grid.add_row(
+            name,
+            readable(timing.median_s),
+            readable(timing.min_s),
+            *(_figure(rates[rate]) for rate in columns),
+            "" if ratio is None else f"{ratio:.2f}x",
+        )
+    console.print(grid)
+    if result["predicted_us"] is not None:
+        console.print(f"[dim]{prediction_text(result['predicted_us'])}[/dim]")
+    for rival in result["vs"].values():
+        console.print(f"[dim]{rival['version']}; a ratio above 1: we are faster[/dim]")
+    console.print(f"[dim]{escape(result['cpu'])}; {result['costs']}[/dim]", soft_wrap=True)
+    if any(ratio < 1 for ratio in result["ratio"].values()):
+        console.print(_advice(result), soft_wrap=True)
+    if result["verified"]:
+        error = result["max_error"]
+        accuracy = f"largest error {error:.1e}" if error else "exactly equal"
+        console.print(f"verified against NumPy in float64, {accuracy}")
+    search = result["search"]
+    if search is not None and search["specs"]:
+        console.print(
+            f"searched {search['specs']:,} Specs in {search['seconds']:.2f} s, "
+            f"predicted {cycles(result['cost'])} cycles"
+        )
+    if kernel.statistics is not None and not kernel.statistics.proven:
+        console.print(gap_text(kernel.statistics))
+    if search is not None and search["measured"]:
+        console.print(f"the fastest of {search['measured']} programs measured")
+
+
+def _advice(result: dict[str, Any]) -> str:
+    """Suggestions for when another library is faster."""
+    known = "in a minute, `morello calibrate` measures what this machine's costs are; "
+    path = chosen_path(host_cpu())
+    calibrated = path is not None and load(path).measured == "calibrate"
+    if calibrated or result["target"] != "native":
+        known = ""
+    return f"Slower? {known}`--measure 12` times the first twelve choices and keeps the fastest."
+
+
+def _multiplies(operation: Operation) -> bool:
+    """Whether there are matmuls or convolutions in it."""
+    parts = [component.operation for component in operation.components] or [operation]
+    return any(part.name.startswith(("Matmul", "Conv")) for part in parts)
+
+
+def _figure(rate: float) -> str:
+    return f"{rate:.1f}" if rate >= 1 else f"{rate:.1g}"

@@ -1,0 +1,166 @@
+"""What `morello calibrate` does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table as Grid
+
+from morello.errors import TargetError
+from morello.files import check_writable, make_folder
+from morello.learn.local import local_path, write_local
+from morello.learn.predict import correction
+from morello.measure.calibrate.fit import Quality
+from morello.measure.calibrate.run import Outcome, calibrate
+from morello.runtime.toolchain import find_compiler
+from morello.targets.calibration import VARIABLE, default_path, save
+from morello.targets.catalog import native, uncalibrated
+from morello.targets.costs import FOLLOWS
+from morello.targets.cpu import host_cpu
+from morello.targets.target import Target
+
+DOING = {
+    "clock": "measuring the clock",
+    "search": "looking for programs: {}",
+    "compile": "compiling programs: {}",
+    "time": "timing programs: round {}",
+    "threads": "starting threads",
+    "check": "choosing programs with old and new costs: {}",
+}
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Measure this machine's costs, and save them if they are better than those shipped."""
+    cpu, target = host_cpu(), uncalibrated()
+    path: Path = arguments.output or default_path(cpu)
+    if not arguments.dry_run:
+        make_folder(path)
+        check_writable(path)
+    with _progress() as report:
+        outcome = calibrate(target, _current(), cpu, find_compiler(), report)
+    written = outcome.better and not arguments.dry_run
+    if written:
+        save(outcome.calibration, path)
+    local = correction(target, outcome.timed)
+    if local is not None and written:
+        write_local(local_path(path), local)
+    if arguments.json:
+        described = _described(outcome, path if written else None)
+        print(json.dumps(described | {"model": local and local.described()}, indent=2))
+    else:
+        _print(outcome)
+        if local is not None:
+            print(f"the learned model, {local}")
+        print(_kept(outcome, path, written))
+
+
+def _current() -> Target:
+    """This machine with its current costs; with the shipped ones if they cannot be read."""
+    try:
+        return native()
+    except TargetError:
+        return uncalibrated()
+
+
+def _described(outcome: Outcome, path: Path | None) -> dict[str, Any]:
+    return {
+        "cpu": outcome.calibration.cpu,
+        "hertz": outcome.calibration.hertz,
+        "before": dict(outcome.before),
+        "after": dict(outcome.calibration.coefficients),
+        "measured": sorted(outcome.measured),
+        "fitted": _qualities(outcome.fitted),
+        "held_out": _qualities(outcome.held_out),
+        "checks": [asdict(check) for check in outcome.checks],
+        "better": outcome.better,
+        "programs": outcome.programs,
+        "seconds": outcome.seconds,
+        "file": None if path is None else str(path),
+    }
+
+
+def _qualities(pair: tuple[Quality, Quality]) -> dict[str, Any]:
+    before, after = pair
+    return {"before": asdict(before), "after": asdict(after)}
+
+
+def _print(outcome: Outcome) -> None:
+    console = Console(highlight=False)
+    console.print(
+        f"[bold]{outcome.calibration.cpu}[/bold] at {outcome.calibration.hertz / 1e9:.2f} GHz: "
+        f"{outcome.programs} programs in {outcome.seconds:.0f} s",
+        soft_wrap=True,
+    )
+    grid = Grid(box=None, pad_edge=False)
+    for heading in ("", "before", "after", ""):
+        grid.add_column(heading, justify="left" if not heading else "right")
+    for name, value in outcome.before.items():
+        new = outcome.calibration.coefficients[name]
+        note = f"{new / value:.2f}x" if name in outcome.measured else "not measured"
+        leader = FOLLOWS.get(name.removeprefix("kernels."))
+        if leader:
+            note = f"follows {leader}"
+        grid.add_row(name, f"{value:.4g}", f"{new:.4g}", note)
+    console.print(grid)
+    for what, (before, after) in (("fitted", outcome.fitted), ("held out", outcome.held_out)):
+        console.print(
+            f"{what}: predictions off by {_percent(before.error)} before, "
+            f"{_percent(after.error)} after; "
+            f"pairs in the right order {before.order:.0%}, {after.order:.0%}; "
+            f"chosen slower than the fastest by {_percent(before.regret)}, "
+            f"{_percent(after.regret)}",
+            soft_wrap=True,
+        )
+    ratios = [(check.before / check.after, check.expression) for check in outcome.checks]
+    (slowest, which), (fastest, other) = min(ratios), max(ratios)
+    console.print(
+        f"what the new costs choose is {fmean(ratio for ratio, _ in ratios):.2f} times as fast, "
+        f"in the mean of {len(ratios)} expressions: "
+        f"from {slowest:.2f} ({which}) to {fastest:.2f} ({other})",
+        soft_wrap=True,
+    )
+
+
+def _percent(factor: float) -> str:
+    return f"{factor - 1:.0%}"
+
+
+def _kept(outcome: Outcome, path: Path, written: bool) -> str:
+    if not outcome.better:
+        return (
+            "The new costs are not kept: they predict the programs held out no better, or choose "
+            "slower ones. Try again when the machine is quiet."
+        )
+    if not written:
+        return f"They would be kept in {path}."
+    chosen = os.environ.get(VARIABLE, "")
+    if Path(chosen or default_path(host_cpu())) == path:
+        return f"Kept in {path}; the target native uses them from now on."
+    return f"Kept in {path}; set {VARIABLE} to that to use them."
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int], None]]:
+    """Shows on the terminal which step is running."""
+    console = Console(stderr=True)
+    bar = Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+    with bar:
+        task = bar.add_task("", total=None)
+        yield lambda doing, done: bar.update(task, description=DOING[doing].format(done))

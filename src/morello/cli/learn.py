@@ -1,0 +1,206 @@
+"""What `morello learn` does."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from contextlib import ExitStack
+from dataclasses import asdict
+from importlib.util import find_spec
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as Grid
+
+from morello.errors import CorpusError, quoted
+from morello.files import check_writable
+from morello.learn.collect import Progress, collect, summary
+from morello.learn.corpus import files, read
+from morello.learn.dataset import load, prepare
+from morello.learn.evaluate import Score, evaluate
+from morello.learn.groups import Group
+from morello.learn.model import write_model
+from morello.learn.specs import SPECS, interleaved, varied
+from morello.measure.timing import limit_threads
+from morello.precompute import dask_workers
+from morello.runtime.cache import default_cache
+from morello.runtime.threads import available_threads
+from morello.workers import local_workers
+
+SHOWN = (5, 50)
+"""The numbers of measured programs for which regrets are shown."""
+
+EXTRA = ("jax", "optax", "lightgbm", "matplotlib")
+"""The packages that training and studying models need."""
+
+LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Collect a corpus, evaluate or study models on one, or train a model."""
+    actions = {"collect": _collect, "evaluate": _evaluate, "study": _study, "train": _train}
+    actions[arguments.action](arguments)
+
+
+def _collect(arguments: argparse.Namespace) -> None:
+    if not LEAST_PROGRAMS <= arguments.programs <= MOST_PROGRAMS:
+        raise CorpusError(
+            f"{LEAST_PROGRAMS} to {MOST_PROGRAMS:,} programs of each Spec can be measured, "
+            f"not {arguments.programs}."
+        )
+    if arguments.only is not None and arguments.only not in SPECS:
+        raise CorpusError(
+            f"there is no family {quoted(arguments.only)}; there are {', '.join(SPECS)}."
+        )
+    every = [*interleaved(), *varied(arguments.varied)]
+    specs = [spec for spec in every if arguments.only in (None, spec[0])]
+    console = Console(stderr=True, highlight=False)
+    with ExitStack() as stack:
+        workers = None
+        if arguments.dask:
+            workers, _ = stack.enter_context(dask_workers(arguments.dask))
+        stack.enter_context(limit_threads())
+        for progress in collect(arguments.folder, arguments.programs, specs, workers):
+            console.print(_line(progress), markup=False)
+    totals = summary(arguments.folder)
+    if arguments.json:
+        print(json.dumps(totals, indent=2))
+        return
+    apart = "" if totals["noise"] is None else f"; measured twice {totals['noise']:.1%} apart"
+    print(
+        f"{totals['programs']:,} programs of {totals['specs']} Specs in {totals['families']} "
+        f"families, {totals['bytes'] / 1e6:.1f} MB{apart}."
+    )
+
+
+def _line(progress: Progress) -> str:
+    where = f"{progress.done} of {progress.specs}: {progress.expression}"
+    if progress.problem:
+        return f"{where}: left out, as {progress.problem}"
+    if not progress.programs:
+        return where
+    return f"{where}: {progress.programs} programs, measured twice {progress.noise:.1%} apart"
+
+
+def _prepared(corpus: Path, workers: Executor) -> list[Path]:
+    """Cached files with the features of a corpus's programs."""
+    name = hashlib.sha256(str(corpus.resolve()).encode()).hexdigest()[:16]
+    return prepare(corpus, default_cache() / "features" / name, workers)
+
+
+def _evaluate(arguments: argparse.Namespace) -> None:
+    with local_workers(available_threads()) as workers:
+        groups = load(_prepared(arguments.folder, workers))
+    scores = list(evaluate(groups, arguments.seed))
+    if arguments.json:
+        print(json.dumps([_described(score) for score in scores], indent=2))
+        return
+    console = Console(highlight=False)
+    console.print(_summary(groups))
+    console.print(_grid(scores))
+
+
+def _summary(groups: Sequence[Group]) -> str:
+    programs = sum(len(group.seconds) for group in groups)
+    return f"{programs:,} programs of {len(groups)} Specs, each Spec held out once"
+
+
+def _study(arguments: argparse.Namespace) -> None:
+    _check_extra()
+    from morello.learn import report, study
+
+    console = Console(stderr=True, highlight=False)
+    results = []
+    with local_workers(available_threads()) as workers:
+        paths = _prepared(arguments.folder, workers)
+        for result in study.run(paths, arguments.seeds, workers, arguments.seed):
+            results.append(result)
+            tau, regret = result.mean.tau[0], result.mean.regrets[1]
+            name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
+            console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
+        results.append(study.again(files(arguments.folder)))
+        for other in arguments.other:
+            console.print(f"on the programs of {other}")
+            others = _prepared(other, workers)
+            results += study.elsewhere(paths, others, _machine(arguments.folder), other.name)
+    if arguments.docs is not None:
+        report.write_report(arguments.docs, results, f"On {_summary(load(paths))}:")
+    if arguments.json:
+        data = [
+            {"table": result.trial.table} | _described(result.mean)
+            | {"seeds": [_described(score) for score in result.each]}
+            for result in results
+        ]  # fmt: skip
+        print(json.dumps(data, indent=2))
+    else:
+        print("\n".join(report.table_of(results)))
+
+
+def _train(arguments: argparse.Namespace) -> None:
+    _check_extra()
+    from morello.learn import shipping
+
+    check_writable(arguments.output)
+    with local_workers(available_threads()) as workers:
+        paths = _prepared(arguments.folder, workers)
+        model = shipping.train(paths, _machine(arguments.folder), arguments.seed, workers)
+    write_model(arguments.output, model)
+    data = {
+        "machine": model.machine, "members": len(model.members), "low": model.low,
+        "high": model.high, "bytes": arguments.output.stat().st_size,
+    }  # fmt: skip
+    if arguments.json:
+        print(json.dumps(data, indent=2))
+        return
+    low, high = (np.exp(bound) - 1 for bound in (model.low, model.high))
+    print(
+        f"{arguments.output}: {data['bytes'] / 1e3:.0f} KB for {model.machine}; nine of ten held "
+        f"out programs took {low:+.0%} to {high:+.0%} of what was predicted."
+    )
+
+
+def _machine(corpus: Path) -> str:
+    """The microarchitecture that a corpus was measured on."""
+    return str(read(files(corpus)[0]).about["microarchitecture"])
+
+
+def _check_extra() -> None:
+    """Raise `CorpusError` if a package of `EXTRA` is not installed."""
+    missing = [name for name in EXTRA if find_spec(name) is None]
+    if missing:
+        raise CorpusError(
+            f"{', '.join(missing)} is not installed; install morello[learn], which has it."
+        )
+
+
+def _described(score: Score) -> dict[str, Any]:
+    """A score as data for JSON, with None in place of nan."""
+    data = asdict(score)
+    for name in ("tau", "ape", "mape"):
+        data[name] = [None if isnan(value) else value for value in data[name]]
+    return data
+
+
+def _grid(scores: Sequence[Score]) -> Grid:
+    grid = Grid(box=None, pad_edge=False)
+    headings = ("held out", "model", "tau", "APE %", "MAPE %", *(f"top {n} %" for n in SHOWN))
+    for heading in headings:
+        left = heading in headings[:2]
+        grid.add_column(heading, justify="left" if left else "right", no_wrap=True)
+    for score in scores:
+        figures = (_figure(score.tau, 2), _figure(score.ape, 1), _figure(score.mape, 1))
+        regrets = (f"{score.regrets[count]:.1f}" for count in SHOWN)
+        grid.add_row(score.protocol, score.model, *figures, *regrets)
+    return grid
+
+
+def _figure(figure: tuple[float, float, float], places: int) -> str:
+    """A figure, and half the width of its interval."""
+    value, low, high = figure
+    return f"{value:.{places}f} ±{(high - low) / 2:.{places}f}"

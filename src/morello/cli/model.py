@@ -1,0 +1,84 @@
+"""What `morello model` does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from math import log
+from typing import Final
+
+from rich.console import Console
+from rich.markup import escape
+
+from morello.cli.output import progress, readable
+from morello.impl.tree import cycles
+from morello.quality import CHOICES, Quality, assess
+
+WIDTH: Final = 60
+HEIGHT: Final = 18
+DENSITY = " .:*#"
+CHOSEN = "o"
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Show how well predicted costs and measured times of programs of a Spec agree."""
+    with progress() as report:
+        quality = assess(
+            arguments.expression,
+            arguments.samples,
+            target=arguments.target,
+            threads=arguments.threads,
+            seconds=arguments.seconds,
+            seed=arguments.seed,
+            compiler=arguments.compiler,
+            progress=report,
+        )
+    if arguments.json:
+        print(json.dumps(quality.data(), indent=2))
+        return
+    console = Console(highlight=False)
+    data = quality.data()
+    console.print(
+        f"[bold]{escape(data['spec'])}[/bold] for {data['target']}: "
+        f"{data['programs']} programs, all correct",
+        soft_wrap=True,
+    )
+    console.print(f"Kendall's tau of predicted and measured: {quality.tau:.2f}")
+    console.print(
+        f"the first choice is {data['regret']:.1%} slower than the fastest, "
+        f"the best of the first {CHOICES} {data['regret_of_choices']:.1%}"
+    )
+    print(scatter(quality))
+
+
+def scatter(quality: Quality) -> str:
+    """A text plot of predicted cycles (across) and measured times (up), both logarithmic."""
+    across = [log(point.predicted) for point in quality.points]
+    up = [log(point.seconds) for point in quality.points]
+    counts = [[0] * WIDTH for _ in range(HEIGHT)]
+    places = list(zip(_cells(up, HEIGHT), _cells(across, WIDTH), strict=True))
+    for row, column in places:
+        counts[row][column] += 1
+    rows = [[DENSITY[min(n, len(DENSITY) - 1)] for n in row] for row in counts]
+    for point, (row, column) in zip(quality.points, places, strict=True):
+        if point.choice is not None:
+            rows[row][column] = CHOSEN
+    slowest = max(point.seconds for point in quality.points)
+    predicted = [point.predicted for point in quality.points]
+    ends = f"{cycles(min(predicted))} cycles", f"{cycles(max(predicted))} cycles"
+    return "\n".join(
+        [
+            readable(slowest),
+            *("|" + "".join(row).rstrip() for row in reversed(rows)),
+            "+" + "-" * WIDTH,
+            f"{readable(quality.fastest_s)}; {ends[0]}{ends[1]:>{WIDTH - len(ends[0])}}",
+            f"{CHOSEN}: the search's choices",
+        ]
+    )
+
+
+def _cells(values: list[float], count: int) -> list[int]:
+    """The index of each value's cell, of `count` equal parts of the values' range."""
+    low, high = min(values), max(values)
+    width = (high - low) / count or 1.0
+    return [min(int((value - low) / width), count - 1) for value in values]

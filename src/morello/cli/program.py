@@ -1,0 +1,140 @@
+"""From a command's arguments to an Impl, and what is said of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from morello import api
+from morello.cli.output import progress, readable
+from morello.errors import RewriteError
+from morello.frontends.text import parse
+from morello.impl import saved
+from morello.impl.tree import Impl
+from morello.learn.predict import predict
+from morello.memo import Table
+from morello.search.solve import Statistics
+from morello.targets import find_target, tuned
+
+
+def implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
+    goal = saved_impl(arguments) or arguments.expression
+    target, threads = arguments.target, arguments.threads
+    if arguments.tune is not None:
+        target = tuned(target, arguments.tune)
+    with progress() as report, opened(arguments.db) as table:
+        return api.implement(
+            goal,
+            target=target,
+            threads=threads,
+            table=table,
+            weights=arguments.weights,
+            measure=arguments.measure,
+            rank=arguments.rank,
+            budget=arguments.budget,
+            progress=report,
+        )
+
+
+def saved_impl(arguments: argparse.Namespace) -> Impl | None:
+    """The Impl of a saved schedule, if one was given; it must be of the same Spec."""
+    if arguments.schedule is None:
+        return None
+    target = find_target(arguments.target)
+    try:
+        data = json.loads(arguments.schedule.read_text())
+    except (ValueError, RecursionError) as error:
+        raise RewriteError(f"{arguments.schedule} is no saved schedule: {error}.") from None
+    impl = saved.load(data, target)
+    goal = replace(parse(arguments.expression), parallel=impl.spec.parallel)
+    if impl.spec != goal:
+        raise RewriteError(
+            f"{arguments.schedule} is a schedule of {impl.spec.expression}, "
+            f"not of {arguments.expression:.200}."
+        )
+    return replace(impl, spec=goal)
+
+
+@contextmanager
+def opened(path: Path | None) -> Iterator[Table | None]:
+    """The table at a path, None without a path; warns about damaged parts on stderr."""
+    if path is None:
+        yield None
+        return
+    with Table(path) as table:
+        yield table
+        for problem in table.damaged:
+            print(f"morello: {path}: {problem} It was left out.", file=sys.stderr)
+
+
+def described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
+    data: dict[str, Any] = {
+        "spec": impl.spec.expression,
+        "target": impl.target.name,
+        "threads": impl.target.cores if impl.spec.parallel else 1,
+        "cost": impl.cost,
+        "predicted_us": predicted_us(impl),
+        "search": None,
+    }
+    if statistics is not None:
+        data["search"] = {
+            "seconds": statistics.seconds,
+            "specs": statistics.specs,
+            "entries": statistics.entries,
+            "rewrites": statistics.rewrites,
+            "tried": statistics.tried,
+            "bounded": statistics.bounded,
+            "measured": statistics.measured,
+            "proven": statistics.proven,
+            "gap": statistics.gap if isfinite(statistics.gap) else None,
+            "worst": statistics.worst,
+        }
+    return data
+
+
+def predicted_us(impl: Impl) -> dict[str, float] | None:
+    """A learned model's prediction in microseconds, if there is a model for the machine."""
+    prediction = predict(impl)
+    return None if prediction is None else {name: 1e6 * s for name, s in asdict(prediction).items()}
+
+
+def prediction_text(predicted_us: dict[str, float]) -> str:
+    middle, low, high = (readable(1e-6 * predicted_us[name]) for name in ("seconds", "low", "high"))
+    return f"learned model: {middle} a call ({low} to {high})"
+
+
+def search_text(statistics: Statistics) -> str:
+    chosen = f"The fastest of {statistics.measured} measured. " if statistics.measured else ""
+    if statistics.worst is not None:
+        chosen = (
+            "Of the cheapest programs for each microarchitecture, the one with the smallest "
+            f"worst-case loss, {statistics.worst:.1%}. "
+        )
+    if not statistics.specs:
+        unproven = "" if statistics.proven else f" {gap_text(statistics)}."
+        return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms.{unproven}"
+    proven = "The cheapest was proven so" if chosen else "Proven cheapest"
+    if not statistics.proven:
+        proven = gap_text(statistics)
+    return (
+        f"{chosen}{proven} under the cost model in {statistics.seconds:.2f} s: "
+        f"{statistics.specs:,} Specs expanded by {statistics.rewrites:,} rewrites, "
+        f"{statistics.bounded:,} relaxed Specs bounding the rest."
+    )
+
+
+def gap_text(statistics: Statistics) -> str:
+    """The optimality gap of a program whose search was ended by its budget, in words."""
+    if not isfinite(statistics.gap):
+        return "Not proven cheapest (a longer --budget may find better)"
+    return (
+        f"Not proven cheapest, but within {statistics.gap:.0%} of it "
+        "(a longer --budget may find better)"
+    )

@@ -1,0 +1,197 @@
+"""What `morello tune` does."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table as Grid
+
+from morello.cli.output import readable
+from morello.cli.program import opened
+from morello.errors import FileError, MorelloError
+from morello.files import check_writable, write_text
+from morello.frontends.ranges import family
+from morello.impl import saved
+from morello.learn.tune import Tuning, plan, tune
+from morello.measure.timing import limit_threads
+from morello.memo import Table
+from morello.memo.programs import keep, recall
+from morello.runtime.toolchain import find_compiler
+
+WIDTH: Final = 60
+HEIGHT: Final = 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of tuning for an expression: its result so far, or why it failed."""
+
+    expression: str
+    tuning: Tuning | None = None
+    interrupted: bool = False
+    problem: str = ""
+
+    def data(self) -> dict[str, Any]:
+        tuning = self.tuning
+        if tuning is None:
+            return {"spec": self.expression, "error": self.problem}
+        first, best = tuning.trials[0].impl, tuning.best.impl
+        return {
+            "spec": self.expression,
+            "seconds": tuning.seconds,
+            "hardware_s": tuning.hardware_s,
+            "programs": len(tuning.trials),
+            "failed": tuning.failed,
+            "first": {"seconds": tuning.first_s, "cost": first.cost},
+            "best": {"seconds": tuning.best_s, "cost": best.cost, "schedule": saved.save(best)},
+            "speedup": tuning.speedup,
+            "curve": [{"hardware_s": spent, "seconds": least} for spent, least in tuning.curve],
+            "interrupted": self.interrupted,
+        }
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Tune for a Spec, or for each of a family; results from before an interrupt are kept."""
+    expressions = [text for _, text in family(arguments.expression, arguments.sizes).expressions()]
+    if arguments.save is not None:
+        if len(expressions) > 1:
+            raise FileError(
+                f"{arguments.save} can have the schedule of one Spec, and these are "
+                f"{len(expressions)}; give a table with --db."
+            )
+        check_writable(arguments.save)
+    outcomes: list[Outcome] = []
+    interrupted = False
+    with limit_threads(), opened(arguments.db) as table:
+        for expression in expressions:
+            try:
+                outcomes.append(_tuned(expression, arguments, table))
+                interrupted = outcomes[-1].interrupted
+            except KeyboardInterrupt:
+                if not outcomes:
+                    raise
+                interrupted = True
+            except MorelloError as error:
+                if len(expressions) == 1:
+                    raise
+                outcomes.append(Outcome(expression, problem=str(error)))
+            if interrupted:
+                break
+    _tell(outcomes, arguments)
+    if interrupted:
+        raise KeyboardInterrupt
+
+
+def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) -> Outcome:
+    """Tune for an expression and keep the result; interrupts before the first one are raised."""
+    goal, target = plan(expression, arguments.target)
+    kept = None if table is None else recall(goal, target, table)
+    before = kept.measured if kept is not None else 0
+    known = [kept.impl] if kept is not None and before else []
+    tuning: Tuning | None = None
+    interrupted = False
+    steps = tune(
+        goal, target, arguments.seconds, order=arguments.order, seed=arguments.seed, known=known,
+        compiler=arguments.compiler,
+    )  # fmt: skip
+    with _bar() as bar:
+        task = bar.add_task(expression, so_far="")
+        try:
+            for tuning in steps:
+                bar.update(task, so_far=_so_far(tuning))
+        except KeyboardInterrupt:
+            if tuning is None:
+                raise
+            interrupted = True
+    assert tuning is not None
+    best = tuning.best.impl
+    tried = len(tuning.trials) - 1 + tuning.failed
+    if table is not None and tried >= max(1, len(known)):  # else its program may be faster
+        keep(best, table, before + len(tuning.trials), tuning.gap)
+    if arguments.save is not None:
+        write_text(arguments.save, json.dumps(saved.save(best), indent=2) + "\n")
+    return Outcome(expression, tuning, interrupted)
+
+
+def _bar() -> Progress:
+    console = Console(stderr=True)
+    return Progress(
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        TextColumn("{task.fields[so_far]}"),
+        TimeElapsedColumn(),
+        console=console,
+        transient=True,
+        disable=not console.is_terminal,
+    )
+
+
+def _so_far(tuning: Tuning) -> str:
+    return (
+        f"{len(tuning.trials)} programs measured, the fastest {readable(tuning.best_s)}, "
+        f"{tuning.speedup:.2f} times as fast as the first choice"
+    )
+
+
+def _tell(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
+    if arguments.json:
+        about = {"target": arguments.target, "order": arguments.order, "seed": arguments.seed}
+        about |= {"compiler": str(find_compiler(arguments.compiler))}
+        print(json.dumps(about | {"goals": [outcome.data() for outcome in outcomes]}, indent=2))
+        return
+    console = Console(highlight=False)
+    grid = Grid(box=None, pad_edge=False)
+    grid.add_column("", overflow="fold")
+    for heading in ("first choice", "fastest", "speedup", "measured"):
+        grid.add_column(heading, justify="right")
+    tuned = [(o.expression, o.tuning) for o in outcomes if o.tuning is not None]
+    for expression, tuning in tuned:
+        times = readable(tuning.first_s), readable(tuning.best_s), f"{tuning.speedup:.2f}x"
+        grid.add_row(escape(expression), *times, str(len(tuning.trials)))
+    if tuned:
+        console.print(grid)
+    for outcome in outcomes:
+        if outcome.problem:
+            console.print(f"{outcome.expression}: {outcome.problem}", markup=False, soft_wrap=True)
+    if len(outcomes) == len(tuned) == 1:
+        tuning = tuned[0][1]
+        console.print(
+            f"{tuning.seconds:.0f} s, {tuning.hardware_s:.1f} s of it on hardware"
+            + (f"; {tuning.failed} failed" if tuning.failed else "")
+        )
+        if len(tuning.curve) > 1:
+            print(curve(tuning))
+        else:
+            console.print("no program was faster than the first choice")
+
+
+def curve(tuning: Tuning) -> str:
+    """A text plot of the least time so far (up) over seconds spent on hardware (across).
+
+    There must be a program that is faster than the first choice.
+    """
+    points = tuning.curve
+    start, end = points[0][0], tuning.hardware_s
+    high, low = points[0][1], points[-1][1]
+    rows = [[" "] * WIDTH for _ in range(HEIGHT)]
+    for column in range(WIDTH):
+        now = start + (end - start) * (column + 1) / WIDTH
+        least = min(seconds for spent, seconds in points if spent <= max(now, start))
+        part = (high - least) / (high - low)
+        rows[round(part * (HEIGHT - 1))][column] = "*"
+    ends = f"after {start:.1f} s", f"{end:.1f} s on hardware"
+    return "\n".join(
+        [
+            readable(high),
+            *("|" + "".join(row).rstrip() for row in rows),
+            "+" + "-" * WIDTH,
+            f"{readable(low)}; {ends[0]}{ends[1]:>{WIDTH - len(ends[0])}}",
+        ]
+    )

@@ -1,0 +1,1 @@
+"""Impls, which are trees of rewrites: built, printed, and saved as JSON."""

@@ -1,0 +1,295 @@
+"""Impls as JSON: the goal, the target, and every decision.
+
+A saved Impl is loaded by replaying its decisions. A file that describes no legal program, or
+one that no longer fits the target, is refused with the reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from morello.errors import RewriteError, SpecError, quoted
+from morello.impl.fields import Fields, read_dtype, read_layout, whole
+from morello.impl.operations import NAME, operation_data, read_operation
+from morello.impl.tree import Impl, replay
+from morello.ir.layout import Layout
+from morello.ir.spec import Spec, Strides, goal
+from morello.ir.tensor import Form, canonical
+from morello.rewrites.accumulate import ToAccumulate
+from morello.rewrites.bufferize import Bufferize
+from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
+from morello.rewrites.decompose import Decompose
+from morello.rewrites.move import Move, MoveAll
+from morello.rewrites.pack import Pack
+from morello.rewrites.parallel import Parallel, Serial
+from morello.rewrites.parallel_split import ParallelSplit
+from morello.rewrites.rewrite import Rewrite
+from morello.rewrites.select import Select
+from morello.rewrites.tile import Split, Tile
+from morello.targets import find_target
+from morello.targets.costs import streamed
+from morello.targets.target import Target
+
+VERSION = 2
+
+
+def save(impl: Impl) -> dict[str, Any]:
+    """A complete Impl as JSON-able data, which `load` reads back."""
+    if not impl.complete:
+        raise RewriteError(f"{impl.spec} is not scheduled to the end; fill its holes, then save.")
+    target = impl.target
+    return {
+        "morello": VERSION,
+        "target": target.name,
+        "cores": target.cores,
+        "limits": {level.name: level.capacity for level in target.levels[1:]},
+        "spec": spec_data(impl.spec, target),
+        **({"names": list(impl.spec.names)} if impl.spec.names else {}),
+        "cost": impl.cost,
+        "rewrites": [rewrite.data() for rewrite in impl.decisions()],
+    }
+
+
+def load(data: Any, target: Target | None = None) -> Impl:
+    """The Impl that `save` gave as this data, for the target it names unless one is given.
+
+    The number of cores is the saved one; costs are those of the current target. Raises
+    `RewriteError` if the data is malformed or the program does not fit the target, and
+    `TargetError` if the target is unknown.
+    """
+    top = Fields(data, "the schedule")
+    version = top.get("morello", object)
+    if version != VERSION:
+        raise RewriteError(
+            f"the schedule has format {quoted(version)}, and this Morello reads {VERSION}; "
+            "save it again."
+        )
+    saved_for = top.get("target", str)
+    target = replace(target or find_target(saved_for), cores=top.whole("cores", least=1))
+    limits = {name: whole(n, name) for name, n in Fields(top.get("limits", dict), "limits")}
+    try:
+        spec = _named(_spec(top.get("spec", dict), target), top.texts("names"))
+        rewrites = [
+            _rewrite(step, f"rewrite {number}")
+            for number, step in enumerate(top.get("rewrites", list), start=1)
+        ]
+    except RecursionError:
+        raise RewriteError("the schedule nests its operations too deep.") from None
+    try:
+        return replay(spec, streamed(target, spec), rewrites)
+    except RewriteError as error:
+        raise RewriteError(f"{error}{_saved_elsewhere(saved_for, limits, target)}") from None
+    except RecursionError:
+        raise RewriteError("the schedule nests its rewrites too deep to be a program.") from None
+
+
+def _saved_elsewhere(name: str, limits: Mapping[str, int], target: Target) -> str:
+    """A note for errors that the schedule was saved for other memory limits, if it was."""
+    now = {level.name: level.capacity for level in target.levels[1:]}
+    if limits == now:
+        return ""
+    amounts = ", ".join(f"{n} of {level}" for level, n in limits.items())
+    return f" It was saved for {name} with {amounts}; search again for {target.name}."
+
+
+# ---- Specs
+
+
+def spec_data(spec: Spec, target: Target) -> dict[str, Any]:
+    """A Spec as JSON-able data."""
+    operands = [
+        {
+            "dtype": dtype.name,
+            "level": target.levels[level].name,
+            "layout": str(form.layout),
+            "contiguous": form.contiguous,
+            "aliased": form.aliased,
+            "vector": form.vector,
+        }
+        for dtype, level, form in zip(spec.dtypes, spec.levels, spec.forms, strict=True)
+    ]
+    for operand, strides in zip(operands, spec.strides, strict=False):
+        if strides is not None:
+            operand["strides"] = list(strides)
+    return {
+        "operation": operation_data(spec.operation),
+        "sizes": dict(zip(spec.operation.dims, spec.sizes, strict=True)),
+        "parallel": spec.parallel,
+        "operands": operands,
+    }
+
+
+def _spec(data: Any, target: Target) -> Spec:
+    fields = Fields(data, "the spec")
+    operation = read_operation(fields.get("operation", dict), "the spec's operation")
+    named = Fields(fields.get("sizes", dict), "the spec's sizes")
+    sizes = tuple(named.whole(dim, least=1) for dim in operation.dims)
+    operands = fields.objects("operands", "operand")
+    if len(operands) != len(operation.operands):
+        raise RewriteError(
+            f"{operation} has {len(operation.operands)} operands, and the spec {len(operands)}."
+        )
+    levels, forms, dtypes, strides = [], [], [], []
+    for number, operand in enumerate(operands):
+        operand.what = f"operand {operation.operands[number].name}"
+        shape = operation.extents(number, sizes)
+        if min(shape) < 1:
+            raise RewriteError(f"{operand.what} of shape {list(shape)} has no elements.")
+        dtypes.append(read_dtype(operand.get("dtype", str)))
+        levels.append(_level(operand.get("level", str), target))
+        forms.append(_form(operand, shape, levels[-1], target))
+        strides.append(_strides(operand, shape))
+    parallel = fields.get("parallel", bool)
+    spec = Spec(operation, sizes, tuple(levels), tuple(forms), tuple(dtypes), parallel)
+    return _with_strides(spec, strides) if any(s is not None for s in strides) else spec
+
+
+def _named(spec: Spec, names: tuple[str, ...]) -> Spec:
+    """The Spec with these names for its operands; unchanged if there are none."""
+    if not names:
+        return spec
+    *inputs, output = names
+    if len(names) != len(spec.forms) or output in inputs:
+        raise RewriteError(
+            f"the schedule's names are {quoted(list(names))}, and should be one per operand, "
+            "the output's different from the others."
+        )
+    for name in names:
+        if not NAME.fullmatch(name):
+            raise RewriteError(f"the schedule's names: no operand is called {quoted(name)}.")
+    named = replace(spec, names=names)
+    for operand, name in enumerate(inputs):
+        first = named.arrays[name]
+        strides = named.strides or (None,) * len(names)
+        if named.tensor(operand) != named.tensor(first) or strides[operand] != strides[first]:
+            raise RewriteError(f"the schedule's names: {quoted(name)} names two different arrays.")
+    return named
+
+
+def _level(name: str, target: Target) -> int:
+    try:
+        return target.level(name)
+    except KeyError:
+        known = ", ".join(level.name for level in target.levels)
+        raise RewriteError(f"{target.name} has no level {quoted(name)}; it has: {known}.") from None
+
+
+def _form(fields: Fields, shape: tuple[int, ...], level: int, target: Target) -> Form:
+    layout = read_layout(fields.get("layout", str))
+    contiguous, vector = fields.whole("contiguous"), fields.whole("vector")
+    form = Form(layout, contiguous, fields.get("aliased", bool), vector)
+    held = level == target.registers
+    widths = target.widths(read_dtype(fields.get("dtype", str)))
+    if (
+        layout.rank != len(shape)
+        or contiguous > len(layout.physical)
+        or (vector in widths) != held
+        or (vector > 0) != held
+        or canonical(shape, form) != form
+    ):
+        raise RewriteError(
+            f"{fields.what} of shape {list(shape)} cannot lie as {form} in "
+            f"{target.levels[level].name}."
+        )
+    return form
+
+
+def _strides(fields: Fields, shape: tuple[int, ...]) -> Strides:
+    """The stride of each dimension in elements; None if the file gives no strides."""
+    values = fields.get("strides", list, [])
+    if not values:
+        return None
+    strides = tuple(whole(value, f"a stride of {fields.what}", least=1) for value in values)
+    if len(strides) != len(shape):
+        raise RewriteError(
+            f"{fields.what} has {len(shape)} dimensions, and {len(strides)} strides."
+        )
+    return strides
+
+
+def _with_strides(spec: Spec, strides: list[Strides]) -> Spec:
+    """The Spec with strides; raises `RewriteError` unless its forms are those of the strides."""
+    layouts = [form.layout for form in spec.forms]
+    try:
+        strided = goal(
+            spec.operation, spec.sizes, spec.dtypes,
+            layouts=layouts, strides=strides, parallel=spec.parallel,
+        )  # fmt: skip
+    except SpecError as error:
+        raise RewriteError(str(error)) from None
+    if replace(strided, strides=()) != spec:
+        raise RewriteError("the spec's strides are not those of its layouts.")
+    return strided
+
+
+# ---- rewrites
+
+
+def _rewrite(data: Any, what: str) -> Rewrite:
+    fields = Fields(data, what)
+    name = fields.get("name", str)
+    if name not in _REWRITES:
+        raise RewriteError(
+            f"{what}: unknown name {quoted(name)}; it may be: {', '.join(_REWRITES)}."
+        )
+    rewrite = _REWRITES[name](fields)
+    if unused := fields.unused():
+        raise RewriteError(f"{what}: {name} takes no {quoted(unused[0])}.")
+    return rewrite
+
+
+def _move(fields: Fields) -> Rewrite:
+    dtype = fields.get("dtype", str, "")
+    return Move(
+        fields.get("operand", str),
+        fields.get("level", str),
+        _layout(fields),
+        fields.whole("vector", default=0),
+        read_dtype(dtype) if dtype else None,
+    )
+
+
+def _layout(fields: Fields) -> Layout | None:
+    text = fields.get("layout", str, "")
+    return read_layout(text) if text else None
+
+
+def _bufferize(fields: Fields) -> Rewrite:
+    return Bufferize(
+        fields.whole("component"),
+        fields.get("level", str),
+        read_layout(fields.get("layout", str)),
+        fields.whole("vector", default=0),
+    )
+
+
+def _parallel(fields: Fields) -> Rewrite:
+    tiles = []
+    for tile in fields.get("tiles", list):
+        if not (isinstance(tile, list) and len(tile) == 2 and isinstance(tile[0], str)):
+            raise RewriteError(
+                f"{fields.what}: a tile is {quoted(tile)}, and should be [dim, size]."
+            )
+        tiles.append((tile[0], whole(tile[1], tile[0], least=1)))
+    return Parallel(tuple(tiles))
+
+
+_REWRITES: dict[str, Callable[[Fields], Rewrite]] = {
+    "tile": lambda f: Tile(f.get("dim", str), f.whole("size", least=1)),
+    "split": lambda f: Split(f.get("dim", str), f.whole("size", least=1)),
+    "to_accumulate": lambda f: ToAccumulate(),
+    "move": _move,
+    "move_all": lambda f: MoveAll(f.get("level", str)),
+    "select": lambda f: Select(f.get("kernel", str)),
+    "parallel": _parallel,
+    "serial": lambda f: Serial(),
+    "bufferize": _bufferize,
+    "decompose": lambda f: Decompose(f.get("scheme", str), f.get("level", str)),
+    "spatial_split": lambda f: SpatialSplit(),
+    "pointwise": lambda f: Pointwise(),
+    "pad_first": lambda f: PadFirst(f.get("level", str)),
+    "pack": lambda f: Pack(),
+    "parallel_split": lambda f: ParallelSplit(f.get("dim", str), f.whole("pieces", least=2)),
+}

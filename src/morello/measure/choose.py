@@ -1,0 +1,69 @@
+"""Building and timing several candidate programs of a goal, to find the fastest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain, islice
+
+from morello.codegen.distinct import Distinct
+from morello.impl.tree import Impl
+from morello.ir.spec import Spec
+from morello.jit import interruptible
+from morello.measure.load import load_all
+from morello.measure.timing import Timing, measure
+from morello.runtime.kernel import CompiledKernel
+from morello.runtime.packing import random_inputs
+from morello.runtime.toolchain import Compiler
+from morello.search.budget import Watch
+from morello.search.candidates import candidates
+from morello.search.reconstruct import reconstruct
+
+SECONDS = 0.5
+"""The seconds that each program is timed for; more if `REPEATS` samples take longer."""
+
+REPEATS = 3
+
+COMPILER_S = 30.0
+"""How long the compiler may take for a program that is not the cheapest, in seconds."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An Impl and how long its kernel takes."""
+
+    impl: Impl
+    timing: Timing
+
+
+@interruptible
+def rivals(best: Impl, count: int, watch: Watch) -> list[Impl]:
+    """Up to `count` Impls of a goal: `best`, the cheapest, and others that may be faster.
+
+    Fewer if the watch ends the search for them.
+    """
+    goal, target = best.spec, best.target
+    others = candidates(goal, target, best.cost, watch)
+    impls = chain([best], (reconstruct(goal, target, decisions) for decisions in others))
+    return list(islice(filter(Distinct(), impls), count))
+
+
+def time_all(impls: Iterable[Impl], compiler: Compiler) -> list[Measured]:
+    """Build Impls of one goal and time them in turns, on the goal's threads; fastest first.
+
+    Those that the compiler takes longer than `COMPILER_S` for are left out, except the first.
+    """
+    impls = list(impls)
+    loaded = zip(impls, load_all(impls, compiler, COMPILER_S), strict=True)
+    built = [(impl, kernel) for impl, kernel in loaded if kernel is not None]
+    calls = {str(n): ready(kernel, impl.spec) for n, (impl, kernel) in enumerate(built)}
+    timings = measure(calls, seconds=SECONDS, repeats=REPEATS, pin=not impls[0].spec.parallel)
+    programs = [Measured(impl, timings[str(n)]) for n, (impl, _) in enumerate(built)]
+    return sorted(programs, key=lambda program: program.timing.min_s)
+
+
+def ready(kernel: CompiledKernel, spec: Spec) -> Callable[[], object]:
+    """A function that calls the kernel of a Spec on its own random data."""
+    output = kernel.arguments[-1]
+    return partial(kernel.fast, *random_inputs(spec).taken, output.empty().view(output.raw))

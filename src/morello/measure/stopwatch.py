@@ -1,0 +1,113 @@
+"""Timing on this machine: programs, the clock rate, and the overhead of a parallel loop."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
+from statistics import quantiles
+from time import perf_counter
+
+from morello.measure.timing import calls_for, quiet
+from morello.runtime.argument import Array
+from morello.runtime.load import Library, own_library
+from morello.runtime.threads import pool
+from morello.runtime.toolchain import Compiler
+
+SAMPLE_NS = 400_000
+"""The least duration of a sample, in nanoseconds: much longer than reading the clock."""
+
+LEAST_ROUNDS = 3
+
+ADDITIONS = 80_000
+"""Additions that take about 20 us: long enough for other threads to start on their share."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A compiled program and the arrays it runs on."""
+
+    library: Library
+    symbol: str
+    arrays: tuple[Array, ...]
+
+
+class Stopwatch:
+    """Measures times in C code that `compiler` builds. Raises `BuildError` if that fails."""
+
+    def __init__(self, compiler: Compiler) -> None:
+        self.compiler = compiler
+        self._functions = _functions(compiler)
+
+    def hertz(self, rounds: int = 20) -> float:
+        """The clock rate in cycles per second, from the fastest of some samples."""
+        return ADDITIONS / min(_samples(rounds, self._functions.time_additions, ADDITIONS))
+
+    def fork(self, threads: int, rounds: int = 60) -> float:
+        """The overhead of a parallel loop on so many threads, in seconds: its time beyond the work.
+
+        This is the first quartile of the samples. Their minimum would be too optimistic: it is
+        reached only when all threads happen to start at once.
+        """
+        chosen = pool(threads, compiler=self.compiler)
+        timed = self._functions.time_regions
+        regions = _samples(rounds, timed, chosen.address, chosen.handle, threads, ADDITIONS)
+        alone = _samples(rounds, self._functions.time_additions, ADDITIONS)
+        return max(0.0, quantiles(regions)[0] - min(alone))
+
+    def times(
+        self,
+        candidates: Sequence[Candidate],
+        rounds: int = 15,
+        seconds: float = inf,
+        progress: Callable[[int], None] = lambda done: None,
+    ) -> list[float]:
+        """The seconds that a call of each candidate takes: the minimum of several samples.
+
+        Candidates take turns, so that noise at one moment does not affect one of them alone.
+        After `seconds` no further round starts, except for the first three.
+        """
+        end = perf_counter() + seconds
+        with quiet(pin=True):
+            runs = [self.runner(candidate) for candidate in candidates]
+            calls = [calls_for(run, SAMPLE_NS) for run in runs]
+            best = [float("inf")] * len(runs)
+            for done in range(rounds):
+                if done >= LEAST_ROUNDS and perf_counter() > end:
+                    break
+                for index, run in enumerate(runs):
+                    best[index] = min(best[index], run(calls[index]) / calls[index])
+                progress(done + 1)
+        return [nanoseconds * 1e-9 for nanoseconds in best]
+
+    def runner(self, candidate: Candidate) -> Callable[[int], int]:
+        """A function of a number of calls: it makes them and returns the nanoseconds they took."""
+        addresses = [array.ctypes.data for array in candidate.arrays]
+        arguments = (ctypes.c_void_p * len(addresses))(*addresses)
+        address = candidate.library.address(candidate.symbol)
+        run = self._functions.time_calls
+        return lambda calls: int(run(address, len(addresses), arguments, calls))
+
+
+def _samples(rounds: int, timed: Callable[..., int], *arguments: int) -> list[float]:
+    """The seconds that a call takes, sampled `rounds` times."""
+    run = functools.partial(timed, *arguments)
+    calls = calls_for(run, SAMPLE_NS)
+    return [run(calls) / calls * 1e-9 for _ in range(rounds)]
+
+
+@functools.cache
+def _functions(compiler: Compiler) -> ctypes.CDLL:
+    """The functions of timer.c, compiled and loaded."""
+    functions = own_library(Path(__file__).with_name("timer.c"), "timer", compiler)
+    for name, kinds in {
+        "time_calls": [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_long],
+        "time_additions": [ctypes.c_long, ctypes.c_long],
+        "time_regions": [ctypes.c_void_p, ctypes.c_void_p, *[ctypes.c_long] * 3],
+    }.items():
+        function = getattr(functions, name)
+        function.argtypes, function.restype = kinds, ctypes.c_int64
+    return functions

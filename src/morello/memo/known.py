@@ -1,0 +1,62 @@
+"""Answers that are known before a search begins, from a memo table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from morello.ir.placements import Bools, Ints
+from morello.search.space.limits import Limits
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Known:
+    """Known answers for a batch of `count` Specs, as boxes of memory limits.
+
+    Each row of the columns is one box: under every limit from `peak` to `limit`, the cheapest
+    program of the Spec numbered `spec` costs `cost` and begins with the rewrite numbered `rule`.
+    Limits are packed.
+    """
+
+    count: int
+    spec: Ints
+    cost: Floats
+    peak: Ints
+    limit: Ints
+    rule: Ints
+
+    @staticmethod
+    def nothing(count: int) -> Known:
+        """No answers, for a batch of `count` Specs."""
+        none = np.zeros(0, np.int64)
+        return Known(count, none, np.zeros(0), none, none, none)
+
+    def within(self, limit: Ints | int, limits: Limits) -> Bools:
+        """Which boxes have an answer under `limit`; this may also be one limit per box."""
+        return np.asarray(limits.fits(self.peak, limit) & limits.fits(limit, self.limit))
+
+    def of(self, boxes: Bools | Ints, spec: Ints | None = None) -> Known:
+        """The selected boxes. `spec`, if given, has new Spec numbers for all boxes."""
+        spec = self.spec if spec is None else spec
+        return Known(
+            self.count, spec[boxes], self.cost[boxes], self.peak[boxes], self.limit[boxes],
+            self.rule[boxes],
+        )  # fmt: skip
+
+
+def joined(parts: Sequence[Known]) -> Known:
+    """The answers of all parts, whose Specs are numbered one part after the other."""
+    first = np.cumsum([0, *(part.count for part in parts)])
+    return Known(
+        int(first[-1]),
+        np.concatenate([part.spec + n for part, n in zip(parts, first[:-1], strict=True)]),
+        np.concatenate([part.cost for part in parts]),
+        np.concatenate([part.peak for part in parts]),
+        np.concatenate([part.limit for part in parts]),
+        np.concatenate([part.rule for part in parts]),
+    )

@@ -1,0 +1,88 @@
+"""Complete programs of goals in a memo table, so that a repeated search returns at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from math import inf
+
+from morello.errors import RewriteError
+from morello.impl import saved
+from morello.impl.tree import Impl
+from morello.ir.spec import Spec
+from morello.memo import Table
+from morello.memo.memory import space_name
+from morello.search.space.panels import Panels
+from morello.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A program that a table has.
+
+    It was the fastest of `measured` programs that were timed; if that is 0, it is the cheapest
+    under the cost model. `gap` is its optimality gap, a fraction, and `seconds` the time budget
+    of the search that found it; they are 0 and infinite if no program is cheaper.
+    """
+
+    impl: Impl
+    measured: int
+    gap: float = 0.0
+    seconds: float = inf
+
+    def serves(self, cheapest: bool, seconds: float) -> bool:
+        """Whether this program makes a search with this time budget unnecessary.
+
+        `cheapest` says that the search is for the cheapest program under the cost model, and not
+        for one that was measured.
+        """
+        return (self.measured > 0 or cheapest) and self.seconds >= seconds
+
+
+def recall(goal: Spec, target: Target, table: Table) -> Kept | None:
+    """The program that a table has for a goal, if any; a measured one is preferred."""
+    space, name = _space_and_name(goal, target)
+    for stored_name in (_measured(name), name):
+        text = table.program(space, stored_name)
+        if text is None:
+            continue
+        data = json.loads(text)
+        try:
+            impl = saved.load(data, target)
+        except RewriteError:  # saved by a version that had other rewrites
+            continue
+        if impl.spec == goal:
+            gap, seconds = data.get("gap", 0.0), data.get("seconds")
+            return Kept(
+                replace(impl, spec=goal), data.get("measured", 0), inf if gap is None else gap,
+                inf if seconds is None else seconds,
+            )  # fmt: skip
+    return None
+
+
+def keep(
+    impl: Impl, table: Table, measured: int = 0, gap: float = 0.0, seconds: float = inf
+) -> None:
+    """Store the program of a goal, and how it was found (see `Kept`).
+
+    A measured program and one that was not measured do not overwrite each other.
+    """
+    space, name = _space_and_name(impl.spec, impl.target)
+    data = saved.save(impl)
+    if measured:
+        name, data = _measured(name), data | {"measured": measured}
+    if gap:
+        data |= {name: None if n == inf else n for name, n in (("gap", gap), ("seconds", seconds))}
+    table.keep_program(space, name, json.dumps(data, separators=(",", ":")))
+
+
+def _measured(name: str) -> str:
+    return f"{name}-measured"
+
+
+def _space_and_name(goal: Spec, target: Target) -> tuple[str, str]:
+    """The search space of a goal, and a hash of the goal that names its program there."""
+    text = json.dumps(saved.spec_data(goal, target), separators=(",", ":"))
+    name = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+    return space_name(target, Panels.of(goal)), name

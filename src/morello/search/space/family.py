@@ -1,0 +1,94 @@
+"""Families of Specs, and the encoding of their Specs as integers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from morello.errors import SearchError
+from morello.ir.batch import Batch
+from morello.ir.dtype import DType
+from morello.ir.operation import Operation
+from morello.ir.placements import Bools, Forms, Ints
+from morello.search.space.keys import Keys
+from morello.search.space.sizes import Sizes
+
+_SIZE_BITS = 8
+_LEVEL_BITS = 3
+_FORM_BITS = (9, 14)  # of tensors of up to four dimensions, and of more
+_FEW_DIMS = 4
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What all Specs of a family have in common."""
+
+    operation: Operation
+    dtypes: tuple[DType, ...]
+    parallel: bool
+
+    @staticmethod
+    def of(batch: Batch) -> Kind:
+        return Kind(batch.operation, batch.dtypes, batch.parallel)
+
+
+class Family:
+    """Packs the Specs of a kind into integers: all sizes, then each operand's level and form.
+
+    `rank` is the largest number of dimensions of any tensor in the search; the bits for forms
+    depend on it, as there are more layouts of more dimensions.
+    """
+
+    def __init__(self, kind: Kind, sizes: Sizes, rank: int) -> None:
+        self.kind, self._sizes = kind, sizes
+        operands, dims = len(kind.operation.operands), len(kind.operation.dims)
+        position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
+        self._positions = Keys(position)
+        self._form_bits = _FORM_BITS[max(dims, rank) > _FEW_DIMS]
+        self._keys = Keys([*position, *[self._form_bits] * operands])
+
+    @property
+    def size_count(self) -> int:
+        """How many sizes are numbered so far."""
+        return len(self._sizes)
+
+    @property
+    def most(self) -> int:
+        """The largest size that is numbered."""
+        return int(self._sizes.values.max())
+
+    def has_sizes(self, batch: Batch) -> Bools:
+        """Which Specs of a batch have only sizes that are numbered."""
+        result = np.ones(len(batch), np.bool_)
+        for size in batch.sizes:
+            result &= self._sizes.has(size)
+        return result
+
+    def keys(self, batch: Batch) -> Ints:
+        """The Specs as integers. Raises `SearchError` if there are too many sizes or layouts."""
+        if len(batch.forms.forms) > 1 << self._form_bits:
+            raise SearchError(f"{self.kind.operation} reaches too many layouts to search.")
+        return self._keys.pack([*self._numbers(batch), *batch.levels, *batch.codes])
+
+    def batch(self, keys: Ints, forms: Forms) -> Batch:
+        """The Specs with these keys."""
+        columns = iter(self._keys.unpack(keys))
+        operands = self.kind.operation.operands
+        return Batch(
+            self.kind.operation, self.kind.dtypes, forms,
+            tuple(self._sizes.values[next(columns)] for _ in self.kind.operation.dims),
+            tuple(next(columns).astype(np.int8) for _ in operands),
+            tuple(next(columns).astype(np.int16) for _ in operands),
+            self.kind.parallel,
+        )  # fmt: skip
+
+    def positions(self, batch: Batch) -> Ints:
+        """The Specs as integers, without their forms: sizes and levels only."""
+        return self._positions.pack([*self._numbers(batch), *batch.levels])
+
+    def _numbers(self, batch: Batch) -> list[Ints]:
+        numbers = [self._sizes.numbers(size) for size in batch.sizes]
+        if len(self._sizes) > 1 << _SIZE_BITS:
+            raise SearchError(f"{self.kind.operation} reaches too many sizes to search.")
+        return numbers
