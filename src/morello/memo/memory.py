@@ -6,8 +6,6 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
 
 import numpy as np
 
@@ -34,42 +32,43 @@ from morello.search.engine import INFINITE
 from morello.search.space.family import Kind
 from morello.search.space.limits import Limits
 from morello.search.space.panels import NO_PANELS, Panels
-from morello.targets.target import Target
+from morello.targets.target import Kernel, Target
 
-ROOMS = ("ir", "targets", "rewrites", "impl", "search", "memo")
-"""The packages whose code determines which programs exist and what they cost."""
-
-
-@cache
-def code_version() -> str:
-    """A hash of all code that determines which programs exist and what they cost."""
-    root = Path(__file__).parents[1]
-    digest = hashlib.blake2b(digest_size=8)
-    for package in ROOMS:
-        for path in sorted((root / package).rglob("*.py")):
-            digest.update(path.read_bytes())
-    return digest.hexdigest()
+SPACE_VERSION = 1
+"""The version of the search space: raised whenever rules, costs, or their formulas change."""
 
 
 def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
-    """The name of a search space, as JSON: target, costs, code version, and panels of the goal."""
+    """The name of a search space, as JSON: its version, the target, and panels of the goal.
+
+    The kernels and the costs are in it as data, so that answers for others are never used.
+    """
     others = (
         target.machine, target.vector_bytes, target.fork, target.shared, target.refetch,
         target.in_flight, target.wait, target.cuts_to_rows,
     )  # fmt: skip
     costs = [*map(repr, target.levels), *map(str, others)]
-    costs += [f"{kernel.name} {kernel.factor}" for kernel in target.kernels]
+    costs += [_kernel_text(kernel) for kernel in target.kernels]
     name = {
         "target": target.name,
         "cores": target.cores,
         "limits": {level.name: level.capacity for level in target.levels[1:]},
         "costs": hashlib.blake2b("\n".join(costs).encode(), digest_size=8).hexdigest(),
         "features": list(target.features),
-        "code": code_version(),
+        "version": SPACE_VERSION,
         "panels": sorted(panels.widths),
         "odd_even": panels.odd_even,
     }
     return json.dumps(name)
+
+
+def _kernel_text(kernel: Kernel) -> str:
+    """What the search depends on of a kernel, but for its conditions and its formula of cost."""
+    parts = (
+        kernel.name, kernel.operation, kernel.dtypes, kernel.held, kernel.registers,
+        kernel.odd_even, kernel.panel, kernel.streams, kernel.factor,
+    )  # fmt: skip
+    return " ".join(map(str, parts))
 
 
 @dataclass

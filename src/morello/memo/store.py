@@ -21,7 +21,7 @@ from urllib.parse import quote
 from morello.errors import FileError, TableError
 from morello.files import check_writable
 
-VERSION = 1
+VERSION = 2
 _HEADER = b"SQLite format 3\0"
 APPLICATION = 0x4D54424C  # "MTBL"
 PATIENCE_S = 60.0

@@ -1,0 +1,3158 @@
+// f32[16,16] @ f32[16,16]
+void kernel_0(const float *restrict a, const float *restrict b, float *restrict c) {
+  for (long m0 = 0; m0 < 12; m0 += 6) {
+    {
+      f32x8 c_reg0[6][2];
+      c_reg0[0][0] = (f32x8){0};
+      c_reg0[0][1] = (f32x8){0};
+      c_reg0[1][0] = (f32x8){0};
+      c_reg0[1][1] = (f32x8){0};
+      c_reg0[2][0] = (f32x8){0};
+      c_reg0[2][1] = (f32x8){0};
+      c_reg0[3][0] = (f32x8){0};
+      c_reg0[3][1] = (f32x8){0};
+      c_reg0[4][0] = (f32x8){0};
+      c_reg0[4][1] = (f32x8){0};
+      c_reg0[5][0] = (f32x8){0};
+      c_reg0[5][1] = (f32x8){0};
+      for (long k0 = 0; k0 < 16; ++k0) {
+        {
+          f32x8 b_reg0[1][2];
+          b_reg0[0][0] = load_f32x8(&b[16 * k0]);
+          b_reg0[0][1] = load_f32x8(&b[16 * k0 + 8]);
+          c_reg0[0][0] += a[16 * m0 + k0] * b_reg0[0][0];
+          c_reg0[0][1] += a[16 * m0 + k0] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+          c_reg0[1][0] += a[16 * m0 + k0 + 16] * b_reg0[0][0];
+          c_reg0[1][1] += a[16 * m0 + k0 + 16] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+          c_reg0[2][0] += a[16 * m0 + k0 + 32] * b_reg0[0][0];
+          c_reg0[2][1] += a[16 * m0 + k0 + 32] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+          c_reg0[3][0] += a[16 * m0 + k0 + 48] * b_reg0[0][0];
+          c_reg0[3][1] += a[16 * m0 + k0 + 48] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+          c_reg0[4][0] += a[16 * m0 + k0 + 64] * b_reg0[0][0];
+          c_reg0[4][1] += a[16 * m0 + k0 + 64] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+          c_reg0[5][0] += a[16 * m0 + k0 + 80] * b_reg0[0][0];
+          c_reg0[5][1] += a[16 * m0 + k0 + 80] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+        }
+      }
+      store_f32x8(&c[16 * m0], c_reg0[0][0]);
+      store_f32x8(&c[16 * m0 + 8], c_reg0[0][1]);
+      store_f32x8(&c[16 * m0 + 16], c_reg0[1][0]);
+      store_f32x8(&c[16 * m0 + 24], c_reg0[1][1]);
+      store_f32x8(&c[16 * m0 + 32], c_reg0[2][0]);
+      store_f32x8(&c[16 * m0 + 40], c_reg0[2][1]);
+      store_f32x8(&c[16 * m0 + 48], c_reg0[3][0]);
+      store_f32x8(&c[16 * m0 + 56], c_reg0[3][1]);
+      store_f32x8(&c[16 * m0 + 64], c_reg0[4][0]);
+      store_f32x8(&c[16 * m0 + 72], c_reg0[4][1]);
+      store_f32x8(&c[16 * m0 + 80], c_reg0[5][0]);
+      store_f32x8(&c[16 * m0 + 88], c_reg0[5][1]);
+    }
+  }
+  {
+    f32x8 c_reg0[4][2];
+    c_reg0[0][0] = (f32x8){0};
+    c_reg0[0][1] = (f32x8){0};
+    c_reg0[1][0] = (f32x8){0};
+    c_reg0[1][1] = (f32x8){0};
+    c_reg0[2][0] = (f32x8){0};
+    c_reg0[2][1] = (f32x8){0};
+    c_reg0[3][0] = (f32x8){0};
+    c_reg0[3][1] = (f32x8){0};
+    for (long k0 = 0; k0 < 16; ++k0) {
+      {
+        f32x8 b_reg0[1][2];
+        b_reg0[0][0] = load_f32x8(&b[16 * k0]);
+        b_reg0[0][1] = load_f32x8(&b[16 * k0 + 8]);
+        c_reg0[0][0] += a[k0 + 192] * b_reg0[0][0];
+        c_reg0[0][1] += a[k0 + 192] * b_reg0[0][1];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+        c_reg0[1][0] += a[k0 + 208] * b_reg0[0][0];
+        c_reg0[1][1] += a[k0 + 208] * b_reg0[0][1];
+        __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+        c_reg0[2][0] += a[k0 + 224] * b_reg0[0][0];
+        c_reg0[2][1] += a[k0 + 224] * b_reg0[0][1];
+        __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+        c_reg0[3][0] += a[k0 + 240] * b_reg0[0][0];
+        c_reg0[3][1] += a[k0 + 240] * b_reg0[0][1];
+        __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+      }
+    }
+    store_f32x8(&c[192], c_reg0[0][0]);
+    store_f32x8(&c[200], c_reg0[0][1]);
+    store_f32x8(&c[208], c_reg0[1][0]);
+    store_f32x8(&c[216], c_reg0[1][1]);
+    store_f32x8(&c[224], c_reg0[2][0]);
+    store_f32x8(&c[232], c_reg0[2][1]);
+    store_f32x8(&c[240], c_reg0[3][0]);
+    store_f32x8(&c[248], c_reg0[3][1]);
+  }
+}
+
+// f32[64,64] @ f32[64,64]
+void kernel_1(const float *restrict a, const float *restrict b, float *restrict c) {
+  for (long m0 = 0; m0 < 60; m0 += 6) {
+    for (long n0 = 0; n0 < 64; n0 += 16) {
+      {
+        f32x8 c_reg0[6][2];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        c_reg0[4][0] = (f32x8){0};
+        c_reg0[4][1] = (f32x8){0};
+        c_reg0[5][0] = (f32x8){0};
+        c_reg0[5][1] = (f32x8){0};
+        for (long k0 = 0; k0 < 64; ++k0) {
+          {
+            f32x8 b_reg0[1][2];
+            b_reg0[0][0] = load_f32x8(&b[n0 + 64 * k0]);
+            b_reg0[0][1] = load_f32x8(&b[n0 + 64 * k0 + 8]);
+            c_reg0[0][0] += a[64 * m0 + k0] * b_reg0[0][0];
+            c_reg0[0][1] += a[64 * m0 + k0] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            c_reg0[1][0] += a[64 * m0 + k0 + 64] * b_reg0[0][0];
+            c_reg0[1][1] += a[64 * m0 + k0 + 64] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            c_reg0[2][0] += a[64 * m0 + k0 + 128] * b_reg0[0][0];
+            c_reg0[2][1] += a[64 * m0 + k0 + 128] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            c_reg0[3][0] += a[64 * m0 + k0 + 192] * b_reg0[0][0];
+            c_reg0[3][1] += a[64 * m0 + k0 + 192] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            c_reg0[4][0] += a[64 * m0 + k0 + 256] * b_reg0[0][0];
+            c_reg0[4][1] += a[64 * m0 + k0 + 256] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+            c_reg0[5][0] += a[64 * m0 + k0 + 320] * b_reg0[0][0];
+            c_reg0[5][1] += a[64 * m0 + k0 + 320] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+          }
+        }
+        store_f32x8(&c[64 * m0 + n0], c_reg0[0][0]);
+        store_f32x8(&c[64 * m0 + n0 + 8], c_reg0[0][1]);
+        store_f32x8(&c[64 * m0 + n0 + 64], c_reg0[1][0]);
+        store_f32x8(&c[64 * m0 + n0 + 72], c_reg0[1][1]);
+        store_f32x8(&c[64 * m0 + n0 + 128], c_reg0[2][0]);
+        store_f32x8(&c[64 * m0 + n0 + 136], c_reg0[2][1]);
+        store_f32x8(&c[64 * m0 + n0 + 192], c_reg0[3][0]);
+        store_f32x8(&c[64 * m0 + n0 + 200], c_reg0[3][1]);
+        store_f32x8(&c[64 * m0 + n0 + 256], c_reg0[4][0]);
+        store_f32x8(&c[64 * m0 + n0 + 264], c_reg0[4][1]);
+        store_f32x8(&c[64 * m0 + n0 + 320], c_reg0[5][0]);
+        store_f32x8(&c[64 * m0 + n0 + 328], c_reg0[5][1]);
+      }
+    }
+  }
+  for (long n0 = 0; n0 < 64; n0 += 32) {
+    for (long n1 = 0; n1 < 32; n1 += 16) {
+      {
+        f32x8 c_reg0[4][2];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        for (long k0 = 0; k0 < 64; k0 += 16) {
+          {
+            const long line = k0 / 16 + n1 / 16 * 4;
+            __builtin_prefetch(&c[n0 + 3840 + line % 2 * 16 + line / 2 % 4 * 64], 1, 3);
+          }
+          for (long k1 = k0; k1 < k0 + 16; ++k1) {
+            {
+              f32x8 b_reg0[1][2];
+              b_reg0[0][0] = load_f32x8(&b[n0 + n1 + 64 * k1]);
+              b_reg0[0][1] = load_f32x8(&b[n0 + n1 + 64 * k1 + 8]);
+              c_reg0[0][0] += a[k1 + 3840] * b_reg0[0][0];
+              c_reg0[0][1] += a[k1 + 3840] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              c_reg0[1][0] += a[k1 + 3904] * b_reg0[0][0];
+              c_reg0[1][1] += a[k1 + 3904] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              c_reg0[2][0] += a[k1 + 3968] * b_reg0[0][0];
+              c_reg0[2][1] += a[k1 + 3968] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              c_reg0[3][0] += a[k1 + 4032] * b_reg0[0][0];
+              c_reg0[3][1] += a[k1 + 4032] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            }
+          }
+        }
+        store_f32x8(&c[n0 + n1 + 3840], c_reg0[0][0]);
+        store_f32x8(&c[n0 + n1 + 3848], c_reg0[0][1]);
+        store_f32x8(&c[n0 + n1 + 3904], c_reg0[1][0]);
+        store_f32x8(&c[n0 + n1 + 3912], c_reg0[1][1]);
+        store_f32x8(&c[n0 + n1 + 3968], c_reg0[2][0]);
+        store_f32x8(&c[n0 + n1 + 3976], c_reg0[2][1]);
+        store_f32x8(&c[n0 + n1 + 4032], c_reg0[3][0]);
+        store_f32x8(&c[n0 + n1 + 4040], c_reg0[3][1]);
+      }
+    }
+  }
+}
+
+// f32[7,13] @ f32[13,11]
+void kernel_2(const float *restrict a, const float *restrict b, float *restrict c) {
+  {
+    f32x8 b_reg0[13][1];
+    b_reg0[0][0] = load_f32x8(&b[0]);
+    b_reg0[1][0] = load_f32x8(&b[11]);
+    b_reg0[2][0] = load_f32x8(&b[22]);
+    b_reg0[3][0] = load_f32x8(&b[33]);
+    b_reg0[4][0] = load_f32x8(&b[44]);
+    b_reg0[5][0] = load_f32x8(&b[55]);
+    b_reg0[6][0] = load_f32x8(&b[66]);
+    b_reg0[7][0] = load_f32x8(&b[77]);
+    b_reg0[8][0] = load_f32x8(&b[88]);
+    b_reg0[9][0] = load_f32x8(&b[99]);
+    b_reg0[10][0] = load_f32x8(&b[110]);
+    b_reg0[11][0] = load_f32x8(&b[121]);
+    b_reg0[12][0] = load_f32x8(&b[132]);
+    for (long m0 = 0; m0 < 7; ++m0) {
+      {
+        f32x8 c_reg0[1][1];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][0] += a[13 * m0] * b_reg0[0][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 1] * b_reg0[1][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 2] * b_reg0[2][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 3] * b_reg0[3][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 4] * b_reg0[4][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 5] * b_reg0[5][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 6] * b_reg0[6][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 7] * b_reg0[7][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 8] * b_reg0[8][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 9] * b_reg0[9][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 10] * b_reg0[10][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 11] * b_reg0[11][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        c_reg0[0][0] += a[13 * m0 + 12] * b_reg0[12][0];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]));
+        store_f32x8(&c[11 * m0], c_reg0[0][0]);
+      }
+    }
+  }
+  {
+    float c_reg0[4][3];
+    c_reg0[0][0] = 0;
+    c_reg0[0][1] = 0;
+    c_reg0[0][2] = 0;
+    c_reg0[1][0] = 0;
+    c_reg0[1][1] = 0;
+    c_reg0[1][2] = 0;
+    c_reg0[2][0] = 0;
+    c_reg0[2][1] = 0;
+    c_reg0[2][2] = 0;
+    c_reg0[3][0] = 0;
+    c_reg0[3][1] = 0;
+    c_reg0[3][2] = 0;
+    for (long k0 = 0; k0 < 13; ++k0) {
+      {
+        float b_reg0[1][3];
+        b_reg0[0][0] = b[11 * k0 + 8];
+        b_reg0[0][1] = b[11 * k0 + 9];
+        b_reg0[0][2] = b[11 * k0 + 10];
+        c_reg0[0][0] += a[k0] * b_reg0[0][0];
+        c_reg0[0][1] += a[k0] * b_reg0[0][1];
+        c_reg0[0][2] += a[k0] * b_reg0[0][2];
+        c_reg0[1][0] += a[k0 + 13] * b_reg0[0][0];
+        c_reg0[1][1] += a[k0 + 13] * b_reg0[0][1];
+        c_reg0[1][2] += a[k0 + 13] * b_reg0[0][2];
+        c_reg0[2][0] += a[k0 + 26] * b_reg0[0][0];
+        c_reg0[2][1] += a[k0 + 26] * b_reg0[0][1];
+        c_reg0[2][2] += a[k0 + 26] * b_reg0[0][2];
+        c_reg0[3][0] += a[k0 + 39] * b_reg0[0][0];
+        c_reg0[3][1] += a[k0 + 39] * b_reg0[0][1];
+        c_reg0[3][2] += a[k0 + 39] * b_reg0[0][2];
+      }
+    }
+    c[8] = c_reg0[0][0];
+    c[9] = c_reg0[0][1];
+    c[10] = c_reg0[0][2];
+    c[19] = c_reg0[1][0];
+    c[20] = c_reg0[1][1];
+    c[21] = c_reg0[1][2];
+    c[30] = c_reg0[2][0];
+    c[31] = c_reg0[2][1];
+    c[32] = c_reg0[2][2];
+    c[41] = c_reg0[3][0];
+    c[42] = c_reg0[3][1];
+    c[43] = c_reg0[3][2];
+  }
+  {
+    float c_reg0[3][3];
+    c_reg0[0][0] = 0;
+    c_reg0[0][1] = 0;
+    c_reg0[0][2] = 0;
+    c_reg0[1][0] = 0;
+    c_reg0[1][1] = 0;
+    c_reg0[1][2] = 0;
+    c_reg0[2][0] = 0;
+    c_reg0[2][1] = 0;
+    c_reg0[2][2] = 0;
+    for (long k0 = 0; k0 < 13; ++k0) {
+      {
+        float a_reg0[3][1];
+        a_reg0[0][0] = a[k0 + 52];
+        a_reg0[1][0] = a[k0 + 65];
+        a_reg0[2][0] = a[k0 + 78];
+        c_reg0[0][0] += a_reg0[0][0] * b[11 * k0 + 8];
+        c_reg0[1][0] += a_reg0[1][0] * b[11 * k0 + 8];
+        c_reg0[2][0] += a_reg0[2][0] * b[11 * k0 + 8];
+        c_reg0[0][1] += a_reg0[0][0] * b[11 * k0 + 9];
+        c_reg0[1][1] += a_reg0[1][0] * b[11 * k0 + 9];
+        c_reg0[2][1] += a_reg0[2][0] * b[11 * k0 + 9];
+        c_reg0[0][2] += a_reg0[0][0] * b[11 * k0 + 10];
+        c_reg0[1][2] += a_reg0[1][0] * b[11 * k0 + 10];
+        c_reg0[2][2] += a_reg0[2][0] * b[11 * k0 + 10];
+      }
+    }
+    c[52] = c_reg0[0][0];
+    c[53] = c_reg0[0][1];
+    c[54] = c_reg0[0][2];
+    c[63] = c_reg0[1][0];
+    c[64] = c_reg0[1][1];
+    c[65] = c_reg0[1][2];
+    c[74] = c_reg0[2][0];
+    c[75] = c_reg0[2][1];
+    c[76] = c_reg0[2][2];
+  }
+}
+
+// f32[1,64] @ f32[64,96]
+void kernel_3(const float *restrict a, const float *restrict b, float *restrict c) {
+  {
+    f32x8 c_reg0[1][12];
+    c_reg0[0][0] = (f32x8){0};
+    c_reg0[0][1] = (f32x8){0};
+    c_reg0[0][2] = (f32x8){0};
+    c_reg0[0][3] = (f32x8){0};
+    c_reg0[0][4] = (f32x8){0};
+    c_reg0[0][5] = (f32x8){0};
+    for (long k0 = 0; k0 < 64; ++k0) {
+      {
+        f32x8 b_reg0[1][3];
+        b_reg0[0][0] = load_f32x8(&b[96 * k0]);
+        b_reg0[0][1] = load_f32x8(&b[96 * k0 + 8]);
+        b_reg0[0][2] = load_f32x8(&b[96 * k0 + 16]);
+        c_reg0[0][0] += a[k0] * b_reg0[0][0];
+        c_reg0[0][1] += a[k0] * b_reg0[0][1];
+        c_reg0[0][2] += a[k0] * b_reg0[0][2];
+        __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]), "+x"(c_reg0[0][2]));
+      }
+      {
+        f32x8 b_reg0[1][3];
+        b_reg0[0][0] = load_f32x8(&b[96 * k0 + 24]);
+        b_reg0[0][1] = load_f32x8(&b[96 * k0 + 32]);
+        b_reg0[0][2] = load_f32x8(&b[96 * k0 + 40]);
+        c_reg0[0][3] += a[k0] * b_reg0[0][0];
+        c_reg0[0][4] += a[k0] * b_reg0[0][1];
+        c_reg0[0][5] += a[k0] * b_reg0[0][2];
+        __asm__ volatile("" : "+x"(c_reg0[0][3]), "+x"(c_reg0[0][4]), "+x"(c_reg0[0][5]));
+      }
+    }
+    c_reg0[0][6] = (f32x8){0};
+    c_reg0[0][7] = (f32x8){0};
+    c_reg0[0][8] = (f32x8){0};
+    c_reg0[0][9] = (f32x8){0};
+    c_reg0[0][10] = (f32x8){0};
+    c_reg0[0][11] = (f32x8){0};
+    for (long k0 = 0; k0 < 64; ++k0) {
+      {
+        f32x8 b_reg0[1][3];
+        b_reg0[0][0] = load_f32x8(&b[96 * k0 + 48]);
+        b_reg0[0][1] = load_f32x8(&b[96 * k0 + 56]);
+        b_reg0[0][2] = load_f32x8(&b[96 * k0 + 64]);
+        c_reg0[0][6] += a[k0] * b_reg0[0][0];
+        c_reg0[0][7] += a[k0] * b_reg0[0][1];
+        c_reg0[0][8] += a[k0] * b_reg0[0][2];
+        __asm__ volatile("" : "+x"(c_reg0[0][6]), "+x"(c_reg0[0][7]), "+x"(c_reg0[0][8]));
+      }
+      {
+        f32x8 b_reg0[1][3];
+        b_reg0[0][0] = load_f32x8(&b[96 * k0 + 72]);
+        b_reg0[0][1] = load_f32x8(&b[96 * k0 + 80]);
+        b_reg0[0][2] = load_f32x8(&b[96 * k0 + 88]);
+        c_reg0[0][9] += a[k0] * b_reg0[0][0];
+        c_reg0[0][10] += a[k0] * b_reg0[0][1];
+        c_reg0[0][11] += a[k0] * b_reg0[0][2];
+        __asm__ volatile("" : "+x"(c_reg0[0][9]), "+x"(c_reg0[0][10]), "+x"(c_reg0[0][11]));
+      }
+    }
+    store_f32x8(&c[0], c_reg0[0][0]);
+    store_f32x8(&c[8], c_reg0[0][1]);
+    store_f32x8(&c[16], c_reg0[0][2]);
+    store_f32x8(&c[24], c_reg0[0][3]);
+    store_f32x8(&c[32], c_reg0[0][4]);
+    store_f32x8(&c[40], c_reg0[0][5]);
+    store_f32x8(&c[48], c_reg0[0][6]);
+    store_f32x8(&c[56], c_reg0[0][7]);
+    store_f32x8(&c[64], c_reg0[0][8]);
+    store_f32x8(&c[72], c_reg0[0][9]);
+    store_f32x8(&c[80], c_reg0[0][10]);
+    store_f32x8(&c[88], c_reg0[0][11]);
+  }
+}
+
+// f32[64,96] @ f32[96,1]
+void kernel_4(const float *restrict a, const float *restrict b, float *restrict c) {
+  for (long m0 = 0; m0 < 64; m0 += 16) {
+    for (long m1 = 0; m1 < 16; ++m1) {
+      {
+        float c_reg0[1][1];
+        c_reg0[0][0] = 0;
+        c_reg0[0][0] += dot_f32_f32(&a[96 * m0 + 96 * m1], &b[0], 96);
+        c[m0 + m1] = c_reg0[0][0];
+      }
+    }
+  }
+}
+
+// f32[3,8,16] @ f32[3,16,8]
+void kernel_5(const float *restrict a, const float *restrict b, float *restrict c) {
+  for (long b0 = 0; b0 < 3; ++b0) {
+    {
+      f32x8 c_reg0[1][8][1];
+      c_reg0[0][0][0] = (f32x8){0};
+      c_reg0[0][1][0] = (f32x8){0};
+      c_reg0[0][2][0] = (f32x8){0};
+      c_reg0[0][3][0] = (f32x8){0};
+      c_reg0[0][4][0] = (f32x8){0};
+      c_reg0[0][5][0] = (f32x8){0};
+      c_reg0[0][6][0] = (f32x8){0};
+      c_reg0[0][7][0] = (f32x8){0};
+      for (long k0 = 0; k0 < 16; ++k0) {
+        {
+          f32x8 b_reg0[1][1][1];
+          b_reg0[0][0][0] = load_f32x8(&b[128 * b0 + 8 * k0]);
+          c_reg0[0][0][0] += a[128 * b0 + k0] * b_reg0[0][0][0];
+          __asm__ volatile("" : "+x"(c_reg0[0][0][0]));
+          c_reg0[0][1][0] += a[128 * b0 + k0 + 16] * b_reg0[0][0][0];
+          __asm__ volatile("" : "+x"(c_reg0[0][1][0]));
+          c_reg0[0][2][0] += a[128 * b0 + k0 + 32] * b_reg0[0][0][0];
+          __asm__ volatile("" : "+x"(c_reg0[0][2][0]));
+          c_reg0[0][3][0] += a[128 * b0 + k0 + 48] * b_reg0[0][0][0];
+          __asm__ volatile("" : "+x"(c_reg0[0][3][0]));
+          c_reg0[0][4][0] += a[128 * b0 + k0 + 64] * b_reg0[0][0][0];
+          __asm__ volatile("" : "+x"(c_reg0[0][4][0]));
+          c_reg0[0][5][0] += a[128 * b0 + k0 + 80] * b_reg0[0][0][0];
+          __asm__ volatile("" : "+x"(c_reg0[0][5][0]));
+          c_reg0[0][6][0] += a[128 * b0 + k0 + 96] * b_reg0[0][0][0];
+          __asm__ volatile("" : "+x"(c_reg0[0][6][0]));
+          c_reg0[0][7][0] += a[128 * b0 + k0 + 112] * b_reg0[0][0][0];
+          __asm__ volatile("" : "+x"(c_reg0[0][7][0]));
+        }
+      }
+      store_f32x8(&c[64 * b0], c_reg0[0][0][0]);
+      store_f32x8(&c[64 * b0 + 8], c_reg0[0][1][0]);
+      store_f32x8(&c[64 * b0 + 16], c_reg0[0][2][0]);
+      store_f32x8(&c[64 * b0 + 24], c_reg0[0][3][0]);
+      store_f32x8(&c[64 * b0 + 32], c_reg0[0][4][0]);
+      store_f32x8(&c[64 * b0 + 40], c_reg0[0][5][0]);
+      store_f32x8(&c[64 * b0 + 48], c_reg0[0][6][0]);
+      store_f32x8(&c[64 * b0 + 56], c_reg0[0][7][0]);
+    }
+  }
+}
+
+// f32[256,256] @ f32[256,256]
+void kernel_6(const float *restrict a, const float *restrict b, float *restrict c) {
+  for (long m0 = 0; m0 < 256; m0 += 128) {
+    for (long n0 = 0; n0 < 256; n0 += 64) {
+      for (long n1 = 0; n1 < 64; n1 += 32) {
+        for (long n2 = 0; n2 < 32; n2 += 16) {
+          for (long m1 = 0; m1 < 128; m1 += 64) {
+            for (long m2 = 0; m2 < 60; m2 += 6) {
+              {
+                f32x8 c_reg0[6][2];
+                c_reg0[0][0] = (f32x8){0};
+                c_reg0[0][1] = (f32x8){0};
+                c_reg0[1][0] = (f32x8){0};
+                c_reg0[1][1] = (f32x8){0};
+                c_reg0[2][0] = (f32x8){0};
+                c_reg0[2][1] = (f32x8){0};
+                c_reg0[3][0] = (f32x8){0};
+                c_reg0[3][1] = (f32x8){0};
+                c_reg0[4][0] = (f32x8){0};
+                c_reg0[4][1] = (f32x8){0};
+                c_reg0[5][0] = (f32x8){0};
+                c_reg0[5][1] = (f32x8){0};
+                for (long k0 = 0; k0 < 256; k0 += 16) {
+                  if (k0 % 32 == 0) {
+                    const long line = k0 / 32 + m2 / 6 * 8 + m1 / 64 * 80 + n2 / 16 * 160 + n1 / 32 * 320 + n0 / 64 * 640;
+                    __builtin_prefetch(&a[256 * m0 + 32768 + line % 2048 * 16], 0, 3);
+                  }
+                  if (k0 % 32 == 0) {
+                    const long line = k0 / 32 + m2 / 6 * 8 + m1 / 64 * 80 + n2 / 16 * 160 + n1 / 32 * 320;
+                    __builtin_prefetch(&c[256 * m0 + n0 + line % 4 * 16 + line / 4 % 128 * 256], 1, 3);
+                  }
+                  {
+                    const long line = k0 / 16 + m2 / 6 * 16 + m1 / 64 * 160;
+                    __builtin_prefetch(&b[n0 + n1 + n2 + 16 + line % 1 * 16 + line / 1 % 256 * 256], 0, 3);
+                  }
+                  for (long k1 = k0; k1 < k0 + 16; ++k1) {
+                    {
+                      f32x8 b_reg0[1][2];
+                      b_reg0[0][0] = load_f32x8(&b[n0 + n1 + n2 + 256 * k1]);
+                      b_reg0[0][1] = load_f32x8(&b[n0 + n1 + n2 + 256 * k1 + 8]);
+                      c_reg0[0][0] += a[256 * m0 + 256 * m1 + 256 * m2 + k1] * b_reg0[0][0];
+                      c_reg0[0][1] += a[256 * m0 + 256 * m1 + 256 * m2 + k1] * b_reg0[0][1];
+                      __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                      c_reg0[1][0] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 256] * b_reg0[0][0];
+                      c_reg0[1][1] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 256] * b_reg0[0][1];
+                      __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+                      c_reg0[2][0] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 512] * b_reg0[0][0];
+                      c_reg0[2][1] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 512] * b_reg0[0][1];
+                      __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+                      c_reg0[3][0] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 768] * b_reg0[0][0];
+                      c_reg0[3][1] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 768] * b_reg0[0][1];
+                      __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+                      c_reg0[4][0] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 1024] * b_reg0[0][0];
+                      c_reg0[4][1] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 1024] * b_reg0[0][1];
+                      __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+                      c_reg0[5][0] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 1280] * b_reg0[0][0];
+                      c_reg0[5][1] += a[256 * m0 + 256 * m1 + 256 * m2 + k1 + 1280] * b_reg0[0][1];
+                      __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+                    }
+                  }
+                }
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2], c_reg0[0][0]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 8], c_reg0[0][1]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 256], c_reg0[1][0]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 264], c_reg0[1][1]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 512], c_reg0[2][0]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 520], c_reg0[2][1]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 768], c_reg0[3][0]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 776], c_reg0[3][1]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 1024], c_reg0[4][0]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 1032], c_reg0[4][1]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 1280], c_reg0[5][0]);
+                store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 256 * m2 + 1288], c_reg0[5][1]);
+              }
+            }
+            {
+              f32x8 c_reg0[4][2];
+              c_reg0[0][0] = (f32x8){0};
+              c_reg0[0][1] = (f32x8){0};
+              c_reg0[1][0] = (f32x8){0};
+              c_reg0[1][1] = (f32x8){0};
+              c_reg0[2][0] = (f32x8){0};
+              c_reg0[2][1] = (f32x8){0};
+              c_reg0[3][0] = (f32x8){0};
+              c_reg0[3][1] = (f32x8){0};
+              for (long k0 = 0; k0 < 256; k0 += 2) {
+                if (k0 % 4 == 0) {
+                  const long line = k0 / 4 + m1 / 64 * 64 + n2 / 16 * 128 + n1 / 32 * 256 + n0 / 64 * 512;
+                  __builtin_prefetch(&a[256 * m0 + 32768 + line % 2048 * 16], 0, 3);
+                }
+                {
+                  const long line = k0 / 2 + m1 / 64 * 128;
+                  __builtin_prefetch(&b[n0 + n1 + n2 + 16 + line % 1 * 16 + line / 1 % 256 * 256], 0, 3);
+                }
+                for (long k1 = k0; k1 < k0 + 2; ++k1) {
+                  {
+                    f32x8 b_reg0[1][2];
+                    b_reg0[0][0] = load_f32x8(&b[n0 + n1 + n2 + 256 * k1]);
+                    b_reg0[0][1] = load_f32x8(&b[n0 + n1 + n2 + 256 * k1 + 8]);
+                    c_reg0[0][0] += a[256 * m0 + 256 * m1 + k1 + 15360] * b_reg0[0][0];
+                    c_reg0[0][1] += a[256 * m0 + 256 * m1 + k1 + 15360] * b_reg0[0][1];
+                    __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                    c_reg0[1][0] += a[256 * m0 + 256 * m1 + k1 + 15616] * b_reg0[0][0];
+                    c_reg0[1][1] += a[256 * m0 + 256 * m1 + k1 + 15616] * b_reg0[0][1];
+                    __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+                    c_reg0[2][0] += a[256 * m0 + 256 * m1 + k1 + 15872] * b_reg0[0][0];
+                    c_reg0[2][1] += a[256 * m0 + 256 * m1 + k1 + 15872] * b_reg0[0][1];
+                    __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+                    c_reg0[3][0] += a[256 * m0 + 256 * m1 + k1 + 16128] * b_reg0[0][0];
+                    c_reg0[3][1] += a[256 * m0 + 256 * m1 + k1 + 16128] * b_reg0[0][1];
+                    __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+                  }
+                }
+              }
+              store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 15360], c_reg0[0][0]);
+              store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 15368], c_reg0[0][1]);
+              store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 15616], c_reg0[1][0]);
+              store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 15624], c_reg0[1][1]);
+              store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 15872], c_reg0[2][0]);
+              store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 15880], c_reg0[2][1]);
+              store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 16128], c_reg0[3][0]);
+              store_f32x8(&c[256 * m0 + n0 + n1 + n2 + 256 * m1 + 16136], c_reg0[3][1]);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// f32[32,64]{0,1} @ f32[64,32]
+void kernel_7(const float *restrict a, const float *restrict b, float *restrict c) {
+  for (long m0 = 0; m0 < 32; m0 += 16) {
+    for (long m1 = 0; m1 < 12; m1 += 6) {
+      for (long n0 = 0; n0 < 32; n0 += 16) {
+        {
+          f32x8 c_reg0[6][2];
+          c_reg0[0][0] = (f32x8){0};
+          c_reg0[0][1] = (f32x8){0};
+          c_reg0[1][0] = (f32x8){0};
+          c_reg0[1][1] = (f32x8){0};
+          c_reg0[2][0] = (f32x8){0};
+          c_reg0[2][1] = (f32x8){0};
+          c_reg0[3][0] = (f32x8){0};
+          c_reg0[3][1] = (f32x8){0};
+          c_reg0[4][0] = (f32x8){0};
+          c_reg0[4][1] = (f32x8){0};
+          c_reg0[5][0] = (f32x8){0};
+          c_reg0[5][1] = (f32x8){0};
+          for (long k0 = 0; k0 < 64; ++k0) {
+            {
+              f32x8 b_reg0[1][2];
+              b_reg0[0][0] = load_f32x8(&b[n0 + 32 * k0]);
+              b_reg0[0][1] = load_f32x8(&b[n0 + 32 * k0 + 8]);
+              c_reg0[0][0] += a[m0 + m1 + 32 * k0] * b_reg0[0][0];
+              c_reg0[0][1] += a[m0 + m1 + 32 * k0] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              c_reg0[1][0] += a[m0 + m1 + 32 * k0 + 1] * b_reg0[0][0];
+              c_reg0[1][1] += a[m0 + m1 + 32 * k0 + 1] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              c_reg0[2][0] += a[m0 + m1 + 32 * k0 + 2] * b_reg0[0][0];
+              c_reg0[2][1] += a[m0 + m1 + 32 * k0 + 2] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              c_reg0[3][0] += a[m0 + m1 + 32 * k0 + 3] * b_reg0[0][0];
+              c_reg0[3][1] += a[m0 + m1 + 32 * k0 + 3] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+              c_reg0[4][0] += a[m0 + m1 + 32 * k0 + 4] * b_reg0[0][0];
+              c_reg0[4][1] += a[m0 + m1 + 32 * k0 + 4] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+              c_reg0[5][0] += a[m0 + m1 + 32 * k0 + 5] * b_reg0[0][0];
+              c_reg0[5][1] += a[m0 + m1 + 32 * k0 + 5] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+            }
+          }
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0], c_reg0[0][0]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 8], c_reg0[0][1]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 32], c_reg0[1][0]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 40], c_reg0[1][1]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 64], c_reg0[2][0]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 72], c_reg0[2][1]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 96], c_reg0[3][0]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 104], c_reg0[3][1]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 128], c_reg0[4][0]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 136], c_reg0[4][1]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 160], c_reg0[5][0]);
+          store_f32x8(&c[32 * m0 + 32 * m1 + n0 + 168], c_reg0[5][1]);
+        }
+      }
+    }
+    for (long n0 = 0; n0 < 32; n0 += 16) {
+      {
+        f32x8 c_reg0[4][2];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        for (long k0 = 0; k0 < 64; k0 += 16) {
+          {
+            const long line = k0 / 16 + n0 / 16 * 4;
+            __builtin_prefetch(&c[32 * m0 + 384 + line % 8 * 16], 1, 3);
+          }
+          for (long k1 = k0; k1 < k0 + 16; ++k1) {
+            {
+              f32x8 b_reg0[1][2];
+              b_reg0[0][0] = load_f32x8(&b[n0 + 32 * k1]);
+              b_reg0[0][1] = load_f32x8(&b[n0 + 32 * k1 + 8]);
+              c_reg0[0][0] += a[m0 + 32 * k1 + 12] * b_reg0[0][0];
+              c_reg0[0][1] += a[m0 + 32 * k1 + 12] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              c_reg0[1][0] += a[m0 + 32 * k1 + 13] * b_reg0[0][0];
+              c_reg0[1][1] += a[m0 + 32 * k1 + 13] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              c_reg0[2][0] += a[m0 + 32 * k1 + 14] * b_reg0[0][0];
+              c_reg0[2][1] += a[m0 + 32 * k1 + 14] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              c_reg0[3][0] += a[m0 + 32 * k1 + 15] * b_reg0[0][0];
+              c_reg0[3][1] += a[m0 + 32 * k1 + 15] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            }
+          }
+        }
+        store_f32x8(&c[32 * m0 + n0 + 384], c_reg0[0][0]);
+        store_f32x8(&c[32 * m0 + n0 + 392], c_reg0[0][1]);
+        store_f32x8(&c[32 * m0 + n0 + 416], c_reg0[1][0]);
+        store_f32x8(&c[32 * m0 + n0 + 424], c_reg0[1][1]);
+        store_f32x8(&c[32 * m0 + n0 + 448], c_reg0[2][0]);
+        store_f32x8(&c[32 * m0 + n0 + 456], c_reg0[2][1]);
+        store_f32x8(&c[32 * m0 + n0 + 480], c_reg0[3][0]);
+        store_f32x8(&c[32 * m0 + n0 + 488], c_reg0[3][1]);
+      }
+    }
+  }
+}
+
+// f32[32,64] @ f32[64,64]{0,1:T(16,1)}
+void kernel_8(const float *restrict a, const float *restrict b, float *restrict c) {
+  for (long m0 = 0; m0 < 32; m0 += 16) {
+    for (long m1 = 0; m1 < 12; m1 += 6) {
+      for (long n0 = 0; n0 < 64; n0 += 16) {
+        {
+          f32x8 c_reg0[6][2];
+          c_reg0[0][0] = (f32x8){0};
+          c_reg0[0][1] = (f32x8){0};
+          c_reg0[1][0] = (f32x8){0};
+          c_reg0[1][1] = (f32x8){0};
+          c_reg0[2][0] = (f32x8){0};
+          c_reg0[2][1] = (f32x8){0};
+          c_reg0[3][0] = (f32x8){0};
+          c_reg0[3][1] = (f32x8){0};
+          c_reg0[4][0] = (f32x8){0};
+          c_reg0[4][1] = (f32x8){0};
+          c_reg0[5][0] = (f32x8){0};
+          c_reg0[5][1] = (f32x8){0};
+          for (long k0 = 0; k0 < 64; ++k0) {
+            {
+              f32x8 b_reg0[1][2];
+              b_reg0[0][0] = load_f32x8(&b[64 * n0 + 16 * k0]);
+              b_reg0[0][1] = load_f32x8(&b[64 * n0 + 16 * k0 + 8]);
+              c_reg0[0][0] += a[64 * m0 + 64 * m1 + k0] * b_reg0[0][0];
+              c_reg0[0][1] += a[64 * m0 + 64 * m1 + k0] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              c_reg0[1][0] += a[64 * m0 + 64 * m1 + k0 + 64] * b_reg0[0][0];
+              c_reg0[1][1] += a[64 * m0 + 64 * m1 + k0 + 64] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              c_reg0[2][0] += a[64 * m0 + 64 * m1 + k0 + 128] * b_reg0[0][0];
+              c_reg0[2][1] += a[64 * m0 + 64 * m1 + k0 + 128] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              c_reg0[3][0] += a[64 * m0 + 64 * m1 + k0 + 192] * b_reg0[0][0];
+              c_reg0[3][1] += a[64 * m0 + 64 * m1 + k0 + 192] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+              c_reg0[4][0] += a[64 * m0 + 64 * m1 + k0 + 256] * b_reg0[0][0];
+              c_reg0[4][1] += a[64 * m0 + 64 * m1 + k0 + 256] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+              c_reg0[5][0] += a[64 * m0 + 64 * m1 + k0 + 320] * b_reg0[0][0];
+              c_reg0[5][1] += a[64 * m0 + 64 * m1 + k0 + 320] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+            }
+          }
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0], c_reg0[0][0]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 8], c_reg0[0][1]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 64], c_reg0[1][0]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 72], c_reg0[1][1]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 128], c_reg0[2][0]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 136], c_reg0[2][1]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 192], c_reg0[3][0]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 200], c_reg0[3][1]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 256], c_reg0[4][0]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 264], c_reg0[4][1]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 320], c_reg0[5][0]);
+          store_f32x8(&c[64 * m0 + 64 * m1 + n0 + 328], c_reg0[5][1]);
+        }
+      }
+    }
+    for (long n0 = 0; n0 < 64; n0 += 32) {
+      for (long n1 = 0; n1 < 32; n1 += 16) {
+        {
+          f32x8 c_reg0[4][2];
+          c_reg0[0][0] = (f32x8){0};
+          c_reg0[0][1] = (f32x8){0};
+          c_reg0[1][0] = (f32x8){0};
+          c_reg0[1][1] = (f32x8){0};
+          c_reg0[2][0] = (f32x8){0};
+          c_reg0[2][1] = (f32x8){0};
+          c_reg0[3][0] = (f32x8){0};
+          c_reg0[3][1] = (f32x8){0};
+          for (long k0 = 0; k0 < 64; k0 += 16) {
+            {
+              const long line = k0 / 16 + n1 / 16 * 4;
+              __builtin_prefetch(&c[64 * m0 + n0 + 768 + line % 2 * 16 + line / 2 % 4 * 64], 1, 3);
+            }
+            for (long k1 = k0; k1 < k0 + 16; ++k1) {
+              {
+                f32x8 b_reg0[1][2];
+                b_reg0[0][0] = load_f32x8(&b[64 * n0 + 64 * n1 + 16 * k1]);
+                b_reg0[0][1] = load_f32x8(&b[64 * n0 + 64 * n1 + 16 * k1 + 8]);
+                c_reg0[0][0] += a[64 * m0 + k1 + 768] * b_reg0[0][0];
+                c_reg0[0][1] += a[64 * m0 + k1 + 768] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                c_reg0[1][0] += a[64 * m0 + k1 + 832] * b_reg0[0][0];
+                c_reg0[1][1] += a[64 * m0 + k1 + 832] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+                c_reg0[2][0] += a[64 * m0 + k1 + 896] * b_reg0[0][0];
+                c_reg0[2][1] += a[64 * m0 + k1 + 896] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+                c_reg0[3][0] += a[64 * m0 + k1 + 960] * b_reg0[0][0];
+                c_reg0[3][1] += a[64 * m0 + k1 + 960] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+              }
+            }
+          }
+          store_f32x8(&c[64 * m0 + n0 + n1 + 768], c_reg0[0][0]);
+          store_f32x8(&c[64 * m0 + n0 + n1 + 776], c_reg0[0][1]);
+          store_f32x8(&c[64 * m0 + n0 + n1 + 832], c_reg0[1][0]);
+          store_f32x8(&c[64 * m0 + n0 + n1 + 840], c_reg0[1][1]);
+          store_f32x8(&c[64 * m0 + n0 + n1 + 896], c_reg0[2][0]);
+          store_f32x8(&c[64 * m0 + n0 + n1 + 904], c_reg0[2][1]);
+          store_f32x8(&c[64 * m0 + n0 + n1 + 960], c_reg0[3][0]);
+          store_f32x8(&c[64 * m0 + n0 + n1 + 968], c_reg0[3][1]);
+        }
+      }
+    }
+  }
+}
+
+// bf16[16,64] @ bf16[64,32]
+void kernel_9(const uint16_t *restrict a, const uint16_t *restrict b, float *restrict c) {
+  _Alignas(64) unsigned char workspace[12288];
+  {
+    float *const restrict b_L1_0 = (float *)(workspace + 0);  /* f32[64,32]{1,0} */
+    for (long i0 = 0; i0 < 64; ++i0) {
+      for (long j0 = 0; j0 < 32; j0 += 8) {
+        store_f32x8(&b_L1_0[32 * i0 + j0], load_f32x8_bf16(&b[32 * i0 + j0]));
+      }
+    }
+    {
+      float *const restrict a_L1_0 = (float *)(workspace + 8192);  /* f32[16,64]{1,0} */
+      for (long i0 = 0; i0 < 16; ++i0) {
+        for (long j0 = 0; j0 < 64; j0 += 8) {
+          store_f32x8(&a_L1_0[64 * i0 + j0], load_f32x8_bf16(&a[64 * i0 + j0]));
+        }
+      }
+      for (long m0 = 0; m0 < 12; m0 += 6) {
+        for (long n0 = 0; n0 < 32; n0 += 16) {
+          {
+            f32x8 c_reg0[6][2];
+            c_reg0[0][0] = (f32x8){0};
+            c_reg0[0][1] = (f32x8){0};
+            c_reg0[1][0] = (f32x8){0};
+            c_reg0[1][1] = (f32x8){0};
+            c_reg0[2][0] = (f32x8){0};
+            c_reg0[2][1] = (f32x8){0};
+            c_reg0[3][0] = (f32x8){0};
+            c_reg0[3][1] = (f32x8){0};
+            c_reg0[4][0] = (f32x8){0};
+            c_reg0[4][1] = (f32x8){0};
+            c_reg0[5][0] = (f32x8){0};
+            c_reg0[5][1] = (f32x8){0};
+            for (long k0 = 0; k0 < 64; ++k0) {
+              {
+                f32x8 b_reg0[1][2];
+                b_reg0[0][0] = load_f32x8(&b_L1_0[n0 + 32 * k0]);
+                b_reg0[0][1] = load_f32x8(&b_L1_0[n0 + 32 * k0 + 8]);
+                c_reg0[0][0] += a_L1_0[64 * m0 + k0] * b_reg0[0][0];
+                c_reg0[0][1] += a_L1_0[64 * m0 + k0] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                c_reg0[1][0] += a_L1_0[64 * m0 + k0 + 64] * b_reg0[0][0];
+                c_reg0[1][1] += a_L1_0[64 * m0 + k0 + 64] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+                c_reg0[2][0] += a_L1_0[64 * m0 + k0 + 128] * b_reg0[0][0];
+                c_reg0[2][1] += a_L1_0[64 * m0 + k0 + 128] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+                c_reg0[3][0] += a_L1_0[64 * m0 + k0 + 192] * b_reg0[0][0];
+                c_reg0[3][1] += a_L1_0[64 * m0 + k0 + 192] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+                c_reg0[4][0] += a_L1_0[64 * m0 + k0 + 256] * b_reg0[0][0];
+                c_reg0[4][1] += a_L1_0[64 * m0 + k0 + 256] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+                c_reg0[5][0] += a_L1_0[64 * m0 + k0 + 320] * b_reg0[0][0];
+                c_reg0[5][1] += a_L1_0[64 * m0 + k0 + 320] * b_reg0[0][1];
+                __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+              }
+            }
+            store_f32x8(&c[32 * m0 + n0], c_reg0[0][0]);
+            store_f32x8(&c[32 * m0 + n0 + 8], c_reg0[0][1]);
+            store_f32x8(&c[32 * m0 + n0 + 32], c_reg0[1][0]);
+            store_f32x8(&c[32 * m0 + n0 + 40], c_reg0[1][1]);
+            store_f32x8(&c[32 * m0 + n0 + 64], c_reg0[2][0]);
+            store_f32x8(&c[32 * m0 + n0 + 72], c_reg0[2][1]);
+            store_f32x8(&c[32 * m0 + n0 + 96], c_reg0[3][0]);
+            store_f32x8(&c[32 * m0 + n0 + 104], c_reg0[3][1]);
+            store_f32x8(&c[32 * m0 + n0 + 128], c_reg0[4][0]);
+            store_f32x8(&c[32 * m0 + n0 + 136], c_reg0[4][1]);
+            store_f32x8(&c[32 * m0 + n0 + 160], c_reg0[5][0]);
+            store_f32x8(&c[32 * m0 + n0 + 168], c_reg0[5][1]);
+          }
+        }
+      }
+      for (long n0 = 0; n0 < 32; n0 += 16) {
+        {
+          f32x8 c_reg0[4][2];
+          c_reg0[0][0] = (f32x8){0};
+          c_reg0[0][1] = (f32x8){0};
+          c_reg0[1][0] = (f32x8){0};
+          c_reg0[1][1] = (f32x8){0};
+          c_reg0[2][0] = (f32x8){0};
+          c_reg0[2][1] = (f32x8){0};
+          c_reg0[3][0] = (f32x8){0};
+          c_reg0[3][1] = (f32x8){0};
+          for (long k0 = 0; k0 < 64; ++k0) {
+            {
+              f32x8 b_reg0[1][2];
+              b_reg0[0][0] = load_f32x8(&b_L1_0[n0 + 32 * k0]);
+              b_reg0[0][1] = load_f32x8(&b_L1_0[n0 + 32 * k0 + 8]);
+              c_reg0[0][0] += a_L1_0[k0 + 768] * b_reg0[0][0];
+              c_reg0[0][1] += a_L1_0[k0 + 768] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              c_reg0[1][0] += a_L1_0[k0 + 832] * b_reg0[0][0];
+              c_reg0[1][1] += a_L1_0[k0 + 832] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              c_reg0[2][0] += a_L1_0[k0 + 896] * b_reg0[0][0];
+              c_reg0[2][1] += a_L1_0[k0 + 896] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              c_reg0[3][0] += a_L1_0[k0 + 960] * b_reg0[0][0];
+              c_reg0[3][1] += a_L1_0[k0 + 960] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            }
+          }
+          store_f32x8(&c[n0 + 384], c_reg0[0][0]);
+          store_f32x8(&c[n0 + 392], c_reg0[0][1]);
+          store_f32x8(&c[n0 + 416], c_reg0[1][0]);
+          store_f32x8(&c[n0 + 424], c_reg0[1][1]);
+          store_f32x8(&c[n0 + 448], c_reg0[2][0]);
+          store_f32x8(&c[n0 + 456], c_reg0[2][1]);
+          store_f32x8(&c[n0 + 480], c_reg0[3][0]);
+          store_f32x8(&c[n0 + 488], c_reg0[3][1]);
+        }
+      }
+    }
+  }
+}
+
+// bf16[1,64] @ bf16[64,64]
+void kernel_10(const uint16_t *restrict a, const uint16_t *restrict b, float *restrict c) {
+  for (long j0 = 0; j0 < 64; j0 += 16) {
+    for (long j1 = 0; j1 < 16; j1 += 8) {
+      store_f32x8(&c[j0 + j1], (f32x8){0});
+    }
+  }
+  for (long k0 = 0; k0 < 64; k0 += 8) {
+    sum_rows_bf16_bf16(&a[k0], &b[64 * k0], 64, &c[0], 64);
+  }
+}
+
+// f16[8,32] @ f16[32,16]
+void kernel_11(const _Float16 *restrict a, const _Float16 *restrict b, float *restrict c) {
+  _Alignas(64) unsigned char workspace[1024];
+  {
+    float *const restrict a_L1_0 = (float *)(workspace + 0);  /* f32[8,32]{1,0} */
+    for (long i0 = 0; i0 < 8; ++i0) {
+      for (long j0 = 0; j0 < 32; j0 += 8) {
+        store_f32x8(&a_L1_0[32 * i0 + j0], load_f32x8_f16(&a[32 * i0 + j0]));
+      }
+    }
+    for (long n0 = 0; n0 < 16; n0 += 8) {
+      {
+        f32x8 c_reg0[8][1];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[4][0] = (f32x8){0};
+        c_reg0[5][0] = (f32x8){0};
+        c_reg0[6][0] = (f32x8){0};
+        c_reg0[7][0] = (f32x8){0};
+        for (long k0 = 0; k0 < 32; ++k0) {
+          {
+            f32x8 b_reg0[1][1];
+            b_reg0[0][0] = load_f32x8_f16(&b[n0 + 16 * k0]);
+            c_reg0[0][0] += a_L1_0[k0] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]));
+            c_reg0[1][0] += a_L1_0[k0 + 32] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]));
+            c_reg0[2][0] += a_L1_0[k0 + 64] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]));
+            c_reg0[3][0] += a_L1_0[k0 + 96] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]));
+            c_reg0[4][0] += a_L1_0[k0 + 128] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[4][0]));
+            c_reg0[5][0] += a_L1_0[k0 + 160] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[5][0]));
+            c_reg0[6][0] += a_L1_0[k0 + 192] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[6][0]));
+            c_reg0[7][0] += a_L1_0[k0 + 224] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[7][0]));
+          }
+        }
+        store_f32x8(&c[n0], c_reg0[0][0]);
+        store_f32x8(&c[n0 + 16], c_reg0[1][0]);
+        store_f32x8(&c[n0 + 32], c_reg0[2][0]);
+        store_f32x8(&c[n0 + 48], c_reg0[3][0]);
+        store_f32x8(&c[n0 + 64], c_reg0[4][0]);
+        store_f32x8(&c[n0 + 80], c_reg0[5][0]);
+        store_f32x8(&c[n0 + 96], c_reg0[6][0]);
+        store_f32x8(&c[n0 + 112], c_reg0[7][0]);
+      }
+    }
+  }
+}
+
+// u8[16,32] @ i8[32,16] -> i32[16,16]
+void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *restrict c) {
+  _Alignas(64) unsigned char workspace[2048];
+  {
+    int32_t *const restrict a_L1_0 = (int32_t *)(workspace + 0);  /* i32[16,32]{1,0} */
+    for (long i0 = 0; i0 < 16; ++i0) {
+      for (long j0 = 0; j0 < 32; j0 += 8) {
+        store_i32x8(&a_L1_0[32 * i0 + j0], load_i32x8_u8(&a[32 * i0 + j0]));
+      }
+    }
+    for (long m0 = 0; m0 < 16; m0 += 8) {
+      for (long n0 = 0; n0 < 16; n0 += 8) {
+        {
+          i32x8 c_reg0[8][1];
+          c_reg0[0][0] = (i32x8){0};
+          c_reg0[1][0] = (i32x8){0};
+          c_reg0[2][0] = (i32x8){0};
+          c_reg0[3][0] = (i32x8){0};
+          c_reg0[4][0] = (i32x8){0};
+          c_reg0[5][0] = (i32x8){0};
+          c_reg0[6][0] = (i32x8){0};
+          c_reg0[7][0] = (i32x8){0};
+          for (long k0 = 0; k0 < 32; ++k0) {
+            {
+              i32x8 b_reg0[1][1];
+              b_reg0[0][0] = load_i32x8_i8(&b[n0 + 16 * k0]);
+              c_reg0[0][0] += a_L1_0[32 * m0 + k0] * b_reg0[0][0];
+              c_reg0[1][0] += a_L1_0[32 * m0 + k0 + 32] * b_reg0[0][0];
+              c_reg0[2][0] += a_L1_0[32 * m0 + k0 + 64] * b_reg0[0][0];
+              c_reg0[3][0] += a_L1_0[32 * m0 + k0 + 96] * b_reg0[0][0];
+              c_reg0[4][0] += a_L1_0[32 * m0 + k0 + 128] * b_reg0[0][0];
+              c_reg0[5][0] += a_L1_0[32 * m0 + k0 + 160] * b_reg0[0][0];
+              c_reg0[6][0] += a_L1_0[32 * m0 + k0 + 192] * b_reg0[0][0];
+              c_reg0[7][0] += a_L1_0[32 * m0 + k0 + 224] * b_reg0[0][0];
+            }
+          }
+          store_i32x8(&c[16 * m0 + n0], c_reg0[0][0]);
+          store_i32x8(&c[16 * m0 + n0 + 16], c_reg0[1][0]);
+          store_i32x8(&c[16 * m0 + n0 + 32], c_reg0[2][0]);
+          store_i32x8(&c[16 * m0 + n0 + 48], c_reg0[3][0]);
+          store_i32x8(&c[16 * m0 + n0 + 64], c_reg0[4][0]);
+          store_i32x8(&c[16 * m0 + n0 + 80], c_reg0[5][0]);
+          store_i32x8(&c[16 * m0 + n0 + 96], c_reg0[6][0]);
+          store_i32x8(&c[16 * m0 + n0 + 112], c_reg0[7][0]);
+        }
+      }
+    }
+  }
+}
+
+// i32[8,8] @ i32[8,8]
+void kernel_13(const int32_t *restrict a, const int32_t *restrict b, int32_t *restrict c) {
+  {
+    i32x8 b_reg0[8][1];
+    b_reg0[0][0] = load_i32x8(&b[0]);
+    b_reg0[1][0] = load_i32x8(&b[8]);
+    b_reg0[2][0] = load_i32x8(&b[16]);
+    b_reg0[3][0] = load_i32x8(&b[24]);
+    b_reg0[4][0] = load_i32x8(&b[32]);
+    b_reg0[5][0] = load_i32x8(&b[40]);
+    b_reg0[6][0] = load_i32x8(&b[48]);
+    b_reg0[7][0] = load_i32x8(&b[56]);
+    for (long m0 = 0; m0 < 8; m0 += 2) {
+      for (long m1 = 0; m1 < 2; ++m1) {
+        {
+          i32x8 c_reg0[1][1];
+          c_reg0[0][0] = (i32x8){0};
+          c_reg0[0][0] += a[8 * m0 + 8 * m1] * b_reg0[0][0];
+          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 1] * b_reg0[1][0];
+          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 2] * b_reg0[2][0];
+          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 3] * b_reg0[3][0];
+          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 4] * b_reg0[4][0];
+          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 5] * b_reg0[5][0];
+          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 6] * b_reg0[6][0];
+          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 7] * b_reg0[7][0];
+          store_i32x8(&c[8 * m0 + 8 * m1], c_reg0[0][0]);
+        }
+      }
+    }
+  }
+}
+
+// f32[8,16] @ bf16[16,32]
+void kernel_14(const float *restrict a, const uint16_t *restrict b, float *restrict c) {
+  for (long n0 = 0; n0 < 32; n0 += 16) {
+    for (long n1 = 0; n1 < 16; n1 += 8) {
+      {
+        f32x8 c_reg0[8][1];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[4][0] = (f32x8){0};
+        c_reg0[5][0] = (f32x8){0};
+        c_reg0[6][0] = (f32x8){0};
+        c_reg0[7][0] = (f32x8){0};
+        for (long k0 = 0; k0 < 16; ++k0) {
+          {
+            f32x8 b_reg0[1][1];
+            b_reg0[0][0] = load_f32x8_bf16(&b[n0 + n1 + 32 * k0]);
+            c_reg0[0][0] += a[k0] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]));
+            c_reg0[1][0] += a[k0 + 16] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]));
+            c_reg0[2][0] += a[k0 + 32] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]));
+            c_reg0[3][0] += a[k0 + 48] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]));
+            c_reg0[4][0] += a[k0 + 64] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[4][0]));
+            c_reg0[5][0] += a[k0 + 80] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[5][0]));
+            c_reg0[6][0] += a[k0 + 96] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[6][0]));
+            c_reg0[7][0] += a[k0 + 112] * b_reg0[0][0];
+            __asm__ volatile("" : "+x"(c_reg0[7][0]));
+          }
+        }
+        store_f32x8(&c[n0 + n1], c_reg0[0][0]);
+        store_f32x8(&c[n0 + n1 + 32], c_reg0[1][0]);
+        store_f32x8(&c[n0 + n1 + 64], c_reg0[2][0]);
+        store_f32x8(&c[n0 + n1 + 96], c_reg0[3][0]);
+        store_f32x8(&c[n0 + n1 + 128], c_reg0[4][0]);
+        store_f32x8(&c[n0 + n1 + 160], c_reg0[5][0]);
+        store_f32x8(&c[n0 + n1 + 192], c_reg0[6][0]);
+        store_f32x8(&c[n0 + n1 + 224], c_reg0[7][0]);
+      }
+    }
+  }
+}
+
+// relu(f32[16,32] @ f32[32,48] + f32[48])
+void kernel_15(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
+  _Alignas(64) unsigned char workspace[3072];
+  {
+    float *const restrict c_L1_0 = (float *)(workspace + 0);  /* f32[16,48]{1,0} */
+    for (long m0 = 0; m0 < 12; m0 += 6) {
+      for (long n0 = 0; n0 < 48; n0 += 16) {
+        {
+          f32x8 c_reg0[6][2];
+          c_reg0[0][0] = (f32x8){0};
+          c_reg0[0][1] = (f32x8){0};
+          c_reg0[1][0] = (f32x8){0};
+          c_reg0[1][1] = (f32x8){0};
+          c_reg0[2][0] = (f32x8){0};
+          c_reg0[2][1] = (f32x8){0};
+          c_reg0[3][0] = (f32x8){0};
+          c_reg0[3][1] = (f32x8){0};
+          c_reg0[4][0] = (f32x8){0};
+          c_reg0[4][1] = (f32x8){0};
+          c_reg0[5][0] = (f32x8){0};
+          c_reg0[5][1] = (f32x8){0};
+          for (long k0 = 0; k0 < 32; ++k0) {
+            {
+              f32x8 b_reg0[1][2];
+              b_reg0[0][0] = load_f32x8(&b[n0 + 48 * k0]);
+              b_reg0[0][1] = load_f32x8(&b[n0 + 48 * k0 + 8]);
+              c_reg0[0][0] += a[32 * m0 + k0] * b_reg0[0][0];
+              c_reg0[0][1] += a[32 * m0 + k0] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              c_reg0[1][0] += a[32 * m0 + k0 + 32] * b_reg0[0][0];
+              c_reg0[1][1] += a[32 * m0 + k0 + 32] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              c_reg0[2][0] += a[32 * m0 + k0 + 64] * b_reg0[0][0];
+              c_reg0[2][1] += a[32 * m0 + k0 + 64] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              c_reg0[3][0] += a[32 * m0 + k0 + 96] * b_reg0[0][0];
+              c_reg0[3][1] += a[32 * m0 + k0 + 96] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+              c_reg0[4][0] += a[32 * m0 + k0 + 128] * b_reg0[0][0];
+              c_reg0[4][1] += a[32 * m0 + k0 + 128] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+              c_reg0[5][0] += a[32 * m0 + k0 + 160] * b_reg0[0][0];
+              c_reg0[5][1] += a[32 * m0 + k0 + 160] * b_reg0[0][1];
+              __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+            }
+          }
+          store_f32x8(&c_L1_0[48 * m0 + n0], c_reg0[0][0]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 8], c_reg0[0][1]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 48], c_reg0[1][0]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 56], c_reg0[1][1]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 96], c_reg0[2][0]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 104], c_reg0[2][1]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 144], c_reg0[3][0]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 152], c_reg0[3][1]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 192], c_reg0[4][0]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 200], c_reg0[4][1]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 240], c_reg0[5][0]);
+          store_f32x8(&c_L1_0[48 * m0 + n0 + 248], c_reg0[5][1]);
+        }
+      }
+    }
+    for (long n0 = 0; n0 < 48; n0 += 24) {
+      {
+        f32x8 c_reg0[4][3];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[0][2] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[1][2] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[2][2] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        c_reg0[3][2] = (f32x8){0};
+        for (long k0 = 0; k0 < 32; ++k0) {
+          {
+            f32x8 b_reg0[1][3];
+            b_reg0[0][0] = load_f32x8(&b[n0 + 48 * k0]);
+            b_reg0[0][1] = load_f32x8(&b[n0 + 48 * k0 + 8]);
+            b_reg0[0][2] = load_f32x8(&b[n0 + 48 * k0 + 16]);
+            c_reg0[0][0] += a[k0 + 384] * b_reg0[0][0];
+            c_reg0[0][1] += a[k0 + 384] * b_reg0[0][1];
+            c_reg0[0][2] += a[k0 + 384] * b_reg0[0][2];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]), "+x"(c_reg0[0][2]));
+            c_reg0[1][0] += a[k0 + 416] * b_reg0[0][0];
+            c_reg0[1][1] += a[k0 + 416] * b_reg0[0][1];
+            c_reg0[1][2] += a[k0 + 416] * b_reg0[0][2];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]), "+x"(c_reg0[1][2]));
+            c_reg0[2][0] += a[k0 + 448] * b_reg0[0][0];
+            c_reg0[2][1] += a[k0 + 448] * b_reg0[0][1];
+            c_reg0[2][2] += a[k0 + 448] * b_reg0[0][2];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]), "+x"(c_reg0[2][2]));
+            c_reg0[3][0] += a[k0 + 480] * b_reg0[0][0];
+            c_reg0[3][1] += a[k0 + 480] * b_reg0[0][1];
+            c_reg0[3][2] += a[k0 + 480] * b_reg0[0][2];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]), "+x"(c_reg0[3][2]));
+          }
+        }
+        store_f32x8(&c_L1_0[n0 + 576], c_reg0[0][0]);
+        store_f32x8(&c_L1_0[n0 + 584], c_reg0[0][1]);
+        store_f32x8(&c_L1_0[n0 + 592], c_reg0[0][2]);
+        store_f32x8(&c_L1_0[n0 + 624], c_reg0[1][0]);
+        store_f32x8(&c_L1_0[n0 + 632], c_reg0[1][1]);
+        store_f32x8(&c_L1_0[n0 + 640], c_reg0[1][2]);
+        store_f32x8(&c_L1_0[n0 + 672], c_reg0[2][0]);
+        store_f32x8(&c_L1_0[n0 + 680], c_reg0[2][1]);
+        store_f32x8(&c_L1_0[n0 + 688], c_reg0[2][2]);
+        store_f32x8(&c_L1_0[n0 + 720], c_reg0[3][0]);
+        store_f32x8(&c_L1_0[n0 + 728], c_reg0[3][1]);
+        store_f32x8(&c_L1_0[n0 + 736], c_reg0[3][2]);
+      }
+    }
+    for (long i0 = 0; i0 < 16; i0 += 8) {
+      for (long j0 = 0; j0 < 48; j0 += 8) {
+        {
+          f32x8 out_reg0[8][1];
+          {
+            f32x8 b_reg0[1];
+            b_reg0[0] = load_f32x8(&c[j0]);
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&c_L1_0[48 * i0 + j0]);
+              out_reg0[0][0] = a_reg0[0][0] + b_reg0[0];
+            }
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&c_L1_0[48 * i0 + j0 + 48]);
+              out_reg0[1][0] = a_reg0[0][0] + b_reg0[0];
+            }
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&c_L1_0[48 * i0 + j0 + 96]);
+              out_reg0[2][0] = a_reg0[0][0] + b_reg0[0];
+            }
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&c_L1_0[48 * i0 + j0 + 144]);
+              out_reg0[3][0] = a_reg0[0][0] + b_reg0[0];
+            }
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&c_L1_0[48 * i0 + j0 + 192]);
+              out_reg0[4][0] = a_reg0[0][0] + b_reg0[0];
+            }
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&c_L1_0[48 * i0 + j0 + 240]);
+              out_reg0[5][0] = a_reg0[0][0] + b_reg0[0];
+            }
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&c_L1_0[48 * i0 + j0 + 288]);
+              out_reg0[6][0] = a_reg0[0][0] + b_reg0[0];
+            }
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&c_L1_0[48 * i0 + j0 + 336]);
+              out_reg0[7][0] = a_reg0[0][0] + b_reg0[0];
+            }
+          }
+          {
+            f32x8 out_reg1[1][1];
+            out_reg1[0][0] = relu_f32x8(out_reg0[0][0]);
+            store_f32x8(&out[48 * i0 + j0], out_reg1[0][0]);
+          }
+          {
+            f32x8 out_reg1[1][1];
+            out_reg1[0][0] = relu_f32x8(out_reg0[1][0]);
+            store_f32x8(&out[48 * i0 + j0 + 48], out_reg1[0][0]);
+          }
+          {
+            f32x8 out_reg1[1][1];
+            out_reg1[0][0] = relu_f32x8(out_reg0[2][0]);
+            store_f32x8(&out[48 * i0 + j0 + 96], out_reg1[0][0]);
+          }
+          {
+            f32x8 out_reg1[1][1];
+            out_reg1[0][0] = relu_f32x8(out_reg0[3][0]);
+            store_f32x8(&out[48 * i0 + j0 + 144], out_reg1[0][0]);
+          }
+          {
+            f32x8 out_reg1[1][1];
+            out_reg1[0][0] = relu_f32x8(out_reg0[4][0]);
+            store_f32x8(&out[48 * i0 + j0 + 192], out_reg1[0][0]);
+          }
+          {
+            f32x8 out_reg1[1][1];
+            out_reg1[0][0] = relu_f32x8(out_reg0[5][0]);
+            store_f32x8(&out[48 * i0 + j0 + 240], out_reg1[0][0]);
+          }
+          {
+            f32x8 out_reg1[1][1];
+            out_reg1[0][0] = relu_f32x8(out_reg0[6][0]);
+            store_f32x8(&out[48 * i0 + j0 + 288], out_reg1[0][0]);
+          }
+          {
+            f32x8 out_reg1[1][1];
+            out_reg1[0][0] = relu_f32x8(out_reg0[7][0]);
+            store_f32x8(&out[48 * i0 + j0 + 336], out_reg1[0][0]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// gelu(f32[8,16] @ f32[16,32])
+void kernel_16(const float *restrict a, const float *restrict b, float *restrict out) {
+  for (long i0 = 0; i0 < 8; i0 += 4) {
+    for (long j0 = 0; j0 < 32; j0 += 16) {
+      {
+        f32x8 c_reg0[4][2];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        for (long k0 = 0; k0 < 16; ++k0) {
+          {
+            f32x8 b_reg0[1][2];
+            b_reg0[0][0] = load_f32x8(&b[j0 + 32 * k0]);
+            b_reg0[0][1] = load_f32x8(&b[j0 + 32 * k0 + 8]);
+            c_reg0[0][0] += a[16 * i0 + k0] * b_reg0[0][0];
+            c_reg0[0][1] += a[16 * i0 + k0] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            c_reg0[1][0] += a[16 * i0 + k0 + 16] * b_reg0[0][0];
+            c_reg0[1][1] += a[16 * i0 + k0 + 16] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            c_reg0[2][0] += a[16 * i0 + k0 + 32] * b_reg0[0][0];
+            c_reg0[2][1] += a[16 * i0 + k0 + 32] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            c_reg0[3][0] += a[16 * i0 + k0 + 48] * b_reg0[0][0];
+            c_reg0[3][1] += a[16 * i0 + k0 + 48] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+          }
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = gelu_f32x8(c_reg0[0][0]);
+          store_f32x8(&out[32 * i0 + j0], out_reg0[0][0]);
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = gelu_f32x8(c_reg0[0][1]);
+          store_f32x8(&out[32 * i0 + j0 + 8], out_reg0[0][0]);
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = gelu_f32x8(c_reg0[1][0]);
+          store_f32x8(&out[32 * i0 + j0 + 32], out_reg0[0][0]);
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = gelu_f32x8(c_reg0[1][1]);
+          store_f32x8(&out[32 * i0 + j0 + 40], out_reg0[0][0]);
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = gelu_f32x8(c_reg0[2][0]);
+          store_f32x8(&out[32 * i0 + j0 + 64], out_reg0[0][0]);
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = gelu_f32x8(c_reg0[2][1]);
+          store_f32x8(&out[32 * i0 + j0 + 72], out_reg0[0][0]);
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = gelu_f32x8(c_reg0[3][0]);
+          store_f32x8(&out[32 * i0 + j0 + 96], out_reg0[0][0]);
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = gelu_f32x8(c_reg0[3][1]);
+          store_f32x8(&out[32 * i0 + j0 + 104], out_reg0[0][0]);
+        }
+      }
+    }
+  }
+}
+
+// (f32[16,16] @ f32[16,16]) @ f32[16,16]
+void kernel_17(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
+  _Alignas(64) unsigned char workspace[1024];
+  {
+    float *const restrict c_L1_0 = (float *)(workspace + 0);  /* f32[16,16]{1,0} */
+    for (long m0 = 0; m0 < 12; m0 += 6) {
+      {
+        f32x8 c_reg0[6][2];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        c_reg0[4][0] = (f32x8){0};
+        c_reg0[4][1] = (f32x8){0};
+        c_reg0[5][0] = (f32x8){0};
+        c_reg0[5][1] = (f32x8){0};
+        for (long k0 = 0; k0 < 16; ++k0) {
+          {
+            f32x8 b_reg0[1][2];
+            b_reg0[0][0] = load_f32x8(&b[16 * k0]);
+            b_reg0[0][1] = load_f32x8(&b[16 * k0 + 8]);
+            c_reg0[0][0] += a[16 * m0 + k0] * b_reg0[0][0];
+            c_reg0[0][1] += a[16 * m0 + k0] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            c_reg0[1][0] += a[16 * m0 + k0 + 16] * b_reg0[0][0];
+            c_reg0[1][1] += a[16 * m0 + k0 + 16] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            c_reg0[2][0] += a[16 * m0 + k0 + 32] * b_reg0[0][0];
+            c_reg0[2][1] += a[16 * m0 + k0 + 32] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            c_reg0[3][0] += a[16 * m0 + k0 + 48] * b_reg0[0][0];
+            c_reg0[3][1] += a[16 * m0 + k0 + 48] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            c_reg0[4][0] += a[16 * m0 + k0 + 64] * b_reg0[0][0];
+            c_reg0[4][1] += a[16 * m0 + k0 + 64] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+            c_reg0[5][0] += a[16 * m0 + k0 + 80] * b_reg0[0][0];
+            c_reg0[5][1] += a[16 * m0 + k0 + 80] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+          }
+        }
+        store_f32x8(&c_L1_0[16 * m0], c_reg0[0][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 8], c_reg0[0][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 16], c_reg0[1][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 24], c_reg0[1][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 32], c_reg0[2][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 40], c_reg0[2][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 48], c_reg0[3][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 56], c_reg0[3][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 64], c_reg0[4][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 72], c_reg0[4][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 80], c_reg0[5][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 88], c_reg0[5][1]);
+      }
+    }
+    {
+      f32x8 c_reg0[4][2];
+      c_reg0[0][0] = (f32x8){0};
+      c_reg0[0][1] = (f32x8){0};
+      c_reg0[1][0] = (f32x8){0};
+      c_reg0[1][1] = (f32x8){0};
+      c_reg0[2][0] = (f32x8){0};
+      c_reg0[2][1] = (f32x8){0};
+      c_reg0[3][0] = (f32x8){0};
+      c_reg0[3][1] = (f32x8){0};
+      for (long k0 = 0; k0 < 16; ++k0) {
+        {
+          f32x8 b_reg0[1][2];
+          b_reg0[0][0] = load_f32x8(&b[16 * k0]);
+          b_reg0[0][1] = load_f32x8(&b[16 * k0 + 8]);
+          c_reg0[0][0] += a[k0 + 192] * b_reg0[0][0];
+          c_reg0[0][1] += a[k0 + 192] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+          c_reg0[1][0] += a[k0 + 208] * b_reg0[0][0];
+          c_reg0[1][1] += a[k0 + 208] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+          c_reg0[2][0] += a[k0 + 224] * b_reg0[0][0];
+          c_reg0[2][1] += a[k0 + 224] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+          c_reg0[3][0] += a[k0 + 240] * b_reg0[0][0];
+          c_reg0[3][1] += a[k0 + 240] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+        }
+      }
+      store_f32x8(&c_L1_0[192], c_reg0[0][0]);
+      store_f32x8(&c_L1_0[200], c_reg0[0][1]);
+      store_f32x8(&c_L1_0[208], c_reg0[1][0]);
+      store_f32x8(&c_L1_0[216], c_reg0[1][1]);
+      store_f32x8(&c_L1_0[224], c_reg0[2][0]);
+      store_f32x8(&c_L1_0[232], c_reg0[2][1]);
+      store_f32x8(&c_L1_0[240], c_reg0[3][0]);
+      store_f32x8(&c_L1_0[248], c_reg0[3][1]);
+    }
+    for (long m0 = 0; m0 < 12; m0 += 6) {
+      {
+        f32x8 c_reg0[6][2];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        c_reg0[4][0] = (f32x8){0};
+        c_reg0[4][1] = (f32x8){0};
+        c_reg0[5][0] = (f32x8){0};
+        c_reg0[5][1] = (f32x8){0};
+        for (long k0 = 0; k0 < 16; ++k0) {
+          {
+            f32x8 b_reg0[1][2];
+            b_reg0[0][0] = load_f32x8(&c[16 * k0]);
+            b_reg0[0][1] = load_f32x8(&c[16 * k0 + 8]);
+            c_reg0[0][0] += c_L1_0[16 * m0 + k0] * b_reg0[0][0];
+            c_reg0[0][1] += c_L1_0[16 * m0 + k0] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            c_reg0[1][0] += c_L1_0[16 * m0 + k0 + 16] * b_reg0[0][0];
+            c_reg0[1][1] += c_L1_0[16 * m0 + k0 + 16] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            c_reg0[2][0] += c_L1_0[16 * m0 + k0 + 32] * b_reg0[0][0];
+            c_reg0[2][1] += c_L1_0[16 * m0 + k0 + 32] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            c_reg0[3][0] += c_L1_0[16 * m0 + k0 + 48] * b_reg0[0][0];
+            c_reg0[3][1] += c_L1_0[16 * m0 + k0 + 48] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            c_reg0[4][0] += c_L1_0[16 * m0 + k0 + 64] * b_reg0[0][0];
+            c_reg0[4][1] += c_L1_0[16 * m0 + k0 + 64] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+            c_reg0[5][0] += c_L1_0[16 * m0 + k0 + 80] * b_reg0[0][0];
+            c_reg0[5][1] += c_L1_0[16 * m0 + k0 + 80] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+          }
+        }
+        store_f32x8(&out[16 * m0], c_reg0[0][0]);
+        store_f32x8(&out[16 * m0 + 8], c_reg0[0][1]);
+        store_f32x8(&out[16 * m0 + 16], c_reg0[1][0]);
+        store_f32x8(&out[16 * m0 + 24], c_reg0[1][1]);
+        store_f32x8(&out[16 * m0 + 32], c_reg0[2][0]);
+        store_f32x8(&out[16 * m0 + 40], c_reg0[2][1]);
+        store_f32x8(&out[16 * m0 + 48], c_reg0[3][0]);
+        store_f32x8(&out[16 * m0 + 56], c_reg0[3][1]);
+        store_f32x8(&out[16 * m0 + 64], c_reg0[4][0]);
+        store_f32x8(&out[16 * m0 + 72], c_reg0[4][1]);
+        store_f32x8(&out[16 * m0 + 80], c_reg0[5][0]);
+        store_f32x8(&out[16 * m0 + 88], c_reg0[5][1]);
+      }
+    }
+    {
+      f32x8 c_reg0[4][2];
+      c_reg0[0][0] = (f32x8){0};
+      c_reg0[0][1] = (f32x8){0};
+      c_reg0[1][0] = (f32x8){0};
+      c_reg0[1][1] = (f32x8){0};
+      c_reg0[2][0] = (f32x8){0};
+      c_reg0[2][1] = (f32x8){0};
+      c_reg0[3][0] = (f32x8){0};
+      c_reg0[3][1] = (f32x8){0};
+      for (long k0 = 0; k0 < 16; ++k0) {
+        {
+          f32x8 b_reg0[1][2];
+          b_reg0[0][0] = load_f32x8(&c[16 * k0]);
+          b_reg0[0][1] = load_f32x8(&c[16 * k0 + 8]);
+          c_reg0[0][0] += c_L1_0[k0 + 192] * b_reg0[0][0];
+          c_reg0[0][1] += c_L1_0[k0 + 192] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+          c_reg0[1][0] += c_L1_0[k0 + 208] * b_reg0[0][0];
+          c_reg0[1][1] += c_L1_0[k0 + 208] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+          c_reg0[2][0] += c_L1_0[k0 + 224] * b_reg0[0][0];
+          c_reg0[2][1] += c_L1_0[k0 + 224] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+          c_reg0[3][0] += c_L1_0[k0 + 240] * b_reg0[0][0];
+          c_reg0[3][1] += c_L1_0[k0 + 240] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+        }
+      }
+      store_f32x8(&out[192], c_reg0[0][0]);
+      store_f32x8(&out[200], c_reg0[0][1]);
+      store_f32x8(&out[208], c_reg0[1][0]);
+      store_f32x8(&out[216], c_reg0[1][1]);
+      store_f32x8(&out[224], c_reg0[2][0]);
+      store_f32x8(&out[232], c_reg0[2][1]);
+      store_f32x8(&out[240], c_reg0[3][0]);
+      store_f32x8(&out[248], c_reg0[3][1]);
+    }
+  }
+}
+
+// softmax(f32[8,64])
+void kernel_18(const float *restrict x, float *restrict out) {
+  _Alignas(64) unsigned char workspace[128];
+  {
+    float *const restrict denominator_L1_0 = (float *)(workspace + 0);  /* f32[8]{0} */
+    {
+      float *const restrict out_L1_0 = (float *)(workspace + 64);  /* f32[8]{0} */
+      store_f32x8(&out_L1_0[0], splat_f32x8(-__builtin_inff()));
+      for (long i0 = 0; i0 < 8; ++i0) {
+        out_L1_0[i0] = max_run_f32x8(&x[64 * i0], 64, out_L1_0[i0]);
+      }
+      store_f32x8(&denominator_L1_0[0], (f32x8){0});
+      for (long i0 = 0; i0 < 8; ++i0) {
+        denominator_L1_0[i0] += exp_store_run_f32x8(&x[64 * i0], out_L1_0[i0], &out[64 * i0], 64);
+      }
+    }
+    for (long i0 = 0; i0 < 8; ++i0) {
+      {
+        f32x8 out_reg0[1][8];
+        out_reg0[0][0] = load_f32x8(&out[64 * i0]);
+        out_reg0[0][1] = load_f32x8(&out[64 * i0 + 8]);
+        out_reg0[0][2] = load_f32x8(&out[64 * i0 + 16]);
+        out_reg0[0][3] = load_f32x8(&out[64 * i0 + 24]);
+        out_reg0[0][4] = load_f32x8(&out[64 * i0 + 32]);
+        out_reg0[0][5] = load_f32x8(&out[64 * i0 + 40]);
+        out_reg0[0][6] = load_f32x8(&out[64 * i0 + 48]);
+        out_reg0[0][7] = load_f32x8(&out[64 * i0 + 56]);
+        out_reg0[0][0] *= splat_f32x8(1.0f / denominator_L1_0[i0]);
+        out_reg0[0][1] *= splat_f32x8(1.0f / denominator_L1_0[i0]);
+        out_reg0[0][2] *= splat_f32x8(1.0f / denominator_L1_0[i0]);
+        out_reg0[0][3] *= splat_f32x8(1.0f / denominator_L1_0[i0]);
+        out_reg0[0][4] *= splat_f32x8(1.0f / denominator_L1_0[i0]);
+        out_reg0[0][5] *= splat_f32x8(1.0f / denominator_L1_0[i0]);
+        out_reg0[0][6] *= splat_f32x8(1.0f / denominator_L1_0[i0]);
+        out_reg0[0][7] *= splat_f32x8(1.0f / denominator_L1_0[i0]);
+        store_f32x8(&out[64 * i0], out_reg0[0][0]);
+        store_f32x8(&out[64 * i0 + 8], out_reg0[0][1]);
+        store_f32x8(&out[64 * i0 + 16], out_reg0[0][2]);
+        store_f32x8(&out[64 * i0 + 24], out_reg0[0][3]);
+        store_f32x8(&out[64 * i0 + 32], out_reg0[0][4]);
+        store_f32x8(&out[64 * i0 + 40], out_reg0[0][5]);
+        store_f32x8(&out[64 * i0 + 48], out_reg0[0][6]);
+        store_f32x8(&out[64 * i0 + 56], out_reg0[0][7]);
+      }
+    }
+  }
+}
+
+// softmax(f32[8,100])
+void kernel_19(const float *restrict x, float *restrict out) {
+  _Alignas(64) unsigned char workspace[128];
+  {
+    float *const restrict denominator_L1_0 = (float *)(workspace + 0);  /* f32[8]{0} */
+    {
+      float *const restrict out_L1_0 = (float *)(workspace + 64);  /* f32[8]{0} */
+      store_f32x8(&out_L1_0[0], splat_f32x8(-__builtin_inff()));
+      for (long i0 = 0; i0 < 8; ++i0) {
+        out_L1_0[i0] = max_run_f32x8(&x[100 * i0], 100, out_L1_0[i0]);
+      }
+      store_f32x8(&denominator_L1_0[0], (f32x8){0});
+      for (long i0 = 0; i0 < 8; ++i0) {
+        denominator_L1_0[i0] += exp_store_run_f32x8(&x[100 * i0], out_L1_0[i0], &out[100 * i0], 100);
+      }
+    }
+    for (long i0 = 0; i0 < 8; ++i0) {
+      scale_run_f32x8(&out[100 * i0], 1.0f / denominator_L1_0[i0], 100);
+    }
+  }
+}
+
+// softmax(f32[16,32] @ f32[32,16])
+void kernel_20(const float *restrict a, const float *restrict b, float *restrict out) {
+  _Alignas(64) unsigned char workspace[1152];
+  {
+    float *const restrict c_L1_0 = (float *)(workspace + 0);  /* f32[16,16]{1,0} */
+    for (long m0 = 0; m0 < 12; m0 += 6) {
+      {
+        f32x8 c_reg0[6][2];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        c_reg0[4][0] = (f32x8){0};
+        c_reg0[4][1] = (f32x8){0};
+        c_reg0[5][0] = (f32x8){0};
+        c_reg0[5][1] = (f32x8){0};
+        for (long k0 = 0; k0 < 32; ++k0) {
+          {
+            f32x8 b_reg0[1][2];
+            b_reg0[0][0] = load_f32x8(&b[16 * k0]);
+            b_reg0[0][1] = load_f32x8(&b[16 * k0 + 8]);
+            c_reg0[0][0] += a[32 * m0 + k0] * b_reg0[0][0];
+            c_reg0[0][1] += a[32 * m0 + k0] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            c_reg0[1][0] += a[32 * m0 + k0 + 32] * b_reg0[0][0];
+            c_reg0[1][1] += a[32 * m0 + k0 + 32] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            c_reg0[2][0] += a[32 * m0 + k0 + 64] * b_reg0[0][0];
+            c_reg0[2][1] += a[32 * m0 + k0 + 64] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            c_reg0[3][0] += a[32 * m0 + k0 + 96] * b_reg0[0][0];
+            c_reg0[3][1] += a[32 * m0 + k0 + 96] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            c_reg0[4][0] += a[32 * m0 + k0 + 128] * b_reg0[0][0];
+            c_reg0[4][1] += a[32 * m0 + k0 + 128] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+            c_reg0[5][0] += a[32 * m0 + k0 + 160] * b_reg0[0][0];
+            c_reg0[5][1] += a[32 * m0 + k0 + 160] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+          }
+        }
+        store_f32x8(&c_L1_0[16 * m0], c_reg0[0][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 8], c_reg0[0][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 16], c_reg0[1][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 24], c_reg0[1][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 32], c_reg0[2][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 40], c_reg0[2][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 48], c_reg0[3][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 56], c_reg0[3][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 64], c_reg0[4][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 72], c_reg0[4][1]);
+        store_f32x8(&c_L1_0[16 * m0 + 80], c_reg0[5][0]);
+        store_f32x8(&c_L1_0[16 * m0 + 88], c_reg0[5][1]);
+      }
+    }
+    {
+      f32x8 c_reg0[4][2];
+      c_reg0[0][0] = (f32x8){0};
+      c_reg0[0][1] = (f32x8){0};
+      c_reg0[1][0] = (f32x8){0};
+      c_reg0[1][1] = (f32x8){0};
+      c_reg0[2][0] = (f32x8){0};
+      c_reg0[2][1] = (f32x8){0};
+      c_reg0[3][0] = (f32x8){0};
+      c_reg0[3][1] = (f32x8){0};
+      for (long k0 = 0; k0 < 32; ++k0) {
+        {
+          f32x8 b_reg0[1][2];
+          b_reg0[0][0] = load_f32x8(&b[16 * k0]);
+          b_reg0[0][1] = load_f32x8(&b[16 * k0 + 8]);
+          c_reg0[0][0] += a[k0 + 384] * b_reg0[0][0];
+          c_reg0[0][1] += a[k0 + 384] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+          c_reg0[1][0] += a[k0 + 416] * b_reg0[0][0];
+          c_reg0[1][1] += a[k0 + 416] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+          c_reg0[2][0] += a[k0 + 448] * b_reg0[0][0];
+          c_reg0[2][1] += a[k0 + 448] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+          c_reg0[3][0] += a[k0 + 480] * b_reg0[0][0];
+          c_reg0[3][1] += a[k0 + 480] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+        }
+      }
+      store_f32x8(&c_L1_0[192], c_reg0[0][0]);
+      store_f32x8(&c_L1_0[200], c_reg0[0][1]);
+      store_f32x8(&c_L1_0[208], c_reg0[1][0]);
+      store_f32x8(&c_L1_0[216], c_reg0[1][1]);
+      store_f32x8(&c_L1_0[224], c_reg0[2][0]);
+      store_f32x8(&c_L1_0[232], c_reg0[2][1]);
+      store_f32x8(&c_L1_0[240], c_reg0[3][0]);
+      store_f32x8(&c_L1_0[248], c_reg0[3][1]);
+    }
+    for (long i0 = 0; i0 < 16; i0 += 8) {
+      {
+        float *const restrict denominator_L1_0 = (float *)(workspace + 1024);  /* f32[8]{0} */
+        {
+          float *const restrict out_L1_0 = (float *)(workspace + 1088);  /* f32[8]{0} */
+          store_f32x8(&out_L1_0[0], splat_f32x8(-__builtin_inff()));
+          for (long i1 = 0; i1 < 8; ++i1) {
+            out_L1_0[i1] = max_run_f32x8(&c_L1_0[16 * i0 + 16 * i1], 16, out_L1_0[i1]);
+          }
+          store_f32x8(&denominator_L1_0[0], (f32x8){0});
+          for (long i1 = 0; i1 < 8; ++i1) {
+            denominator_L1_0[i1] += exp_store_run_f32x8(&c_L1_0[16 * i0 + 16 * i1], out_L1_0[i1], &out[16 * i0 + 16 * i1], 16);
+          }
+        }
+        for (long i1 = 0; i1 < 8; ++i1) {
+          {
+            f32x8 out_reg0[1][2];
+            out_reg0[0][0] = load_f32x8(&out[16 * i0 + 16 * i1]);
+            out_reg0[0][1] = load_f32x8(&out[16 * i0 + 16 * i1 + 8]);
+            out_reg0[0][0] *= splat_f32x8(1.0f / denominator_L1_0[i1]);
+            out_reg0[0][1] *= splat_f32x8(1.0f / denominator_L1_0[i1]);
+            store_f32x8(&out[16 * i0 + 16 * i1], out_reg0[0][0]);
+            store_f32x8(&out[16 * i0 + 16 * i1 + 8], out_reg0[0][1]);
+          }
+        }
+      }
+    }
+  }
+}
+
+// attention(f32[16,16], f32[16,16], f32[16,16])
+void kernel_21(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
+  _Alignas(64) unsigned char workspace[3072];
+  {
+    float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[16,16]{1,0} */
+    {
+      float *const restrict out_L1_1 = (float *)(workspace + 1024);  /* f32[16,16]{1,0} */
+      {
+        float *const restrict b_L1_0 = (float *)(workspace + 2048);  /* f32[16,16]{1,0:T(8,1)} */
+        for (long i0 = 0; i0 < 16; i0 += 8) {
+          for (long j0 = 0; j0 < 16; j0 += 8) {
+            transpose_4_8(&b[16 * i0 + j0], 16, &b_L1_0[16 * i0 + 8 * j0], 8);
+          }
+        }
+        for (long m0 = 0; m0 < 16; m0 += 4) {
+          {
+            f32x8 c_reg0[4][2];
+            c_reg0[0][0] = (f32x8){0};
+            c_reg0[0][1] = (f32x8){0};
+            c_reg0[1][0] = (f32x8){0};
+            c_reg0[1][1] = (f32x8){0};
+            c_reg0[2][0] = (f32x8){0};
+            c_reg0[2][1] = (f32x8){0};
+            c_reg0[3][0] = (f32x8){0};
+            c_reg0[3][1] = (f32x8){0};
+            for (long k0 = 0; k0 < 16; ++k0) {
+              {
+                f32x8 b_reg0[2][1];
+                b_reg0[0][0] = load_f32x8(&b_L1_0[8 * k0]);
+                b_reg0[1][0] = load_f32x8(&b_L1_0[8 * k0 + 128]);
+                c_reg0[0][0] += a[16 * m0 + k0] * b_reg0[0][0];
+                c_reg0[0][1] += a[16 * m0 + k0] * b_reg0[1][0];
+                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                c_reg0[1][0] += a[16 * m0 + k0 + 16] * b_reg0[0][0];
+                c_reg0[1][1] += a[16 * m0 + k0 + 16] * b_reg0[1][0];
+                __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+                c_reg0[2][0] += a[16 * m0 + k0 + 32] * b_reg0[0][0];
+                c_reg0[2][1] += a[16 * m0 + k0 + 32] * b_reg0[1][0];
+                __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+                c_reg0[3][0] += a[16 * m0 + k0 + 48] * b_reg0[0][0];
+                c_reg0[3][1] += a[16 * m0 + k0 + 48] * b_reg0[1][0];
+                __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+              }
+            }
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = c_reg0[0][0] * splat_f32x8((0.25f));
+              store_f32x8(&out_L1_1[16 * m0], out_reg0[0][0]);
+            }
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = c_reg0[0][1] * splat_f32x8((0.25f));
+              store_f32x8(&out_L1_1[16 * m0 + 8], out_reg0[0][0]);
+            }
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = c_reg0[1][0] * splat_f32x8((0.25f));
+              store_f32x8(&out_L1_1[16 * m0 + 16], out_reg0[0][0]);
+            }
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = c_reg0[1][1] * splat_f32x8((0.25f));
+              store_f32x8(&out_L1_1[16 * m0 + 24], out_reg0[0][0]);
+            }
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = c_reg0[2][0] * splat_f32x8((0.25f));
+              store_f32x8(&out_L1_1[16 * m0 + 32], out_reg0[0][0]);
+            }
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = c_reg0[2][1] * splat_f32x8((0.25f));
+              store_f32x8(&out_L1_1[16 * m0 + 40], out_reg0[0][0]);
+            }
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = c_reg0[3][0] * splat_f32x8((0.25f));
+              store_f32x8(&out_L1_1[16 * m0 + 48], out_reg0[0][0]);
+            }
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = c_reg0[3][1] * splat_f32x8((0.25f));
+              store_f32x8(&out_L1_1[16 * m0 + 56], out_reg0[0][0]);
+            }
+          }
+        }
+      }
+      for (long i0 = 0; i0 < 16; i0 += 8) {
+        {
+          float *const restrict denominator_L1_0 = (float *)(workspace + 2048);  /* f32[8]{0} */
+          {
+            float *const restrict out_L1_2 = (float *)(workspace + 2112);  /* f32[8]{0} */
+            store_f32x8(&out_L1_2[0], splat_f32x8(-__builtin_inff()));
+            for (long i1 = 0; i1 < 8; ++i1) {
+              out_L1_2[i1] = max_run_f32x8(&out_L1_1[16 * i0 + 16 * i1], 16, out_L1_2[i1]);
+            }
+            store_f32x8(&denominator_L1_0[0], (f32x8){0});
+            for (long i1 = 0; i1 < 8; ++i1) {
+              denominator_L1_0[i1] += exp_store_run_f32x8(&out_L1_1[16 * i0 + 16 * i1], out_L1_2[i1], &out_L1_0[16 * i0 + 16 * i1], 16);
+            }
+          }
+          for (long i1 = 0; i1 < 8; ++i1) {
+            {
+              f32x8 out_reg0[1][2];
+              out_reg0[0][0] = load_f32x8(&out_L1_0[16 * i0 + 16 * i1]);
+              out_reg0[0][1] = load_f32x8(&out_L1_0[16 * i0 + 16 * i1 + 8]);
+              out_reg0[0][0] *= splat_f32x8(1.0f / denominator_L1_0[i1]);
+              out_reg0[0][1] *= splat_f32x8(1.0f / denominator_L1_0[i1]);
+              store_f32x8(&out_L1_0[16 * i0 + 16 * i1], out_reg0[0][0]);
+              store_f32x8(&out_L1_0[16 * i0 + 16 * i1 + 8], out_reg0[0][1]);
+            }
+          }
+        }
+      }
+    }
+    for (long m0 = 0; m0 < 12; m0 += 6) {
+      {
+        f32x8 c_reg0[6][2];
+        c_reg0[0][0] = (f32x8){0};
+        c_reg0[0][1] = (f32x8){0};
+        c_reg0[1][0] = (f32x8){0};
+        c_reg0[1][1] = (f32x8){0};
+        c_reg0[2][0] = (f32x8){0};
+        c_reg0[2][1] = (f32x8){0};
+        c_reg0[3][0] = (f32x8){0};
+        c_reg0[3][1] = (f32x8){0};
+        c_reg0[4][0] = (f32x8){0};
+        c_reg0[4][1] = (f32x8){0};
+        c_reg0[5][0] = (f32x8){0};
+        c_reg0[5][1] = (f32x8){0};
+        for (long k0 = 0; k0 < 16; ++k0) {
+          {
+            f32x8 b_reg0[1][2];
+            b_reg0[0][0] = load_f32x8(&c[16 * k0]);
+            b_reg0[0][1] = load_f32x8(&c[16 * k0 + 8]);
+            c_reg0[0][0] += out_L1_0[16 * m0 + k0] * b_reg0[0][0];
+            c_reg0[0][1] += out_L1_0[16 * m0 + k0] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            c_reg0[1][0] += out_L1_0[16 * m0 + k0 + 16] * b_reg0[0][0];
+            c_reg0[1][1] += out_L1_0[16 * m0 + k0 + 16] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            c_reg0[2][0] += out_L1_0[16 * m0 + k0 + 32] * b_reg0[0][0];
+            c_reg0[2][1] += out_L1_0[16 * m0 + k0 + 32] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            c_reg0[3][0] += out_L1_0[16 * m0 + k0 + 48] * b_reg0[0][0];
+            c_reg0[3][1] += out_L1_0[16 * m0 + k0 + 48] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+            c_reg0[4][0] += out_L1_0[16 * m0 + k0 + 64] * b_reg0[0][0];
+            c_reg0[4][1] += out_L1_0[16 * m0 + k0 + 64] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+            c_reg0[5][0] += out_L1_0[16 * m0 + k0 + 80] * b_reg0[0][0];
+            c_reg0[5][1] += out_L1_0[16 * m0 + k0 + 80] * b_reg0[0][1];
+            __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+          }
+        }
+        store_f32x8(&out[16 * m0], c_reg0[0][0]);
+        store_f32x8(&out[16 * m0 + 8], c_reg0[0][1]);
+        store_f32x8(&out[16 * m0 + 16], c_reg0[1][0]);
+        store_f32x8(&out[16 * m0 + 24], c_reg0[1][1]);
+        store_f32x8(&out[16 * m0 + 32], c_reg0[2][0]);
+        store_f32x8(&out[16 * m0 + 40], c_reg0[2][1]);
+        store_f32x8(&out[16 * m0 + 48], c_reg0[3][0]);
+        store_f32x8(&out[16 * m0 + 56], c_reg0[3][1]);
+        store_f32x8(&out[16 * m0 + 64], c_reg0[4][0]);
+        store_f32x8(&out[16 * m0 + 72], c_reg0[4][1]);
+        store_f32x8(&out[16 * m0 + 80], c_reg0[5][0]);
+        store_f32x8(&out[16 * m0 + 88], c_reg0[5][1]);
+      }
+    }
+    {
+      f32x8 c_reg0[4][2];
+      c_reg0[0][0] = (f32x8){0};
+      c_reg0[0][1] = (f32x8){0};
+      c_reg0[1][0] = (f32x8){0};
+      c_reg0[1][1] = (f32x8){0};
+      c_reg0[2][0] = (f32x8){0};
+      c_reg0[2][1] = (f32x8){0};
+      c_reg0[3][0] = (f32x8){0};
+      c_reg0[3][1] = (f32x8){0};
+      for (long k0 = 0; k0 < 16; ++k0) {
+        {
+          f32x8 b_reg0[1][2];
+          b_reg0[0][0] = load_f32x8(&c[16 * k0]);
+          b_reg0[0][1] = load_f32x8(&c[16 * k0 + 8]);
+          c_reg0[0][0] += out_L1_0[k0 + 192] * b_reg0[0][0];
+          c_reg0[0][1] += out_L1_0[k0 + 192] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+          c_reg0[1][0] += out_L1_0[k0 + 208] * b_reg0[0][0];
+          c_reg0[1][1] += out_L1_0[k0 + 208] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+          c_reg0[2][0] += out_L1_0[k0 + 224] * b_reg0[0][0];
+          c_reg0[2][1] += out_L1_0[k0 + 224] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+          c_reg0[3][0] += out_L1_0[k0 + 240] * b_reg0[0][0];
+          c_reg0[3][1] += out_L1_0[k0 + 240] * b_reg0[0][1];
+          __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+        }
+      }
+      store_f32x8(&out[192], c_reg0[0][0]);
+      store_f32x8(&out[200], c_reg0[0][1]);
+      store_f32x8(&out[208], c_reg0[1][0]);
+      store_f32x8(&out[216], c_reg0[1][1]);
+      store_f32x8(&out[224], c_reg0[2][0]);
+      store_f32x8(&out[232], c_reg0[2][1]);
+      store_f32x8(&out[240], c_reg0[3][0]);
+      store_f32x8(&out[248], c_reg0[3][1]);
+    }
+  }
+}
+
+// layer_norm(f32[8,64], f32[64], f32[64])
+void kernel_22(const float *restrict a, const float *restrict b, const float *restrict c, float *restrict out) {
+  _Alignas(64) unsigned char workspace[2240];
+  {
+    float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[8]{0} */
+    {
+      float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[8]{0} */
+      store_f32x8(&out_L1_1[0], (f32x8){0});
+      for (long i0 = 0; i0 < 8; ++i0) {
+        out_L1_1[i0] += sum_run_f32x8(&a[64 * i0], 64);
+      }
+      {
+        f32x8 x_reg0[1];
+        x_reg0[0] = load_f32x8(&out_L1_1[0]);
+        {
+          f32x8 out_reg0[1];
+          out_reg0[0] = x_reg0[0] * splat_f32x8((0.015625f));
+          store_f32x8(&out_L1_0[0], out_reg0[0]);
+        }
+      }
+    }
+    {
+      float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[8,64]{1,0} */
+      for (long i0 = 0; i0 < 8; ++i0) {
+        for (long j0 = 0; j0 < 64; j0 += 8) {
+          {
+            f32x8 out_reg0[1][1];
+            {
+              f32x8 a_reg0[1][1];
+              a_reg0[0][0] = load_f32x8(&a[64 * i0 + j0]);
+              out_reg0[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[i0]);
+            }
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[0][0] * out_reg0[0][0];
+              store_f32x8(&out_L1_1[64 * i0 + j0], out_reg1[0][0]);
+            }
+          }
+        }
+      }
+      {
+        float *const restrict out_L1_2 = (float *)(workspace + 2112);  /* f32[8]{0} */
+        {
+          f32x8 out_reg0[1];
+          {
+            f32x8 out_reg1[1];
+            {
+              float *const restrict out_L1_3 = (float *)(workspace + 2176);  /* f32[8]{0} */
+              store_f32x8(&out_L1_3[0], (f32x8){0});
+              for (long i0 = 0; i0 < 8; ++i0) {
+                out_L1_3[i0] += sum_run_f32x8(&out_L1_1[64 * i0], 64);
+              }
+              {
+                f32x8 x_reg0[1];
+                x_reg0[0] = load_f32x8(&out_L1_3[0]);
+                out_reg1[0] = x_reg0[0] * splat_f32x8((0.015625f));
+              }
+            }
+            out_reg0[0] = out_reg1[0] + splat_f32x8((1e-05f));
+          }
+          {
+            f32x8 out_reg1[1];
+            out_reg1[0] = rsqrt_f32x8(out_reg0[0]);
+            store_f32x8(&out_L1_2[0], out_reg1[0]);
+          }
+        }
+        for (long j0 = 0; j0 < 64; j0 += 8) {
+          {
+            f32x8 out_reg0[8][1];
+            {
+              f32x8 out_reg1[4][1];
+              {
+                f32x8 out_reg2[1][1];
+                {
+                  f32x8 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x8(&a[j0]);
+                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[0]);
+                }
+                out_reg1[0][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[0]);
+              }
+              {
+                f32x8 out_reg2[1][1];
+                {
+                  f32x8 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x8(&a[j0 + 64]);
+                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[1]);
+                }
+                out_reg1[1][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[1]);
+              }
+              {
+                f32x8 out_reg2[1][1];
+                {
+                  f32x8 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x8(&a[j0 + 128]);
+                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[2]);
+                }
+                out_reg1[2][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[2]);
+              }
+              {
+                f32x8 out_reg2[1][1];
+                {
+                  f32x8 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x8(&a[j0 + 192]);
+                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[3]);
+                }
+                out_reg1[3][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[3]);
+              }
+              {
+                f32x8 b_reg0[1];
+                b_reg0[0] = load_f32x8(&b[j0]);
+                out_reg0[0][0] = out_reg1[0][0] * b_reg0[0];
+                out_reg0[1][0] = out_reg1[1][0] * b_reg0[0];
+                out_reg0[2][0] = out_reg1[2][0] * b_reg0[0];
+                out_reg0[3][0] = out_reg1[3][0] * b_reg0[0];
+              }
+            }
+            {
+              f32x8 out_reg1[4][1];
+              {
+                f32x8 out_reg2[1][1];
+                {
+                  f32x8 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x8(&a[j0 + 256]);
+                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[4]);
+                }
+                out_reg1[0][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[4]);
+              }
+              {
+                f32x8 out_reg2[1][1];
+                {
+                  f32x8 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x8(&a[j0 + 320]);
+                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[5]);
+                }
+                out_reg1[1][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[5]);
+              }
+              {
+                f32x8 out_reg2[1][1];
+                {
+                  f32x8 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x8(&a[j0 + 384]);
+                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[6]);
+                }
+                out_reg1[2][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[6]);
+              }
+              {
+                f32x8 out_reg2[1][1];
+                {
+                  f32x8 a_reg0[1][1];
+                  a_reg0[0][0] = load_f32x8(&a[j0 + 448]);
+                  out_reg2[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[7]);
+                }
+                out_reg1[3][0] = out_reg2[0][0] * splat_f32x8(out_L1_2[7]);
+              }
+              {
+                f32x8 b_reg0[1];
+                b_reg0[0] = load_f32x8(&b[j0]);
+                out_reg0[4][0] = out_reg1[0][0] * b_reg0[0];
+                out_reg0[5][0] = out_reg1[1][0] * b_reg0[0];
+                out_reg0[6][0] = out_reg1[2][0] * b_reg0[0];
+                out_reg0[7][0] = out_reg1[3][0] * b_reg0[0];
+              }
+            }
+            {
+              f32x8 b_reg0[1];
+              b_reg0[0] = load_f32x8(&c[j0]);
+              {
+                f32x8 out_reg1[1][1];
+                out_reg1[0][0] = out_reg0[0][0] + b_reg0[0];
+                store_f32x8(&out[j0], out_reg1[0][0]);
+              }
+              {
+                f32x8 out_reg1[1][1];
+                out_reg1[0][0] = out_reg0[1][0] + b_reg0[0];
+                store_f32x8(&out[j0 + 64], out_reg1[0][0]);
+              }
+              {
+                f32x8 out_reg1[1][1];
+                out_reg1[0][0] = out_reg0[2][0] + b_reg0[0];
+                store_f32x8(&out[j0 + 128], out_reg1[0][0]);
+              }
+              {
+                f32x8 out_reg1[1][1];
+                out_reg1[0][0] = out_reg0[3][0] + b_reg0[0];
+                store_f32x8(&out[j0 + 192], out_reg1[0][0]);
+              }
+              {
+                f32x8 out_reg1[1][1];
+                out_reg1[0][0] = out_reg0[4][0] + b_reg0[0];
+                store_f32x8(&out[j0 + 256], out_reg1[0][0]);
+              }
+              {
+                f32x8 out_reg1[1][1];
+                out_reg1[0][0] = out_reg0[5][0] + b_reg0[0];
+                store_f32x8(&out[j0 + 320], out_reg1[0][0]);
+              }
+              {
+                f32x8 out_reg1[1][1];
+                out_reg1[0][0] = out_reg0[6][0] + b_reg0[0];
+                store_f32x8(&out[j0 + 384], out_reg1[0][0]);
+              }
+              {
+                f32x8 out_reg1[1][1];
+                out_reg1[0][0] = out_reg0[7][0] + b_reg0[0];
+                store_f32x8(&out[j0 + 448], out_reg1[0][0]);
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// rms_norm(f32[1,256], f32[256])
+void kernel_23(const float *restrict a, const float *restrict b, float *restrict out) {
+  _Alignas(64) unsigned char workspace[1152];
+  {
+    float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[1,256]{1,0} */
+    for (long j0 = 0; j0 < 256; j0 += 8) {
+      {
+        f32x8 x_reg0[1][1];
+        x_reg0[0][0] = load_f32x8(&a[j0]);
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = x_reg0[0][0] * x_reg0[0][0];
+          store_f32x8(&out_L1_0[j0], out_reg0[0][0]);
+        }
+      }
+    }
+    {
+      float *const restrict out_L1_1 = (float *)(workspace + 1024);  /* f32[1]{0} */
+      {
+        float out_reg0[1];
+        {
+          float out_reg1[1];
+          {
+            float *const restrict out_L1_2 = (float *)(workspace + 1088);  /* f32[1]{0} */
+            out_L1_2[0] = 0;
+            out_L1_2[0] += sum_run_f32x8(&out_L1_0[0], 256);
+            {
+              float x_reg0[1];
+              x_reg0[0] = out_L1_2[0];
+              out_reg1[0] = x_reg0[0] * (0.00390625f);
+            }
+          }
+          out_reg0[0] = out_reg1[0] + (1e-05f);
+        }
+        {
+          float out_reg1[1];
+          out_reg1[0] = rsqrt_f32(out_reg0[0]);
+          out_L1_1[0] = out_reg1[0];
+        }
+      }
+      for (long j0 = 0; j0 < 256; j0 += 8) {
+        {
+          f32x8 out_reg0[1][1];
+          {
+            f32x8 a_reg0[1][1];
+            a_reg0[0][0] = load_f32x8(&a[j0]);
+            out_reg0[0][0] = a_reg0[0][0] * splat_f32x8(out_L1_1[0]);
+          }
+          {
+            f32x8 b_reg0[1];
+            b_reg0[0] = load_f32x8(&b[j0]);
+            {
+              f32x8 out_reg1[1][1];
+              out_reg1[0][0] = out_reg0[0][0] * b_reg0[0];
+              store_f32x8(&out[j0], out_reg1[0][0]);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// sum(f32[32,48], axis=0)
+void kernel_24(const float *restrict x, float *restrict out) {
+  for (long j0 = 0; j0 < 48; j0 += 24) {
+    {
+      f32x8 out_reg0[3];
+      out_reg0[0] = (f32x8){0};
+      out_reg0[1] = (f32x8){0};
+      out_reg0[2] = (f32x8){0};
+      for (long i0 = 0; i0 < 32; ++i0) {
+        {
+          f32x8 x_reg0[1][3];
+          x_reg0[0][0] = load_f32x8(&x[j0 + 48 * i0]);
+          x_reg0[0][1] = load_f32x8(&x[j0 + 48 * i0 + 8]);
+          x_reg0[0][2] = load_f32x8(&x[j0 + 48 * i0 + 16]);
+          out_reg0[0] += x_reg0[0][0];
+          out_reg0[1] += x_reg0[0][1];
+          out_reg0[2] += x_reg0[0][2];
+        }
+      }
+      store_f32x8(&out[j0], out_reg0[0]);
+      store_f32x8(&out[j0 + 8], out_reg0[1]);
+      store_f32x8(&out[j0 + 16], out_reg0[2]);
+    }
+  }
+}
+
+// sum(f32[32,48], axis=1)
+void kernel_25(const float *restrict x, float *restrict out) {
+  for (long i0 = 0; i0 < 32; i0 += 8) {
+    store_f32x8(&out[i0], (f32x8){0});
+  }
+  for (long i0 = 0; i0 < 32; ++i0) {
+    out[i0] += sum_run_f32x8(&x[48 * i0], 48);
+  }
+}
+
+// max(f32[16,100])
+void kernel_26(const float *restrict x, float *restrict out) {
+  for (long i0 = 0; i0 < 16; i0 += 8) {
+    store_f32x8(&out[i0], splat_f32x8(-__builtin_inff()));
+    for (long i1 = 0; i1 < 8; ++i1) {
+      out[i0 + i1] = max_run_f32x8(&x[100 * i0 + 100 * i1], 100, out[i0 + i1]);
+    }
+  }
+}
+
+// mean(f32[8,8,8], axis=[0,2])
+void kernel_27(const float *restrict a, float *restrict out) {
+  _Alignas(64) unsigned char workspace[64];
+  {
+    float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[8]{0} */
+    for (long i0 = 0; i0 < 8; ++i0) {
+      {
+        float out_reg0[8][1];
+        out_reg0[0][0] = 0;
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            float x_reg0[1][1][1];
+            x_reg0[0][0][0] = a[8 * i0 + k0];
+            out_reg0[0][0] += x_reg0[0][0][0];
+          }
+        }
+        out_reg0[1][0] = 0;
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            float x_reg0[1][1][1];
+            x_reg0[0][0][0] = a[8 * i0 + k0 + 64];
+            out_reg0[1][0] += x_reg0[0][0][0];
+          }
+        }
+        out_reg0[2][0] = 0;
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            float x_reg0[1][1][1];
+            x_reg0[0][0][0] = a[8 * i0 + k0 + 128];
+            out_reg0[2][0] += x_reg0[0][0][0];
+          }
+        }
+        out_reg0[3][0] = 0;
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            float x_reg0[1][1][1];
+            x_reg0[0][0][0] = a[8 * i0 + k0 + 192];
+            out_reg0[3][0] += x_reg0[0][0][0];
+          }
+        }
+        out_reg0[4][0] = 0;
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            float x_reg0[1][1][1];
+            x_reg0[0][0][0] = a[8 * i0 + k0 + 256];
+            out_reg0[4][0] += x_reg0[0][0][0];
+          }
+        }
+        out_reg0[5][0] = 0;
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            float x_reg0[1][1][1];
+            x_reg0[0][0][0] = a[8 * i0 + k0 + 320];
+            out_reg0[5][0] += x_reg0[0][0][0];
+          }
+        }
+        out_reg0[6][0] = 0;
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            float x_reg0[1][1][1];
+            x_reg0[0][0][0] = a[8 * i0 + k0 + 384];
+            out_reg0[6][0] += x_reg0[0][0][0];
+          }
+        }
+        out_reg0[7][0] = 0;
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            float x_reg0[1][1][1];
+            x_reg0[0][0][0] = a[8 * i0 + k0 + 448];
+            out_reg0[7][0] += x_reg0[0][0][0];
+          }
+        }
+        {
+          float out_reg1[1];
+          out_reg1[0] = 0;
+          out_reg1[0] += out_reg0[0][0];
+          out_reg1[0] += out_reg0[1][0];
+          out_reg1[0] += out_reg0[2][0];
+          out_reg1[0] += out_reg0[3][0];
+          out_reg1[0] += out_reg0[4][0];
+          out_reg1[0] += out_reg0[5][0];
+          out_reg1[0] += out_reg0[6][0];
+          out_reg1[0] += out_reg0[7][0];
+          out_L1_0[i0] = out_reg1[0];
+        }
+      }
+    }
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&out_L1_0[0]);
+      {
+        f32x8 out_reg0[1];
+        out_reg0[0] = x_reg0[0] * splat_f32x8((0.015625f));
+        store_f32x8(&out[0], out_reg0[0]);
+      }
+    }
+  }
+}
+
+// transpose(f32[32,48])
+void kernel_28(const float *restrict src, float *restrict dst) {
+  for (long i0 = 0; i0 < 48; i0 += 8) {
+    for (long j0 = 0; j0 < 32; j0 += 8) {
+      transpose_4_8(&src[i0 + 48 * j0], 48, &dst[32 * i0 + j0], 32);
+    }
+  }
+}
+
+// transpose(f32[16,16] + f32[16,16])
+void kernel_29(const float *restrict a, const float *restrict b, float *restrict out) {
+  _Alignas(64) unsigned char workspace[1024];
+  {
+    float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[16,16]{1,0} */
+    for (long i0 = 0; i0 < 16; ++i0) {
+      for (long j0 = 0; j0 < 16; j0 += 8) {
+        {
+          f32x8 a_reg0[1][1];
+          a_reg0[0][0] = load_f32x8(&a[16 * i0 + j0]);
+          {
+            f32x8 b_reg0[1][1];
+            b_reg0[0][0] = load_f32x8(&b[16 * i0 + j0]);
+            {
+              f32x8 out_reg0[1][1];
+              out_reg0[0][0] = a_reg0[0][0] + b_reg0[0][0];
+              store_f32x8(&out_L1_0[16 * i0 + j0], out_reg0[0][0]);
+            }
+          }
+        }
+      }
+    }
+    for (long i0 = 0; i0 < 16; i0 += 8) {
+      for (long j0 = 0; j0 < 16; j0 += 8) {
+        transpose_4_8(&out_L1_0[i0 + 16 * j0], 16, &out[16 * i0 + j0], 16);
+      }
+    }
+  }
+}
+
+// exp(f32[100])
+void kernel_30(const float *restrict x, float *restrict out) {
+  for (long i0 = 0; i0 < 96; i0 += 48) {
+    {
+      f32x8 x_reg0[6];
+      x_reg0[0] = load_f32x8(&x[i0]);
+      x_reg0[1] = load_f32x8(&x[i0 + 8]);
+      x_reg0[2] = load_f32x8(&x[i0 + 16]);
+      x_reg0[3] = load_f32x8(&x[i0 + 24]);
+      x_reg0[4] = load_f32x8(&x[i0 + 32]);
+      x_reg0[5] = load_f32x8(&x[i0 + 40]);
+      {
+        f32x8 out_reg0[1];
+        out_reg0[0] = exp_f32x8(x_reg0[0]);
+        store_f32x8(&out[i0], out_reg0[0]);
+      }
+      {
+        f32x8 out_reg0[1];
+        out_reg0[0] = exp_f32x8(x_reg0[1]);
+        store_f32x8(&out[i0 + 8], out_reg0[0]);
+      }
+      {
+        f32x8 out_reg0[1];
+        out_reg0[0] = exp_f32x8(x_reg0[2]);
+        store_f32x8(&out[i0 + 16], out_reg0[0]);
+      }
+      {
+        f32x8 out_reg0[1];
+        out_reg0[0] = exp_f32x8(x_reg0[3]);
+        store_f32x8(&out[i0 + 24], out_reg0[0]);
+      }
+      {
+        f32x8 out_reg0[1];
+        out_reg0[0] = exp_f32x8(x_reg0[4]);
+        store_f32x8(&out[i0 + 32], out_reg0[0]);
+      }
+      {
+        f32x8 out_reg0[1];
+        out_reg0[0] = exp_f32x8(x_reg0[5]);
+        store_f32x8(&out[i0 + 40], out_reg0[0]);
+      }
+    }
+  }
+  {
+    f32x4 x_reg0[1];
+    x_reg0[0] = load_f32x4(&x[96]);
+    {
+      f32x4 out_reg0[1];
+      out_reg0[0] = exp_f32x4(x_reg0[0]);
+      store_f32x4(&out[96], out_reg0[0]);
+    }
+  }
+}
+
+// f32[64] + f32[64] * 2.0
+void kernel_31(const float *restrict a, const float *restrict b, float *restrict out) {
+  {
+    f32x8 out_reg0[8];
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&b[0]);
+      out_reg0[0] = x_reg0[0] * splat_f32x8((2.0f));
+    }
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&b[8]);
+      out_reg0[1] = x_reg0[0] * splat_f32x8((2.0f));
+    }
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&b[16]);
+      out_reg0[2] = x_reg0[0] * splat_f32x8((2.0f));
+    }
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&b[24]);
+      out_reg0[3] = x_reg0[0] * splat_f32x8((2.0f));
+    }
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&b[32]);
+      out_reg0[4] = x_reg0[0] * splat_f32x8((2.0f));
+    }
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&b[40]);
+      out_reg0[5] = x_reg0[0] * splat_f32x8((2.0f));
+    }
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&b[48]);
+      out_reg0[6] = x_reg0[0] * splat_f32x8((2.0f));
+    }
+    {
+      f32x8 x_reg0[1];
+      x_reg0[0] = load_f32x8(&b[56]);
+      out_reg0[7] = x_reg0[0] * splat_f32x8((2.0f));
+    }
+    {
+      f32x8 a_reg0[2];
+      a_reg0[0] = load_f32x8(&a[0]);
+      a_reg0[1] = load_f32x8(&a[8]);
+      {
+        f32x8 out_reg1[1];
+        out_reg1[0] = a_reg0[0] + out_reg0[0];
+        store_f32x8(&out[0], out_reg1[0]);
+      }
+      {
+        f32x8 out_reg1[1];
+        out_reg1[0] = a_reg0[1] + out_reg0[1];
+        store_f32x8(&out[8], out_reg1[0]);
+      }
+    }
+    {
+      f32x8 a_reg0[2];
+      a_reg0[0] = load_f32x8(&a[16]);
+      a_reg0[1] = load_f32x8(&a[24]);
+      {
+        f32x8 out_reg1[1];
+        out_reg1[0] = a_reg0[0] + out_reg0[2];
+        store_f32x8(&out[16], out_reg1[0]);
+      }
+      {
+        f32x8 out_reg1[1];
+        out_reg1[0] = a_reg0[1] + out_reg0[3];
+        store_f32x8(&out[24], out_reg1[0]);
+      }
+    }
+    {
+      f32x8 a_reg0[2];
+      a_reg0[0] = load_f32x8(&a[32]);
+      a_reg0[1] = load_f32x8(&a[40]);
+      {
+        f32x8 out_reg1[1];
+        out_reg1[0] = a_reg0[0] + out_reg0[4];
+        store_f32x8(&out[32], out_reg1[0]);
+      }
+      {
+        f32x8 out_reg1[1];
+        out_reg1[0] = a_reg0[1] + out_reg0[5];
+        store_f32x8(&out[40], out_reg1[0]);
+      }
+    }
+    {
+      f32x8 a_reg0[2];
+      a_reg0[0] = load_f32x8(&a[48]);
+      a_reg0[1] = load_f32x8(&a[56]);
+      {
+        f32x8 out_reg1[1];
+        out_reg1[0] = a_reg0[0] + out_reg0[6];
+        store_f32x8(&out[48], out_reg1[0]);
+      }
+      {
+        f32x8 out_reg1[1];
+        out_reg1[0] = a_reg0[1] + out_reg0[7];
+        store_f32x8(&out[56], out_reg1[0]);
+      }
+    }
+  }
+}
+
+// tanh(f32[8,24])
+void kernel_32(const float *restrict x, float *restrict out) {
+  for (long i0 = 0; i0 < 8; i0 += 2) {
+    {
+      f32x8 x_reg0[2][3];
+      x_reg0[0][0] = load_f32x8(&x[24 * i0]);
+      x_reg0[0][1] = load_f32x8(&x[24 * i0 + 8]);
+      x_reg0[0][2] = load_f32x8(&x[24 * i0 + 16]);
+      x_reg0[1][0] = load_f32x8(&x[24 * i0 + 24]);
+      x_reg0[1][1] = load_f32x8(&x[24 * i0 + 32]);
+      x_reg0[1][2] = load_f32x8(&x[24 * i0 + 40]);
+      {
+        f32x8 out_reg0[1][1];
+        out_reg0[0][0] = tanh_f32x8(x_reg0[0][0]);
+        store_f32x8(&out[24 * i0], out_reg0[0][0]);
+      }
+      {
+        f32x8 out_reg0[1][1];
+        out_reg0[0][0] = tanh_f32x8(x_reg0[0][1]);
+        store_f32x8(&out[24 * i0 + 8], out_reg0[0][0]);
+      }
+      {
+        f32x8 out_reg0[1][1];
+        out_reg0[0][0] = tanh_f32x8(x_reg0[0][2]);
+        store_f32x8(&out[24 * i0 + 16], out_reg0[0][0]);
+      }
+      {
+        f32x8 out_reg0[1][1];
+        out_reg0[0][0] = tanh_f32x8(x_reg0[1][0]);
+        store_f32x8(&out[24 * i0 + 24], out_reg0[0][0]);
+      }
+      {
+        f32x8 out_reg0[1][1];
+        out_reg0[0][0] = tanh_f32x8(x_reg0[1][1]);
+        store_f32x8(&out[24 * i0 + 32], out_reg0[0][0]);
+      }
+      {
+        f32x8 out_reg0[1][1];
+        out_reg0[0][0] = tanh_f32x8(x_reg0[1][2]);
+        store_f32x8(&out[24 * i0 + 40], out_reg0[0][0]);
+      }
+    }
+  }
+}
+
+// f32[16,16] - expand_dims(mean(f32[16,16]), axis=1)
+void kernel_33(const float *restrict a, const float *restrict b, float *restrict out) {
+  _Alignas(64) unsigned char workspace[128];
+  {
+    float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[16]{0} */
+    {
+      float *const restrict out_L1_1 = (float *)(workspace + 64);  /* f32[16]{0} */
+      for (long i0 = 0; i0 < 16; i0 += 8) {
+        store_f32x8(&out_L1_1[i0], (f32x8){0});
+      }
+      for (long i0 = 0; i0 < 16; ++i0) {
+        out_L1_1[i0] += sum_run_f32x8(&b[16 * i0], 16);
+      }
+      for (long i0 = 0; i0 < 16; i0 += 8) {
+        {
+          f32x8 x_reg0[1];
+          x_reg0[0] = load_f32x8(&out_L1_1[i0]);
+          {
+            f32x8 out_reg0[1];
+            out_reg0[0] = x_reg0[0] * splat_f32x8((0.0625f));
+            store_f32x8(&out_L1_0[i0], out_reg0[0]);
+          }
+        }
+      }
+    }
+    for (long i0 = 0; i0 < 16; ++i0) {
+      {
+        f32x8 a_reg0[1][2];
+        a_reg0[0][0] = load_f32x8(&a[16 * i0]);
+        a_reg0[0][1] = load_f32x8(&a[16 * i0 + 8]);
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = a_reg0[0][0] - splat_f32x8(out_L1_0[i0]);
+          store_f32x8(&out[16 * i0], out_reg0[0][0]);
+        }
+        {
+          f32x8 out_reg0[1][1];
+          out_reg0[0][0] = a_reg0[0][1] - splat_f32x8(out_L1_0[i0]);
+          store_f32x8(&out[16 * i0 + 8], out_reg0[0][0]);
+        }
+      }
+    }
+  }
+}
+
+// conv(f32[1,4,8,8], f32[8,4,3,3])
+void kernel_34(const float *restrict image, const float *restrict filter, float *restrict out) {
+  _Alignas(64) unsigned char workspace[576];
+  for (long j0 = 0; j0 < 8; ++j0) {
+    for (long k0 = 0; k0 < 6; ++k0) {
+      for (long l0 = 0; l0 < 6; ++l0) {
+        out[36 * j0 + 6 * k0 + l0] = 0;
+      }
+    }
+  }
+  for (long p0 = 0; p0 < 3; ++p0) {
+    for (long q0 = 0; q0 < 3; ++q0) {
+      {
+        float *const restrict image_L1_0 = (float *)(workspace + 0);  /* f32[1,4,6,6]{3,2,1,0} */
+        for (long j0 = 0; j0 < 4; ++j0) {
+          for (long k0 = 0; k0 < 6; ++k0) {
+            for (long l0 = 0; l0 < 6; ++l0) {
+              image_L1_0[36 * j0 + 6 * k0 + l0] = image[8 * p0 + q0 + 64 * j0 + 8 * k0 + l0];
+            }
+          }
+        }
+        for (long m0 = 0; m0 < 32; m0 += 16) {
+          {
+            f32x8 a_reg0[4][2];
+            a_reg0[0][0] = load_f32x8(&image_L1_0[m0]);
+            a_reg0[0][1] = load_f32x8(&image_L1_0[m0 + 8]);
+            a_reg0[1][0] = load_f32x8(&image_L1_0[m0 + 36]);
+            a_reg0[1][1] = load_f32x8(&image_L1_0[m0 + 44]);
+            a_reg0[2][0] = load_f32x8(&image_L1_0[m0 + 72]);
+            a_reg0[2][1] = load_f32x8(&image_L1_0[m0 + 80]);
+            a_reg0[3][0] = load_f32x8(&image_L1_0[m0 + 108]);
+            a_reg0[3][1] = load_f32x8(&image_L1_0[m0 + 116]);
+            for (long n0 = 0; n0 < 8; ++n0) {
+              {
+                f32x8 c_reg0[1][2];
+                c_reg0[0][0] = load_f32x8(&out[m0 + 36 * n0]);
+                c_reg0[0][1] = load_f32x8(&out[m0 + 36 * n0 + 8]);
+                c_reg0[0][0] += a_reg0[0][0] * filter[3 * p0 + q0 + 36 * n0];
+                c_reg0[0][1] += a_reg0[0][1] * filter[3 * p0 + q0 + 36 * n0];
+                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                c_reg0[0][0] += a_reg0[1][0] * filter[3 * p0 + q0 + 36 * n0 + 9];
+                c_reg0[0][1] += a_reg0[1][1] * filter[3 * p0 + q0 + 36 * n0 + 9];
+                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                c_reg0[0][0] += a_reg0[2][0] * filter[3 * p0 + q0 + 36 * n0 + 18];
+                c_reg0[0][1] += a_reg0[2][1] * filter[3 * p0 + q0 + 36 * n0 + 18];
+                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                c_reg0[0][0] += a_reg0[3][0] * filter[3 * p0 + q0 + 36 * n0 + 27];
+                c_reg0[0][1] += a_reg0[3][1] * filter[3 * p0 + q0 + 36 * n0 + 27];
+                __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+                store_f32x8(&out[m0 + 36 * n0], c_reg0[0][0]);
+                store_f32x8(&out[m0 + 36 * n0 + 8], c_reg0[0][1]);
+              }
+            }
+          }
+        }
+        {
+          f32x4 a_reg0[4][1];
+          a_reg0[0][0] = load_f32x4(&image_L1_0[32]);
+          a_reg0[1][0] = load_f32x4(&image_L1_0[68]);
+          a_reg0[2][0] = load_f32x4(&image_L1_0[104]);
+          a_reg0[3][0] = load_f32x4(&image_L1_0[140]);
+          for (long n0 = 0; n0 < 8; ++n0) {
+            {
+              f32x4 c_reg0[1][1];
+              c_reg0[0][0] = load_f32x4(&out[36 * n0 + 32]);
+              c_reg0[0][0] += a_reg0[0][0] * filter[3 * p0 + q0 + 36 * n0];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]));
+              c_reg0[0][0] += a_reg0[1][0] * filter[3 * p0 + q0 + 36 * n0 + 9];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]));
+              c_reg0[0][0] += a_reg0[2][0] * filter[3 * p0 + q0 + 36 * n0 + 18];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]));
+              c_reg0[0][0] += a_reg0[3][0] * filter[3 * p0 + q0 + 36 * n0 + 27];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]));
+              store_f32x4(&out[36 * n0 + 32], c_reg0[0][0]);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// conv(f32[1,8,7,7], f32[8,8,3,3], padding=1, stride=2)
+void kernel_35(const float *restrict image, const float *restrict filter, float *restrict out) {
+  _Alignas(64) unsigned char workspace[2752];
+  {
+    float *const restrict dst_L2_0 = (float *)(workspace + 0);  /* f32[1,8,9,9]{3,2,1,0} */
+    for (long j0 = 0; j0 < 8; ++j0) {
+      for (long k0 = 0; k0 < 9; ++k0) {
+        for (long l0 = 0; l0 < 9; ++l0) {
+          dst_L2_0[81 * j0 + 9 * k0 + l0] = 0;
+        }
+      }
+    }
+    for (long j0 = 0; j0 < 8; ++j0) {
+      for (long k0 = 0; k0 < 7; ++k0) {
+        store_f32x4(&dst_L2_0[81 * j0 + 9 * k0 + 10], load_f32x4(&image[49 * j0 + 7 * k0]));
+        for (long l0 = 0; l0 < 3; ++l0) {
+          dst_L2_0[81 * j0 + 9 * k0 + l0 + 14] = image[49 * j0 + 7 * k0 + l0 + 4];
+        }
+      }
+    }
+    for (long y0 = 0; y0 < 4; ++y0) {
+      for (long j0 = 0; j0 < 8; ++j0) {
+        store_f32x4(&out[4 * y0 + 16 * j0], (f32x4){0});
+      }
+      for (long p0 = 0; p0 < 3; ++p0) {
+        for (long q0 = 0; q0 < 3; ++q0) {
+          {
+            float *const restrict a_L1_0 = (float *)(workspace + 2624);  /* f32[8,4]{1,0} */
+            for (long i0 = 0; i0 < 8; ++i0) {
+              for (long j0 = 0; j0 < 4; ++j0) {
+                a_L1_0[4 * i0 + j0] = dst_L2_0[18 * y0 + 9 * p0 + q0 + 81 * i0 + 2 * j0];
+              }
+            }
+            {
+              f32x4 a_reg0[8][1];
+              a_reg0[0][0] = load_f32x4(&a_L1_0[0]);
+              a_reg0[1][0] = load_f32x4(&a_L1_0[4]);
+              a_reg0[2][0] = load_f32x4(&a_L1_0[8]);
+              a_reg0[3][0] = load_f32x4(&a_L1_0[12]);
+              a_reg0[4][0] = load_f32x4(&a_L1_0[16]);
+              a_reg0[5][0] = load_f32x4(&a_L1_0[20]);
+              a_reg0[6][0] = load_f32x4(&a_L1_0[24]);
+              a_reg0[7][0] = load_f32x4(&a_L1_0[28]);
+              for (long n0 = 0; n0 < 8; ++n0) {
+                {
+                  f32x4 c_reg0[1][1];
+                  c_reg0[0][0] = load_f32x4(&out[4 * y0 + 16 * n0]);
+                  c_reg0[0][0] += a_reg0[0][0] * filter[3 * p0 + q0 + 72 * n0];
+                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  c_reg0[0][0] += a_reg0[1][0] * filter[3 * p0 + q0 + 72 * n0 + 9];
+                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  c_reg0[0][0] += a_reg0[2][0] * filter[3 * p0 + q0 + 72 * n0 + 18];
+                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  c_reg0[0][0] += a_reg0[3][0] * filter[3 * p0 + q0 + 72 * n0 + 27];
+                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  c_reg0[0][0] += a_reg0[4][0] * filter[3 * p0 + q0 + 72 * n0 + 36];
+                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  c_reg0[0][0] += a_reg0[5][0] * filter[3 * p0 + q0 + 72 * n0 + 45];
+                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  c_reg0[0][0] += a_reg0[6][0] * filter[3 * p0 + q0 + 72 * n0 + 54];
+                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  c_reg0[0][0] += a_reg0[7][0] * filter[3 * p0 + q0 + 72 * n0 + 63];
+                  __asm__ volatile("" : "+x"(c_reg0[0][0]));
+                  store_f32x4(&out[4 * y0 + 16 * n0], c_reg0[0][0]);
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// relu(conv(f32[1,8,6,6], f32[16,8,1,1]))
+void kernel_36(const float *restrict a, const float *restrict b, float *restrict out) {
+  _Alignas(64) unsigned char workspace[2304];
+  {
+    float *const restrict out_L1_0 = (float *)(workspace + 0);  /* f32[1,16,6,6]{3,2,1,0} */
+    for (long j0 = 0; j0 < 16; ++j0) {
+      for (long k0 = 0; k0 < 6; ++k0) {
+        for (long l0 = 0; l0 < 6; ++l0) {
+          out_L1_0[36 * j0 + 6 * k0 + l0] = 0;
+        }
+      }
+    }
+    for (long m0 = 0; m0 < 32; m0 += 16) {
+      for (long n0 = 0; n0 < 12; n0 += 6) {
+        {
+          f32x8 c_reg0[6][2];
+          c_reg0[0][0] = load_f32x8(&out_L1_0[m0 + 36 * n0]);
+          c_reg0[0][1] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 8]);
+          c_reg0[1][0] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 36]);
+          c_reg0[1][1] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 44]);
+          c_reg0[2][0] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 72]);
+          c_reg0[2][1] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 80]);
+          c_reg0[3][0] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 108]);
+          c_reg0[3][1] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 116]);
+          c_reg0[4][0] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 144]);
+          c_reg0[4][1] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 152]);
+          c_reg0[5][0] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 180]);
+          c_reg0[5][1] = load_f32x8(&out_L1_0[m0 + 36 * n0 + 188]);
+          for (long k0 = 0; k0 < 8; ++k0) {
+            {
+              f32x8 a_reg0[1][2];
+              a_reg0[0][0] = load_f32x8(&a[m0 + 36 * k0]);
+              a_reg0[0][1] = load_f32x8(&a[m0 + 36 * k0 + 8]);
+              c_reg0[0][0] += a_reg0[0][0] * b[8 * n0 + k0];
+              c_reg0[0][1] += a_reg0[0][1] * b[8 * n0 + k0];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+              c_reg0[1][0] += a_reg0[0][0] * b[8 * n0 + k0 + 8];
+              c_reg0[1][1] += a_reg0[0][1] * b[8 * n0 + k0 + 8];
+              __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+              c_reg0[2][0] += a_reg0[0][0] * b[8 * n0 + k0 + 16];
+              c_reg0[2][1] += a_reg0[0][1] * b[8 * n0 + k0 + 16];
+              __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+              c_reg0[3][0] += a_reg0[0][0] * b[8 * n0 + k0 + 24];
+              c_reg0[3][1] += a_reg0[0][1] * b[8 * n0 + k0 + 24];
+              __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+              c_reg0[4][0] += a_reg0[0][0] * b[8 * n0 + k0 + 32];
+              c_reg0[4][1] += a_reg0[0][1] * b[8 * n0 + k0 + 32];
+              __asm__ volatile("" : "+x"(c_reg0[4][0]), "+x"(c_reg0[4][1]));
+              c_reg0[5][0] += a_reg0[0][0] * b[8 * n0 + k0 + 40];
+              c_reg0[5][1] += a_reg0[0][1] * b[8 * n0 + k0 + 40];
+              __asm__ volatile("" : "+x"(c_reg0[5][0]), "+x"(c_reg0[5][1]));
+            }
+          }
+          store_f32x8(&out_L1_0[m0 + 36 * n0], c_reg0[0][0]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 8], c_reg0[0][1]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 36], c_reg0[1][0]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 44], c_reg0[1][1]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 72], c_reg0[2][0]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 80], c_reg0[2][1]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 108], c_reg0[3][0]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 116], c_reg0[3][1]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 144], c_reg0[4][0]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 152], c_reg0[4][1]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 180], c_reg0[5][0]);
+          store_f32x8(&out_L1_0[m0 + 36 * n0 + 188], c_reg0[5][1]);
+        }
+      }
+      {
+        f32x8 c_reg0[4][2];
+        c_reg0[0][0] = load_f32x8(&out_L1_0[m0 + 432]);
+        c_reg0[0][1] = load_f32x8(&out_L1_0[m0 + 440]);
+        c_reg0[1][0] = load_f32x8(&out_L1_0[m0 + 468]);
+        c_reg0[1][1] = load_f32x8(&out_L1_0[m0 + 476]);
+        c_reg0[2][0] = load_f32x8(&out_L1_0[m0 + 504]);
+        c_reg0[2][1] = load_f32x8(&out_L1_0[m0 + 512]);
+        c_reg0[3][0] = load_f32x8(&out_L1_0[m0 + 540]);
+        c_reg0[3][1] = load_f32x8(&out_L1_0[m0 + 548]);
+        for (long k0 = 0; k0 < 8; ++k0) {
+          {
+            f32x8 a_reg0[1][2];
+            a_reg0[0][0] = load_f32x8(&a[m0 + 36 * k0]);
+            a_reg0[0][1] = load_f32x8(&a[m0 + 36 * k0 + 8]);
+            c_reg0[0][0] += a_reg0[0][0] * b[k0 + 96];
+            c_reg0[0][1] += a_reg0[0][1] * b[k0 + 96];
+            __asm__ volatile("" : "+x"(c_reg0[0][0]), "+x"(c_reg0[0][1]));
+            c_reg0[1][0] += a_reg0[0][0] * b[k0 + 104];
+            c_reg0[1][1] += a_reg0[0][1] * b[k0 + 104];
+            __asm__ volatile("" : "+x"(c_reg0[1][0]), "+x"(c_reg0[1][1]));
+            c_reg0[2][0] += a_reg0[0][0] * b[k0 + 112];
+            c_reg0[2][1] += a_reg0[0][1] * b[k0 + 112];
+            __asm__ volatile("" : "+x"(c_reg0[2][0]), "+x"(c_reg0[2][1]));
+            c_reg0[3][0] += a_reg0[0][0] * b[k0 + 120];
+            c_reg0[3][1] += a_reg0[0][1] * b[k0 + 120];
+            __asm__ volatile("" : "+x"(c_reg0[3][0]), "+x"(c_reg0[3][1]));
+          }
+        }
+        store_f32x8(&out_L1_0[m0 + 432], c_reg0[0][0]);
+        store_f32x8(&out_L1_0[m0 + 440], c_reg0[0][1]);
+        store_f32x8(&out_L1_0[m0 + 468], c_reg0[1][0]);
+        store_f32x8(&out_L1_0[m0 + 476], c_reg0[1][1]);
+        store_f32x8(&out_L1_0[m0 + 504], c_reg0[2][0]);
+        store_f32x8(&out_L1_0[m0 + 512], c_reg0[2][1]);
+        store_f32x8(&out_L1_0[m0 + 540], c_reg0[3][0]);
+        store_f32x8(&out_L1_0[m0 + 548], c_reg0[3][1]);
+      }
+    }
+    {
+      f32x4 a_reg0[8][1];
+      a_reg0[0][0] = load_f32x4(&a[32]);
+      a_reg0[1][0] = load_f32x4(&a[68]);
+      a_reg0[2][0] = load_f32x4(&a[104]);
+      a_reg0[3][0] = load_f32x4(&a[140]);
+      a_reg0[4][0] = load_f32x4(&a[176]);
+      a_reg0[5][0] = load_f32x4(&a[212]);
+      a_reg0[6][0] = load_f32x4(&a[248]);
+      a_reg0[7][0] = load_f32x4(&a[284]);
+      for (long n0 = 0; n0 < 16; ++n0) {
+        {
+          f32x4 c_reg0[1][1];
+          c_reg0[0][0] = load_f32x4(&out_L1_0[36 * n0 + 32]);
+          c_reg0[0][0] += a_reg0[0][0] * b[8 * n0];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]));
+          c_reg0[0][0] += a_reg0[1][0] * b[8 * n0 + 1];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]));
+          c_reg0[0][0] += a_reg0[2][0] * b[8 * n0 + 2];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]));
+          c_reg0[0][0] += a_reg0[3][0] * b[8 * n0 + 3];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]));
+          c_reg0[0][0] += a_reg0[4][0] * b[8 * n0 + 4];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]));
+          c_reg0[0][0] += a_reg0[5][0] * b[8 * n0 + 5];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]));
+          c_reg0[0][0] += a_reg0[6][0] * b[8 * n0 + 6];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]));
+          c_reg0[0][0] += a_reg0[7][0] * b[8 * n0 + 7];
+          __asm__ volatile("" : "+x"(c_reg0[0][0]));
+          store_f32x4(&out_L1_0[36 * n0 + 32], c_reg0[0][0]);
+        }
+      }
+    }
+    for (long j0 = 0; j0 < 16; j0 += 4) {
+      for (long j1 = 0; j1 < 4; ++j1) {
+        for (long k0 = 0; k0 < 6; k0 += 3) {
+          for (long l0 = 0; l0 < 6; l0 += 3) {
+            {
+              float x_reg0[1][1][3][3];
+              x_reg0[0][0][0][0] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0];
+              x_reg0[0][0][0][1] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0 + 1];
+              x_reg0[0][0][0][2] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0 + 2];
+              x_reg0[0][0][1][0] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0 + 6];
+              x_reg0[0][0][1][1] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0 + 7];
+              x_reg0[0][0][1][2] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0 + 8];
+              x_reg0[0][0][2][0] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0 + 12];
+              x_reg0[0][0][2][1] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0 + 13];
+              x_reg0[0][0][2][2] = out_L1_0[36 * j0 + 36 * j1 + 6 * k0 + l0 + 14];
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][0][0]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0] = out_reg0[0][0][0][0];
+              }
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][0][1]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0 + 1] = out_reg0[0][0][0][0];
+              }
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][0][2]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0 + 2] = out_reg0[0][0][0][0];
+              }
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][1][0]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0 + 6] = out_reg0[0][0][0][0];
+              }
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][1][1]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0 + 7] = out_reg0[0][0][0][0];
+              }
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][1][2]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0 + 8] = out_reg0[0][0][0][0];
+              }
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][2][0]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0 + 12] = out_reg0[0][0][0][0];
+              }
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][2][1]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0 + 13] = out_reg0[0][0][0][0];
+              }
+              {
+                float out_reg0[1][1][1][1];
+                out_reg0[0][0][0][0] = relu_f32(x_reg0[0][0][2][2]);
+                out[36 * j0 + 36 * j1 + 6 * k0 + l0 + 14] = out_reg0[0][0][0][0];
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// conv(f32[1,8,8,4], f32[3,3,4,8], layout=NHWC)
+void kernel_37(const float *restrict image, const float *restrict filter, float *restrict out) {
+  for (long y0 = 0; y0 < 6; ++y0) {
+    for (long k0 = 0; k0 < 6; ++k0) {
+      store_f32x8(&out[48 * y0 + 8 * k0], (f32x8){0});
+    }
+    for (long p0 = 0; p0 < 3; ++p0) {
+      for (long q0 = 0; q0 < 3; ++q0) {
+        {
+          f32x8 b_reg0[4][1];
+          b_reg0[0][0] = load_f32x8(&filter[96 * p0 + 32 * q0]);
+          b_reg0[1][0] = load_f32x8(&filter[96 * p0 + 32 * q0 + 8]);
+          b_reg0[2][0] = load_f32x8(&filter[96 * p0 + 32 * q0 + 16]);
+          b_reg0[3][0] = load_f32x8(&filter[96 * p0 + 32 * q0 + 24]);
+          for (long m0 = 0; m0 < 6; ++m0) {
+            {
+              f32x8 c_reg0[1][1];
+              c_reg0[0][0] = load_f32x8(&out[48 * y0 + 8 * m0]);
+              c_reg0[0][0] += image[32 * y0 + 32 * p0 + 4 * q0 + 4 * m0] * b_reg0[0][0];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]));
+              c_reg0[0][0] += image[32 * y0 + 32 * p0 + 4 * q0 + 4 * m0 + 1] * b_reg0[1][0];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]));
+              c_reg0[0][0] += image[32 * y0 + 32 * p0 + 4 * q0 + 4 * m0 + 2] * b_reg0[2][0];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]));
+              c_reg0[0][0] += image[32 * y0 + 32 * p0 + 4 * q0 + 4 * m0 + 3] * b_reg0[3][0];
+              __asm__ volatile("" : "+x"(c_reg0[0][0]));
+              store_f32x8(&out[48 * y0 + 8 * m0], c_reg0[0][0]);
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+// move(f32[16,16]{0,1})
+void kernel_38(const float *restrict src, float *restrict dst) {
+  for (long i0 = 0; i0 < 16; i0 += 8) {
+    for (long j0 = 0; j0 < 16; j0 += 8) {
+      transpose_4_8(&src[i0 + 16 * j0], 16, &dst[16 * i0 + j0], 16);
+    }
+  }
+}
+
+// fill_zero(f32[100])
+void kernel_39(float *restrict dst) {
+  for (long i0 = 0; i0 < 96; i0 += 48) {
+    for (long i1 = 0; i1 < 48; i1 += 16) {
+      for (long i2 = 0; i2 < 16; i2 += 8) {
+        store_f32x8(&dst[i0 + i1 + i2], (f32x8){0});
+      }
+    }
+  }
+  store_f32x4(&dst[96], (f32x4){0});
+}
