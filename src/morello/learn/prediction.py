@@ -77,7 +77,7 @@ class ByPrediction:
             (logarithm - scored.predicted, scored.structure) for logarithm, scored in self._measured
         ]
         self._correction = TraitErrors(
-            [scored for _, scored in pairs], [error for error, _ in pairs]
+            [traits for _, traits in pairs], [error for error, _ in pairs]
         )
         for _ in range(ATTEMPTS):
             if self._started:
