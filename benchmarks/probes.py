@@ -2,7 +2,7 @@
 
     python -m benchmarks.probes
 
-Writes `src/morello/calibrate/probes/avx2.json.gz` and `avx512.json.gz`: for each Spec, the
+Writes `src/morello/calibrate/probes/avx2.json.gz` and `avx512.json.gz`: of each Spec, the
 programs that are cheapest under costs that are up to three times more or less, for the smallest
 caches that there are, so that every machine can run them. While costs are uncertain, any of these
 may be the fastest. Takes some 25 minutes.
