@@ -18,9 +18,7 @@ from morello.ir.text import Result, Text
 Array = npt.NDArray[Any]
 
 
-def _no_reference(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _no_reference(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     raise ValueError(f"{operation} has no reference")
 
 
@@ -29,10 +27,10 @@ class Primitive:
     """All that is known of a primitive, which has an operation for each rank of its operands.
 
     `variants` lists the operations that one read from a file may be: all of them, or those with
-    the same parameters. Of an operation, `evaluate` computes the outputs from its inputs, and
-    from the sizes of its dimensions if they are given; `bound` computes the output in float64
-    from sizes, inputs and the dtypes of all operands, and bounds the error of a kernel; and
-    `text` is its text, given those of its inputs.
+    the same parameters. Of an operation, `evaluate` computes the outputs from its inputs;
+    `bound` computes the output in float64, and a bound on the error of a kernel, from the inputs
+    and the dtypes of all operands; and `text` is its text, given those of its inputs. Along
+    dimensions that no input has, a computed output may be of size 1.
 
     `flops` are the arithmetic operations at each point of the iteration space. `weight` is
     larger than that of every primitive that a rewrite decomposes it into. `merge` gives, for a
@@ -43,11 +41,9 @@ class Primitive:
 
     name: str
     variants: Callable[[Operation], Iterable[Operation]]
-    bound: Callable[[Operation, Sequence[int], Sequence[Bounded], Sequence[DType]], Bounded]
+    bound: Callable[[Operation, Sequence[Bounded], Sequence[DType]], Bounded]
     text: Callable[[Operation, Sequence[Text], Result], Text]
-    evaluate: Callable[[Operation, Sequence[Array], Sequence[int] | None], tuple[Array, ...]] = (
-        _no_reference
-    )
+    evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]] = _no_reference
     flops: int = 1
     weight: int = 1
     is_product: bool = False

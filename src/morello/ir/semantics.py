@@ -20,7 +20,10 @@ def evaluate(
     operation without a reference.
     """
     if operation.primitive is not None:
-        return operation.primitive.evaluate(operation, inputs, sizes)
+        outputs = operation.primitive.evaluate(operation, inputs)
+        if sizes and operation.function is not None:
+            return (np.broadcast_to(outputs[0], operation.extents(operation.output, sizes)),)
+        return outputs
     named = dict(zip(operation.dims, sizes or (), strict=False))
     tensors = list(inputs)
     for component in operation.components:

@@ -62,7 +62,7 @@ def _apply(
         exact = _integers(op, sizes, [x.value for x in inputs])
         return Bounded(np.broadcast_to(wrapped(exact, dtype), shape))
     floats = [replace(x, value=x.value.astype(np.float64)) for x in inputs]
-    output = stored(op.primitive.bound(op, sizes, floats, (*dtypes, dtype)), dtype)
+    output = stored(op.primitive.bound(op, floats, (*dtypes, dtype)), dtype)
     error = None if output.error is None else np.broadcast_to(output.error, shape)
     return Bounded(np.broadcast_to(output.value, shape), error)
 

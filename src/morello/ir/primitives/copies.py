@@ -56,15 +56,13 @@ def _packs(like: Operation) -> Iterator[Operation]:
 # ---- what they compute
 
 
-def _evaluate_move(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate_move(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     source, target = (o.dims for o in operation.operands)
     return (inputs[0].transpose([source.index(d) for d in target]),)
 
 
 def bound_moved(
-    operation: Operation, sizes: Sequence[int], inputs: Sequence[Bounded], dtypes: Sequence[DType]
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
 ) -> Bounded:
     """The output of an operation that adds no rounding error."""
     return moved(reference(operation), inputs)
@@ -87,8 +85,9 @@ def _text_move(operation: Operation, arguments: Sequence[Text], result: Result) 
     return Text(text if viewed else f"move({text})", dtype)
 
 
-def _text_pack(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
-    return call("Pack", arguments, (), result.dtype)
+def called(function: str) -> Callable[[Operation, Sequence[Text], Result], Text]:
+    """The text of a primitive that a call without options computes."""
+    return lambda operation, arguments, result: call(function, arguments, (), result.dtype)
 
 
 MOVE = Primitive(
@@ -107,7 +106,7 @@ PACK = Primitive(
     "Pack",
     variants=_packs,
     bound=bound_moved,
-    text=_text_pack,
+    text=called("Pack"),
     flops=0,
     weight=0,
     copies=True,
@@ -118,19 +117,11 @@ PACK = Primitive(
 def _fill(name: str, value: str, function: str, number: Callable[[DType], float]) -> Primitive:
     """A fill: what it fills with, the function that is its text, and the number for a dtype."""
 
-    def bound(
-        operation: Operation, sizes: Sequence[int], _: Sequence[Bounded], dtypes: Sequence[DType]
-    ) -> Bounded:
-        return Bounded(np.full(operation.extents(0, sizes), number(dtypes[0])))
-
-    def text(operation: Operation, _: Sequence[Text], result: Result) -> Text:
-        return Text(f"{function}({result.output})", result.dtype)
-
     return Primitive(
         name,
         variants=each_rank(partial(fill, value=value)),
-        bound=bound,
-        text=text,
+        bound=lambda operation, inputs, dtypes: Bounded(np.array(number(dtypes[0]))),
+        text=lambda operation, _, result: Text(f"{function}({result.output})", result.dtype),
         flops=0,
         weight=0,
         copies=True,

@@ -18,7 +18,7 @@ from morello.ir.functions import (
     Function,
 )
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
-from morello.ir.primitives.copies import bound_moved
+from morello.ir.primitives.copies import bound_moved, called
 from morello.ir.primitives.dims import MAX_RANK, each_rank, each_scan, named, scanned
 from morello.ir.rounding import EPSILON, FLUSHED, Bounded, plus, propagated, rounded
 from morello.ir.semantics import reference, spread
@@ -101,33 +101,18 @@ def _elementwise(like: Operation) -> Iterator[Operation]:
 # ---- what they compute
 
 
-def _evaluate(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     assert operation.function is not None
     dims = operation.operands[-1].dims
-    value = operation.function(*(spread(operation, i, x, dims) for i, x in enumerate(inputs)))
-    whole = operation.extents(operation.output, sizes) if sizes else None
-    return (np.broadcast_to(value, whole or _common(operation, inputs, dims)),)
+    return (operation.function(*(spread(operation, i, x, dims) for i, x in enumerate(inputs))),)
 
 
-def _common(operation: Operation, inputs: Sequence[Array], dims: Sequence[str]) -> tuple[int, ...]:
-    sizes = {"z": 1}
-    for operand, value in zip(operation.operands, inputs, strict=False):
-        sizes |= dict(zip(operand.dims, value.shape, strict=True))
-    return tuple(sizes.get(d, 1) for d in dims)
-
-
-def _evaluate_divide_vec_scalar(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate_divide_vec_scalar(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     denominator, out = inputs
     return (out / spread(operation, 0, denominator, operation.operands[1].dims),)
 
 
-def _bound(
-    operation: Operation, sizes: Sequence[int], inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
+def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
     """An elementwise function, with the errors of its arguments propagated."""
     function, compute = operation.function, reference(operation)
     assert function is not None
@@ -199,16 +184,6 @@ def _text_broadcast(operation: Operation, arguments: Sequence[Text], result: Res
     return call(function, arguments, options, result.dtype)
 
 
-def _text_one_prefix(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
-    return call("one_prefix", arguments, (), result.dtype)
-
-
-def _text_divide_vec_scalar(
-    operation: Operation, arguments: Sequence[Text], result: Result
-) -> Text:
-    return call("DivideVecScalar", arguments, (), result.dtype)
-
-
 def _map(function: Function) -> Primitive:
     return Primitive(
         function.title,
@@ -235,7 +210,7 @@ DIVIDE_VEC_SCALAR = Primitive(
     variants=each_scan(divide_vec_scalar),
     evaluate=_evaluate_divide_vec_scalar,
     bound=bound_moved,
-    text=_text_divide_vec_scalar,
+    text=called("DivideVecScalar"),
     weight=2,
     keeps_integers=False,
 )
@@ -255,7 +230,7 @@ ONE_PREFIX = Primitive(
     variants=each_rank(one_prefix),
     evaluate=_evaluate,
     bound=bound_moved,
-    text=_text_one_prefix,
+    text=called("one_prefix"),
     flops=0,
     rearranges=True,
 )

@@ -96,16 +96,12 @@ def is_in_order(matmul: Operation) -> bool:
     return orders == ((*lead, "m", "k"), (*lead, "k", "n"), (*lead, "m", "n"))
 
 
-def _evaluate_matmul(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate_matmul(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     a, b = inputs
     return (np.matmul(a, b) if is_in_order(operation) else _einsum(operation, a, b),)
 
 
-def _evaluate_conv(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate_conv(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     image, weights = inputs
     return (_einsum(operation, _windows(operation, image, weights), weights),)
 
@@ -138,10 +134,9 @@ def _windows(operation: Operation, image: Array, weights: Array) -> Array:
     return padded
 
 
-def _bound(
-    operation: Operation, sizes: Sequence[int], inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
-    terms = prod(sizes[operation.dims.index(dim)] for dim in operation.reduced)
+def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+    sizes = zip(operation.operands[1].dims, inputs[1].value.shape, strict=True)
+    terms = prod(size for dim, size in sizes if dim in operation.reduced)
     return summed(reference(operation), inputs, terms, dtypes[-1])
 
 

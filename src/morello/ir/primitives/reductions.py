@@ -30,23 +30,17 @@ def reduce(kind: str, rank: int, dim: int, accumulates: bool = False) -> Operati
     return accumulating(overwriting) if accumulates else overwriting
 
 
-def _evaluate_sum(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate_sum(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     total = np.sum(inputs[0], axis=scan_axis(operation, 0))
     return (in_order(operation, operation.output, np.asarray(total)),)
 
 
-def _evaluate_max(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate_max(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     highest = np.max(inputs[0], axis=scan_axis(operation, 0))
     return (in_order(operation, operation.output, np.asarray(highest)),)
 
 
-def _bound_sum(
-    operation: Operation, sizes: Sequence[int], inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
+def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
     terms = inputs[0].value.shape[scan_axis(operation, 0)]
     return summed(reference(operation), inputs, terms, dtypes[-1])
 

@@ -66,9 +66,7 @@ Outputs = Callable[[Array, Array, Array], tuple[Array, ...]]
 """The outputs of a part, given the maximum and the denominator of each row, and exp(x - max)."""
 
 
-def _evaluate(
-    outputs: Outputs, operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate(outputs: Outputs, operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     x, axis = inputs[0], scan_axis(operation, 0)
     if len(inputs) > 1:
         top = spread(operation, 1, inputs[1], operation.operands[0].dims)
@@ -78,17 +76,13 @@ def _evaluate(
     return _in_order(operation, outputs(top, unscaled.sum(axis=axis, keepdims=True), unscaled))
 
 
-def _evaluate_complete(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate_complete(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     dims = operation.operands[0].dims
     x, top, total = (spread(operation, i, value, dims) for i, value in enumerate(inputs))
     return _in_order(operation, (np.exp(x - top) / total,))
 
 
-def _evaluate_from_parts(
-    operation: Operation, inputs: Sequence[Array], sizes: Sequence[int] | None
-) -> tuple[Array, ...]:
+def _evaluate_from_parts(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     axis, dims = scan_axis(operation, 0), operation.operands[0].dims
     highest, total = (spread(operation, i, value, dims) for i, value in enumerate(inputs))
     top = highest.max(axis=axis, keepdims=True)
@@ -115,7 +109,7 @@ def _scan(operation: Operation) -> str:
 
 
 def _bound_softmax(
-    operation: Operation, sizes: Sequence[int], inputs: Sequence[Bounded], dtypes: Sequence[DType]
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
 ) -> Bounded:
     """Softmax: an error of x is one of exp's result, and of the denominator."""
     (x,), axis = inputs, scan_axis(operation, 0)
@@ -127,7 +121,7 @@ def _bound_softmax(
 
 
 def _bound_part(
-    operation: Operation, sizes: Sequence[int], inputs: Sequence[Bounded], dtypes: Sequence[DType]
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
 ) -> Bounded:
     compute, x, other = reference(operation), inputs[0].value, inputs[1].value
     value = compute(*(x.value for x in inputs))
@@ -163,7 +157,7 @@ def _text(function: str, operation: Operation, arguments: Sequence[Text], result
 
 def _part(
     name: str,
-    evaluate: Callable[[Operation, Sequence[Array], Sequence[int] | None], tuple[Array, ...]],
+    evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]],
     function: str = "",
     weight: int = 1,
     merge: Callable[[int], Operation] | None = None,
