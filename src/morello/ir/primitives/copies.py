@@ -116,7 +116,6 @@ PACK = Primitive(
 
 def _fill(name: str, value: str, function: str, number: Callable[[DType], float]) -> Primitive:
     """A fill: what it fills with, the function that is its text, and the number for a dtype."""
-
     return Primitive(
         name,
         variants=each_rank(partial(fill, value=value)),

@@ -142,8 +142,8 @@ def _constants(function: Function, dtype: DType) -> set[float]:
     constant = function.constant
     if constant is None:
         return set()
-    rounded = {float(np.float32(constant)), float(dtype.np.type(constant))}
-    return rounded - {float(constant)}
+    nearest = {float(np.float32(constant)), float(dtype.np.type(constant))}
+    return nearest - {float(constant)}
 
 
 # ---- their text
