@@ -17,7 +17,6 @@ from morello.ir.operation import accumulates_later
 from morello.ir.spec import Spec
 from morello.rewrites import (
     SCHEMES,
-    SPLIT,
     Bufferize,
     Decompose,
     Move,
@@ -34,6 +33,8 @@ from morello.rewrites import (
     Split,
     Tile,
     ToAccumulate,
+    decomposes,
+    may_split,
 )
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
@@ -82,7 +83,7 @@ class Whims:
             yield from (self.buffer, self.buffer, self.buffer)
         if self.schemes(spec):
             yield from (self.step,) * (12 if spec.parallel else 2)
-        if operation.name in SPLIT and spec.parallel:
+        if may_split(operation) and spec.parallel:
             yield from (self.split,) * 12
         if operation.name.startswith("Conv"):
             yield from (self._pad, _pointwise, _pointwise, _spatial_split)
@@ -90,7 +91,7 @@ class Whims:
             yield from (_pack,) * 4
 
     def schemes(self, spec: Spec) -> list[str]:
-        return [name for name, scheme in SCHEMES.items() if scheme.of == spec.operation.name]
+        return [name for name in SCHEMES if decomposes(name, spec.operation)]
 
     def loop(self, spec: Spec) -> Rewrite:
         dim = self.random.choice(spec.operation.dims)
@@ -298,7 +299,7 @@ class Programs:
         """Rewrites that few Specs admit, for half of those that do."""
         if self.random.random() < 0.5:
             yield from (self.whims.step(spec) for _ in self.whims.schemes(spec))
-            if spec.operation.name in SPLIT:
+            if may_split(spec.operation):
                 yield self.whims.split(spec)
             if spec.operation.name == "ConvAccum":
                 yield Pointwise()

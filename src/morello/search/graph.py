@@ -117,22 +117,13 @@ def goal_sizes(goal: Spec) -> Sizes:
     return Sizes(goal.sizes, Panels.of(goal).widths)
 
 
-_WEIGHTS = {
-    "Conv": 2, "DivideVecScalar": 2, "Softmax": 4,
-    "SoftmaxDenominatorAndMax": 3, "SoftmaxDenominatorAndUnscaled": 3,
-    "SoftmaxDenominatorAndMaxFromParts": 1,
-}  # fmt: skip
-
-
 @cache
 def weight(operation: Operation) -> int:
     """A number larger than that of every operation that this one can be rewritten to."""
-    if operation.components:
+    if operation.primitive is None:
         return 1 + sum(max(1, weight(component.operation)) for component in operation.components)
-    if operation.copies:
-        return 0
     padded = any(axis.padding for axes in operation.axes for axis in axes)
-    return _WEIGHTS.get(operation.name.removesuffix("Accum"), 1) + padded
+    return operation.primitive.weight + padded
 
 
 @dataclass
