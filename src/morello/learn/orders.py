@@ -15,10 +15,9 @@ from morello.jit import interruptible
 from morello.learn.anneal import Edges
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget, BudgetError, Watch
-from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
-from morello.search.sample import SPREAD, Walker, sampling_graph
-from morello.search.solve import Solution
+from morello.search.sample import SPREAD, Walker
+from morello.search.session import Session
 
 Order = Literal["learned", "affine", "random"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -31,21 +30,21 @@ MISSES = 500
 """After so many random programs that were there already, there are no others."""
 
 
-def program(found: Solution, decisions: Sequence[Rewrite]) -> Impl:
+def program(found: Session, decisions: Sequence[Rewrite]) -> Impl:
     """The program of a search's goal that these decisions make."""
     return reconstruct(found.goal, found.target, decisions)
 
 
-def choices(found: Solution, watch: Watch) -> Iterator[list[Rewrite]]:
+def choices(found: Session, watch: Watch) -> Iterator[list[Rewrite]]:
     """The decisions of a search's choices, until the watch ends the search for them."""
-    return candidates(found.goal, found.target, found.cost, watch)
+    return found.alternatives(watch)
 
 
 @interruptible
-def walker_of(found: Solution, random: Random, watch: Watch) -> Walker | None:
+def walker_of(found: Session, random: Random, watch: Watch) -> Walker | None:
     """Walks among legal programs of a search's goal; None if the watch ends the search for them."""
     with suppress(BudgetError, MemoryError):
-        return Walker(sampling_graph(found.goal, found.target, found.cost, watch), random)
+        return found.walker(random, watch)
     return None
 
 
@@ -69,7 +68,7 @@ class Chooser(Protocol):
 class ByAffineCost:
     """The search's choices, the cheapest first."""
 
-    def __init__(self, found: Solution, ends: float) -> None:
+    def __init__(self, found: Session, ends: float) -> None:
         self._new = Distinct()
         impls = (program(found, one) for one in choices(found, watch(ends)))
         self._impls = filter(self._new, impls)
@@ -85,7 +84,7 @@ class ByAffineCost:
 class AtRandom:
     """Random legal programs, in random order."""
 
-    def __init__(self, found: Solution, random: Random, ends: float) -> None:
+    def __init__(self, found: Session, random: Random, ends: float) -> None:
         self._found, self._new = found, Distinct()
         walker = walker_of(found, random, watch(ends))
         self._impls = iter(()) if walker is None else self._walks(walker)

@@ -19,7 +19,7 @@ from morello.learn.orders import choices, program, walker_of, watch
 from morello.learn.predict import Predictor
 from morello.learn.programs import WORTH
 from morello.learn.trait_errors import TraitErrors
-from morello.search.solve import Solution
+from morello.search.session import Session
 from morello.search.structure import Structure, structure
 
 CANDIDATES = 36
@@ -52,7 +52,7 @@ class ByPrediction:
     """
 
     @interruptible
-    def __init__(self, found: Solution, predictor: Predictor, random: Random, ends: float) -> None:
+    def __init__(self, found: Session, predictor: Predictor, random: Random, ends: float) -> None:
         """Annealing ends at `ends`, of `time.monotonic`; searches take half of the time each."""
         self._found, self._predictor, self._random, self._ends = found, predictor, random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])

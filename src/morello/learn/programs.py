@@ -14,10 +14,9 @@ from morello.jit import interruptible
 from morello.learn.orders import walker_of
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget
-from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
 from morello.search.sample import Walker
-from morello.search.solve import search
+from morello.search.session import Session
 from morello.targets.costs import streamed
 from morello.targets.target import Target
 
@@ -55,9 +54,10 @@ def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -
     """
     own = streamed(target, goal)
     budget = Budget(seconds)
-    found = search(goal, own, budget=budget)
+    found = Session(goal, own)
+    found.solve(budget)
     third = -(-count // 3)
-    others = candidates(goal, own, found.cost, budget.start(None))
+    others = found.alternatives(budget.start(None))
     best = [list(found.decisions), *islice(others, 4 * third)]
     random: list[list[Rewrite]] = []
     mutated: Iterator[list[Rewrite]] = iter(())
