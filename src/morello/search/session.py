@@ -170,7 +170,9 @@ class Session:
         if everything:
             return exhaust(self._space.space, self._memory, watch)
         bound = self._bound(watch)
-        return bound and deepen(self._space.space, bound, self._memory, watch)
+        if bound is None:
+            return None
+        return deepen(self._space.space, bound, self._memory, watch)
 
     def _bound(self, watch: Watch) -> Bound | None:
         """The lower bound; None if that exceeds the budget and the goal can be cut into parts."""
