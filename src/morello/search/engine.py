@@ -291,36 +291,43 @@ SUMMED, TOO_MUCH, UNKNOWN = 0, 1, 2
 them is not known yet."""
 
 
+class Sum(NamedTuple):
+    """An edge's children added up before the next `child`: the cost, and the largest peak."""
+
+    child: int
+    cost: float
+    peak: int
+
+
+NOT_BEGUN = Sum(-1, 0.0, 0)
+
+
 @compiled
-def summed(
+def add_children(
     problem: Problem,
     boxes: Boxes,
     missed: Ints,
     edge: int,
     limit: int,
     worst: float,
-    child: int,
-    cost: float,
-    peak: int,
-) -> tuple[int, int, float, int]:
-    """Add up an edge's children from `child` on, while the cost is less than `worst`.
-
-    Gives the state, the child at which that ended, the cost, and the largest peak.
-    """
+    begun: Sum,
+) -> tuple[int, Sum]:
+    """Add up an edge's children while the cost is less than `worst`; gives the state as well."""
     graph, bounds, packing = problem
+    child, cost, peak = begun
     while child < graph.first_child[edge + 1]:
         node = graph.child[child]
         known, child_cost, child_peak = answer(problem, boxes, node, limit)
         if not known:
             if bounds.start[node] < bounds.start[node + 1]:
-                return UNKNOWN, child, cost, peak
+                return UNKNOWN, Sum(child, cost, peak)
             missed[node] = 1
         cost += graph.times[child] * child_cost
         if child_cost >= INFINITE or cost >= worst:
-            return TOO_MUCH, child, cost, peak
+            return TOO_MUCH, Sum(child, cost, peak)
         peak = larger(peak, child_peak, packing)
         child += 1
-    return SUMMED, child, cost, peak
+    return SUMMED, Sum(child, cost, peak)
 
 
 @compiled
@@ -352,19 +359,10 @@ def insert(stack: Stack, row: int, edge: int, cost: float, peak: int) -> None:
 
 
 @compiled
-def push(
-    stack: Stack,
-    row: int,
-    node: int,
-    place: int,
-    child: int,
-    limit: int,
-    cost: float,
-    peak: int,
-) -> None:
+def push(stack: Stack, row: int, node: int, place: int, limit: int, begun: Sum) -> None:
     """Keep the state of a row to resume from, and clear the next one."""
-    stack.node[row], stack.place[row], stack.child[row] = node, place, child
-    stack.limit[row], stack.cost[row], stack.peak[row] = limit, cost, peak
+    stack.node[row], stack.place[row], stack.limit[row] = node, place, limit
+    stack.child[row], stack.cost[row], stack.peak[row] = begun.child, begun.cost, begun.peak
     stack.best[row + 1], stack.best_edge[row + 1], stack.best_peak[row + 1] = INFINITE, -1, 0
 
 
@@ -395,13 +393,12 @@ def solve(problem: Problem, boxes: Boxes, stack: Stack, missed: Ints, upto: int)
     room = boxes.following.shape[0] - stack.node.shape[0]
     count, tried = boxes.counts[FILLED], boxes.counts[TRIED]
     row, node, place, limit = stack.at[0], stack.at[1], stack.at[2], stack.at[3]
-    child = -1  # the next child of the current edge; -1: the edge was not started
-    cost, peak = 0.0, np.int64(0)
+    begun = NOT_BEGUN
     while True:
         state, inner = SUMMED, limit
         while place < bounds.start[node + 1]:
             edge = bounds.order[place]
-            if child < 0:
+            if begun.child < 0:
                 if bounds.bound[place] >= stack.best[row, last]:
                     break
                 if tried >= upto or count >= room:
@@ -412,23 +409,21 @@ def solve(problem: Problem, boxes: Boxes, stack: Stack, missed: Ints, upto: int)
                 if not fits(graph.allocation[edge], limit, packing):
                     place += 1
                     continue
-                child, cost, peak = np.int64(graph.first_child[edge]), graph.own[edge], np.int64(0)
+                begun = Sum(np.int64(graph.first_child[edge]), graph.own[edge], np.int64(0))
             inner = limit - graph.allocation[edge]
             worst = stack.best[row, last]
-            state, child, cost, peak = summed(
-                problem, boxes, missed, edge, inner, worst, child, cost, peak
-            )
+            state, begun = add_children(problem, boxes, missed, edge, inner, worst, begun)
             if state == UNKNOWN:
                 break
             if state == SUMMED:
-                insert(stack, row, edge, cost, peak + graph.allocation[edge])
+                insert(stack, row, edge, begun.cost, begun.peak + graph.allocation[edge])
             place += 1
-            child = -1
+            begun = NOT_BEGUN
         if state == UNKNOWN:
-            push(stack, row, node, place, child, limit, cost, peak)
+            push(stack, row, node, place, limit, begun)
             row += 1
-            node, limit = np.int64(graph.child[child]), inner
-            place, child = np.int64(bounds.start[node]), -1
+            node, limit = np.int64(graph.child[begun.child]), inner
+            place, begun = np.int64(bounds.start[node]), NOT_BEGUN
             continue
         memoize(boxes, count, stack, row, node, limit, packing)
         count += 1
@@ -436,12 +431,8 @@ def solve(problem: Problem, boxes: Boxes, stack: Stack, missed: Ints, upto: int)
             boxes.counts[FILLED], boxes.counts[TRIED] = count, tried
             return True
         row -= 1
-        node, place, child = (
-            np.int64(stack.node[row]),
-            np.int64(stack.place[row]),
-            np.int64(stack.child[row]),
-        )
-        limit, cost, peak = stack.limit[row], stack.cost[row], stack.peak[row]
+        node, place, limit = np.int64(stack.node[row]), np.int64(stack.place[row]), stack.limit[row]
+        begun = Sum(np.int64(stack.child[row]), stack.cost[row], stack.peak[row])
 
 
 @compiled
