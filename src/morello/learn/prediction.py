@@ -28,6 +28,12 @@ CANDIDATES = 36
 ALIKE = 3
 """The most programs of one structure that are measured together, if there are others."""
 
+HEDGE = 4
+"""One in so many programs is measured because its cost is least, whatever its prediction."""
+
+WALKER_SHARE, CHOICES_SHARE = 0.5, 0.3
+"""The parts of the time left that the graph to walk in, and then the search's choices, may take."""
+
 ATTEMPTS = 3
 """If annealing finds nothing new this often in a row, there is nothing left."""
 
@@ -57,11 +63,11 @@ class ByPrediction:
         self._session, self._predictor = session, predictor
         self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
-        self._walker = walker_of(session, random, watch(ends, 0.5))
+        self._walker = walker_of(session, random, watch(ends, WALKER_SHARE))
         self._known: dict[Edges, Scored] = {}
         self._given: dict[int, Scored] = {}
         self._measured: list[tuple[float, Scored]] = []
-        others = islice(session.alternatives(watch(ends, 0.5)), CANDIDATES)
+        others = islice(session.alternatives(watch(ends, CHOICES_SHARE)), CANDIDATES)
         first = [list(session.decisions), *others]
         edges = [(self._walker and self._walker.edges(decisions)) or [] for decisions in first]
         self._left = self._scored(
@@ -106,7 +112,12 @@ class ByPrediction:
         return scored.predicted + self._correction.of(scored.structure)
 
     def _best(self, count: int) -> list[Impl]:
-        """Take the new programs predicted fastest, few of them of the same structure."""
+        """Take the new programs predicted fastest, few of them of the same structure.
+
+        And some that cost least, in case the predictions are wrong for this Spec.
+        """
+        cheapest = sorted(self._left, key=lambda scored: scored.impl.cost)[: count // HEDGE]
+        hedges = {id(scored) for scored in cheapest}
         alike: Counter[Structure] = Counter()
         first: list[Scored] = []
         last: list[Scored] = []
@@ -115,7 +126,7 @@ class ByPrediction:
             alike[scored.structure] += 1
         chosen: list[Scored] = []
         self._left = []
-        for scored in [*first, *last]:
+        for scored in [*cheapest, *(s for s in (*first, *last) if id(s) not in hedges)]:
             if len(chosen) == count:
                 self._left.append(scored)
             elif self._new(scored.impl):
