@@ -121,6 +121,7 @@ class Session:
         """
         return candidates(self.graph, self.cost, watch)
 
+    @interruptible
     def runners_up(
         self, count: int = 3, slack: float = 1.1, progress: Progress | None = None
     ) -> list[Choice]:

@@ -39,7 +39,7 @@ class Limits:
 
     @cached_property
     def packing(self) -> Packing:
-        """How the engine is told of it."""
+        """How they are packed, for the engine."""
         return Packing(self.guard, self.field)
 
     @cached_property
