@@ -35,7 +35,8 @@ from morello.memo.programs import Kept, keep, recall
 from morello.search.graph import grow
 from morello.search.query import answers
 from morello.search.reconstruct import reconstruct
-from morello.search.solve import Solution, search
+from morello.search.solution import Solution
+from morello.search.solve import search
 from morello.targets import TARGETS
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target

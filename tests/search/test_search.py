@@ -115,7 +115,7 @@ def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
     sizes = goal_sizes(spec)
     bound = Bound(spec, target, sizes)
     graph = build(Space(spec, target, sizes))
-    truth = graph.bounds[3]
+    truth = graph.bounds.low
     for family in range(len(graph.space.families)):
         nodes = np.flatnonzero(graph.families == family)
         batch = graph.space.families[family].batch(graph.keys[nodes], graph.space.forms)

@@ -157,19 +157,24 @@ class Graph:
         family = self.space.families[int(self.families[node])]
         return family.batch(keys, self.space.forms).spec()
 
+    @property
+    def bounds(self) -> engine.Bounds:
+        """Every node's edges in order of their cost without limits."""
+        return self.problem.bounds
+
     @cached_property
-    def bounds(self) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
-        """Every node's edges in order of their cost without limits; see `engine.bounds`."""
+    def problem(self) -> engine.Problem:
+        """The graph for the engine."""
         limits, nodes = self.space.limits, len(self.keys)
         cost, peak = np.full(nodes, engine.INFINITE), np.zeros(nodes, np.int64)
         known = self.known
         here = known.within(self.limit[known.spec], limits)
         cost[known.spec[here]], peak[known.spec[here]] = known.cost[here], known.peak[here]
-        result: tuple[Ints, Ints, Floats, Floats, Ints, Ints] = engine.bounds(
-            nodes, self.parent, self.own, self.allocation,
-            self.first_child, self.child, self.times, cost, peak, limits.guard, limits.field,
-        )  # fmt: skip
-        return result
+        graph = engine.Hypergraph(
+            self.parent, self.own, self.allocation, self.first_child, self.child, self.times
+        )
+        bounds = engine.Bounds(*engine.bounds(graph, cost, peak, limits.packing))
+        return engine.Problem(graph, bounds, limits.packing)
 
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
@@ -177,6 +182,23 @@ class Graph:
         spec = self.spec(node)
         kind = self.space.families[int(self.families[node])].kind
         return self.space.rewrites(kind)[int(self.rule[edge])].concrete(spec)
+
+    def edges(self, decisions: Sequence[Rewrite]) -> list[int] | None:
+        """The edges of a program's decisions, in pre-order; None if any is not in the graph."""
+        start, order, *_ = self.bounds
+        remaining = iter(decisions)
+        edges: list[int] = []
+
+        def down(node: int) -> bool:
+            wanted = next(remaining)
+            for edge in order[start[node] : start[node + 1]].tolist():
+                if self.rewrite(edge) == wanted:
+                    edges.append(edge)
+                    first, last = self.first_child[edge : edge + 2].tolist()
+                    return all(down(child) for child in self.child[first:last].tolist())
+            return False
+
+        return edges if down(0) else None
 
 
 @dataclass
@@ -226,8 +248,7 @@ class _Pending:
             np.concatenate(self.keys),
             np.concatenate(self.limits),
             np.concatenate(self.budgets),
-            limits.guard,
-            limits.field,
+            limits.packing,
         )
         return result
 
@@ -449,7 +470,8 @@ class _Expansion:
             child[slots] = numbers
         columns = [np.concatenate(c) for c in zip(*self.edges, strict=True)] if self.edges else []
         self.edges.clear()
-        parent, own, allocation = columns or [np.empty(0, np.int64)] * 3
+        none = np.empty(0, np.int32), np.empty(0), np.empty(0, np.int64)
+        parent, own, allocation = columns or none
         counts, *kinds = np.array(self.kinds, np.int64).reshape(-1, 3).T
         rule, arity = (np.repeat(kind.astype(np.uint8), counts) for kind in kinds)
         first_child = np.zeros(len(parent) + 1, np.int32)
