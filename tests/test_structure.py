@@ -18,6 +18,7 @@ SOURCES = sorted((ROOT / "src" / "morello").rglob("*.py"))
 
 LAYERS = [
     "errors",
+    "debug",
     "files",
     "jit",
     "ir",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from morello import debug
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
@@ -35,6 +37,13 @@ class Answer:
     count: int
     tried: int
     missed: Ints
+
+    def __str__(self) -> str:
+        program = f"{self.cost:,.0f} cycles" if self.cost < engine.INFINITE else "no program"
+        return (
+            f"{self.graph.space.goal.expression}, solved: {program}, {len(self.graph.keys):,} "
+            f"Specs, {self.tried:,} rewrites tried, {self.count:,} boxes"
+        )
 
     @property
     def last(self) -> float:
@@ -107,6 +116,7 @@ def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewri
 
 def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) -> Answer:
     """Find the `keeps` best decisions of a graph's first node under the target's limits."""
+    began = time.perf_counter()
     limits, known = graph.space.limits, graph.known
     nodes, given = len(graph.keys), len(known.spec)
     start, order, bound, low, low_peak, _ = graph.bounds
@@ -132,7 +142,10 @@ def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) 
         if progress is not None:
             progress(nodes, len(graph.parent))
     count, tried = stack.at[[engine.AT_BOXES, engine.AT_TRIED]].tolist()
-    return Answer(graph, float(boxes.cost[boxes.head[0], 0]), boxes, count, tried, missed)
+    answer = Answer(graph, float(boxes.cost[boxes.head[0], 0]), boxes, count, tried, missed)
+    if progress is not None and debug.shows("search"):
+        debug.show("search", f"{answer}, {1e3 * (time.perf_counter() - began):.1f} ms")
+    return answer
 
 
 def _boxes(nodes: int, room: int, keeps: int) -> engine.Boxes:

@@ -191,7 +191,10 @@ def _in_parts(goal: Spec, target: Target, watch: Watch, began: float) -> Solutio
 
 @cache
 def _load_engine() -> None:
-    """Load the compiled engine (the first time ever, compile it) before the search is timed."""
+    """Load the compiled engine (the first time ever, compile it) before the search is timed.
+
+    Without a `Progress`, it is not reported.
+    """
     goal = matmul_spec((1, 1), (1, 1))
     target = find_target("avx2")
     Numbering().numbers(np.zeros(1, np.int64))

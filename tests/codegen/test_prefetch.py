@@ -6,10 +6,13 @@ import re
 
 import morello
 from morello.codegen import generate
-from morello.codegen.prefetch import DENSE, SPARSE, Wish
+from morello.codegen.lines import Lines
+from morello.codegen.prefetch import notes, plan
 from morello.codegen.views import MemoryView, buffer_view
+from morello.impl.printing import tree
 from morello.ir.batch import LINE_BYTES
 from morello.ir.layout import panels, row_major
+from morello.rewrites import Split
 
 ELEMENT = 4
 PER_LINE = LINE_BYTES // ELEMENT
@@ -72,8 +75,8 @@ def test_every_line_of_a_tile_has_a_number() -> None:
     whole = buffer_view("x", row_major(2), (64, 256))
     tile = whole.cut(0, 8, 8, None, 1).cut(1, 64, 128, None, 1)
     assert isinstance(tile, MemoryView)
-    wish = Wish(tile, ELEMENT, False, 0, SPARSE)
-    places = [wish.place(str(number)) for number in range(wish.lines)]
+    lines = Lines(tile, ELEMENT)
+    places = [lines.place(str(number)) for number in range(lines.count)]
     numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
     assert {number // PER_LINE for number in numbers} == lines_of(tile)
     assert len(numbers) == len(set(numbers))
@@ -114,9 +117,9 @@ def test_the_lines_of_panels_follow_each_other() -> None:
     layout = panels(2, 1, 32)
     whole = buffer_view("x", layout, (64, 256))
     tile = whole.cut(1, 64, 128, None, 1)
-    wish = Wish(tile, ELEMENT, False, 0, DENSE)
-    assert wish.lines == 64 * 64 // PER_LINE
-    places = [wish.place(str(number)) for number in range(wish.lines)]
+    lines = Lines(tile, ELEMENT)
+    assert lines.count == 64 * 64 // PER_LINE
+    places = [lines.place(str(number)) for number in range(lines.count)]
     numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
     assert numbers == list(range(128 * 64, 192 * 64, PER_LINE))
 
@@ -138,3 +141,26 @@ def test_a_loop_asks_for_what_its_own_next_step_reads() -> None:
     (lines,) = (lines for operand, lines, _ in asked(text) if operand == "a")
     rows = 1 + max(int(row) for row in re.findall(r"c_reg0\[(\d+)\]\[0\] \+=", text))
     assert {line // (768 // PER_LINE) for line in lines} == set(range(rows, 2 * rows))
+
+
+def test_the_plan_is_made_before_any_c_and_shown_at_the_loops() -> None:
+    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512")
+    nodes = {id(node): node for node in impl.walk()}
+    for body, loop in plan(impl).items():
+        assert body in nodes
+        assert nodes[loop.node].rewrite == Split("k", nodes[body].spec.size("k"))
+        assert loop.iterations * loop.chunks == nodes[loop.node].children[0].times
+    shown = notes(impl)
+    assert {note.split(",")[0] for texts in shown.values() for note in texts} >= {"prefetches a"}
+    lines = tree(impl, notes=shown).splitlines()
+    for node, texts in shown.items():
+        for text in texts:
+            (at,) = (i for i, line in enumerate(lines) if line.strip() == text)
+            assert lines[at - 1].lstrip().startswith("for k in ")
+            assert str(nodes[node].spec) in lines[at - 1]
+    assert [line for line in lines if "prefetches" not in line] == tree(impl).splitlines()
+
+
+def test_programs_within_the_caches_prefetch_nothing() -> None:
+    impl, _ = morello.implement("f32[64,64] @ f32[64,64]", target="avx512")
+    assert plan(impl) == {} and notes(impl) == {}
