@@ -164,7 +164,7 @@ Plan = Mapping[int, LoopPrefetches]
 
 
 def plan(impl: Impl) -> Plan:
-    """Plan the prefetches of a complete Impl."""
+    """Plan the prefetches of a complete Impl, whose nodes must not be shared."""
     planner = _Planner(impl)
     names = {array: array for array in impl.spec.arrays}
     planner.visit(impl, operand_views(impl.spec, names), _Scope())

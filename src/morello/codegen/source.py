@@ -93,6 +93,7 @@ class _Lowered:
         names = Names({*_exported(name), _guard(name), *impl.target.helpers})
         parameter_names = {array: names.parameter(array) for array in spec.arrays}
         parameters = {parameter_names[array]: pointee for array, pointee in _pointees(spec).items()}
+        impl = impl.unshared()
         body = Body(impl.target, names, dict(parameters), spec, plan(impl))
         statements = body.emit(impl, operand_views(spec, parameter_names))
         return cls(body, parameters, statements)
