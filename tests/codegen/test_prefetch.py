@@ -160,10 +160,10 @@ def test_the_plan_is_made_before_any_c_and_shown_at_the_loops() -> None:
     assert {note.split(",")[0] for texts in shown.values() for note in texts} >= {"prefetches a"}
     lines = tree(impl, notes=shown).splitlines()
     for node, texts in shown.items():
-        for text in texts:
-            (at,) = (i for i, line in enumerate(lines) if line.strip() == text)
-            assert lines[at - 1].lstrip().startswith("for k in ")
-            assert str(nodes[node].spec) in lines[at - 1]
+        at = lines.index(next(line for line in lines if line.strip() == texts[0]))
+        assert [line.strip() for line in lines[at : at + len(texts)]] == texts
+        assert lines[at - 1].lstrip().startswith("for k in ")
+        assert str(nodes[node].spec) in lines[at - 1]
     assert [line for line in lines if "prefetches" not in line] == tree(impl).splitlines()
 
 
