@@ -19,6 +19,7 @@ SOURCES = sorted((ROOT / "src" / "morello").rglob("*.py"))
 
 LAYERS = [
     "errors",
+    "debug",
     "files",
     "jit",
     "ir",

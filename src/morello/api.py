@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 
 from numpy.typing import ArrayLike
 
+from morello import debug
 from morello.codegen import Source
 from morello.errors import (
     BuildError,
@@ -26,6 +27,7 @@ from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
 from morello.impl import saved
+from morello.impl.costs import cost_table
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.predict import Prediction, predict, ranked
@@ -304,7 +306,10 @@ def _implement(
         with Table(options.table) as opened:
             return _implement(goal, machine, replace(options, table=opened))
     find = _search_tunings if machine.tunings else _search_layouts
-    return find(goal, machine, options)
+    impl, statistics = find(goal, machine, options)
+    if debug.shows("cost"):
+        debug.show("cost", cost_table(impl))
+    return impl, statistics
 
 
 def _search_layouts(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from morello import debug
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
@@ -31,6 +33,13 @@ class Answer:
     graph: Graph
     boxes: engine.Boxes
     missed: Ints
+
+    def __str__(self) -> str:
+        program = f"{self.cost:,.0f} cycles" if self.cost < engine.INFINITE else "no program"
+        return (
+            f"{self.graph.space.goal.expression}, solved: {program}, {len(self.graph.keys):,} "
+            f"Specs, {self.tried:,} rewrites tried, {self.count:,} boxes"
+        )
 
     @property
     def count(self) -> int:
@@ -142,6 +151,7 @@ def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewri
 
 def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) -> Answer:
     """Find the `keeps` best decisions of a graph's first node under the target's limits."""
+    began = time.perf_counter()
     nodes, known = len(graph.keys), graph.known
     given = len(known.spec)
     boxes = _boxes(nodes, given, (1 << 16) + given + graph.waves + 2, keeps)
@@ -151,6 +161,8 @@ def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) 
     engine.link(known.spec, boxes.head, boxes.following)
     answer = Answer(graph, boxes, np.zeros(nodes, np.uint8))
     answer.solve(0, graph.space.limits.pack(graph.space.target.limits), progress)
+    if progress is not None and debug.shows("search"):
+        debug.show("search", f"{answer}, {1e3 * (time.perf_counter() - began):.1f} ms")
     return answer
 
 

@@ -7,6 +7,7 @@ within a wave, and the numbers of the nodes are a topological order.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from morello import debug
 from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
@@ -332,12 +334,28 @@ class _Expansion:
         waves = 0
         self._queue(below=np.inf)
         while self.waiting:
+            began, before = time.perf_counter(), (self.node_count, self.edge_count)
             rank = max(self.waiting)
             for family, pending in self.waiting.pop(rank).items():
                 self._wave(family, pending)
             self._queue(below=rank)
             waves += 1
+            if self.progress is not None and debug.shows("search"):
+                self._show(f"wave {waves}", before, time.perf_counter() - began)
         return self._graph(waves)
+
+    def _show(self, wave: str, before: tuple[int, int], seconds: float) -> None:
+        """Report a wave, and what it added to the numbers of Specs and rewrites before it."""
+        specs, rewrites = self.node_count - before[0], self.edge_count - before[1]
+        space, pruning = self.space, self.pruning
+        bound = "relaxed" if space.relaxed else "any cost"
+        if pruning is not None and pruning.upper < np.inf:
+            bound = f"at most {pruning.upper:,.0f} cycles"
+        debug.show(
+            "search",
+            f"{space.goal.expression}, {bound}, {wave}: {specs:,} Specs, {rewrites:,} rewrites, "
+            f"{1e3 * seconds:.1f} ms",
+        )
 
     def _defer(self, batch: Batch, slots: Ints, limits: Ints, budgets: Floats) -> None:
         """Put Specs aside until the current wave, which reached them, is complete."""
