@@ -12,8 +12,8 @@ from morello.learn.predict import ByCost
 HERTZ = 4e9
 """The affine cost is in cycles."""
 
-graph = Graph(parse_tensor("relu(f32[8,16] @ f32[16,32] + f32[32]) @ f32[32,16]"))
-prices = Prices(ByCost(HERTZ), seconds=5)
+graph = Graph(parse_tensor("relu(f32[16,64] @ f32[64,64] + f32[64]) @ f32[64,16]"))
+prices = Prices(ByCost(HERTZ), seconds=10)
 partition = fuse(graph, prices, prices.proven)
 
 print(f"{len(graph.operations)} operations, {len(partition.groups)} kernels:")
