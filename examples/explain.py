@@ -3,7 +3,7 @@
 import morello
 from morello.impl.printing import tree
 
-impl, statistics = morello.implement("relu(f32[64,128] @ f32[128,64] + f32[64])")
+impl, statistics = morello.implement("relu(f32[16,64] @ f32[64,32] + f32[32])")
 
 print(tree(impl))
 if statistics is not None:  # it was found by search

@@ -16,7 +16,7 @@ PATIENCE_S = 300
 
 PRINTS = {
     "attention": r"softmax\(q @ k\): .*\nattention\(q, k, v\): ",
-    "explain": r"fma_row_\w+ (.*\n)+searched [\d,]+ Specs in .*\nno program is cheaper\n",
+    "explain": r"fma_row_\w+ (.*\n)+searched [\d,]+ Specs in .*\n(no program is|the budget)",
     "from_arrays": r"w = f32\[64,128\]\{0,1\}; softmax\(x @ w\)",
     "from_cpp": r"void matmul\(const float (.*\n)+called from C\+\+: ",
     "fusion": r"operations, \d kernels:\n(  .+ us predicted\n)+largest",
