@@ -1,4 +1,4 @@
-"""The command: race the peers on groups of cases, write a report.
+"""The command: measure Morello and its peers on groups of cases, in turns, and write a report.
 
 python -m benchmarks [GROUP...] [--threads 1,2] [--seconds 0.5] [--out DIR]
 """
@@ -32,7 +32,7 @@ USAGE_ERROR, INTERRUPTED = 2, 130
 
 
 class Team:
-    """The processes of all peers on some threads; those that ended are started again."""
+    """The processes of all peers on `options.threads` threads; those that ended are restarted."""
 
     def __init__(self, where: Mapping[str, str], options: Options, logs: Path) -> None:
         self.where, self.options, self.logs = where, options, logs
@@ -45,14 +45,14 @@ class Team:
                 self.absent.append(Failure(name, str(problem)))
 
     def ready(self) -> Sequence[Process]:
-        """All that can be asked."""
+        """All processes, those that ended restarted."""
         for i, process in enumerate(self.processes):
             if not process.alive:
                 self.processes[i] = self._start(process.name)
         return self.processes
 
     def end(self) -> None:
-        """End them all."""
+        """End all processes."""
         for process in self.processes:
             process.end()
 
@@ -81,7 +81,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(arguments: argparse.Namespace, console: Console) -> Run:
-    """Race them all."""
+    """Measure all peers on all cases."""
     groups = arguments.groups or list(GROUPS)
     logs = arguments.out / "logs"
     logs.mkdir(parents=True, exist_ok=True)
@@ -114,7 +114,7 @@ def measure(arguments: argparse.Namespace, console: Console) -> Run:
 
 
 def write(run: Run, folder: Path, console: Console) -> None:
-    """The report, its data and its plots."""
+    """Write the report, its data and its plots."""
     _save(run, folder)
     try:
         drawn = draw(run, folder)
@@ -136,7 +136,7 @@ def _cases(groups: Sequence[str], only: str | None) -> list[tuple[str, Work]]:
 
 
 def _tell(outcome: Outcome, console: Console) -> None:
-    """One line about a case."""
+    """Print one line about a case."""
     ours, best = outcome.ours("C"), best_peer(outcome)
     text = f"{outcome.group} {outcome.size}, {outcome.threads}t: "
     text += duration(ours.median_s) if ours else "we failed"

@@ -1,4 +1,4 @@
-"""What is raced: groups of cases."""
+"""The benchmark's cases, in groups."""
 
 from __future__ import annotations
 

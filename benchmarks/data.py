@@ -1,4 +1,4 @@
-"""Random inputs and what they should give: made once, kept in files that all peers read."""
+"""Random inputs and expected outputs: computed once, kept in files that all peers read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class WrongError(Exception):
 
 @dataclass(frozen=True)
 class Data:
-    """The inputs of some work, its output in float64, and how far off that may be."""
+    """The inputs of some work, its output in float64, and the error that is allowed."""
 
     inputs: tuple[Array, ...]
     wanted: Floats
@@ -28,15 +28,15 @@ class Data:
 
 
 def make(work: Work, seed: int = 0) -> Data:
-    """Random data for it."""
+    """Random data for some work."""
     random = np.random.default_rng(seed)
-    inputs = tuple(_random(random, one) for one in work.inputs)
+    inputs = tuple(_random(random, operand) for operand in work.inputs)
     wanted, bound = work.reference(*inputs)
     return Data(inputs, wanted, bound)
 
 
 def save(data: Data, folder: Path) -> None:
-    """Write it where `load` finds it."""
+    """Write data for `load` into a folder."""
     for i, array in enumerate(data.inputs):
         np.save(folder / f"{i}.npy", array.view(_bits(array)))
     np.save(folder / "wanted.npy", data.wanted)
@@ -44,36 +44,36 @@ def save(data: Data, folder: Path) -> None:
 
 
 def load(work: Work, folder: Path) -> Data:
-    """What was saved: the inputs in memory of their own, on cache lines."""
+    """Read saved data: the inputs into new memory, aligned to cache lines."""
     inputs = []
-    for i, one in enumerate(work.inputs):
-        array = empty(one)
+    for i, operand in enumerate(work.inputs):
+        array = empty(operand)
         array[...] = np.load(folder / f"{i}.npy", mmap_mode="r").view(array.dtype)
         inputs.append(array)
     wanted, bound = (np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("wanted", "bound"))
     return Data(tuple(inputs), wanted, bound)
 
 
-def empty(one: Operand) -> Array:
-    """An array on a cache line, set to what no result is, so that it must be written."""
-    array = argument(one).empty()
+def empty(operand: Operand) -> Array:
+    """An array aligned to a cache line, filled with values that no result has."""
+    array = argument(operand).empty()
     spoil(array)
     return array
 
 
 def spoil(array: Any) -> None:
-    """Set a NumPy array that can be written to what no result is."""
+    """Fill a writeable NumPy array with values that no result has: what is not written is wrong."""
     if isinstance(array, np.ndarray) and array.flags.writeable:
         array[...] = np.iinfo(array.dtype).max - 1 if array.dtype.kind in "iu" else np.nan
 
 
-def argument(one: Operand) -> Argument:
-    """How it lies in memory."""
+def argument(operand: Operand) -> Argument:
+    """The dtype, shape and strides of an operand in memory."""
     strides = row_major_strides(
-        one.shape[::-1] if one.by_columns else one.shape, NUMPY[one.dtype].itemsize
+        operand.shape[::-1] if operand.by_columns else operand.shape, NUMPY[operand.dtype].itemsize
     )
-    strides = strides[::-1] if one.by_columns else strides
-    return Argument("", DTYPES[one.dtype], one.shape, strides)
+    strides = strides[::-1] if operand.by_columns else strides
+    return Argument("", DTYPES[operand.dtype], operand.shape, strides)
 
 
 def check(work: Work, data: Data, got: Any) -> float:
@@ -100,19 +100,19 @@ def check(work: Work, data: Data, got: Any) -> float:
     return float(error.max() / max(float(np.abs(data.wanted).max()), 1e-300))
 
 
-def _random(random: np.random.Generator, one: Operand) -> Array:
-    array = empty(one)
+def _random(random: np.random.Generator, operand: Operand) -> Array:
+    array = empty(operand)
     if array.dtype.kind in "iu":
         limits = np.iinfo(array.dtype)
         values: Sequence[int] | Array = random.integers(
-            limits.min, limits.max, one.shape, endpoint=True
+            limits.min, limits.max, operand.shape, endpoint=True
         )
     else:
-        values = random.uniform(-1, 1, one.shape)
+        values = random.uniform(-1, 1, operand.shape)
     array[...] = values
     return array
 
 
 def _bits(array: Array) -> Any:
-    """A dtype that a file can hold: NumPy's files know no bfloat16."""
+    """A dtype of the same width that NumPy's files support; they do not support bfloat16."""
     return np.uint16 if array.dtype == NUMPY["bf16"] else array.dtype

@@ -1,9 +1,10 @@
-"""What fusion by predicted time is worth, on compositions of 6 to 40 operations.
+"""Evaluates fusion by predicted time, on compositions of 6 to 40 operations.
 
     python -m benchmarks.fusion [--only PART] [--predictor learned|cost] [--db PATH] [--out DIR]
 
 Each composition is cut in three ways: by prediction; by the rule that a heavy operation takes the
-maps that follow it; and into single operations. Their programs take turns on one pinned CPU.
+maps that follow it; and into single operations. Their programs are timed in turns on one pinned
+CPU.
 """
 
 from __future__ import annotations
@@ -35,12 +36,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code."""
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, highlight=False)
-    some = {name: one for name, one in COMPOSITIONS.items() if arguments.only in name}
+    chosen = {
+        name: expression for name, expression in COMPOSITIONS.items() if arguments.only in name
+    }
     arguments.out.mkdir(parents=True, exist_ok=True)
     rows: list[Row] = []
     with limit_threads(), ExitStack() as stack:
         table = stack.enter_context(Table(arguments.db)) if arguments.db else None
-        for row in study(some, _predictor(arguments.predictor), arguments.seconds, table):
+        for row in study(chosen, _predictor(arguments.predictor), arguments.seconds, table):
             rows.append(row)
             console.print(_line(row), markup=False)
     if not rows:

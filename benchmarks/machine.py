@@ -1,4 +1,4 @@
-"""What this machine can do at most, measured: products, reading memory, calling functions."""
+"""Measured peaks of this machine: rates of products and of reading memory, and call overheads."""
 
 from __future__ import annotations
 
@@ -22,39 +22,39 @@ from morello.targets.cpu import host_cpu
 DTYPES = ("f32", "bf16", "u8")
 READ_KIB = (16, 32, 64, 256, 512, 1024, 4096, 16384, 32768, 65536, 262144)
 Rounds = Callable[[int], int]
-"""Does something so many times, and gives the nanoseconds it took."""
+"""Does something this many times, and returns the nanoseconds it took."""
 
 READ_AT_ONCE = 100 << 20
-"""Bytes, some milliseconds' worth."""
+"""Bytes that one sample reads: some milliseconds."""
 TRIES, TRY_S = 60, 0.001
-"""Many short tries: on a machine that others use, some of them are undisturbed."""
+"""Many short attempts: on a shared machine, some of them are undisturbed."""
 
 
 @dataclass(frozen=True)
 class Peak:
-    """The most on some threads: billions of operations a second by dtype, GB/s by bytes read."""
+    """The peak of some threads: billions of operations a second by dtype, GB/s by bytes read."""
 
     gops: Mapping[str, float]
     reads: Mapping[int, float]
 
     def bandwidth(self, size: int) -> float:
-        """GB/s of reading about as many bytes again and again."""
+        """GB/s of repeatedly reading a working set of about `size` bytes."""
         nearest = min(self.reads, key=lambda known: abs(math.log(known / size)))
         return self.reads[nearest]
 
     def product_seconds(self, flops: int, dtype: str) -> float:
-        """What the products of some work take at least."""
+        """A lower bound of the seconds for `flops` operations; 0 for dtypes without a peak."""
         peak = self.gops.get(dtype, 0.0)
         return flops / peak / 1e9 if peak else 0.0
 
     def memory_seconds(self, size: int) -> float:
-        """What reading as many bytes takes."""
+        """The seconds for reading `size` bytes."""
         return size / self.bandwidth(size) / 1e9
 
 
 @dataclass(frozen=True)
 class Machine:
-    """The CPU, its clock in GHz, its peaks by threads, and what an empty call takes, in ns."""
+    """The CPU, its clock in GHz, its peaks by threads, and the times of empty calls in ns."""
 
     cpu: str
     cores: int
@@ -64,7 +64,7 @@ class Machine:
 
 
 def measure_machine(threads: tuple[int, ...]) -> Machine:
-    """Measure it; takes a few seconds."""
+    """Measure this machine; takes a few seconds."""
     library = _library()
     cycles = library.clock_width() * 12
     took = _fastest(library.clock_cycles)
@@ -102,10 +102,10 @@ def _peak(library: ctypes.CDLL, threads: int) -> Peak:
 
 
 def reading(size: int, threads: int) -> Callable[[], float]:
-    """A function that reads so many bytes on some threads, and gives the seconds that takes.
+    """A function that reads `size` bytes on some threads, and returns the seconds it takes.
 
-    It reads them again and again, the first time not timed: what is small enough is in a cache.
-    What streaming takes just now, since that changes where others use the machine as well.
+    It reads them repeatedly, the first time untimed: what is small enough is in a cache. Called
+    in turns with the peers, since the bandwidth of a shared machine changes.
     """
     readers = _readers(_library(), size, threads)
     rounds = max(1, READ_AT_ONCE // size)
@@ -118,7 +118,7 @@ def reading(size: int, threads: int) -> Callable[[], float]:
 
 
 def _readers(library: ctypes.CDLL, size: int, threads: int) -> list[Rounds]:
-    """For each thread, what reads its part of so many bytes."""
+    """For each thread, a function that reads its part of `size` bytes."""
 
     def reader(part: Array) -> Rounds:
         return lambda n: int(library.read_all(n, pointer(part), part.size))
@@ -127,19 +127,19 @@ def _readers(library: ctypes.CDLL, size: int, threads: int) -> list[Rounds]:
 
 
 def _memory(size: int) -> Array:
-    """Bytes that are there, on a cache line."""
+    """Memory that is mapped already, aligned to a cache line."""
     memory, offset = aligned_bytes(0, size)
     memory[...] = 1
     return memory[offset : offset + size]
 
 
 def _best_rate(run: Rounds) -> float:
-    """Rounds a nanosecond, at best."""
+    """The most rounds per nanosecond."""
     return 1 / _fastest(run)
 
 
 def _fastest(run: Rounds) -> float:
-    """Nanoseconds a round, at best."""
+    """The least nanoseconds per round."""
     rounds, best = 1, math.inf
     while (took := run(rounds)) < TRY_S * 1e9:
         rounds = max(rounds * 2, min(rounds * 100, int(1.2 * rounds * TRY_S * 1e9 / max(took, 1))))
@@ -149,27 +149,27 @@ def _fastest(run: Rounds) -> float:
 
 
 def _together(rates: Sequence[Callable[[], float]]) -> float:
-    """The sum of what threads reach at the same time, each on a CPU of its own."""
+    """The sum of the rates that threads reach at the same time, each pinned to a CPU."""
     threads = len(rates)
     cpus = sorted(os.sched_getaffinity(0))[-threads:]
-    found = [0.0] * threads
+    reached = [0.0] * threads
     ready = threading.Barrier(threads)
 
     def run(thread: int) -> None:
         os.sched_setaffinity(0, {cpus[thread % len(cpus)]})
         ready.wait()
-        found[thread] = rates[thread]()
+        reached[thread] = rates[thread]()
 
     workers = [threading.Thread(target=run, args=(i,)) for i in range(threads)]
     for worker in workers:
         worker.start()
     for worker in workers:
         worker.join()
-    return sum(found)
+    return sum(reached)
 
 
 def _calls(library: ctypes.CDLL) -> dict[str, float]:
-    """What calling a function that does nothing takes."""
+    """The nanoseconds of calling a function that does nothing, by kind of call."""
     nothing = library.nothing
     address = ctypes.cast(nothing, ctypes.c_void_p).value or 0
     argument = np.zeros(1)

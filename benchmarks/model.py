@@ -1,4 +1,4 @@
-"""How well the cost model orders programs of the collection: tau, and what its choices cost.
+"""How well the cost model ranks programs of the collection: tau, and the regret of its choices.
 
     python -m benchmarks.model [GROUP...] [--samples 100] [--threads 1] [--out DIR]
 
@@ -28,7 +28,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, highlight=False)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    found: list[dict[str, Any]] = []
+    results: list[dict[str, Any]] = []
     for name in arguments.groups or list(GROUPS):
         for work in GROUPS[name]:
             if work.flops > arguments.flops:
@@ -43,19 +43,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             except MorelloError as error:
                 console.print(f"{name} {work.size}: {error}")
                 continue
-            found.append({"group": name, "size": work.size, **quality.data()})
-            console.print(_line(found[-1]))
-            write_text(arguments.out / "model.json", json.dumps(found, indent=1) + "\n")
-    if found:
-        write_text(arguments.out / "model.md", markdown(found))
+            results.append({"group": name, "size": work.size, **quality.data()})
+            console.print(_line(results[-1]))
+            write_text(arguments.out / "model.json", json.dumps(results, indent=1) + "\n")
+    if results:
+        write_text(arguments.out / "model.md", markdown(results))
         console.print(f"wrote {arguments.out / 'model.md'}")
-    return 0 if found else 1
+    return 0 if results else 1
 
 
-def markdown(found: Sequence[dict[str, Any]]) -> str:
+def markdown(results: Sequence[dict[str, Any]]) -> str:
     """A table of the cases, and their medians."""
     names = ("tau", "regret", "regret_of_choices")
-    middle = {name: statistics.median(one[name] for one in found) for name in names}
+    middle = {name: statistics.median(result[name] for result in results) for name in names}
     lines = [
         "# How good the cost model is",
         "",
@@ -64,19 +64,19 @@ def markdown(found: Sequence[dict[str, Any]]) -> str:
         "",
         "| case | programs | tau | first choice | best of five |",
         "|---|---|---|---|---|",
-        *map(_line, found),
-        _line({"group": "median of", "size": len(found), "programs": "", **middle}),
+        *map(_line, results),
+        _line({"group": "median of", "size": len(results), "programs": "", **middle}),
     ]
     return "\n".join(lines) + "\n"
 
 
-def _line(one: dict[str, Any]) -> str:
+def _line(result: dict[str, Any]) -> str:
     cells = (
-        f"{one['group']} {one['size']}",
-        one["programs"],
-        f"{one['tau']:.2f}",
-        f"{one['regret']:.1%}",
-        f"{one['regret_of_choices']:.1%}",
+        f"{result['group']} {result['size']}",
+        result["programs"],
+        f"{result['tau']:.2f}",
+        f"{result['regret']:.1%}",
+        f"{result['regret_of_choices']:.1%}",
     )
     return f"| {' | '.join(map(str, cells))} |"
 

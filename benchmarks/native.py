@@ -13,14 +13,14 @@ from morello.runtime.build import build
 from morello.runtime.toolchain import arch_flags, find_compiler
 
 Loop = Callable[[int], float]
-"""Makes as many calls as it is told to; gives the seconds that they took."""
+"""Makes this many calls; returns the seconds that they took."""
 
 ROW_MAJOR, COLUMN_MAJOR, PLAIN, TRANSPOSED = 101, 102, 111, 112
-"""What cblas calls them."""
+"""The values of cblas's constants."""
 
 
 class Gemm(ctypes.Structure):
-    """loops.c's `Gemm`."""
+    """The struct `Gemm` of loops.c."""
 
     _fields_ = (
         *((name, ctypes.c_int) for name in ("order", "ta", "tb", "m", "n", "k")),
@@ -30,7 +30,7 @@ class Gemm(ctypes.Structure):
 
 
 def compiled(name: str) -> ctypes.CDLL:
-    """A C file of this folder, compiled for this machine."""
+    """Compile a C file of this folder for this machine, and load it."""
     compiler = find_compiler()
     source = Path(__file__).with_name(name).read_text()
     return ctypes.CDLL(str(build(source, compiler=compiler, flags=arch_flags(compiler, "native"))))
@@ -49,7 +49,7 @@ def loops() -> ctypes.CDLL:
 
 
 def loop(name: str, function: Any, *arguments: Any, keep: Sequence[Any] = ()) -> Loop:
-    """Calls of a C function by one of loops.c's; `keep` lives as long as it does."""
+    """Calls of a C function by a function of loops.c; `keep` lives as long as the result."""
     run = getattr(loops(), name)
     address = ctypes.cast(function, ctypes.c_void_p)
 
@@ -60,12 +60,12 @@ def loop(name: str, function: Any, *arguments: Any, keep: Sequence[Any] = ()) ->
 
 
 def pointer(array: Array) -> ctypes.c_void_p:
-    """Where an array's elements are."""
+    """The address of an array's first element."""
     return ctypes.c_void_p(array.ctypes.data)
 
 
 def on_pointers(address: int, arrays: Sequence[Array], keep: object = None) -> Loop:
-    """Calls of a function that takes nothing but pointers, as Morello's do."""
+    """Calls of a function that takes only pointers, as Morello's do."""
     addresses = (ctypes.c_void_p * len(arrays))(*(array.ctypes.data for array in arrays))
     name = f"pointers{len(arrays)}"
     return loop(name, ctypes.c_void_p(address), addresses, keep=(*arrays, keep))

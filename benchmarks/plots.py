@@ -1,4 +1,4 @@
-"""A run as pictures."""
+"""The plots of a run."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from benchmarks.summary import best_peer, predicted_s, share
 
 
 def draw(run: Run, folder: Path) -> list[Path]:
-    """Ratios by size, shares of the machine, predicted against measured: one file each.
+    """Plot ratios by size, shares of the machine's peak, and predicted against measured times.
 
-    Raises `ImportError` where there is no matplotlib.
+    Returns the files. Raises `ImportError` without matplotlib.
     """
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    made = []
+    paths = []
     keys = dict.fromkeys((o.group, o.threads) for o in run.outcomes)
     for name, threads in sorted({(kind, n) for kind in ("ratios", "shares") for _, n in keys}):
         groups = [g for g, n in keys if n == threads]
@@ -35,11 +35,11 @@ def draw(run: Run, folder: Path) -> list[Path]:
             axes.set_xticks(range(len(here)), [o.size for o in here], rotation=60, fontsize=7)
         for axes in list(grid.flat)[count:]:
             axes.set_visible(False)
-        made.append(_write(figure, folder / f"{name}-{threads}.png", plt))
+        paths.append(_write(figure, folder / f"{name}-{threads}.png", plt))
     figure, axes = plt.subplots(figsize=(7, 7))
     _predictions(axes, run)
-    made.append(_write(figure, folder / "predicted.png", plt))
-    return made
+    paths.append(_write(figure, folder / "predicted.png", plt))
+    return paths
 
 
 def _ratios(axes: Any, outcomes: Sequence[Outcome], run: Run) -> None:

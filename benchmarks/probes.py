@@ -1,11 +1,11 @@
-"""Finds the programs that a machine times when it is first used.
+"""Finds the probes: the programs that are timed when a machine is first used.
 
     python -m benchmarks.probes
 
 Writes `src/morello/measure/calibrate/probes/avx2.json.gz` and `avx512.json.gz`: of each Spec, the
 programs that are cheapest under costs that are up to three times more or less, for the smallest
-caches that there are, so that every machine can run them. These are what a choice is between
-where costs are uncertain. Takes some 25 minutes.
+caches that there are, so that every machine can run them. While costs are uncertain, any of these
+may be the fastest. Takes some 25 minutes.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ EXPRESSIONS = (
 )
 
 EACH = 4
-"""How many programs of each."""
+"""How many programs of each Spec."""
 
 MACHINES = 20
-"""How many kinds of costs they are found for."""
+"""For how many random costs the cheapest programs are found."""
 
 
 def smallest(target: Target, l2_kib: int) -> Target:
@@ -84,7 +84,7 @@ def main() -> int:
 
 
 def chosen(expression: str, target: Target, machines: int = MACHINES) -> list[Mapping[str, Any]]:
-    """The programs of a Spec that most machines choose, as saved schedules."""
+    """The programs of a Spec that are cheapest under most of the costs, as saved schedules."""
     goal = Goal(expression, MEMORY)
     often: Counter[str] = Counter()
     programs: dict[str, Mapping[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""A peer's process, seen from the race: started, told what to do, stopped while others run."""
+"""The process of a peer: starts it, sends it commands, and stops it while others run."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ TUNING = (
     "OPENBLAS_", "GOTO_", "BLIS_", "MKL_", "NVPL_", "OMP_", "GOMP_", "KMP_", "DNNL_", "ONEDNN_",
     "XLA_", "JAX_", "TVM_", "TORCH", "ATEN_", "LIBXSMM_", "NUMEXPR_", "NPY_", "MALLOC_", "NPROC",
 )  # fmt: skip
-"""Settings of the caller's that could hold a peer below its best: none is passed on."""
+"""Environment variables of the caller that could slow a peer down: none is passed on."""
 
 ROOT = Path(__file__).resolve().parents[1]
 
 START_S = 180.0
 CALL_S, TRIAL_S = 600.0, 60.0
-"""How long an answer may take: what preparing takes, and each of TVM's trials."""
+"""The time limit of an answer: for preparing, and in addition for each of TVM's trials."""
 
 
 class Process:
-    """One peer; raises `UnavailableError` at whatever it cannot do, and says why."""
+    """One peer; raises `UnavailableError` with the reason if it cannot do something."""
 
     def __init__(self, name: str, where: str, options: Options, logs: Path) -> None:
-        """Starts it on as many CPUs as it may use threads."""
+        """Starts it, pinned to as many CPUs as it may use threads."""
         self.name = name
         self.limit = CALL_S + TRIAL_S * options.trials
         self.log = logs / f"{name}-{options.threads}.log"
@@ -56,7 +56,7 @@ class Process:
         self._stop()
 
     def ask(self, **order: Any) -> dict[str, Any]:
-        """What it answers; it runs meanwhile, and at no other time."""
+        """Send a command and return the answer; the process runs only meanwhile."""
         assert self.child.stdin is not None
         self.child.send_signal(signal.SIGCONT)
         try:
@@ -70,11 +70,11 @@ class Process:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked more."""
+        """Whether the process still runs."""
         return self.child.poll() is None
 
     def end(self) -> None:
-        """Whatever it does, it ends."""
+        """Kill the process and close its pipes."""
         with contextlib.suppress(OSError):
             self.child.kill()
         self.child.wait()
@@ -104,12 +104,12 @@ class Process:
         return answer
 
     def _stop(self) -> None:
-        """Threads that wait by spinning, as OpenMP's do, would slow whoever comes next."""
+        """Stop the process: threads that wait by spinning, as OpenMP's do, would slow others."""
         with contextlib.suppress(OSError):
             self.child.send_signal(signal.SIGSTOP)
 
     def _epitaph(self) -> str:
-        """How it ended, and the last that it wrote."""
+        """How the process ended, and the last line that it wrote."""
         self.end()
         code = self.child.returncode
         how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
@@ -118,7 +118,7 @@ class Process:
 
 
 def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
-    """The caller's, without what tunes libraries, and with how many threads they may use."""
+    """The caller's environment without settings of libraries, and with their numbers of threads."""
     kept = {name: value for name, value in given.items() if not name.startswith(TUNING)}
     count = str(threads)
     paths = [str(ROOT), *filter(None, [given.get("PYTHONPATH")])]
@@ -138,6 +138,6 @@ def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
 
 
 def _pin(threads: int) -> None:
-    """To the last CPUs, because interrupts tend to go to the first."""
+    """Pin to the last CPUs, because interrupts tend to go to the first."""
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[-threads:]))

@@ -1,4 +1,4 @@
-"""One race: every peer computes the same case, in turns."""
+"""Measures one case: all peers compute it, in turns."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ from benchmarks.results import Entry, Failure, Outcome
 from benchmarks.work import Work, memory, to_json
 
 SAMPLE_S = 0.01
-"""How long a sample lasts, if a call is no longer."""
+"""The seconds of a sample, which is at least one call."""
 
 LEAST_SAMPLES = 5
 
 MANY_BYTES = 1 << 20
-"""What reading them takes is measured in the race."""
+"""For cases of at least this many bytes, the time of reading them is measured in turns, too."""
 
 
 @dataclass
 class Runner:
-    """Who takes turns: a peer called from a language, and the times it took."""
+    """A peer called from a language, and its samples in seconds."""
 
     process: Process
     ready: dict[str, Any]
     samples: list[float]
 
     def takes_part(self, turn: int, turns: int) -> bool:
-        """Whether it is sampled in this turn: one with long calls is in every few turns only."""
+        """Whether it is sampled in this turn; with long calls, only in every few turns."""
         every: int = min(ceil(self.ready["seconds"] / SAMPLE_S), turns // LEAST_SAMPLES)
         return turn % max(1, every) == 0
 
     def sample(self) -> None:
-        """Take one."""
+        """Take a sample."""
         calls = max(1, round(SAMPLE_S / self.ready["seconds"]))
         language = self.ready["language"]
         answer = self.process.ask(do="sample", language=language, calls=calls)
         self.samples.append(answer["seconds"])
 
     def entry(self) -> Entry:
-        """What came of it."""
+        """The statistics of its samples."""
         return Entry(
             peer=self.process.name,
             language=self.ready["language"],
@@ -64,7 +64,7 @@ class Runner:
 def race(
     group: str, work: Work, processes: Sequence[Process], threads: int, seconds: float
 ) -> Outcome:
-    """Have all do some work: first rightly, then in turns for `seconds` each."""
+    """Let all peers do some work: check the results, then time them in turns, `seconds` each."""
     failures: dict[str, str] = {}
     runners: list[Runner] = []
     rejected: list[Failure] = []

@@ -1,9 +1,9 @@
-"""Records this machine: programs of some Specs, and how long their calls take.
+"""Records times of this machine: of calls of programs of some Specs.
 
     python -m benchmarks.record OUT.json.gz [--programs 48] [--seconds 0.03] [--only TEXT]
 
-Of each Spec: what the search puts first under the costs that come with Morello, and random legal
-programs. Takes some 20 minutes; goes on where it was interrupted.
+Of each Spec: the search's first choices under the costs that ship with Morello, and random legal
+programs. Takes some 20 minutes; continues where it was interrupted.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ EXPRESSIONS = (
 )
 
 CHOICES = 12
-"""How many of the programs of a Spec are the search's first choices."""
+"""How many of a Spec's programs are the search's first choices."""
 
 REPEATS = 5
 BUDGET_S = 60.0
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         compiler, target = find_compiler(), uncalibrated()
         data = _begun(arguments.out, compiler, target)
         wanted = [text for text in EXPRESSIONS if arguments.only in text]
-        done = {one["expression"] for one in data["specs"]}
+        done = {spec["expression"] for spec in data["specs"]}
         with limit_threads():
             for number, text in enumerate(wanted, start=1):
                 console.print(f"{number} of {len(wanted)}: {text}", markup=False)
@@ -93,8 +93,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _begun(path: Path, compiler: Compiler, target: Target) -> dict[str, Any]:
     """The recording in a file, or a new one of this machine without any Specs."""
     if path.exists():
-        begun: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
-        return begun
+        recording: dict[str, Any] = json.loads(gzip.decompress(path.read_bytes()))
+        return recording
     machine = host_machine()
     return {
         "cpu": host_cpu().name,
@@ -107,38 +107,38 @@ def _begun(path: Path, compiler: Compiler, target: Target) -> dict[str, Any]:
 
 
 def _write(path: Path, data: dict[str, Any]) -> None:
-    """Write a recording, whole or not at all."""
-    made = path.with_name(f"{path.name}.tmp")
-    made.write_bytes(gzip.compress(json.dumps(data).encode(), mtime=0))
-    os.replace(made, path)
+    """Write a recording atomically."""
+    temporary = path.with_name(f"{path.name}.tmp")
+    temporary.write_bytes(gzip.compress(json.dumps(data).encode(), mtime=0))
+    os.replace(temporary, path)
 
 
 def recorded(
     text: str, target: Target, compiler: Compiler, programs: int, seconds: float
 ) -> dict[str, Any]:
-    """Programs of a Spec, fastest first, all of which were checked."""
+    """Check and time programs of a Spec; gives them as JSON-able data, the fastest first."""
     best, _ = api.implement(text, target=target, budget=BUDGET_S)
     choices = min(CHOICES, programs)
     built = quality.programs(best, choices, programs - choices, 0, compiler, Budget(BUDGET_S))
-    calls, _ = quality.first_calls(best.spec, [one.kernel for one in built])
+    calls, _ = quality.first_calls(best.spec, [program.kernel for program in built])
     numbered = {str(number): call for number, call in enumerate(calls)}
     timings = measure(numbered, seconds=seconds, repeats=REPEATS).values()
-    found = [
-        _program(one, number - choices, timing)
-        for number, (one, timing) in enumerate(zip(built, timings, strict=True))
+    rows = [
+        _program(program, number - choices, timing)
+        for number, (program, timing) in enumerate(zip(built, timings, strict=True))
     ]
-    found.sort(key=lambda one: float(one["seconds"]))
-    return {"expression": text, "spec": spec_data(best.spec, target), "programs": found}
+    rows.sort(key=lambda row: float(row["seconds"]))
+    return {"expression": text, "spec": spec_data(best.spec, target), "programs": rows}
 
 
-def _program(one: quality.Built, number: int, timing: Timing) -> dict[str, Any]:
-    """A program as JSON-able data; those that are no choices of the search are numbered."""
+def _program(program: quality.Built, number: int, timing: Timing) -> dict[str, Any]:
+    """A program as JSON-able data; `number` is that of a random one."""
     return {
         "seconds": timing.min_s,
         "repeats": [float(f"{seconds:.5g}") for seconds in timing.samples],
-        "default_cycles": one.impl.cost,
-        "found_as": {"random": number} if one.choice is None else {"default": one.choice},
-        "rewrites": save(one.impl)["rewrites"],
+        "default_cycles": program.impl.cost,
+        "found_as": {"random": number} if program.choice is None else {"default": program.choice},
+        "rewrites": save(program.impl)["rewrites"],
     }
 
 

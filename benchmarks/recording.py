@@ -1,9 +1,9 @@
 """Recordings of machines: Specs, programs of each as schedules, and the times of their calls.
 
-What costs say of recorded programs can be judged without the machine, and without a clock.
+With them, costs can be evaluated without the machine, and without timing anything.
 A recording is gzipped JSON: the `cpu`, its `microarchitecture`, `hertz` and `compiler`, the
-`caches` of its target in lines, and `specs`, each with an `expression`, the `spec` as saved
-schedules have it, and `programs`: `rewrites` and the least `seconds` of a call.
+`caches` of its target in lines, and `specs`, each with an `expression`, the `spec` in the format of
+saved schedules, and `programs`: `rewrites` and the least `seconds` of a call.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from morello.targets.target import Target
 
 FOLDER = Path(__file__).parent / "machines"
 FIRST = 5
-"""How many of the programs that costs put first may be timed to choose among."""
+"""How many of the cheapest programs are timed to choose among them."""
 
 
 @dataclass(frozen=True)
@@ -51,16 +51,16 @@ class Recording:
 
     @property
     def target(self) -> Target:
-        """The target that the machine was, with today's costs of its kind."""
+        """The target of the machine, with the current costs of its kind."""
         return recorded(self.machine.name, self.caches)
 
 
 @dataclass(frozen=True)
 class Judged:
-    """How the programs that costs put first compare with a Spec's fastest.
+    """How the cheapest programs of a Spec compare with the fastest.
 
-    `first` and `five` are by how much the first, and the fastest of the first `FIRST`, take
-    longer than the fastest of all: 0 is best. `lost` programs are no longer legal.
+    `first` and `five` are the relative regrets of the cheapest program, and of the fastest of the
+    `FIRST` cheapest: 0 is best. `lost` programs are no longer legal.
     """
 
     expression: str
@@ -72,55 +72,57 @@ class Judged:
 def read(path: Path) -> Recording:
     """The recording in a file."""
     data = json.loads(gzip.decompress(path.read_bytes()))
-    machine = next(one for one in MACHINES if one.name == data["microarchitecture"])
+    machine = next(m for m in MACHINES if m.name == data["microarchitecture"])
     specs = [
         Recorded(
-            one["expression"], one["spec"], [(p["rewrites"], p["seconds"]) for p in one["programs"]]
+            entry["expression"],
+            entry["spec"],
+            [(p["rewrites"], p["seconds"]) for p in entry["programs"]],
         )
-        for one in data["specs"]
+        for entry in data["specs"]
     ]
     return Recording(machine, data["caches"], data["hertz"], specs)
 
 
-def impls(recording: Recording, one: Recorded) -> list[tuple[Impl, float]]:
-    """The programs of a Spec that are legal today, and their seconds."""
-    target, found = recording.target, []
-    for rewrites, seconds in one.programs:
-        saved = {"morello": VERSION, "target": target.name, "cores": 1, "spec": one.spec,
+def impls(recording: Recording, entry: Recorded) -> list[tuple[Impl, float]]:
+    """The programs of a Spec that are still legal, and their seconds."""
+    target, result = recording.target, []
+    for rewrites, seconds in entry.programs:
+        saved = {"morello": VERSION, "target": target.name, "cores": 1, "spec": entry.spec,
                  "limits": dict(recording.caches), "rewrites": rewrites}  # fmt: skip
         try:
-            found.append((load(saved, target), seconds))
+            result.append((load(saved, target), seconds))
         except MorelloError:
             continue
-    return found
+    return result
 
 
-def judged(recording: Recording, one: Recorded) -> Judged:
+def judged(recording: Recording, entry: Recorded) -> Judged:
     """Rank a Spec's programs by cost, and compare with the measured times.
 
     Raises `ValueError` if none of them is legal.
     """
-    programs = sorted(impls(recording, one), key=lambda program: program[0].cost)
+    programs = sorted(impls(recording, entry), key=lambda program: program[0].cost)
     times = [seconds for _, seconds in programs]
     if not times:
-        raise ValueError(f"no program of {one.expression} is legal any more")
-    least = min(seconds for _, seconds in one.programs)
-    lost = len(one.programs) - len(programs)
-    return Judged(one.expression, times[0] / least - 1, min(times[:FIRST]) / least - 1, lost)
+        raise ValueError(f"no program of {entry.expression} is legal any more")
+    least = min(seconds for _, seconds in entry.programs)
+    lost = len(entry.programs) - len(programs)
+    return Judged(entry.expression, times[0] / least - 1, min(times[:FIRST]) / least - 1, lost)
 
 
 def as_corpus(recording: Recording, folder: Path) -> None:
-    """Write a recording as a corpus, for models to be judged by."""
-    for one in recording.specs:
-        seconds = np.array([seconds for _, seconds in one.programs])
+    """Write a recording as a corpus, to evaluate models."""
+    for entry in recording.specs:
+        seconds = np.array([seconds for _, seconds in entry.programs])
         times = np.repeat(1e9 * seconds[:, None], 2, axis=1)  # only the least time is known
         about = {
-            "family": "recorded", "expression": one.expression, "spec": one.spec,
+            "family": "recorded", "expression": entry.expression, "spec": entry.spec,
             "target": "native", "microarchitecture": recording.machine.name, "cpu": "",
             "caches": recording.caches, "hertz": recording.hertz, "compiler": "",
             "lost": 0, "wrong": 0,
         }  # fmt: skip
-        schedules = [rewrites for rewrites, _ in one.programs]
+        schedules = [rewrites for rewrites, _ in entry.programs]
         origins, cold = np.zeros(len(schedules), np.int8), np.zeros((len(schedules), 0))
         measured = Measured(about, schedules, origins, times, times, cold)
-        write(folder / name_of(one.expression), measured)
+        write(folder / name_of(entry.expression), measured)

@@ -1,4 +1,4 @@
-"""A run as Markdown."""
+"""The report of a run, as Markdown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from benchmarks.summary import (
 
 
 def markdown(run: Run) -> str:
-    """The report."""
+    """The report of a run."""
     return "\n".join(
         [
             "# Morello against its peers",
@@ -71,11 +71,11 @@ def _setting(run: Run) -> Iterator[str]:
 
 
 def _summary(run: Run) -> Iterator[str]:
-    found = scores(run.outcomes)
-    peers = [*dict.fromkeys(s.peer for s in found if s.peer != BEST), BEST]
+    results = scores(run.outcomes)
+    peers = [*dict.fromkeys(s.peer for s in results if s.peer != BEST), BEST]
     rows = []
-    for key in dict.fromkeys((s.group, s.threads) for s in found):
-        by_peer = {s.peer: s for s in found if (s.group, s.threads) == key}
+    for key in dict.fromkeys((s.group, s.threads) for s in results):
+        by_peer = {s.peer: s for s in results if (s.group, s.threads) == key}
         best = by_peer[BEST]
         cells = [f"{by_peer[p].mean:.2f}" if p in by_peer else "-" for p in peers]
         rows.append([key[0], str(key[1]), *cells, f"{best.lowest:.2f} ({best.worst_case})"])
@@ -123,7 +123,7 @@ def _row(run: Run, outcome: Outcome, peers: Sequence[str]) -> list[str]:
 
 
 def _time_alone(outcome: Outcome, peer: str) -> str:
-    """A peer's time, where there is none of ours to compare it with."""
+    """A peer's time, for cases where Morello has none to compare with."""
     entry = next((e for e in outcome.entries if e.peer == peer), None)
     return duration(entry.median_s) if entry else "-"
 

@@ -1,4 +1,4 @@
-"""What a run finds, as data: cases, times, what could not be done, the machine."""
+"""The results of a run, as data: cases, times, failures, the machine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Failure:
-    """What a peer could not do, and why."""
+    """A peer that could not do something, and why."""
 
     peer: str
     why: str
@@ -38,7 +38,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """One case on some threads."""
+    """The results of one case on some threads."""
 
     group: str
     size: str
@@ -50,28 +50,28 @@ class Outcome:
     entries: tuple[Entry, ...]
     failures: tuple[Failure, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
-    """Of our kernel: search_s, specs, and the cycles that the cost model predicts."""
+    """About Morello's kernel: search_s, specs, and the cycles that the cost model predicts."""
     reads_s: float | None = None
-    """What reading as many bytes took, in turns with all others; only measured of many."""
+    """The time of reading as many bytes, in turns with all peers; measured for large cases only."""
 
     def ours(self, language: str) -> Entry | None:
-        """Our time, called from a language."""
+        """Morello's time, called from a language."""
         return next((e for e in self.entries if e.ours and e.language == language), None)
 
     @property
     def ratios(self) -> dict[str, float]:
-        """Each peer's time over ours, called from where the peer is called from."""
-        found = {}
+        """Each peer's time over Morello's, called from the same language."""
+        result = {}
         for entry in self.entries:
             ours = self.ours(entry.language)
             if not entry.ours and ours is not None:
-                found[entry.peer] = entry.median_s / ours.median_s
-        return found
+                result[entry.peer] = entry.median_s / ours.median_s
+        return result
 
 
 @dataclass(frozen=True)
 class Run:
-    """Everything."""
+    """All results of the command."""
 
     machine: Machine
     seconds: float
@@ -80,7 +80,7 @@ class Run:
     outcomes: tuple[Outcome, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it, and the ratios."""
+        """The results as JSON-able data, with the ratios."""
         data = asdict(self)
         data["outcomes"] = [asdict(o) | {"ratios": o.ratios} for o in self.outcomes]
         data["absent"] = [{"threads": n} | asdict(failure) for n, failure in self.absent]

@@ -1,4 +1,4 @@
-"""The arithmetic of a report: ratios by group and peer, shares of the machine, the model's rank."""
+"""The figures of a report: ratios by group and peer, shares of the peak, rank correlation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BEST = "best of all"
 
 @dataclass(frozen=True)
 class Score:
-    """How a group's ratios against one peer come out; above 1, we are faster."""
+    """A group's ratios to one peer, summarized; above 1, Morello is faster."""
 
     group: str
     threads: int
@@ -26,8 +26,8 @@ class Score:
 
 
 def scores(outcomes: Sequence[Outcome]) -> list[Score]:
-    """For each group and number of threads: against each peer, and the best of all in each case."""
-    found = []
+    """For each group and number of threads: scores by peer, and by the best peer of each case."""
+    result = []
     for group, threads in dict.fromkeys((o.group, o.threads) for o in outcomes):
         here = [o for o in outcomes if (o.group, o.threads) == (group, threads) and o.ratios]
         for peer in (*dict.fromkeys(p for o in here for p in o.ratios), BEST):
@@ -35,18 +35,20 @@ def scores(outcomes: Sequence[Outcome]) -> list[Score]:
             if ratios:
                 lowest = min(ratios, key=lambda size: ratios[size])
                 mean = statistics.geometric_mean(ratios.values())
-                found.append(Score(group, threads, peer, len(ratios), mean, ratios[lowest], lowest))
-    return found
+                result.append(
+                    Score(group, threads, peer, len(ratios), mean, ratios[lowest], lowest)
+                )
+    return result
 
 
 def against(outcome: Outcome, peer: str) -> float:
-    """A peer's time over ours; the least of all peers' for the best."""
+    """A peer's time over Morello's; for `BEST`, that of the fastest peer."""
     ratios = outcome.ratios
     return min(ratios.values()) if peer == BEST else ratios[peer]
 
 
 def best_peer(outcome: Outcome) -> Entry | None:
-    """Whose ratio is the lowest."""
+    """The fastest peer: that with the lowest ratio."""
     ratios = outcome.ratios
     if not ratios:
         return None
@@ -55,31 +57,31 @@ def best_peer(outcome: Outcome) -> Entry | None:
 
 
 def share(outcome: Outcome, entry: Entry, machine: Machine) -> float:
-    """The time the machine needs at least, as a part of what an entry took."""
+    """The roofline's lower bound of the time, as a fraction of an entry's time."""
     return max(_least_seconds(outcome, machine)) / entry.median_s
 
 
 def memory_bound(outcome: Outcome, machine: Machine) -> bool:
-    """Whether it is reading and writing that takes the machine longest."""
+    """Whether memory, not products, determines the lower bound."""
     products, memory = _least_seconds(outcome, machine)
     return products <= memory
 
 
 def _least_seconds(outcome: Outcome, machine: Machine) -> tuple[float, float]:
-    """What the products, and reading and writing the operands, take the machine at least."""
+    """Lower bounds of the seconds: for the products, and for reading and writing the operands."""
     peak = machine.peaks[outcome.threads]
     memory = outcome.reads_s or peak.memory_seconds(outcome.bytes)
     return peak.product_seconds(outcome.flops, outcome.multiplies), memory
 
 
 def predicted_s(outcome: Outcome, machine: Machine) -> float | None:
-    """Seconds that the cost model predicts for our kernel."""
+    """The seconds that the cost model predicts for Morello's kernel."""
     cycles = outcome.facts.get("cycles")
     return cycles / machine.ghz * 1e-9 if cycles and machine.ghz else None
 
 
 def rank_correlation(pairs: Iterable[tuple[float, float]]) -> float | None:
-    """Spearman's, of pairs; None of fewer than three, or where one side is all the same."""
+    """Spearman's rank correlation of pairs; None for fewer than three, or if a side is constant."""
     xs, ys = zip(*pairs, strict=True) if (pairs := list(pairs)) else ((), ())
     if len(xs) < 3 or len(set(xs)) == 1 or len(set(ys)) == 1:
         return None
@@ -87,6 +89,6 @@ def rank_correlation(pairs: Iterable[tuple[float, float]]) -> float | None:
 
 
 def _ranks(values: Sequence[float]) -> list[float]:
-    """Each value's place; those that are the same share the middle of theirs."""
+    """The rank of each value; equal values share the mean of their ranks."""
     ordered = sorted(values)
     return [ordered.index(x) + (ordered.count(x) - 1) / 2 for x in values]

@@ -2,9 +2,9 @@
 
     python -m benchmarks.tuning [EXPR...] [--seconds 40] [--seed 0] [--out DIR]
 
-Each expression is tuned in all three orders. The best known program is the fastest of them; what
-counts are the seconds that programs had run until one within 2 % of it was measured. Times are
-multiples of that of the search's first choice, which all orders share and run in turns with.
+Each expression is tuned in all three orders. The best known program is the fastest of them; the
+result is the hardware seconds until a program within 2 % of it was measured. Times are multiples of
+that of the search's first choice, which all orders share and are timed in turns with.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from morello.learn.tune import Tuning, plan, tune
 from morello.measure.timing import limit_threads
 
 NEAR = 1.02
-"""A program this many times slower than the best known is as good."""
+"""A program at most this many times slower than the best known counts as equally good."""
 
 EXPRESSIONS = (
     "f32[80,80] @ f32[80,80]",
@@ -58,20 +58,20 @@ class Way:
 
     @property
     def at_least_s(self) -> float:
-        """The hardware seconds that it needs, or of which it needs more."""
+        """The hardware seconds that it needs, or a lower bound of them."""
         return self.hardware_s if self.reached_s is None else self.reached_s
 
 
-def compare(found: Mapping[Order, Tuning]) -> dict[Order, Way]:
-    """What each order needed, where the best known program is the fastest of all of them."""
-    best = min(one.best.ratio for one in found.values())
-    return {order: _way(one, NEAR * best) for order, one in found.items()}
+def compare(tunings: Mapping[Order, Tuning]) -> dict[Order, Way]:
+    """The results of each order; the best known program is the fastest of all orders."""
+    best = min(tuning.best.ratio for tuning in tunings.values())
+    return {order: _way(tuning, NEAR * best) for order, tuning in tunings.items()}
 
 
-def _way(found: Tuning, enough: float) -> Way:
-    reached = min((t.hardware_s for t in found.trials if t.ratio <= enough), default=inf)
+def _way(tuning: Tuning, enough: float) -> Way:
+    reached = min((t.hardware_s for t in tuning.trials if t.ratio <= enough), default=inf)
     kept = reached if reached < inf else None
-    return Way(len(found.trials), found.best.ratio, found.hardware_s, kept)
+    return Way(len(tuning.trials), tuning.best.ratio, tuning.hardware_s, kept)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,15 +84,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         for expression in arguments.expressions:
             try:
                 goal, target = plan(expression)
-                found: dict[Order, Tuning] = {}
+                tunings: dict[Order, Tuning] = {}
                 for order in ORDERS:
-                    *_, found[order] = tune(
+                    *_, tunings[order] = tune(
                         goal, target, arguments.seconds, order=order, seed=arguments.seed
                     )
             except MorelloError as error:
                 console.print(f"{expression}: {error}", markup=False)
                 continue
-            rows[expression] = compare(found)
+            rows[expression] = compare(tunings)
             console.print(_line(expression, rows[expression]), markup=False)
     if not rows:
         return 1

@@ -1,4 +1,4 @@
-"""What there is to compute: kinds of work, each with what it takes, costs and should give."""
+"""Kinds of work to measure, each with its operands, operations and reference result."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ NUMPY = {
 }
 
 EPSILON = 2.0**-23
-"""Of f32, which sums of products of floating-point numbers are made in."""
+"""The machine epsilon of f32, in which floating-point products are accumulated."""
 
 SOFTMAX_ERROR = 1e-5
-"""Relative: an exponential good to a few units in the last place, of rounded arguments."""
+"""The relative error allowed for an exponential, accurate to a few ulps, of rounded arguments."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Operand:
 
     @property
     def bytes(self) -> int:
-        """How many it has."""
+        """The size in bytes."""
         return math.prod(self.shape) * int(NUMPY[self.dtype].itemsize)
 
     def __str__(self) -> str:
@@ -52,30 +52,30 @@ class Work(Protocol):
 
     @property
     def inputs(self) -> tuple[Operand, ...]:
-        """What it takes."""
+        """The inputs."""
 
     @property
     def output(self) -> Operand:
-        """What it gives."""
+        """The output."""
 
     @property
     def expression(self) -> str:
-        """It, in Morello's language."""
+        """The computation, in Morello's language."""
 
     @property
     def size(self) -> str:
-        """What tells it from others of its kind."""
+        """A short text that distinguishes it from others of its kind."""
 
     @property
     def flops(self) -> int:
-        """The multiplications and additions of its products, none for others."""
+        """The multiplications and additions of its products; 0 if it has no products."""
 
     @property
     def multiplies(self) -> str:
-        """The dtype whose peak its products are measured by."""
+        """The dtype whose peak rate bounds its products."""
 
     def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
-        """The output in float64, and how far off each element may be."""
+        """The output in float64, and the absolute error allowed for each element."""
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ class Scores:
     def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
         q, k = (x.astype(np.float64) for x in inputs)
         value = _softmax(q @ k)
-        # what a logit is off by, all of its row's may be
+        # the error of one logit may affect all outputs of its row
         off = _rounding(self.depth) * (np.abs(q) @ np.abs(k)).max(axis=-1, keepdims=True)
         return value, (SOFTMAX_ERROR + 2 * off) * value + np.finfo(np.float32).tiny
 
@@ -309,7 +309,7 @@ class Conv:
 
     @property
     def terms(self) -> int:
-        """How many products are summed."""
+        """How many products are summed for each output."""
         return self.channels * self.kernel**2
 
     @property
@@ -321,7 +321,7 @@ class Conv:
         return "f32"
 
     def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
-        x, w = (one.astype(np.float64) for one in inputs)
+        x, w = (array.astype(np.float64) for array in inputs)
         return _convolve(x, w), _rounding(self.terms) * _convolve(np.abs(x), np.abs(w))
 
 
@@ -331,26 +331,26 @@ KINDS: Mapping[str, type] = {
 
 
 def to_json(work: Any) -> dict[str, Any]:
-    """Work as JSON can hold it."""
+    """Work as JSON-able data."""
     return {"kind": type(work).__name__} | asdict(work)
 
 
 def from_json(data: Mapping[str, Any]) -> Work:
-    """The work that `to_json` was given."""
+    """The work in the data of `to_json`."""
     fields = dict(data)
     work: Work = KINDS[fields.pop("kind")](**fields)
     return work
 
 
 def memory(work: Work) -> int:
-    """The bytes of everything it takes and gives."""
-    return sum(one.bytes for one in (*work.inputs, work.output))
+    """The bytes of all its operands."""
+    return sum(operand.bytes for operand in (*work.inputs, work.output))
 
 
 def erf(x: Floats) -> Floats:
     """The error function, which NumPy lacks."""
-    made: Floats = np.vectorize(math.erf, otypes=[np.float64])(x)
-    return made
+    result: Floats = np.vectorize(math.erf, otypes=[np.float64])(x)
+    return result
 
 
 ACTIVATIONS: Mapping[str, Any] = {
@@ -360,12 +360,12 @@ ACTIVATIONS: Mapping[str, Any] = {
 
 
 def _rounding(terms: int) -> float:
-    """How far off a sum of products may be, as a part of the sum of their magnitudes."""
+    """The error allowed for a sum of products, relative to the sum of their magnitudes."""
     return EPSILON * (4 + math.sqrt(terms))
 
 
 def _wrapped(exact: Floats, dtype: str) -> Floats:
-    """Integers as they wrap around in a dtype; float64 holds them exactly."""
+    """Integers wrapped around in a dtype; float64 holds them exactly."""
     return exact.astype(np.int64).astype(NUMPY[dtype]).astype(np.float64)
 
 
@@ -377,5 +377,5 @@ def _softmax(x: Floats) -> Floats:
 
 def _convolve(x: Floats, w: Floats) -> Floats:
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
-    made: Floats = np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
-    return made
+    result: Floats = np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
+    return result

@@ -1,8 +1,8 @@
-"""The process of one peer: does what it is told, one line of JSON at a time.
+"""The process of one peer: reads and answers commands, one line of JSON each.
 
     python -m benchmarks.worker MODULE:CLASS OPTIONS
 
-A peer alone in its process has its own threads, settings and faults, and disturbs no other.
+In a separate process, a peer has its own threads, settings and crashes, and disturbs no other.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from benchmarks.peers.peer import Candidate, Options, Peer, UnavailableError
 from benchmarks.work import Work, from_json
 
 TRIALS, TRIAL_S = 15, 0.06
-"""How many samples decide which candidate is the fastest, and how long they last together."""
+"""How many samples decide which candidate is the fastest, and their seconds in all."""
 
 MOST_CALLS = 10**8
 
 
 @dataclass(frozen=True)
 class Tried:
-    """A candidate whose result was right, on how many threads, and about how long a call takes."""
+    """A candidate with a correct result: on how many threads, and about how long a call takes."""
 
     candidate: Candidate
     threads: int
@@ -42,7 +42,7 @@ class Tried:
 
 
 class Server:
-    """Holds the peer, and the fastest ways it has for the work at hand."""
+    """Holds the peer, and its fastest ways to do the current work, by language."""
 
     def __init__(self, peer: Peer, threads: int) -> None:
         self.peer, self.threads = peer, threads
@@ -50,7 +50,7 @@ class Server:
         self.pools = ThreadpoolController()
 
     def answer(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Do what an order says."""
+        """Execute a command."""
         if order["do"] == "sample":
             return {"seconds": self.sample(order["language"], order["calls"])}
         self.best = {}
@@ -58,7 +58,7 @@ class Server:
         return {} if order["do"] == "forget" else self.prepare(order)
 
     def prepare(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Find the fastest right way to do some work, for each language it is called from."""
+        """Find the fastest correct way to do some work, for each language it is called from."""
         work = from_json(order["work"])
         data = load(work, Path(order["folder"]))
         rejected = []
@@ -89,19 +89,19 @@ class Server:
         }
 
     def tried(self, candidate: Candidate, threads: int, work: Work, data: Data) -> Tried:
-        """A candidate, its result checked; raises `WrongError`."""
+        """Check and time a candidate; raises `WrongError`."""
         with self.pools.limit(limits=threads):
             spoil(candidate.result())  # another candidate may have written it
             seconds = _typical(candidate.loop)
             return Tried(candidate, threads, check(work, data, candidate.result()), seconds)
 
     def setting(self, tried: Tried) -> str:
-        """What a candidate is called, and on how many threads if that is not all."""
+        """The name of a candidate, with a note if it uses fewer threads than it may."""
         narrow = tried.threads < self.threads
         return tried.candidate.setting + ", on one thread" * narrow
 
     def sample(self, language: str, calls: int) -> float:
-        """Seconds per call, of as many calls, after some to warm up."""
+        """Seconds per call, over `calls` calls, after some calls to warm up."""
         best = self.best[language]
         with self.pools.limit(limits=best.threads):
             best.candidate.loop(1 + calls // 10)
@@ -120,7 +120,7 @@ def _typical(loop: Loop) -> float:
 
 
 def serve(name: str, options: Options, orders: Iterable[str], answers: TextIO) -> None:
-    """Make the peer, say what it is, then follow orders until there are no more."""
+    """Create the peer, answer with its version, then execute commands until there are no more."""
 
     def say(answer: dict[str, Any]) -> None:
         print(json.dumps(answer), file=answers, flush=True)
@@ -137,7 +137,7 @@ def serve(name: str, options: Options, orders: Iterable[str], answers: TextIO) -
     for line in orders:
         try:
             say(server.answer(json.loads(line)))
-        except Exception as problem:  # whatever it is, it is this peer's, and reported
+        except Exception as problem:  # a failure of the peer, which is reported
             say({"unavailable": _why(problem)})
 
 
@@ -147,7 +147,7 @@ def _why(problem: Exception) -> str:
 
 
 def main() -> None:
-    """Keep what the peer prints apart from answers."""
+    """Serve on stdin and stdout; what the peer itself prints goes to stderr."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     serve(sys.argv[1], Options(**json.loads(sys.argv[2])), sys.stdin, answers)

@@ -27,7 +27,7 @@ FOUND, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; returns its exit code: 1 if anything was found."""
+    """Run the command; returns its exit code: 1 if there are findings."""
     parser = _parser()
     arguments = parser.parse_args(argv)
     console = Console(stderr=True, highlight=False)
@@ -65,7 +65,7 @@ def _many(arguments: argparse.Namespace, folder: Path, console: Console) -> int:
         campaign = Campaign(
             kinds, seed, folder, environment(folder), seconds=arguments.seconds,
             count=arguments.count, first=arguments.first, workers=arguments.workers,
-            told=lambda: progress.tell(campaign),
+            on_progress=lambda: progress.tell(campaign),
         )  # fmt: skip
         try:
             campaign.run()

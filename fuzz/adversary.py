@@ -55,7 +55,7 @@ class Adversary(ABC):
 def fault_of(error: BaseException) -> FaultError:
     """An unexpected exception as a fault, identified by its type and where Morello raised it.
 
-    What Morello says itself is told apart by its reason as well.
+    Morello's own errors are identified by their reason as well.
     """
     if isinstance(error, FaultError):
         return error
@@ -69,13 +69,13 @@ def _reason(message: str) -> str:
     """The part of a message that does not depend on the case: a compiler's error, or the end of
     its first line."""
     lines = message.splitlines() or [""]
-    line = next((one for one in lines if "error: " in one), lines[0])
+    line = next((text for text in lines if "error: " in text), lines[0])
     reason = line.partition("error: ")[2] or line.rpartition(": ")[2]
     return _PARTICULARS.sub("_", reason)[:80]
 
 
 def _place(trace: TracebackType | None) -> str:
-    """The innermost function of Morello in a traceback, or else the innermost of all."""
+    """The innermost function of Morello in a traceback; if there is none, the innermost of all."""
     codes = [frame.f_code for frame, _ in walk_tb(trace)]
     paths = [Path(code.co_filename) for code in codes]
     own = [i for i, path in enumerate(paths) if path.is_relative_to(_HOME)]

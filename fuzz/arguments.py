@@ -1,7 +1,7 @@
-"""Kernels and functions called with every odd kind of argument.
+"""Kernels and functions called with odd arguments of all kinds.
 
-A case is a Python expression of the names that `_names` gives; calls of kernels are compared with
-NumPy where NumPy makes numbers of the same arguments.
+A case is a Python expression of the names in `_names`; calls of kernels are compared with NumPy if
+NumPy can convert the arguments to numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, from_morello
 from morello.errors import MorelloError
 
 LONGEST = 2000
-"""The most characters of an error message, beside a path that it names."""
+"""The most characters of an error message, without the path that it names."""
 _PATH = "text" * 1000
 
 KERNELS = {
@@ -89,11 +89,11 @@ _ODD = (
 
 
 class Sub(np.ndarray[Any, Any]):
-    """A subclass."""
+    """A subclass of NumPy's array."""
 
 
 class Lying(Sub):
-    """An array that says it has another shape."""
+    """An array that reports a wrong shape."""
 
     def __new__(cls) -> Lying:
         return np.ones(8, np.float32).view(cls)
@@ -133,7 +133,7 @@ def released(view: memoryview) -> memoryview:
 
 
 class Arguments(Adversary):
-    """Odd arguments are refused in a sentence, or mean what NumPy says."""
+    """Odd arguments are refused with a message, or the result is that of NumPy."""
 
     name = "arguments"
     what = "odd arguments give the right result or a sentence, and never a crash"
@@ -179,11 +179,11 @@ _LIKELY = ("np.arange(4, dtype='f4')", "np.ones((4, 4), 'f4')", "a0", "b0")
 
 
 def _checking(name: str) -> Any:
-    """A kernel's function that compares what it gives with what NumPy makes of the same."""
+    """A function that calls a kernel and compares its result with NumPy's."""
     kernel = _kernel(name)
 
     def call(*arguments: Any, **options: Any) -> Any:
-        copies = [_copy(one) for one in arguments]
+        copies = [_copy(argument) for argument in arguments]
         result = kernel(*arguments, **options)
         wanted = _wanted(name, copies)
         if wanted is None or not _alike(np.asarray(result), wanted):
@@ -193,15 +193,15 @@ def _checking(name: str) -> Any:
     return call
 
 
-def _alike(found: NDArray[Any], wanted: NDArray[Any]) -> bool:
-    """Equal, once rounded to the dtype of what was found."""
+def _alike(result: NDArray[Any], wanted: NDArray[Any]) -> bool:
+    """Whether arrays are equal, once rounded to the dtype of the result."""
     with np.errstate(all="ignore"):
-        rounded = wanted.astype(found.dtype)
-    return np.array_equal(found.astype(np.float64), rounded.astype(np.float64), equal_nan=True)
+        rounded = wanted.astype(result.dtype)
+    return np.array_equal(result.astype(np.float64), rounded.astype(np.float64), equal_nan=True)
 
 
 def _copy(value: Any) -> Any:
-    """A copy of an argument's numbers from before the call; None if it has none."""
+    """A copy of an argument's numbers, taken before the call; None if it has none."""
     try:
         return np.array(value, copy=True)
     except Exception:
@@ -210,7 +210,7 @@ def _copy(value: Any) -> Any:
 
 def _wanted(name: str, given: list[Any]) -> NDArray[Any] | None:
     count = _inputs(KERNELS[name])
-    if any(one is None for one in given[:count]):
+    if any(value is None for value in given[:count]):
         return None
     whole = name == "octets"
     kind: Any = np.uint8 if whole else np.float64
@@ -242,7 +242,7 @@ def _kernel(name: str) -> morello.Kernel:
 def _names(case: str) -> dict[str, Any]:
     """The namespace in which a case is evaluated."""
     own = (Sub, Lying, Broken, Raising, read_only, released)
-    names: dict[str, Any] = {one.__name__: one for one in own}
+    names: dict[str, Any] = {item.__name__: item for item in own}
     modules = {"np": np, "ctypes": ctypes, "array": array, "morello": morello}
     names |= {"a0": np.ones(4, "f4"), "b0": np.ones((4, 4), "f4")}
     called = re.match(r"\w*", case)

@@ -1,9 +1,9 @@
-"""Numbers, and how far from them a kernel's may be.
+"""Reference values with bounds on the error of a kernel's results.
 
 A tensor's values are in float64, those of integer dtypes in int64, exact modulo the dtype's
-range. An error of infinity says that anything may be there: where a sum may overflow on the
-way, or where what is not known exactly decides between a number and NaN. Values that are NaN
-or infinite with an error of 0 must be so.
+range. An infinite error means that any result is allowed: where an intermediate sum may overflow,
+or where an inexact value decides between a number and NaN. If a value is NaN or infinite with an
+error of 0, the result must be, too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ FLUSHED = 2.0**-118
 
 @dataclass(frozen=True, eq=False)
 class Bounded:
-    """A tensor of a dtype."""
+    """A tensor's reference values, with an absolute error bound of each."""
 
     value: Array
     error: Floats
@@ -57,18 +57,18 @@ class Bounded:
         return np.isinf(self.error)
 
     def seen(self, function: Callable[[Array], Array]) -> Bounded:
-        """A view, or a choice, of its elements."""
+        """A view or a selection of the elements: `function` of the values and of the errors."""
         return Bounded(function(self.value), function(self.error), self.dtype)
 
 
 def exactly(array: Array, dtype: str) -> Bounded:
-    """An input."""
+    """An exactly known tensor, such as an input."""
     value = array.astype(np.float64 if dtype in FLOATS else np.int64)
     return Bounded(value, np.zeros(value.shape), dtype)
 
 
 def number(value: float, dtype: str) -> Bounded:
-    """A constant, which a kernel may have in the dtype or in f32."""
+    """A constant, which a kernel may hold in the dtype or in f32."""
     if dtype not in FLOATS:
         return Bounded(np.array(int(value)), np.zeros(()), dtype)
     with np.errstate(all="ignore"):
@@ -109,8 +109,8 @@ def rounded(
 ) -> Bounded:  # fmt: skip
     """Results rounded as a kernel may: within some ulps of f32, then converted to a dtype.
 
-    What the dtype cannot hold is an infinity if that is the `last` that is done; before, it
-    may or may not be.
+    If this is the `last` operation, values beyond the dtype's range become infinite; an
+    intermediate value may or may not.
     """
     finite = np.isfinite(value)
     size = np.where(finite, np.abs(value), 0.0) + np.where(np.isinf(error), 0.0, error)
@@ -120,7 +120,7 @@ def rounded(
 
 
 def overflowed(value: Array, error: Floats, dtype: str, *, last: bool) -> Bounded:
-    """The numbers in a dtype that may not hold them."""
+    """Numbers converted to a dtype whose range they may exceed."""
     finite = np.isfinite(value)
     size = np.abs(value)
     over = finite & (size + error > LARGEST[dtype])
@@ -131,7 +131,7 @@ def overflowed(value: Array, error: Floats, dtype: str, *, last: bool) -> Bounde
 
 
 def summed(terms: Bounded, axes: Sequence[int], dtype: str, lost: Array | float = 0.0) -> Bounded:
-    """Sums along axes, in any order, each of their numbers off by `lost` in all."""
+    """Sums along axes, in any order; `lost` is an additional error of each sum."""
     along = tuple(axes)
     if not terms.is_float:
         return integers(terms.value.sum(along), dtype)

@@ -35,37 +35,37 @@ class Caches(Adversary):
 
     def case(self, random: Random) -> str:
         kind = random.choice(_KINDS)
-        said: dict[str, Any] = {"file": random.randrange(6), "kind": kind}
+        fields: dict[str, Any] = {"file": random.randrange(6), "kind": kind}
         if kind == "bytes":
-            said["edits"] = edits(random)
-        return json.dumps(said)
+            fields["edits"] = edits(random)
+        return json.dumps(fields)
 
     def check(self, case: str) -> str:
-        said = json.loads(case)
+        fields = json.loads(case)
         with tempfile.TemporaryDirectory() as folder:
             at = Path(folder) / "cache"
             shutil.copytree(_good(), at)
             files = sorted(path for path in at.rglob("*") if path.is_file())
-            _damage(files, said)
+            _damage(files, fields)
             return _tried(at, folder)
 
     def smaller(self, case: str) -> Iterator[str]:
-        said = json.loads(case)
-        for kept in fewer(said.get("edits", ())):
-            yield json.dumps({**said, "edits": kept})
+        fields = json.loads(case)
+        for kept in fewer(fields.get("edits", ())):
+            yield json.dumps({**fields, "edits": kept})
 
 
-def _damage(files: list[Path], said: dict[str, Any]) -> None:
-    path = files[said["file"] % len(files)]
+def _damage(files: list[Path], fields: dict[str, Any]) -> None:
+    path = files[fields["file"] % len(files)]
     data = path.read_bytes()
     path.unlink()
-    match said["kind"]:
+    match fields["kind"]:
         case "bytes":
-            path.write_bytes(damaged(data, said["edits"]))
+            path.write_bytes(damaged(data, fields["edits"]))
         case "empty":
             path.touch()
         case "other":
-            same = [one for one in files if one.suffix == path.suffix and one != path]
+            same = [other for other in files if other.suffix == path.suffix and other != path]
             path.write_bytes(same[0].read_bytes() if same else b"")
         case "folder":
             path.mkdir()
@@ -83,8 +83,8 @@ def _damage(files: list[Path], said: dict[str, Any]) -> None:
 
 
 def _tried(at: Path, folder: str) -> str:
-    """Load from the cache in a process of its own, which must not crash."""
-    told = Path(folder) / "told"
+    """Load from the cache in a separate process, which must not crash."""
+    report = Path(folder) / "report"
     child = os.fork()
     if child == 0:
         code = _FAULT
@@ -93,7 +93,7 @@ def _tried(at: Path, folder: str) -> str:
         except MorelloError:
             code = _REFUSED
         except BaseException as error:
-            told.write_text(json.dumps([fault_of(error).sort, traceback.format_exc()[-300:]]))
+            report.write_text(json.dumps([fault_of(error).sort, traceback.format_exc()[-300:]]))
         finally:
             os._exit(code)
     _, status = os.waitpid(child, 0)
@@ -101,7 +101,7 @@ def _tried(at: Path, folder: str) -> str:
         raise FaultError(f"crash: {signal.Signals(os.WTERMSIG(status)).name}", "while loading")
     code = os.waitstatus_to_exitcode(status)
     if code == _FAULT:
-        sort, detail = json.loads(told.read_text())
+        sort, detail = json.loads(report.read_text())
         raise FaultError(sort, detail)
     return PASSED if code == _RIGHT else REFUSED
 

@@ -1,4 +1,4 @@
-"""A campaign: kinds in turns on one or more workers, until the time is up."""
+"""A campaign: runs kinds of fuzzers in turns on one or more workers, until the time is up."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from fuzz.process import LostError, Process
 from fuzz.shrink import shrink
 
 TURN_S = 5.0
-"""How long a kind goes on before the next has its turn."""
+"""The seconds that a kind runs before the next has its turn."""
 SHRINKING_S = 60.0
 """Seconds to shrink each fault."""
 OVERTIME_S = 30.0
 """Seconds to finish shrinking when the time is up."""
 MOST_SHRUNK = 20
-"""At most so many faults of a kind are shrunk; the others are only counted."""
+"""The most faults of a kind that are shrunk; the others are only counted."""
 LIFETIME_S = 300.0
 """Seconds after which a worker is replaced, so that leaks do not look like faults."""
 
 
 @dataclass
 class Finding:
-    """A fault, its smallest known case, and how many cases failed alike."""
+    """A fault, its smallest known case, and how many cases failed in the same way."""
 
     kind: str
     seed: int
@@ -42,7 +42,7 @@ class Finding:
 
     @property
     def line(self) -> str:
-        """The command that reproduces it."""
+        """The command that reproduces the fault."""
         plain = not set(self.case) & set('"$`\\!')
         quoted = f'"{self.case}"' if plain else shlex.quote(self.case)
         return f"python -m fuzz {self.kind} --case {quoted}"
@@ -62,11 +62,11 @@ class Score:
 
     @property
     def faults(self) -> int:
-        return sum(one.times for one in self.findings.values())
+        return sum(finding.times for finding in self.findings.values())
 
 
 class Campaign:
-    """Kinds of adversaries, whose cases are numbered; workers take turns at them."""
+    """A run of kinds of adversaries with numbered cases, shared among workers."""
 
     def __init__(
         self,
@@ -79,7 +79,7 @@ class Campaign:
         count: int | None = None,
         first: int = 0,
         workers: int = 1,
-        told: Callable[[], None] = lambda: None,
+        on_progress: Callable[[], None] = lambda: None,
     ) -> None:
         """For `seconds`, or `count` cases of each kind if that comes sooner."""
         self.kinds, self.seed = kinds, seed
@@ -88,17 +88,17 @@ class Campaign:
         self._until = time.monotonic() + seconds
         self._last = 1 << 62 if count is None else first + count
         self._next = {(k.name, i): first + i for k in kinds for i in range(workers)}
-        self._told, self._lock = told, threading.Lock()
+        self._on_progress, self._lock = on_progress, threading.Lock()
         self._stopped = threading.Event()
 
     def run(self) -> None:
-        """All of it; ends the workers whatever happens."""
+        """Run the campaign; ends the workers in any case."""
         with ThreadPoolExecutor(len(self._processes)) as threads:
             slots = [threads.submit(self._work, i) for i in range(len(self._processes))]
             try:
                 while not all(slot.done() for slot in slots):
                     time.sleep(0.2)
-                    self._told()
+                    self._on_progress()
                 for slot in slots:
                     slot.result()
             finally:
@@ -108,7 +108,7 @@ class Campaign:
 
     @property
     def findings(self) -> list[Finding]:
-        return [one for score in self.scores.values() for one in score.findings.values()]
+        return [finding for score in self.scores.values() for finding in score.findings.values()]
 
     def _work(self, slot: int) -> None:
         spent = {kind.name: 0.0 for kind in self.kinds}
@@ -126,12 +126,12 @@ class Campaign:
             with self._lock:
                 self.scores[kind.name].seconds += taken
             for fault in faults:
-                self._found(kind, process, fault)
+                self._record(kind, process, fault)
             if process.age() > LIFETIME_S:
                 process.end()
 
     def _turn(self, kind: Adversary, slot: int, seconds: float) -> list[Finding]:
-        """Let a kind go on for a while; the faults that it met."""
+        """Run a kind for some seconds; returns its faults."""
         process, step = self._processes[slot], len(self._processes)
         place = kind.name, slot
         faults: list[tuple[int, str, dict[str, Any]]] = []
@@ -157,8 +157,8 @@ class Campaign:
             for number, case, fault in faults
         ]
 
-    def _found(self, kind: Adversary, process: Process, finding: Finding) -> None:
-        """Keep a fault: shrunk, unless its like is known."""
+    def _record(self, kind: Adversary, process: Process, finding: Finding) -> None:
+        """Record a fault, shrunk; if there is one of its sort already, only count it."""
         with self._lock:
             known = self.scores[kind.name].findings
             if like := known.get(finding.sort):
@@ -170,7 +170,7 @@ class Campaign:
             finding.case, finding.detail = self.shrunk(kind, process, finding)
 
     def shrunk(self, kind: Adversary, process: Process, finding: Finding) -> tuple[str, str]:
-        """The smallest case that was found to fail alike, and what it shows."""
+        """The smallest case that fails with the same sort, and its detail."""
         now = time.monotonic()
         until = min(now + SHRINKING_S, max(now, self._until) + OVERTIME_S)
         details = {finding.case: finding.detail}

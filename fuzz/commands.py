@@ -1,7 +1,6 @@
 """Odd command lines and environments.
 
-None of them names a device of this machine to write to: whoever broke that promise would break
-the machine.
+None of them may name a device of this machine as an output: writing to it could break the machine.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ _STREAMS = ("closed", "full", "pipe")
 
 
 class Commands(Adversary):
-    """Every command line is carried out or refused in a sentence."""
+    """Every command line is executed, or refused with a message."""
 
     name = "commands"
     what = "any command line, in any environment: exit code 0 or 2, and no traceback"
@@ -106,16 +105,16 @@ class Commands(Adversary):
         return json.dumps({"line": _line(random), "environment": environment, "streams": streams})
 
     def check(self, case: str) -> str:
-        said = json.loads(case)
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made)
+        fields = json.loads(case)
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
             (folder / "text.txt").write_text("some text\n")
             (folder / "bad.json").write_text('{"morello": 2, "rewrites": [')
             (folder / "good.json").write_text(saved_text("sum(f32[4,16], axis=0)"))
             (folder / "link").symlink_to("text.txt")
             (folder / "dangling").symlink_to("nothing")
             (folder / "link.db").symlink_to("missing.db")
-            code, errors = _run(folder, **said)
+            code, errors = _run(folder, **fields)
         if "Traceback (most recent" in errors or "Exception ignored" in errors:
             raise FaultError(f"a traceback: {errors.strip().splitlines()[-1][:100]}", errors[-700:])
         if code not in (0, 2):
@@ -125,19 +124,19 @@ class Commands(Adversary):
         return PASSED if code == 0 else REFUSED
 
     def smaller(self, case: str) -> Iterator[str]:
-        said = json.loads(case)
-        for name in said["environment"]:
-            rest = {k: v for k, v in said["environment"].items() if k != name}
-            yield json.dumps({**said, "environment": rest})
-        if said["streams"]:
-            yield json.dumps({**said, "streams": {}})
-        line = said["line"]
+        fields = json.loads(case)
+        for name in fields["environment"]:
+            rest = {k: v for k, v in fields["environment"].items() if k != name}
+            yield json.dumps({**fields, "environment": rest})
+        if fields["streams"]:
+            yield json.dumps({**fields, "streams": {}})
+        line = fields["line"]
         for kept in without_runs(line):
-            yield json.dumps({**said, "line": list(kept)})
+            yield json.dumps({**fields, "line": list(kept)})
         for i, word in enumerate(line):
             if len(word) > 20:
                 yield json.dumps(
-                    {**said, "line": [*line[:i], word[: len(word) // 2], *line[i + 1 :]]}
+                    {**fields, "line": [*line[:i], word[: len(word) // 2], *line[i + 1 :]]}
                 )
 
 
@@ -171,7 +170,7 @@ def _line(random: Random) -> list[str]:
 def _run(
     folder: Path, line: list[str], environment: dict[str, str | None], streams: dict[str, str]
 ) -> tuple[int, str]:
-    """The exit code and what was said of errors."""
+    """Run a command line; returns its exit code and what it wrote to stderr."""
     changed: dict[str, Any] = dict(os.environ)
     for name, value in environment.items():
         changed.pop(name, None)
@@ -207,8 +206,8 @@ def _run(
         except ValueError as error:  # a NUL in an argument: no command at all
             return 2, str(error)
         finally:
-            for one in opened:
-                os.close(one)
+            for descriptor in opened:
+                os.close(descriptor)
     return done.returncode, log.read_text(errors="replace")
 
 

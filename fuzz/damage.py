@@ -14,7 +14,7 @@ _PLACES = 1_000_000
 
 
 def edits(random: Random) -> list[Edit]:
-    """A few edits; most often one."""
+    """A few random edits; most often one."""
     return [_edit(random) for _ in range(random.choice((1, 1, 1, 1, 2, 5)))]
 
 
@@ -27,26 +27,26 @@ def _edit(random: Random) -> Edit:
 
 def damaged(data: bytes, edits: Sequence[Edit]) -> bytes:
     """The data after these edits."""
-    made = bytearray(data)
+    result = bytearray(data)
     for kind, place, length, other in edits:
-        at = place * max(0, len(made) - 1) // _PLACES
+        at = place * max(0, len(result) - 1) // _PLACES
         if kind == "cut":
-            del made[at:]
+            del result[at:]
         elif kind == "grow":
-            made += bytes(length)
-        elif not made:
+            result += bytes(length)
+        elif not result:
             continue
         elif kind == "flip":
-            made[at] ^= 1 << other % 8
+            result[at] ^= 1 << other % 8
         elif kind == "zero":
-            made[at : at + length] = bytes(len(made[at : at + length]))
+            result[at : at + length] = bytes(len(result[at : at + length]))
         elif kind == "set":
-            made[at] = other % 256
+            result[at] = other % 256
         elif kind == "copy":
-            source = other * len(made) // _PLACES
-            piece = made[source : source + length]
-            made[at : at + len(piece)] = piece
-    return bytes(made)
+            source = other * len(result) // _PLACES
+            piece = result[source : source + length]
+            result[at : at + len(piece)] = piece
+    return bytes(result)
 
 
 def fewer(edits: Sequence[Edit]) -> Iterator[Sequence[Edit]]:

@@ -16,7 +16,7 @@ UNARY = (
     "sqrt", "square", "tanh", "neg", "move",
 )  # fmt: skip
 WHOLE = ("abs", "relu", "square", "neg", "move")
-"""Those of integers."""
+"""The unary functions of integers."""
 CONSTANTS = ("0.5", "2", "3", "1e-3", "0.1", "100", "-1.5", "0")
 CASTS = {
     "f32": ("bf16", "f16", "i32"), "bf16": ("f32",), "f16": ("f32",), "i16": ("u8", "i8", "i32"),
@@ -63,7 +63,7 @@ MOST_DIMS = 6
 
 @dataclass
 class Grammar:
-    """Makes one text. Each method gives an expression of a shape and dtype."""
+    """Generates one text. Each method gives an expression of a shape and dtype."""
 
     random: Random
     lets: list[tuple[str, str]] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Grammar:
         return tuple(sizes)
 
     def type(self, shape: Shape, dtype: str, *, plain: bool) -> str:
-        """A type, which may say how it lies."""
+        """The text of a type, if not `plain` perhaps with a layout and strides."""
         r, rank = self.random, len(shape)
         how = 0.0 if plain else r.random()
         if how < 0.6:
@@ -123,7 +123,7 @@ class Grammar:
         return str(Type(dtype, shape, layout, tuple(steps)))
 
     def leaf(self, shape: Shape, dtype: str) -> str:
-        """An input, new or known."""
+        """An input, perhaps transposed."""
         r = self.random
         self.inputs += 1
         if len(shape) == 2 and r.random() < 0.1:
@@ -134,10 +134,10 @@ class Grammar:
         return self.type(shape, dtype, plain=False)
 
     def any(self, shape: Shape, dtype: str, depth: int) -> str:
-        """An input, or what is computed, perhaps by a name."""
+        """An input or a computed expression, perhaps referred to by a name."""
         r = self.random
-        made = self.computed(shape, dtype, depth) if depth > 0 else self.leaf(shape, dtype)
-        return self.named(made) if r.random() < 0.12 else made
+        text = self.computed(shape, dtype, depth) if depth > 0 else self.leaf(shape, dtype)
+        return self.named(text) if r.random() < 0.12 else text
 
     def named(self, text: str) -> str:
         name = self.random.choice(NAMES)
@@ -146,10 +146,10 @@ class Grammar:
         self.lets.append((name, text))
         return name
 
-    # ---- what is computed
+    # ---- operations
 
     def computed(self, shape: Shape, dtype: str, depth: int) -> str:
-        """An operation, and up to `depth` - 1 below it."""
+        """An operation, with up to `depth` - 1 levels of operations below it."""
         rank, is_float = len(shape), dtype in FLOATS
         kinds: list[tuple[Callable[[Shape, str, int], str], int]] = [
             (self.unary, 4), (self.constant, 2), (self.binary, 4), (self.turned, 1),
@@ -215,7 +215,7 @@ class Grammar:
         return self.random.choice(forms + ["({}) / ({})"] * (dtype in FLOATS))
 
     def kept(self, shape: Shape, dtype: str, depth: int) -> str:
-        """With one row for all that it was reduced from."""
+        """A tensor minus its reduction along an axis that is kept with size 1."""
         reduction = "max" if self.random.random() < 0.5 else "sum"
         x = self._shared(shape, dtype, depth)
         axis = self.random.randrange(len(shape))
@@ -231,13 +231,13 @@ class Grammar:
         return text if any(text == name for name, _ in self.lets) else self.named(text)
 
     def reduced(self, shape: Shape, dtype: str, depth: int) -> str:
-        """Along one axis, or along two."""
+        """A reduction along one axis or two."""
         r, whole = self.random, shape
         axes: list[int] = []
         for _ in range(2 if len(shape) + 2 <= MOST_DIMS and r.random() < 0.2 else 1):
             axis = r.randrange(len(whole) + 1)
             whole = (*whole[:axis], self.size(), *whole[axis:])
-            axes = [*(one + (one >= axis) for one in axes), axis]
+            axes = [*(a + (a >= axis) for a in axes), axis]
         if _elements(whole) > 4 * MOST_ELEMENTS:
             return self.unary(shape, dtype, depth)
         name = r.choice(("sum", "max", "mean") if dtype in FLOATS else ("sum", "max"))
@@ -317,12 +317,12 @@ class Grammar:
         return f"linear({x}, {self.leaf((k, shape[1]), dtype)}, {self.leaf(shape[1:], dtype)})"
 
     def gram(self, shape: Shape, dtype: str, depth: int) -> str:
-        """One tensor as both factors."""
+        """A product with one tensor as both factors."""
         x = self._shared((shape[0], self.size()), dtype, depth)
         return f"{x} @ transpose({x})"
 
     def residual(self, shape: Shape, dtype: str, depth: int) -> str:
-        """One tensor as a factor and beside the product."""
+        """A product plus one of its own factors."""
         x = self._shared(shape, dtype, depth)
         return f"({x} @ {self.leaf((shape[1], shape[1]), dtype)}) + {x}"
 

@@ -19,7 +19,7 @@ from morello.memo import Table
 
 PATIENCE_S = 120.0
 CALIBRATING_S = 8.0
-"""The part of calibration that is disturbed."""
+"""Calibration is killed within this many seconds: all of it takes minutes."""
 OLD = "what was there before\n"
 _PRODUCT = "f32[16,16] @ f32[16,16]"
 
@@ -34,7 +34,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "merge": ("table", "merge", "t.db", "more.db"),
     "calibrate": ("calibrate", "--dry-run"),
 }  # fmt: skip
-"""The commands that are run, each in a folder of its own."""
+"""The commands that are run, each in its own folder."""
 
 _MADE = {"x.c", "x.h", "x.json", "t.db", "more.db"}
 _LOGS = {"t.db-wal", "t.db-shm", "more.db-wal", "more.db-shm"}
@@ -52,7 +52,7 @@ API = (
 
 @dataclass(frozen=True)
 class Clean:
-    """A command that nobody disturbed: how long it took, and what it made."""
+    """An undisturbed run of a command: its seconds, and the text files that it wrote."""
 
     seconds: float
     files: dict[str, str]
@@ -74,29 +74,29 @@ class Kills(Adversary):
     def check(self, case: str) -> str:
         name, share, old = json.loads(case)
         clean = _clean(name)
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made)
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
             before = _furnish(folder, old=old)
             command = Command.start(("-m", "morello", *COMMANDS[name]), folder)
-            code, said = command.after(share * clean.seconds, self.number, PATIENCE_S)
-            self.judge(code, said)
+            code, errors = command.after(share * clean.seconds, self.number, PATIENCE_S)
+            self.judge(code, errors)
             _check_files(folder, clean, old=old)
             _check_tables(folder, before)
             if self.number == signal.SIGKILL and share > 0.9 and name != "calibrate":
-                # what was left is swept away by whoever comes next
-                code, said = Command.start(("-m", "morello", *COMMANDS[name]), folder).done(
+                # the next command cleans up what the killed one left
+                code, errors = Command.start(("-m", "morello", *COMMANDS[name]), folder).done(
                     PATIENCE_S
                 )
                 if code != 0:
-                    raise FaultError("a command that fails after a kill", said[-300:])
+                    raise FaultError("a command that fails after a kill", errors[-300:])
             self.judge_folder(folder)
         return PASSED
 
-    def judge(self, code: int, said: str) -> None:
+    def judge(self, code: int, errors: str) -> None:
         """Check an exit code and messages; raises `FaultError`."""
 
     def judge_folder(self, folder: Path) -> None:
-        """Check the files it left; raises `FaultError`."""
+        """Check the files that a command left; raises `FaultError`."""
 
     def smaller(self, case: str) -> Iterator[str]:
         name, share, old = json.loads(case)
@@ -105,7 +105,7 @@ class Kills(Adversary):
 
 
 class Interrupts(Kills):
-    """A command that is interrupted says so, cleans up and ends."""
+    """A command that is interrupted reports it, cleans up and ends."""
 
     name = "interrupts"
     what = "after SIGINT: exit code 130, no traceback, no process, no scrap of a file"
@@ -125,13 +125,13 @@ class Interrupts(Kills):
             self.judge(*command.after(share * _api_seconds(), self.number, PATIENCE_S))
         return PASSED
 
-    def judge(self, code: int, said: str) -> None:
-        if "Traceback" in said and " in main\n" not in said and "<string>" not in said:
-            return  # it came before Python had come to us
-        if "Traceback" in said:
-            raise FaultError("a traceback", said[-500:])
+    def judge(self, code: int, errors: str) -> None:
+        if "Traceback" in errors and " in main\n" not in errors and "<string>" not in errors:
+            return  # the signal came before Morello's code ran
+        if "Traceback" in errors:
+            raise FaultError("a traceback", errors[-500:])
         if code not in (0, 130):
-            raise FaultError("a strange exit code", f"{code}: {said[-300:]}")
+            raise FaultError("a strange exit code", f"{code}: {errors[-300:]}")
 
     def judge_folder(self, folder: Path) -> None:
         extra = sorted(path.name for path in folder.iterdir())
@@ -141,7 +141,10 @@ class Interrupts(Kills):
 
 
 def _furnish(folder: Path, *, old: bool) -> dict[str, set[str]]:
-    """Put what commands need into a folder: tables, and files to replace. What tables have."""
+    """Write what commands need into a folder: tables, and `old` files to replace.
+
+    Returns the contents of the tables.
+    """
     tables = _tables()
     for name, (data, _) in tables.items():
         (folder / name).write_bytes(data)
@@ -163,13 +166,13 @@ def _check_tables(folder: Path, before: dict[str, set[str]]) -> None:
     for name, keys in before.items():
         try:
             with Table(folder / name, create=False) as table:
-                problems, there = table.check(), _content(table)
+                problems, present = table.check(), _content(table)
         except MorelloError as error:
             raise FaultError("a damaged table", f"{name}: {error}") from None
         if problems:
             raise FaultError("a damaged table", f"{name}: {problems[0]}")
-        if not keys <= there:
-            raise FaultError("rows lost", f"{name}: {sorted(keys - there)[0][:200]}")
+        if not keys <= present:
+            raise FaultError("rows lost", f"{name}: {sorted(keys - present)[0][:200]}")
 
 
 def _content(table: Table) -> set[str]:
@@ -179,31 +182,31 @@ def _content(table: Table) -> set[str]:
 
 @cache
 def _tables() -> dict[str, tuple[bytes, set[str]]]:
-    """Two tables, and what each has."""
-    found = {}
+    """Two tables: the files, and their contents."""
+    tables = {}
     for name, goal in (("t.db", "f32[4,4] @ f32[4,4]"), ("more.db", "sum(f32[4,4])")):
-        with tempfile.TemporaryDirectory() as made:
-            folder = Path(made)
+        with tempfile.TemporaryDirectory() as directory:
+            folder = Path(directory)
             arguments = ("-m", "morello", "explain", goal, "--target", "avx2", "--db", name)
-            code, said = Command.start(arguments, folder).done(PATIENCE_S)
-            assert code == 0, said
+            code, errors = Command.start(arguments, folder).done(PATIENCE_S)
+            assert code == 0, errors
             with Table(folder / name) as table:
                 content = _content(table)
-            found[name] = (folder / name).read_bytes(), content
-    return found
+            tables[name] = (folder / name).read_bytes(), content
+    return tables
 
 
 @cache
 def _clean(name: str) -> Clean:
     if name == "calibrate":
         return Clean(CALIBRATING_S, {})  # the whole of it takes minutes
-    with tempfile.TemporaryDirectory() as made:
-        folder = Path(made)
+    with tempfile.TemporaryDirectory() as directory:
+        folder = Path(directory)
         _furnish(folder, old=False)
         began = time.monotonic()
-        code, said = Command.start(("-m", "morello", *COMMANDS[name]), folder).done(PATIENCE_S)
+        code, errors = Command.start(("-m", "morello", *COMMANDS[name]), folder).done(PATIENCE_S)
         seconds = time.monotonic() - began
-        assert code == 0, said
+        assert code == 0, errors
         texts = {
             path.name: path.read_text()
             for path in folder.iterdir()
@@ -214,7 +217,7 @@ def _clean(name: str) -> Clean:
 
 @cache
 def _api_seconds() -> float:
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory() as directory:
         began = time.monotonic()
-        Command.start(("-c", API), Path(made)).done(PATIENCE_S)
+        Command.start(("-c", API), Path(directory)).done(PATIENCE_S)
         return time.monotonic() - began

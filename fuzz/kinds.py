@@ -15,8 +15,8 @@ from fuzz.tables import Tables
 from fuzz.texts import Texts
 
 KINDS: Mapping[str, Adversary] = {
-    one.name: one
-    for one in (
+    kind.name: kind
+    for kind in (
         Programs(), Texts(), Schedules(), Tables(), Caches(), Kills(), Interrupts(), Arguments(),
         Commands(),
     )

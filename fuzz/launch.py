@@ -1,4 +1,4 @@
-"""Commands in processes of their own, and whatever they leave behind."""
+"""Commands in separate processes, and the processes that they leave behind."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from fuzz.adversary import FaultError
 
 _MARK = "MORELLO_FUZZ_MARK"
 _GONE_S = 15.0
-"""How long the processes of a command may live after it."""
+"""The seconds that processes started by a command may outlive it."""
 
 
 @dataclass
 class Command:
-    """A running command, known with all that it starts by a mark in their environments."""
+    """A running command; a mark in the environment identifies it and all processes it starts."""
 
     process: subprocess.Popen[str]
     mark: str
@@ -31,7 +31,7 @@ class Command:
     def start(
         arguments: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None
     ) -> Command:
-        """`python` with these arguments, in a folder."""
+        """Start `python` with these arguments, in a folder."""
         mark = uuid.uuid4().hex
         process = subprocess.Popen(
             [sys.executable, *arguments],
@@ -47,7 +47,7 @@ class Command:
         return Command(process, mark)
 
     def after(self, seconds: float, number: signal.Signals, patience: float) -> tuple[int, str]:
-        """Its exit code and what it said of errors, with a signal sent after a while."""
+        """Send a signal after `seconds`; returns the exit code and stderr."""
         time.sleep(seconds)
         with contextlib.suppress(ProcessLookupError):
             if self.process.poll() is None:
@@ -55,19 +55,19 @@ class Command:
         return self.done(patience)
 
     def done(self, patience: float) -> tuple[int, str]:
-        """Its exit code and what it said of errors; raises `FaultError` if it hangs."""
+        """Wait for the end; returns the exit code and stderr. Raises `FaultError` if it hangs."""
         try:
-            # descendants may hold the pipes open: what counts is its own end
+            # wait for the process, not for its pipes: descendants may hold these open
             self.process.wait(patience)
         except subprocess.TimeoutExpired:
             self.end()
             raise FaultError("hang", f"still running after {patience:.0f} s") from None
         self._check_gone()
-        _, said = self.process.communicate(timeout=10)
-        return self.process.returncode, said
+        _, errors = self.process.communicate(timeout=10)
+        return self.process.returncode, errors
 
     def end(self) -> None:
-        """Kill it and all that it started."""
+        """Kill the command and all processes that it started."""
         with contextlib.suppress(OSError):
             self.process.kill()
         for pid in marked(self.mark):
@@ -89,12 +89,12 @@ class Command:
 def marked(mark: str) -> list[int]:
     """The processes that have a mark in their environment."""
     wanted = f"{_MARK}={mark}".encode()
-    found = []
+    pids = []
     for path in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if wanted in path.read_bytes():
-                found.append(int(path.parent.name))
-    return found
+                pids.append(int(path.parent.name))
+    return pids
 
 
 def _name(pid: int) -> str:

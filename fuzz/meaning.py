@@ -1,6 +1,6 @@
 """The reference semantics of every function, in NumPy, with bounds on a kernel's error.
 
-Written from what the functions are said to do; nothing here is Morello's.
+Written from the functions' documentation, without using Morello's code.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ EPSILON = 1e-5
 """The epsilon that norms add to a variance."""
 
 _STEEPEST = 1.2
-"""No gelu or silu rises or falls by more, for each that its argument does."""
+"""A bound of the slope of gelu and silu."""
 
 
 def _erf(x: Array) -> Array:
@@ -61,14 +61,14 @@ UNARY: dict[str, tuple[Callable[[Array], Array], float]] = {
     "sqrt": (np.sqrt, 1),
     "tanh": (np.tanh, 6),
 }
-"""Functions that rise or fall, with how many ulps they may be off."""
+"""Monotonic functions, each with the ulps that a kernel may be off."""
 
 BUMPY: dict[str, tuple[Callable[[Array], Array], float]] = {
     "gelu": (_gelu, 16),
     "gelu_tanh": (_gelu_tanh, 400),
     "silu": (lambda x: np.where(x == -np.inf, 0.0, x / (1 + np.exp(-x))), 10),
 }
-"""Functions that are not monotonic."""
+"""Functions that are not monotonic, each with the ulps that a kernel may be off."""
 
 EXACT: dict[str, Callable[..., Array]] = {
     "maximum": np.maximum,
@@ -86,7 +86,7 @@ ARITHMETIC: dict[str, tuple[Callable[[Array, Array], Array], float]] = {
 
 
 def evaluate(root: Node, arrays: Mapping[Node, Array], result: str | None) -> dict[Node, Bounded]:
-    """The values of all nodes of a graph for these inputs; the root's in `dtype` if given."""
+    """The values of all nodes of a graph for these inputs; a root product's dtype is `result`."""
     known: dict[Node, Bounded] = {}
     with np.errstate(all="ignore"):
         for node in root.nodes():
@@ -94,7 +94,10 @@ def evaluate(root: Node, arrays: Mapping[Node, Array], result: str | None) -> di
                 assert node.type is not None
                 known[node] = exactly(arrays[node], node.type.dtype)
                 continue
-            given = [known[one] if isinstance(one, Node) else one for one in node.arguments]
+            given = [
+                known[argument] if isinstance(argument, Node) else argument
+                for argument in node.arguments
+            ]
             options = dict(node.options)
             if node is root:
                 options |= {"last": True}
@@ -104,13 +107,13 @@ def evaluate(root: Node, arrays: Mapping[Node, Array], result: str | None) -> di
     return known
 
 
-def _settled(made: Bounded, given: list[Bounded | float]) -> Bounded:
-    """Integers are off by nothing or by anything."""
-    if made.is_float or not any(isinstance(x, Bounded) and x.error.any() for x in given):
-        return made
-    if made.error.any():
-        return made
-    return Bounded(made.value, np.full(made.shape, np.inf), made.dtype)
+def _settled(result: Bounded, given: list[Bounded | float]) -> Bounded:
+    """An operation's result; integers computed from inexact operands may be anything."""
+    if result.is_float or not any(isinstance(x, Bounded) and x.error.any() for x in given):
+        return result
+    if result.error.any():
+        return result
+    return Bounded(result.value, np.full(result.shape, np.inf), result.dtype)
 
 
 def _applied(name: str, given: list[Bounded | float], options: dict[str, Any]) -> Bounded:
@@ -126,7 +129,7 @@ def _applied(name: str, given: list[Bounded | float], options: dict[str, Any]) -
 
 
 def mapped(name: str, *given: Bounded | float, last: bool = False) -> Bounded:
-    """A function of every element, numbers and missing dimensions spread."""
+    """A function of each element; numbers and missing dimensions are broadcast."""
     name = "divide" if name == "divide_vec" else name
     dtype = next(x.dtype for x in given if isinstance(x, Bounded))
     arguments = [number(x, dtype) if isinstance(x, float) else x for x in given]
@@ -171,7 +174,7 @@ _WHOLE: dict[str, Callable[..., Array]] = {
 
 
 def _near_zero(x: Bounded) -> Array:
-    """Where a divisor's sign is not known: zeros may have lost it."""
+    """Where a divisor may be zero, or its sign unknown: flushing to zero may lose the sign."""
     return np.asarray(np.abs(x.value) <= x.error + TINY["f32"])
 
 
@@ -195,7 +198,7 @@ def apart_by(a: Array, b: Array) -> Array:
     return np.where(np.isnan(distance), np.inf, distance)
 
 
-# ---- what moves elements
+# ---- functions that move elements
 
 
 def move(x: Bounded) -> Bounded:
@@ -234,9 +237,9 @@ Axes = int | Sequence[int]
 
 
 def _axes(axis: Axes, x: Bounded) -> tuple[int, ...]:
-    """The axes, counted from the first."""
+    """The axes in order, negative ones counted from the end."""
     given = (axis,) if isinstance(axis, int) else axis
-    return tuple(sorted(one % len(x.shape) for one in given))
+    return tuple(sorted(index % len(x.shape) for index in given))
 
 
 def total(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
@@ -262,7 +265,7 @@ def _kept(x: Bounded, axis: tuple[int, ...], keepdims: bool) -> Bounded:
 
 
 def mean(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
-    count = prod(x.shape[one] for one in _axes(axis, x))
+    count = prod(x.shape[index] for index in _axes(axis, x))
     return mapped("multiply", total(x, axis=axis, keepdims=keepdims), 1 / count)
 
 
@@ -273,7 +276,7 @@ def softmax(x: Bounded, *, axis: int = -1) -> Bounded:
     reach = np.nan_to_num(top - x.value, nan=0.0, posinf=200.0).clip(0, 200)
     relative = np.expm1(2 * x.error.max(axis, keepdims=True))
     relative = relative + (x.shape[axis] + 16 + 2 * reach) * 2.0**-23
-    # what is nothing by these arguments may be something by those that a kernel has
+    # an output that is zero for these arguments may not be for the rounded ones of a kernel
     off = x.error + x.error.max(axis, keepdims=True)
     most = np.exp(np.minimum(0.0, x.value - top + off))
     error = np.where(value == 0, np.where(x.error > 0, most, 0.0), relative * value)
@@ -288,10 +291,10 @@ def softmax_denominator(x: Bounded, top: Bounded, *, axis: int = -1) -> Bounded:
 
 def softmax_complete(x: Bounded, top: Bounded, sums: Bounded, *, axis: int = -1) -> Bounded:
     row = _row(sums, x, axis)
-    made = mapped("divide", _exponential(x, top, axis), row)
-    # kernels multiply by the reciprocal, which of a subnormal number may be infinite
+    quotient = mapped("divide", _exponential(x, top, axis), row)
+    # kernels multiply by the reciprocal, which may be infinite for a subnormal number
     small = np.abs(row.value) <= row.error + 2.0**-126
-    return Bounded(made.value, np.where(small, np.inf, made.error), x.dtype)
+    return Bounded(quotient.value, np.where(small, np.inf, quotient.error), x.dtype)
 
 
 def _row(rows: Bounded, x: Bounded, axis: int) -> Bounded:
@@ -301,11 +304,11 @@ def _row(rows: Bounded, x: Bounded, axis: int) -> Bounded:
 
 
 def _exponential(x: Bounded, top: Bounded, axis: int) -> Bounded:
-    """exp(x - top), which is for a top that is no less than any x."""
+    """exp(x - top); any result is allowed where `top` is not surely at least x."""
     reach = mapped("subtract", x, _row(top, x, axis))
-    made = mapped("exp", reach)
+    powers = mapped("exp", reach)
     within = reach.value - reach.error <= 0
-    return Bounded(made.value, np.where(within, made.error, np.inf), x.dtype)
+    return Bounded(powers.value, np.where(within, powers.error, np.inf), x.dtype)
 
 
 def layer_norm(x: Bounded, gamma: Bounded, beta: Bounded) -> Bounded:
@@ -332,13 +335,13 @@ def product_dtype(a: str, b: str) -> str:
 
 
 def products(a: Bounded, b: Bounded, axes: list[int], dtype: str) -> Bounded:
-    """Sums along axes of products of what is spread already."""
+    """Sums of products along axes; the operands are broadcast already."""
     if dtype not in FLOATS:
         return integers((a.value * b.value).sum(tuple(axes)), dtype)
     value, error = monotone(np.multiply, a, b)
     lost = 0.0
     if "bf16" in (a.dtype, b.dtype):
-        # instructions for bf16 take subnormal numbers, and sums of them, for zeros
+        # instructions for bf16 treat subnormal numbers, and sums of them, as zeros
         small = (np.abs(a.value) < TINY["bf16"]) | (np.abs(b.value) < TINY["bf16"])
         error = np.where(small & np.isfinite(value), error + np.abs(value), error)
         error = np.where(small & ~np.isfinite(value), np.inf, error)
@@ -382,13 +385,13 @@ def conv(
     spread = image.seen(lambda v: windows(np.pad(v, pads)))
     given = windows(np.pad(np.ones(image.shape, bool), pads))
     weights = filters.seen(lambda v: v[None, :, None, None])
-    # what a filter has over padding may be left out or multiplied by zero
+    # a kernel may skip a filter's elements over padding, or multiply them by zero
     spare = ~given & ~np.isfinite(weights.value) if weights.is_float else np.zeros((), bool)
     error = np.where(spare, np.inf, np.broadcast_to(spread.error, np.broadcast_shapes(
         spread.shape, weights.shape)))  # fmt: skip
     value = np.broadcast_to(spread.value, error.shape)
-    made = products(Bounded(value, error, image.dtype), weights, [-3, -2, -1], dtype)
-    return made.seen(lambda v: v.transpose(0, 2, 3, 1)) if layout == "NHWC" else made
+    sums = products(Bounded(value, error, image.dtype), weights, [-3, -2, -1], dtype)
+    return sums.seen(lambda v: v.transpose(0, 2, 3, 1)) if layout == "NHWC" else sums
 
 
 _OTHERS: dict[str, Callable[..., Bounded]] = {

@@ -1,4 +1,4 @@
-"""Arrays amid memory that shows what else was written, and spoils what is read from it."""
+"""Arrays between guard bytes, which detect stray writes and spoil the results of stray reads."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 GUARD = 256
-"""Bytes on either side."""
+"""Guard bytes on either side."""
 
 
 class Guarded:
-    """An array of a shape, with strides in bytes, somewhere in memory filled with one byte."""
+    """An array with strides in bytes, inside memory that is filled with the byte `poison`."""
 
     def __init__(
         self, shape: tuple[int, ...], strides: tuple[int, ...], dtype: np.dtype[Any],
         poison: int, shift: int,
     ) -> None:  # fmt: skip
-        """`shift` elements past a cache line."""
+        """The array begins `shift` elements past a cache line."""
         extent = dtype.itemsize + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
         self._memory = np.full(2 * GUARD + 128 + extent, poison, np.uint8)
         start = GUARD + -(self._memory.ctypes.data + GUARD) % 64 + shift * dtype.itemsize
@@ -31,12 +31,15 @@ class Guarded:
         self._poison, self._start, self._before = poison, start, self._memory.copy()
 
     def fill(self, values: Array) -> None:
-        """Put these values in, bit by bit."""
+        """Copy these values into the array."""
         self.view[...] = values
         self._before = self._memory.copy()
 
     def changed(self, *, output: bool = False) -> str:
-        """Where memory was written that should not have been; empty if nowhere."""
+        """Which bytes were written that should not have been, as text; empty if none.
+
+        The elements of an `output` may be written, those of an input may not.
+        """
         now = self._memory.copy()
         if output:
             elements = self._bytes.copy()

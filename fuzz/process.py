@@ -1,4 +1,4 @@
-"""A worker seen from outside: bounded in memory and time, and started again when it ends."""
+"""The parent's side of a worker: limits its memory and time, and restarts it when it ends."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from fuzz.worker import Place
 
 ROOT = Path(__file__).resolve().parents[1]
 MEMORY = 6 << 30
-"""Bytes of addresses that a worker may have."""
+"""The limit of a worker's address space, in bytes."""
 START_S = 120.0
-"""How long a process may take until it is ready."""
+"""The seconds that a worker may take until it is ready."""
 _POLL_S = 0.25
 _ASLEEP = 4
-"""How many polls in a row find nobody at work, when a case is given up."""
+"""After this many polls in a row with all processes asleep, an overdue case counts as hung."""
 
 
 class LostError(Exception):
-    """A worker that ended, or was ended because it hung, in the case of this number."""
+    """A worker crashed, or was killed because it hung, in the case of this number."""
 
     def __init__(self, number: int, sort: str, detail: str) -> None:
         super().__init__(sort)
@@ -41,7 +41,7 @@ class StartError(Exception):
 
 
 class Process:
-    """A worker. Its files are in a folder of its own."""
+    """A worker process, with its own folder."""
 
     def __init__(self, folder: Path, environment: dict[str, str], memory: int = MEMORY) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ class Process:
                 return
 
     def check(self, kind: str, case: str, patience: float) -> dict[str, Any]:
-        """Run one case: its outcome, and its fault if there is one."""
+        """Run one case; returns its outcome, and its fault if there is one."""
         try:
             self._send({"do": "check", "kind": kind, "case": case}, -1)
             return self._read(patience)
@@ -83,11 +83,11 @@ class Process:
             return {"outcome": "fault", "sort": lost.sort, "detail": lost.detail}
 
     def age(self) -> float:
-        """Seconds since it was started; 0 if it is not."""
+        """Seconds since the worker was started; 0 if it does not run."""
         return time.monotonic() - self._began if self._child else 0.0
 
     def end(self) -> None:
-        """End it and all that it started."""
+        """Kill the worker and all processes that it started."""
         if self._child is None:
             return
         with contextlib.suppress(OSError):
@@ -96,11 +96,11 @@ class Process:
         self._child = None
 
     def close(self) -> None:
-        """End it for good."""
+        """Kill the worker, and start no other."""
         self._closed = True
         self.end()
 
-    # ---- talking
+    # ---- communication
 
     def _send(self, order: dict[str, Any], number: int) -> None:
         if self._child is None or self._child.poll() is not None:
@@ -134,9 +134,9 @@ class Process:
             raise StartError(f"no worker can be started: {lost.sort}: {lost.detail}") from None
 
     def _read(self, patience: float) -> dict[str, Any]:
-        """The next answer, as long as no case takes longer than it may.
+        """The next answer; raises `LostError` if a case takes longer than `patience`.
 
-        Where others have the CPUs, what the case has had of them counts.
+        If the CPUs are busy with other processes, only the case's own CPU time counts.
         """
         assert self._child is not None and self._child.stdout is not None
         stream = self._child.stdout.fileno()
@@ -174,7 +174,7 @@ class Process:
 
 
 def _family(pid: int) -> list[psutil.Process]:
-    """A process and all that it started."""
+    """A process and all its descendants."""
     with contextlib.suppress(psutil.Error):
         parent = psutil.Process(pid)
         return [parent, *parent.children(recursive=True)]
@@ -182,16 +182,16 @@ def _family(pid: int) -> list[psutil.Process]:
 
 
 def _spent(pid: int) -> float:
-    """The CPU seconds that a process has had, with those that it waited for."""
+    """The CPU seconds of a process and of its children that ended."""
     with contextlib.suppress(psutil.Error):
         return float(sum(psutil.Process(pid).cpu_times()[:4]))
     return 0.0
 
 
 def _wants_to_run(pid: int) -> bool:
-    """Whether a process would go on if it had a CPU: it, or what it started, is not asleep."""
-    for one in _family(pid):
+    """Whether a process or a descendant is running, or would be if it had a CPU."""
+    for process in _family(pid):
         with contextlib.suppress(psutil.Error):
-            if one.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP):
+            if process.status() in (psutil.STATUS_RUNNING, psutil.STATUS_DISK_SLEEP):
                 return True
     return False

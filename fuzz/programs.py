@@ -1,4 +1,4 @@
-"""Random programs through the search, built, and run on all kinds of numbers."""
+"""Random programs: searched, built, and run on all kinds of numbers."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from morello.errors import SearchError, SpecError
 
 BUDGET_S = 10.0
 _ENDED = ("the search found no program in", "the search ran out of memory")
-"""The error of a search whose budget ended before it had a program."""
+"""The messages of a search whose budget ended before it had a program."""
 _POISON = (0xFF, 0x7F)
-"""NaN or -1, and a large number."""
+"""Bytes for guards and unwritten outputs: NaN or -1, and a large number."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class Program:
 
     def __str__(self) -> str:
         usual = asdict(Program(""))
-        said = {name: one for name, one in asdict(self).items() if one != usual[name]}
-        return json.dumps(said)
+        changed = {name: value for name, value in asdict(self).items() if value != usual[name]}
+        return json.dumps(changed)
 
     @staticmethod
     def of(case: str) -> Program:
-        """The program that a line says: JSON, or only its text."""
-        said = json.loads(case) if case.lstrip().startswith("{") else {"text": case}
-        if "styles" in said:
-            said["styles"] = tuple(said["styles"])
-        return Program(**said)
+        """The program in a line: JSON, or only its text."""
+        fields = json.loads(case) if case.lstrip().startswith("{") else {"text": case}
+        if "styles" in fields:
+            fields["styles"] = tuple(fields["styles"])
+        return Program(**fields)
 
 
 class Programs(Adversary):
-    """Every program computes what it says, and touches nothing else."""
+    """Every program computes the right result, and writes nothing else."""
 
     name = "programs"
     what = "random programs compute what they say, and write nowhere else"
@@ -107,7 +107,7 @@ class Programs(Adversary):
             if getattr(program, name) != usual:
                 yield str(replace(program, **{name: usual}))
         if len(program.styles) > 1:
-            yield from (str(replace(program, styles=(one,))) for one in program.styles)
+            yield from (str(replace(program, styles=(style,))) for style in program.styles)
         for text in _smaller(program.text):
             yield str(replace(program, text=text))
         if program.seed:
@@ -139,7 +139,7 @@ def _try(kernel: morello.Kernel, text: Text, program: Program, style: str) -> No
     random = np.random.default_rng([program.seed, zlib.crc32(style.encode())])
     inputs = graph.inputs()
     if len(inputs) != len(kernel.arguments) - 1:
-        inputs = []  # of what is filled, only the type counts
+        inputs = []  # a fill uses only the type of its operand
     arrays = {}
     for node in graph.inputs():
         assert node.type is not None
@@ -154,14 +154,14 @@ def _try(kernel: morello.Kernel, text: Text, program: Program, style: str) -> No
     if out_type.shape != wanted.shape:
         raise FaultError("wrong shape", f"{out_type} is expected to be of {wanted.shape}")
     out = _guarded(out_type, poison, shift)
-    kernel(*(one.view for one in given), out=out.view)
-    for number, one in enumerate(given):
-        if where := one.changed():
+    kernel(*(array.view for array in given), out=out.view)
+    for number, array in enumerate(given):
+        if where := array.changed():
             raise FaultError("an input changed", f"{style}: input {number}: {where}")
     if where := out.changed(output=True):
         raise FaultError("written outside", f"{style}: {where}")
     _compare(out.view, wanted, style, [arrays[node] for node in inputs])
-    again = kernel(*(one.view for one in given))
+    again = kernel(*(array.view for array in given))
     if again.shape != wanted.shape or again.dtype != DTYPES[wanted.dtype]:
         raise FaultError("wrong result type", f"{again.dtype}{again.shape}, not {wanted.shape}")
     if not np.array_equal(_wide(again), _wide(out.view), equal_nan=again.dtype.kind != "i"):
@@ -172,16 +172,16 @@ def _placed(
     kernel: morello.Kernel, number: int, node: Node, array: NDArray[Any], program: Program,
     poison: int, shift: int,
 ) -> Guarded:  # fmt: skip
-    """An input in memory, as the kernel wants it."""
+    """An input in guarded memory, in the layout that the kernel reads."""
     assert node.type is not None
     if program.weights == "plain" and not node.type.in_panels:
-        made = _guarded(node.type, poison, shift)
-        made.fill(array)
-        return made
+        guarded = _guarded(node.type, poison, shift)
+        guarded.fill(array)
+        return guarded
     packed = kernel.pack(kernel.arguments[number].name, array)
-    made = Guarded(packed.shape, packed.strides, packed.dtype, poison, 0)
-    made.fill(packed)
-    return made
+    guarded = Guarded(packed.shape, packed.strides, packed.dtype, poison, 0)
+    guarded.fill(packed)
+    return guarded
 
 
 def _guarded(type: Type, poison: int, shift: int) -> Guarded:
@@ -222,7 +222,7 @@ def _smaller(text: str) -> Iterator[str]:
     try:
         whole = read(text)
         shapes = _types(whole)
-    except Exception:  # what nobody else can read either
+    except Exception:  # `read` takes only what is almost Python
         return
     if whole.result is not None:
         yield str(replace(whole, result=None))
@@ -235,38 +235,38 @@ def _smaller(text: str) -> Iterator[str]:
                 child, ast.BinOp | ast.Call | ast.UnaryOp | ast.Name
             ):
                 yield replaced(whole, part, child)
-        found = shapes.get(ast.unparse(part))
-        if found is not None:
+        tensor_type = shapes.get(ast.unparse(part))
+        if tensor_type is not None:
             new = ast.parse(f"tensor({len(whole.types)})", mode="eval").body
-            yield replaced(whole, part, new, (found,))
-    for one in dict.fromkeys(whole.types):
-        if one.layout or one.strides:
-            yield retyped(whole, lambda t, one=one: Type(t.dtype, t.shape) if t == one else t)  # type: ignore[misc]
+            yield replaced(whole, part, new, (tensor_type,))
+    for old in dict.fromkeys(whole.types):
+        if old.layout or old.strides:
+            yield retyped(whole, lambda t, old=old: Type(t.dtype, t.shape) if t == old else t)  # type: ignore[misc]
     for number in sorted(
         {int(n) for n in re.findall(r"(?<![\w.])\d+(?![\w.])", text)}, reverse=True
     ):
         for less in dict.fromkeys((1, 2, number // 2, number - 1)):
             if 0 < less < number:
                 yield re.sub(rf"(?<![\w.]){number}(?![\w.])", str(less), text)
-    for dtype in dict.fromkeys(one.dtype for one in whole.types):
+    for dtype in dict.fromkeys(t.dtype for t in whole.types):
         if dtype != "f32":
             yield re.sub(rf"\b{dtype}\b", "f32", text)
 
 
 def _types(whole: Text) -> dict[str, Type]:
-    """The types of what its expressions compute, by their text."""
+    """The types of all expressions in a text, by the text of each."""
     graph = whole.graph
     zeros = {n: np.zeros(n.type.shape, DTYPES[n.type.dtype]) for n in graph.inputs() if n.type}
     known = evaluate(graph, zeros, None)
-    found: dict[str, Type] = {}
+    result: dict[str, Type] = {}
     for part in parts(whole):
         assert not is_type(part)
         last = ast.Module([*whole.tree.body[:-1], ast.Expr(part)], [])
         node = Text(last, whole.types, None).graph
         inner = evaluate(node, {n: zeros_of(n) for n in node.inputs()}, None)[node]
-        found[ast.unparse(part)] = Type(inner.dtype, inner.shape)
+        result[ast.unparse(part)] = Type(inner.dtype, inner.shape)
     assert known
-    return found
+    return result
 
 
 def zeros_of(node: Node) -> NDArray[Any]:

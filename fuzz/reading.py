@@ -1,7 +1,7 @@
-"""The text of an expression as a graph, read apart from Morello: as the Python that it nearly is.
+"""Parses the text of an expression to a graph, independently of Morello: by Python's parser.
 
-A type such as `f32[3,4]{0,1}S(1,5)` is taken out of the text first, and stands in it as a call
-of `tensor` with a number.
+A type such as `f32[3,4]{0,1}S(1,5)` is no Python, and is replaced by a call of `tensor` with its
+number first.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Type:
 
     @property
     def in_panels(self) -> bool:
-        """Whether no strides say where its elements lie."""
+        """Whether its layout has panels, which strides cannot describe."""
         return ":" in self.layout
 
     @property
@@ -54,7 +54,7 @@ class Type:
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """An operation on other nodes and numbers, or, of no arguments and a type, an input."""
+    """An operation on other nodes and numbers; an input has a type and no arguments."""
 
     operation: str
     arguments: tuple[Node | float, ...] = ()
@@ -62,26 +62,26 @@ class Node:
     type: Type | None = None
 
     def nodes(self) -> Iterator[Node]:
-        """All that it takes and itself, once each, what is taken first."""
+        """All nodes of the graph below this one, and this one, in topological order."""
         seen: set[Node] = set()
 
         def visit(node: Node) -> Iterator[Node]:
             if node not in seen:
                 seen.add(node)
-                for one in node.arguments:
-                    if isinstance(one, Node):
-                        yield from visit(one)
+                for argument in node.arguments:
+                    if isinstance(argument, Node):
+                        yield from visit(argument)
                 yield node
 
         return visit(self)
 
     def inputs(self) -> list[Node]:
-        return [one for one in self.nodes() if one.operation == "tensor"]
+        return [node for node in self.nodes() if node.operation == "tensor"]
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text in parts: Python in which `tensor(i)` stands for the i-th type, and the result's."""
+    """A parsed text: Python with `tensor(i)` for the i-th type, and the type of the result."""
 
     tree: ast.Module
     types: tuple[Type, ...]
@@ -92,19 +92,19 @@ class Text:
 
     @property
     def graph(self) -> Node:
-        """The graph of its last expression."""
+        """The graph of the last expression."""
         names: dict[str, Node | float] = {}
         for statement in self.tree.body:
             if isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name):
                 names[statement.targets[0].id] = _node(statement.value, names, self.types)
             elif isinstance(statement, ast.Expr):
-                found = _node(statement.value, names, self.types)
-        assert isinstance(found, Node)
-        return found
+                value = _node(statement.value, names, self.types)
+        assert isinstance(value, Node)
+        return value
 
 
 def read(text: str) -> Text:
-    """The parts of a text that Morello reads; raises `SyntaxError` for what is no Python."""
+    """Parse a text that Morello accepts; raises `SyntaxError` if it is no Python."""
     types: list[Type] = []
 
     def take(match: re.Match[str]) -> str:
@@ -122,21 +122,21 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def _written(tree: ast.Module, types: tuple[Type, ...], result: Type | None) -> str:
-    text = "; ".join(ast.unparse(one) for one in tree.body)
+    text = "; ".join(ast.unparse(statement) for statement in tree.body)
     text = re.sub(r"tensor\((\d+)\)", lambda match: str(types[int(match[1])]), text)
     return text if result is None else f"{text} -> {result}"
 
 
 def is_type(node: ast.AST) -> bool:
-    """Whether this stands for a type."""
+    """Whether a node stands for a type."""
     return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and (
         node.func.id == "tensor"
     )  # fmt: skip
 
 
 def _node(node: ast.expr, names: dict[str, Node | float], types: tuple[Type, ...]) -> Node | float:
-    def inner(one: ast.expr) -> Node | float:
-        return _node(one, names, types)
+    def inner(argument: ast.expr) -> Node | float:
+        return _node(argument, names, types)
 
     match node:
         case ast.Constant(value=int() | float() as number):
@@ -154,7 +154,7 @@ def _node(node: ast.expr, names: dict[str, Node | float], types: tuple[Type, ...
             return Node("cast", (inner(x),), (("dtype", dtype),))
         case ast.Call(func=ast.Name(id=name), args=args, keywords=keywords):
             options = tuple((str(k.arg), _option(k.value)) for k in keywords)
-            return Node(name, tuple(inner(one) for one in args), options)
+            return Node(name, tuple(inner(argument) for argument in args), options)
     raise SyntaxError(f"{ast.unparse(node)} means nothing")
 
 
@@ -166,7 +166,7 @@ def _option(node: ast.expr) -> Any:
 
 
 def parts(text: Text) -> Iterator[ast.expr]:
-    """The expressions in a text, the outermost first, no names and numbers."""
+    """The expressions in a text, the outermost first, without names and numbers."""
     for statement in text.tree.body:
         assert isinstance(statement, ast.Assign | ast.Expr)
         for node in ast.walk(statement.value):
@@ -177,12 +177,12 @@ def parts(text: Text) -> Iterator[ast.expr]:
 
 
 def _is_number(node: ast.AST) -> bool:
-    """Whether this is a number with a sign."""
+    """Whether a node is a number with a sign."""
     return isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant)
 
 
 def replaced(text: Text, old: ast.expr, new: ast.expr, more: tuple[Type, ...] = ()) -> str:
-    """The text with another expression in one's place, without names that nothing uses."""
+    """The text with the expression `old` replaced by `new`, without unused names."""
 
     class Replace(ast.NodeTransformer):
         def visit(self, node: ast.AST) -> ast.AST:
@@ -210,7 +210,7 @@ def _needed(tree: ast.Module) -> ast.Module:
 
 
 def alone(text: Text, part: ast.expr) -> str:
-    """One of its expressions, and nothing else."""
+    """The text of one of its expressions, with only the names that it needs."""
     last = ast.Module([*text.tree.body[:-1], ast.Expr(part)], [])
     return _written(_needed(last), text.types, None)
 
@@ -219,6 +219,6 @@ Change = Callable[[Type], Type]
 
 
 def retyped(text: Text, change: Change) -> str:
-    """The text with its types changed."""
+    """The text with all its types changed by a function."""
     result = text.result and change(text.result)
-    return _written(text.tree, tuple(change(one) for one in text.types), result)
+    return _written(text.tree, tuple(change(t) for t in text.types), result)

@@ -14,7 +14,7 @@ from fuzz.campaign import Campaign, Finding
 
 
 class Progress:
-    """A table on the terminal that goes on; nothing elsewhere."""
+    """A live table on a terminal; nothing if the output is no terminal."""
 
     def __init__(self, console: Console) -> None:
         self._live = Live(console=console, auto_refresh=False, transient=True)
@@ -34,7 +34,7 @@ class Progress:
 
 
 def summary(campaign: Campaign) -> Table:
-    """A line for each kind."""
+    """A table with a line for each kind."""
     table = Table(box=None, pad_edge=False)
     for heading in ("", "cases", "refused", "out of budget", "faults", "cases/s"):
         table.add_column(heading, justify="left" if not heading else "right")
@@ -47,7 +47,7 @@ def summary(campaign: Campaign) -> Table:
 
 
 def tell(finding: Finding, console: Console) -> None:
-    """A finding, with the line that shows it again."""
+    """Print a finding, with the command that reproduces it."""
     console.print(
         f"[bold red]{escape(finding.kind)}: {escape(finding.sort)}[/] "
         f"(seed {finding.seed}, case {finding.number}, {finding.times} times)",
@@ -71,9 +71,10 @@ def data(campaign: Campaign) -> dict[str, Any]:
         },
         "findings": [
             {
-                "kind": one.kind, "seed": one.seed, "case": one.number, "sort": one.sort,
-                "detail": one.detail, "times": one.times, "line": one.line,
+                "kind": finding.kind, "seed": finding.seed, "case": finding.number,
+                "sort": finding.sort, "detail": finding.detail, "times": finding.times,
+                "line": finding.line,
             }
-            for one in campaign.findings
+            for finding in campaign.findings
         ],
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Saved schedules with something changed, and rewrites by hand in any order."""
+"""Saved schedules with random changes, and rewrites applied by hand in any order."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _STEPS: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
 
 
 class Schedules(Adversary):
-    """Whatever a schedule says is done or refused; what is complete becomes C."""
+    """Every schedule is applied or refused; if it is complete, C is generated."""
 
     name = "schedules"
     what = "schedules are replayed and give C, or are refused with the reason"
@@ -71,16 +71,16 @@ class Schedules(Adversary):
         return json.dumps({"goal": goal, "edits": [_edit(random) for _ in range(count)]})
 
     def check(self, case: str) -> str:
-        said = json.loads(case)
+        fields = json.loads(case)
         try:
-            if "steps" in said:
-                schedule = morello.schedule(said["goal"], target="avx2")
-                for name, options in said["steps"]:
+            if "steps" in fields:
+                schedule = morello.schedule(fields["goal"], target="avx2")
+                for name, options in fields["steps"]:
                     schedule = getattr(schedule, name)(**options)
                 impl = schedule.impl
                 str(schedule)
             else:
-                impl = saved.load(_edited(said["goal"], said["edits"]))
+                impl = saved.load(_edited(fields["goal"], fields["edits"]))
         except MorelloError:
             return REFUSED
         if impl.complete:
@@ -89,11 +89,11 @@ class Schedules(Adversary):
         return PASSED
 
     def smaller(self, case: str) -> Iterator[str]:
-        said = json.loads(case)
+        fields = json.loads(case)
         for key in ("steps", "edits"):
-            if len(said.get(key, ())) > 1:
+            if len(fields.get(key, ())) > 1:
                 yield from (
-                    json.dumps({**said, key: list(kept)}) for kept in without_runs(said[key])
+                    json.dumps({**fields, key: list(kept)}) for kept in without_runs(fields[key])
                 )
 
 
@@ -103,7 +103,7 @@ def _step(random: Random) -> tuple[str, dict[str, Any]]:
 
 
 def _edit(random: Random) -> tuple[list[float], str, Any]:
-    """Where (a share of each level's members), what, and with what."""
+    """A random edit: its place (a fraction of each level's members), its kind and a value."""
     path = [round(random.random(), 3) for _ in range(random.randrange(1, 7))]
     return (
         path,

@@ -10,9 +10,9 @@ T = TypeVar("T")
 
 
 def shrink(case: C, smaller: Callable[[C], Iterable[C]], fails: Callable[[C], bool]) -> C:
-    """Go to the first smaller case that fails as well, as long as there is one.
+    """Replace a case by the first smaller case that fails as well, until there is none.
 
-    `fails` is asked once of each case, and ends it all by returning False from then on.
+    `fails` is called once for each case; to end early, it returns False from then on.
     """
     seen = {case}
     going = True
@@ -29,7 +29,7 @@ def shrink(case: C, smaller: Callable[[C], Iterable[C]], fails: Callable[[C], bo
 
 
 def without_runs(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """The items without a run of neighbours: halves first, then ever shorter runs."""
+    """The items without a contiguous run: halves first, then ever shorter runs."""
     length = len(items) // 2 or len(items)
     while length:
         for start in range(0, len(items), length):

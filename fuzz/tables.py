@@ -1,4 +1,4 @@
-"""Tables with damaged bytes: never a wrong answer, never a traceback, and the damage is named."""
+"""Tables with damaged bytes: no wrong answer, no traceback, and the damage is reported."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Content:
 
 @dataclass(frozen=True)
 class Good:
-    """A table that is whole: its file, what it says, and the costs of programs."""
+    """An undamaged table: its file, its contents, and the costs of programs."""
 
     data: bytes
     content: Content
@@ -53,7 +53,7 @@ class Good:
 
 
 class Tables(Adversary):
-    """A damaged table is refused, or what is left of it is true."""
+    """A damaged table is refused, or what can be read of it is right."""
 
     name = "tables"
     what = "damaged tables: never a wrong answer, never a traceback, damage is named"
@@ -87,7 +87,7 @@ class Tables(Adversary):
 
 
 def _compared(path: Path, good: Good) -> bool:
-    """Whether the table says that it is whole; then it must be."""
+    """Whether the table reports no damage; raises `FaultError` if it has any then."""
     with Table(path, create=False) as table:
         content, problems = Content.of(table, good.content), table.check()
     for name, page in content.pages.items():
@@ -102,7 +102,7 @@ def _compared(path: Path, good: Good) -> bool:
 
 
 def _commands(path: Path, whole: bool) -> None:
-    """All commands on a table, in this process: codes 0 or 2, and check says what is."""
+    """Run all commands on a table, in this process: codes 0 or 2, and `check` is right."""
     other = path.with_name("other.db")
     for arguments in (
         ["table", "check", str(path)],

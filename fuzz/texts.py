@@ -1,7 +1,7 @@
 """Random and malformed texts for the parser.
 
-A case is written as Python: a string or bytes, or, where one thing comes again and again, as a
-sum of products of such.
+A case is a Python expression: a string or bytes, or for repetitive texts, a sum of products of
+them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from morello.errors import SpecError
 
 SLOW_S = 1.0
 LONGEST = 2000
-"""Characters of a message."""
+"""The most characters of an error message."""
 
 _MANY = """
     @ * / + - ( ) [ ] { } , ; = -> : . _ ' \" \\ # ! ? % & | ^ ~ < > f32 bf16 f16 u8 i8 u16 i16
@@ -38,7 +38,7 @@ _CHARACTERS = (
 
 
 class Texts(Adversary):
-    """Any text is read or refused, at once and in few words."""
+    """Any text is parsed or refused, quickly and with a short message."""
 
     name = "text"
     what = "any text is read or refused with a short SpecError, within a second"
@@ -83,7 +83,7 @@ class Texts(Adversary):
 
 
 def ascii_of(tree: ast.expr) -> str:
-    """The text of an expression, in ASCII."""
+    """An expression of a case as ASCII text."""
     match tree:
         case ast.BinOp(left=left, op=op, right=right):
             return f"{ascii_of(left)} {'*' if isinstance(op, ast.Mult) else '+'} {ascii_of(right)}"
@@ -93,7 +93,7 @@ def ascii_of(tree: ast.expr) -> str:
 
 
 def _value(tree: ast.expr) -> str:
-    """The text of a case."""
+    """The value of a case's expression."""
     match tree:
         case ast.BinOp(left=left, op=ast.Add(), right=right):
             return _value(left) + _value(right)
@@ -112,8 +112,8 @@ def _text(random: Random) -> str | bytes:
         return random.choice(("", " ")).join(random.choices(_WORDS, k=random.randrange(1, 25)))
     if how < 0.95:
         return "".join(random.choices(_CHARACTERS + "f32[4,]@()=;", k=random.randrange(1, 60)))
-    made = random.randbytes(random.randrange(1, 60))
-    return made if random.random() < 0.05 else made.decode("latin-1")
+    data = random.randbytes(random.randrange(1, 60))
+    return data if random.random() < 0.05 else data.decode("latin-1")
 
 
 def _mutated(random: Random, text: str) -> str:
@@ -129,7 +129,7 @@ def _mutated(random: Random, text: str) -> str:
 
 
 def _long(random: Random) -> str:
-    """One thing again and again."""
+    """A text that repeats one piece many times."""
     piece = random.choice(
         (*_WORDS, "(", "-", "f32[4] + ", "relu(", "x = f32[4]; ", "a", "9", " ", "[", "1,", "f32[")
     )

@@ -1,8 +1,8 @@
-"""The worker process that runs cases, so that a crash loses one case alone.
+"""The worker process that runs cases, so that a crash loses only one case.
 
 Reads orders as lines of JSON: `run` cases by number until the time is up, or `check` one.
-Answers with lines of JSON. The number of the case that is being run stands in a shared file,
-for who waits to know it, whatever happens here.
+Answers with lines of JSON. The number of the current case is in a shared file, so that the parent
+knows it even after a crash.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from fuzz.adversary import fault_of, numbered
 from fuzz.kinds import KINDS
 
 REPORT_S = 0.5
-"""How often it tells of what it did."""
+"""The seconds between reports of progress."""
 
 
 class Place:
-    """The number of the case at hand, in a file that two processes share."""
+    """The number of the current case, in a file that two processes share."""
 
     def __init__(self, path: Path) -> None:
         with path.open("r+b") as file:
@@ -41,12 +41,12 @@ class Place:
 
 
 def main() -> None:
-    """Serve until nobody asks for more."""
+    """Serve orders until stdin is closed."""
     memory, place = int(sys.argv[1]), Place(Path(sys.argv[2]))
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     faulthandler.enable()
-    # What cases print must not look like answers.
+    # What cases print goes to stderr, apart from the answers.
     answers = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     _say(answers, ready=True)
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def _run(order: dict[str, Any], place: Place, answers: IO[str]) -> None:
-    """Cases by number, every `step`-th from `first` on, until the time is up or `last` is met."""
+    """Run every `step`-th case from `first` on, until the time is up or `last` is reached."""
     kind, number = KINDS[order["kind"]], order["first"]
     until = reported = time.monotonic()
     until += order["seconds"]
@@ -67,12 +67,12 @@ def _run(order: dict[str, Any], place: Place, answers: IO[str]) -> None:
     while number < order["last"]:
         place.set(number)
         case = kind.case(numbered(kind.name, order["seed"], number))
-        found = _checked(kind.name, case)
+        result = _checked(kind.name, case)
         number += order["step"]
-        outcomes[found["outcome"]] += 1
+        outcomes[result["outcome"]] += 1
         now = time.monotonic()
-        if found["outcome"] == "fault":
-            _say(answers, fault=found, case=case, next=number, outcomes=outcomes, done=False)
+        if result["outcome"] == "fault":
+            _say(answers, fault=result, case=case, next=number, outcomes=outcomes, done=False)
         elif now - reported > REPORT_S:
             _say(answers, next=number, outcomes=outcomes, done=False)
         else:

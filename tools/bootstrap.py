@@ -1,11 +1,11 @@
-"""Make `.venv`: the pinned dependencies, and this project in editable mode.
+"""Set up `.venv`: the pinned dependencies, and this project in editable mode.
 
     python3 tools/bootstrap.py [learn | docs]
 
-With `learn`, also what trains models; with `docs`, also what builds the documentation. Needs
-Python 3.11 and a package index, nothing else: no root, and no pip if Python has `ensurepip` or
-pip's settings name the index. A second run does nothing until the lock, `pyproject.toml` or this
-file changes.
+With `learn`, also the packages for training models; with `docs`, those for the documentation.
+Needs only Python 3.11 and a package index: no root, and no pip if Python has `ensurepip` or pip's
+settings name the index. A second run does nothing until the lock, `pyproject.toml` or this file
+changes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ LOCKS = {
     "learn": ROOT / "requirements-learn.lock",
     "docs": ROOT / "requirements-docs.lock",
 }
-"""The pinned dependencies, and those with an extra; each extra's contain the plain ones."""
+"""The pinned dependencies: without an extra, and with each; every extra includes the plain ones."""
 MEGABYTES = {"": 250, "learn": 600, "docs": 350}
 """About how much each downloads."""
 INPUTS = (ROOT / "pyproject.toml", Path(__file__).resolve())
@@ -65,13 +65,13 @@ def main(extra: str = "") -> None:
 
 
 def is_current(extra: str) -> bool:
-    """Whether the environment is there, as the lock, `pyproject.toml` and this file say."""
+    """Whether the environment exists and matches the lock, `pyproject.toml` and this file."""
     stamp = stamp_of(extra)
     return PYTHON.exists() and stamp.exists() and stamp.read_text() == fingerprint(extra)
 
 
 def stamp_of(extra: str) -> Path:
-    """The file that says of which inputs the environment was made."""
+    """The file with the fingerprint of the inputs that the environment was made from."""
     return VENV / f"bootstrap{extra and '-'}{extra}.stamp"
 
 
@@ -83,8 +83,8 @@ def fingerprint(extra: str) -> str:
 def ensure_pip() -> None:
     """Give the environment a pip: the one it has, Python's own, or the index's.
 
-    Debian ships Python without `ensurepip`. Then the pip beside Python fetches another one,
-    or, where there is none, this does, if it is told of an index.
+    Debian ships Python without `ensurepip`. Then the pip of the running Python installs one in the
+    environment; if there is none, this downloads the wheel, if an index is configured.
     """
     if runs("pip", "--version") or runs("ensurepip"):
         return
@@ -104,7 +104,7 @@ def ensure_pip() -> None:
 
 
 def outer_pip(requirements: Path) -> bool:
-    """Whether the pip of the Python that runs this could put the pinned one there."""
+    """Install the pinned pip with the running Python's pip; returns whether that succeeded."""
     requirements.write_text(f"pip=={PIP} --hash=sha256:{PIP_SHA256}\n")
     command = [sys.executable, "-m", "pip", "--python", str(PYTHON), "install", "-qq"]
     command += ["--disable-pip-version-check", "--requirement", str(requirements)]
@@ -151,7 +151,7 @@ def download_pip(index: str) -> bytes:
 
 
 def fetch(url: str) -> bytes:
-    """What is at `url`, which nothing vouches for: a bare machine may lack root certificates.
+    """Download `url` without verifying the server: a bare machine may lack root certificates.
 
     So only a file that matches its pinned SHA-256 may be used.
     """

@@ -1,10 +1,10 @@
-"""How well several structures hold what a table has: bytes, boxes, and the time of a lookup.
+"""Compares data structures for the contents of a table: bytes, boxes, and the time of a lookup.
 
     python tools/table_structures.py PATH
 
-One record a point (with limits at powers of two), runs along the one axis that merges best,
-boxes merged along all axes as the table has them, and, if `rtree` is installed, an R-tree over
-these boxes.
+The structures: one record per point (with limits at powers of two), runs along the one axis that
+merges best, boxes merged along all axes as in the table, and, if `rtree` is installed, an R-tree
+over these boxes.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ def size(pages: list[Page]) -> tuple[int, int]:
 
 
 def both(page: Page) -> Ints:
-    """The two corners of every box."""
+    """The lower and upper corner of every box."""
     return page.rows[:, : 2 * page.axes]
 
 
 def main() -> None:
     with Table(sys.argv[1], create=False) as table:
-        points = sum(one.points for one in statistics(table) if "bounds" not in one.name)
+        points = sum(row.points for row in statistics(table) if "bounds" not in row.name)
         pages = [page for _, page, _ in table.pages() if page.limits]
     apart = [singles(page) for page in pages]
     axes = range(1, pages[0].axes)
@@ -57,8 +57,12 @@ def main() -> None:
     every = [along(p, list(range(1, p.axes))) for p in apart]
     each = size(apart)[1] / size(apart)[0]
     print(f"one record a point      {points:12,.0f} records  {points * each:14,.0f} bytes")
-    for name, found in (("a box a Spec", apart), ("runs along one axis", best), ("boxes", every)):
-        boxes, length = size(found)
+    for name, structure in (
+        ("a box a Spec", apart),
+        ("runs along one axis", best),
+        ("boxes", every),
+    ):
+        boxes, length = size(structure)
         print(f"{name:22} {boxes:13,} boxes    {length:14,} bytes")
     largest = max(every, key=lambda p: len(p.rows))
     random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""The peers, one file each; what each needs is loaded in its own process alone."""
+"""The peers, one file each; each loads its libraries in its own process only."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PEERS: Mapping[str, str] = {
     "torch": "benchmarks.peers.torch:Torch",
     "jax": "benchmarks.peers.jax:Jax",
 }
-"""Those that always race: where the class of each is."""
+"""The peers that are always measured, with the module and class of each."""
 
 MORELLO = "benchmarks.peers.ours:Morello"
 TVM = "benchmarks.peers.tvm:Tvm"

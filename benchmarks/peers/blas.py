@@ -1,4 +1,4 @@
-"""Libraries with cblas's functions: OpenBLAS, MKL, and any other by its path."""
+"""Libraries with the cblas interface: OpenBLAS, MKL, and any other by its path."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from benchmarks.peers.peer import Candidate, Options, UnavailableError, unable
 from benchmarks.work import Array, Chain, Matmul, Work
 
 SMALL = 128
-"""MKL makes code of its own for products up to this."""
+"""MKL's JIT is tried for products up to this size."""
 
 
 class Blas:
@@ -67,8 +67,8 @@ class Blas:
             k, n = b.shape
             order, ld = (ROW_MAJOR, n) if b.flags.c_contiguous else (COLUMN_MAJOR, k)
             arguments = (order, TRANSPOSED, k, n, ld, pointer(b), pointer(a), pointer(out))
-            made = loop("gemv", gemv, *arguments, keep=(a, b, out))
-            candidates.append(Candidate("C", "cblas_sgemv", made, lambda: out))
+            repeat = loop("gemv", gemv, *arguments, keep=(a, b, out))
+            candidates.append(Candidate("C", "cblas_sgemv", repeat, lambda: out))
         return candidates
 
     def bf16(self, a: Array, b: Array, out: Array) -> Sequence[Candidate]:
@@ -86,13 +86,13 @@ class Blas:
         if multiply is None:
             raise UnavailableError(f"this {self.name} has no cblas_gemm_s8u8s32")
         (m, k), n = a.shape, b.shape[1]
-        # the signed one comes first: the product, transposed
+        # the signed operand comes first, so compute the transposed product
         call = Gemm(
             order=COLUMN_MAJOR, ta=PLAIN, tb=PLAIN, m=n, n=m, k=k, lda=n, ldb=k, ldc=n,
             a=b.ctypes.data, b=a.ctypes.data, c=out.ctypes.data,
         )  # fmt: skip
-        made = loop("integer_gemm", multiply, ctypes.byref(call), keep=(a, b, out, call))
-        return [Candidate("C", "cblas_gemm_s8u8s32", made, lambda: out)]
+        repeat = loop("integer_gemm", multiply, ctypes.byref(call), keep=(a, b, out, call))
+        return [Candidate("C", "cblas_gemm_s8u8s32", repeat, lambda: out)]
 
     def gemms(
         self, setting: str, name: str, calls: Sequence[Gemm], out: Array, keep: Sequence[Array]
@@ -102,8 +102,8 @@ class Blas:
         if function is None:
             raise UnavailableError(f"this {self.name} has no {name}")
         array = (Gemm * len(calls))(*calls)
-        made = loop("gemms", function, array, len(calls), keep=(*keep, out))
-        return Candidate("C", setting, made, lambda: out)
+        repeat = loop("gemms", function, array, len(calls), keep=(*keep, out))
+        return Candidate("C", setting, repeat, lambda: out)
 
 
 class OpenBlas(Blas):
@@ -112,10 +112,10 @@ class OpenBlas(Blas):
     name, prefix = "scipy-openblas", "scipy_"
 
     def open(self) -> ctypes.CDLL:
-        found = importlib.util.find_spec("scipy_openblas32")
-        if found is None or found.origin is None:
+        wheel = importlib.util.find_spec("scipy_openblas32")
+        if wheel is None or wheel.origin is None:
             raise UnavailableError("pip install scipy-openblas32")
-        return ctypes.CDLL(str(Path(found.origin).parent / "lib" / "libscipy_openblas.so"))
+        return ctypes.CDLL(str(Path(wheel.origin).parent / "lib" / "libscipy_openblas.so"))
 
     def version(self) -> str:
         texts = []
@@ -127,15 +127,15 @@ class OpenBlas(Blas):
 
 
 class Mkl(Blas):
-    """Intel's."""
+    """Intel's MKL."""
 
     name = "MKL"
 
     def open(self) -> ctypes.CDLL:
-        found = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*"))
-        if not found:
+        libraries = sorted(Path(sys.prefix, "lib").glob("libmkl_rt.so*"))
+        if not libraries:
             raise UnavailableError("pip install mkl")
-        return ctypes.CDLL(str(found[-1]), mode=ctypes.RTLD_GLOBAL)
+        return ctypes.CDLL(str(libraries[-1]), mode=ctypes.RTLD_GLOBAL)
 
     def version(self) -> str:
         text = ctypes.create_string_buffer(200)
@@ -150,22 +150,22 @@ class Mkl(Blas):
         return candidates
 
     def jit(self, m: int, n: int, k: int, arrays: Sequence[Array]) -> Candidate:
-        """The product by code made for its sizes."""
-        made_for = ctypes.c_void_p()
+        """The product by code that MKL generates for its sizes."""
+        jitter = ctypes.c_void_p()
         create = self.library.mkl_cblas_jit_create_sgemm
-        one, zero = ctypes.c_float(1), ctypes.c_float(0)
+        alpha, beta = ctypes.c_float(1), ctypes.c_float(0)
         create(
-            ctypes.byref(made_for), ROW_MAJOR, PLAIN, PLAIN, m, n, k, one, k, n, zero, n
+            ctypes.byref(jitter), ROW_MAJOR, PLAIN, PLAIN, m, n, k, alpha, k, n, beta, n
         )  # fmt: skip
         get = self.library.mkl_jit_get_sgemm_ptr
         get.restype = ctypes.c_void_p
-        addresses = (ctypes.c_void_p * 4)(made_for, *(x.ctypes.data for x in arrays))
-        repeat = loop("pointers4", ctypes.c_void_p(get(made_for)), addresses, keep=arrays)
+        addresses = (ctypes.c_void_p * 4)(jitter, *(x.ctypes.data for x in arrays))
+        repeat = loop("pointers4", ctypes.c_void_p(get(jitter)), addresses, keep=arrays)
         return Candidate("C", "jit", repeat, lambda: arrays[-1])
 
 
 class AnyBlas(Blas):
-    """A library that the command line named."""
+    """A BLAS given on the command line."""
 
     name = "library"
 

@@ -1,4 +1,4 @@
-"""oneDNN's functions, as far as the peer needs them, through ctypes."""
+"""The functions of oneDNN that the peer needs, through ctypes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _ExecArg(ctypes.Structure):
 
 
 class Step(ctypes.Structure):
-    """loops.c's `Step`: a primitive and what it works on."""
+    """The struct `Step` of loops.c: a primitive and its operands."""
 
     _fields_ = (
         ("primitive", ctypes.c_void_p),
@@ -42,7 +42,7 @@ class _Version(ctypes.Structure):
 
 
 class Dnnl:
-    """An engine and a stream. What it makes lives as long as the process."""
+    """An engine and a stream. The objects that it creates live as long as the process."""
 
     def __init__(self, library: ctypes.CDLL) -> None:
         self.library = library
@@ -54,20 +54,20 @@ class Dnnl:
 
     def version(self) -> str:
         self.library.dnnl_version.restype = ctypes.POINTER(_Version)
-        found = self.library.dnnl_version().contents
+        numbers = self.library.dnnl_version().contents
         isa = self.library.dnnl_get_effective_cpu_isa()
-        return f"oneDNN {found.major}.{found.minor}.{found.patch}, isa {isa:#x}"
+        return f"oneDNN {numbers.major}.{numbers.minor}.{numbers.patch}, isa {isa:#x}"
 
     def make(self, name: str, *arguments: Any) -> Handle:
-        """Something new, by a function whose first argument is where to put it."""
-        made = Handle()
-        status = getattr(self.library, name)(ctypes.byref(made), *arguments)
+        """Create an object, by a function whose first argument is the address of its handle."""
+        handle = Handle()
+        status = getattr(self.library, name)(ctypes.byref(handle), *arguments)
         if status:
             raise UnavailableError(f"{name} gives status {status}")
-        return made
+        return handle
 
     def layout(self, array: Array) -> Handle:
-        """How an array lies."""
+        """The memory descriptor of an array, with its strides."""
         strides = [step // array.itemsize for step in array.strides]
         return self.make(
             "dnnl_memory_desc_create_with_strides", array.ndim, dims(array.shape),
@@ -75,7 +75,7 @@ class Dnnl:
         )  # fmt: skip
 
     def any_layout(self, array: Array) -> Handle:
-        """An array's shape, in whatever layout suits best."""
+        """The memory descriptor of an array's shape, in any layout that a primitive prefers."""
         kind = TYPES[array.dtype.name]
         shape = dims(array.shape)
         return self.make(
@@ -83,7 +83,7 @@ class Dnnl:
         )  # fmt: skip
 
     def memory(self, layout: Handle, array: Array) -> Handle:
-        """An array's memory."""
+        """A memory object of an array."""
         self.kept.append(array)
         address = ctypes.c_void_p(array.ctypes.data)
         return self.make("dnnl_memory_create", layout, self.engine, address)
@@ -93,7 +93,7 @@ class Dnnl:
         return Handle(self.library.dnnl_primitive_desc_query_md(description, query, 0))
 
     def buffer(self, layout: Handle) -> Handle:
-        """New memory of a layout."""
+        """New memory of a layout, aligned to 64 bytes."""
         count = self.library.dnnl_memory_desc_get_size(layout) + 64
         memory = np.zeros(count, np.uint8)
         return self.memory(layout, memory[-memory.ctypes.data % 64 :])
@@ -119,7 +119,7 @@ class Dnnl:
         self.library.dnnl_stream_wait(self.stream)
 
     def eltwise_after(self, function: str) -> Handle:
-        """The attribute that says to apply a function to what comes out."""
+        """The attribute that applies a function to a primitive's output."""
         attributes, after = (
             self.make("dnnl_primitive_attr_create"),
             self.make("dnnl_post_ops_create"),
@@ -131,5 +131,5 @@ class Dnnl:
 
 
 def dims(values: Sequence[int]) -> Any:
-    """Sizes or strides, as it takes them."""
+    """Sizes or strides as oneDNN's type `dnnl_dims_t`."""
     return (ctypes.c_int64 * MOST_DIMS)(*values)

@@ -12,10 +12,10 @@ from benchmarks.work import Array, Chain, Conv, Epilogue, Matmul, Scores, Work
 
 
 class Jax:
-    """Compiled by `jit`, on inputs that it holds already, waited for."""
+    """Functions compiled by `jit`, on inputs that are on the device already, until ready."""
 
     def __init__(self, options: Options) -> None:
-        del options  # its threads are those of its process
+        del options  # the environment of its process sets the threads
         try:
             import jax
         except ImportError:
@@ -32,8 +32,8 @@ class Jax:
         candidates = []
         if isinstance(work, Matmul) and work.b_by_columns:
             flipped = self.jax.device_put(np.ascontiguousarray(inputs[1].T))
-            made = self.jax.jit(lambda a, b: self.dot(a, b.T, "float32"))
-            candidates.append(self.called("jit, of the transposed", made, [held[0], flipped]))
+            compiled = self.jax.jit(lambda a, b: self.dot(a, b.T, "float32"))
+            candidates.append(self.called("jit, of the transposed", compiled, [held[0], flipped]))
             return candidates
         for setting, function in self.functions(work):
             candidates.append(self.called(setting, self.jax.jit(function), held))
@@ -46,7 +46,7 @@ class Jax:
         return self.jax.numpy.matmul(a, b, preferred_element_type=dtype)
 
     def functions(self, work: Work) -> Sequence[tuple[str, Callable[..., Any]]]:
-        """What to compile, and what to call it."""
+        """The functions to compile, each with a name for the report."""
         nn, lax, jnp = self.jax.nn, self.jax.lax, self.jax.numpy
         match work:
             case Matmul(a="u8"):

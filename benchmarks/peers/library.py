@@ -1,4 +1,4 @@
-"""A library that the command line names: a BLAS or a oneDNN, by what it has."""
+"""A library given on the command line: a BLAS or a oneDNN, by the functions it has."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from benchmarks.peers.peer import Options, Peer, UnavailableError
 
 
 def open_library(options: Options) -> Peer:
-    """The peer that a library is; raises `UnavailableError` if it is neither kind."""
+    """The peer for a library; raises `UnavailableError` if it is neither kind."""
     try:
         library = ctypes.CDLL(str(options.library), mode=ctypes.RTLD_GLOBAL)
     except OSError as error:

@@ -12,14 +12,14 @@ from benchmarks.peers.peer import Candidate, Options, from_python, unable
 from benchmarks.work import NUMPY, Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
 
 EXACT = 2**24
-"""Integers below this f32 holds exactly."""
+"""f32 holds integers up to this exactly."""
 
 SMALL = 2 * 128**3
-"""Operations beyond which NumPy's products of integers, plain loops, are not worth trying."""
+"""The most operations for which NumPy's products of integers, plain loops, are tried."""
 
 
 class NumPy:
-    """As its users would write it: into arrays that are there, integers through f32's products."""
+    """As users would write it: outputs are preallocated, integers go through products of floats."""
 
     def __init__(self, options: Options) -> None:
         del options
@@ -76,9 +76,9 @@ def _products(work: Matmul, a: Array, b: Array, out: Array) -> Sequence[Candidat
     c = NUMPY[work.c]
 
     def through() -> Array:
-        # by int64, as what does not fit an integer is undefined
-        made: Array = (a.astype(f) @ b.astype(f)).astype(np.int32).astype(c)
-        return made
+        # by way of int32, as casting a float that does not fit is undefined
+        result: Array = (a.astype(f) @ b.astype(f)).astype(np.int32).astype(c)
+        return result
 
     candidates = [from_python(f"matmul of {np.dtype(f)}", through)]
     if work.flops <= SMALL:
@@ -88,7 +88,7 @@ def _products(work: Matmul, a: Array, b: Array, out: Array) -> Sequence[Candidat
 
 
 def _widened(x: Array) -> Array:
-    """bf16 as f32, faster than by ml_dtypes."""
+    """Convert bf16 to f32, faster than ml_dtypes does."""
     return (x.view(np.uint16).astype(np.uint32) << 16).view(np.float32)
 
 
@@ -101,5 +101,5 @@ def _softmax(x: Array, out: Array) -> Array:
 
 def _convolve(x: Array, w: Array) -> Array:
     windows = np.lib.stride_tricks.sliding_window_view(x, w.shape[2:], axis=(2, 3))
-    made: Array = np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
-    return made
+    result: Array = np.moveaxis(np.tensordot(windows, w, axes=([1, 4, 5], [1, 2, 3])), -1, 1)
+    return result

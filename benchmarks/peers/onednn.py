@@ -32,27 +32,27 @@ from benchmarks.peers.peer import Candidate, Options, UnavailableError, unable
 from benchmarks.work import Array, Chain, Conv, Epilogue, Matmul, Scores, Softmax, Work
 
 PLAIN, WEIGHTS_FREE, ALL_FREE = "plain", "weights reordered", "all reordered"
-"""In which layouts a primitive works: those given, or those it likes, with copies in the time.
-If weights are constant, their copies are not in it."""
+"""The layouts that a primitive reads: those given, or those it prefers, and copies are timed too.
+If weights are constant, their copies are not timed."""
 
 
 class OneDnn:
-    """The newest there is a wheel of without SYCL: the library inside PaddlePaddle's."""
+    """The newest oneDNN without SYCL in a wheel: the library inside PaddlePaddle's."""
 
     def __init__(self, options: Options) -> None:
         self.dnnl = Dnnl(ctypes.CDLL(str(self.path(options))))
         self.constant_weights = options.weights == "constant"
 
     def path(self, options: Options) -> Path:
-        """Where the library is."""
+        """The path of the library; raises `UnavailableError`."""
         del options
         wheel = importlib.util.find_spec("paddle")  # found, not imported
-        found = (
+        library = (
             Path(wheel.origin).parent / "libs" / "libdnnl.so.3" if wheel and wheel.origin else None
         )
-        if found is None or not found.exists():
+        if library is None or not library.exists():
             raise UnavailableError("pip install --no-deps paddlepaddle, for the oneDNN inside it")
-        return found
+        return library
 
     def version(self) -> str:
         return self.dnnl.version()
@@ -93,7 +93,7 @@ class OneDnn:
         raise unable("oneDNN", work)
 
     def tried(self, steps: Callable[[str], list[Step]], out: Array, *more: str) -> list[Candidate]:
-        """A candidate for each way to lay things out."""
+        """A candidate for each choice of layouts."""
         ways = (PLAIN, WEIGHTS_FREE, *more)
         ahead = ", weights ahead" if self.constant_weights else ""
         return [self.candidate(how + ahead * (how != PLAIN), steps(how), out) for how in ways]
@@ -102,19 +102,19 @@ class OneDnn:
         library = self.dnnl.library
         array = (Step * len(steps))(*steps)
         arguments = (library.dnnl_stream_wait, self.dnnl.stream, array, len(steps))
-        made = loop("primitives", library.dnnl_primitive_execute, *arguments, keep=(out, self))
-        return Candidate("C", setting, made, lambda: out)
+        repeat = loop("primitives", library.dnnl_primitive_execute, *arguments, keep=(out, self))
+        return Candidate("C", setting, repeat, lambda: out)
 
     def sgemm(self, a: Array, b: Array, out: Array) -> Candidate:
-        """`dnnl_sgemm`, which is row-major and takes plain arrays alone."""
+        """`dnnl_sgemm`, which is row-major and takes only plain arrays."""
         calls = (Gemm * 1)(gemm(a, b, out))
-        made = loop("dnnl_gemms", self.dnnl.library.dnnl_sgemm, calls, 1, keep=(a, b, out))
-        return Candidate("C", "dnnl_sgemm", made, lambda: out)
+        repeat = loop("dnnl_gemms", self.dnnl.library.dnnl_sgemm, calls, 1, keep=(a, b, out))
+        return Candidate("C", "dnnl_sgemm", repeat, lambda: out)
 
     def matmul(
         self, how: str, a: Array, b: Array, out: Array, bias: Array | None = None, then: str = ""
     ) -> list[Step]:
-        """A product, the bias and the function that come after it in the same primitive."""
+        """A product, with a bias and a function as the epilogue in the same primitive."""
         dnnl = self.dnnl
         plain = [dnnl.layout(x) for x in (a, b, out)]
         weights = plain[1] if how == PLAIN else dnnl.any_layout(b)
@@ -134,7 +134,7 @@ class OneDnn:
     def given(
         self, array: Array, plain: Handle, chosen: Handle, how: str
     ) -> tuple[list[Step], Handle]:
-        """An operand in the layout that was chosen, and the copy that brings it there."""
+        """An operand in the chosen layout, and the copy into that layout, if any."""
         dnnl = self.dnnl
         source = dnnl.memory(plain, array)
         if how == PLAIN:
@@ -145,7 +145,7 @@ class OneDnn:
     def weights(
         self, array: Array, plain: Handle, chosen: Handle, how: str
     ) -> tuple[list[Step], Handle]:
-        """The same of weights; if they are constant, they are copied now."""
+        """`given` for weights; if they are constant, the copy runs now and is not timed."""
         copies, target = self.given(array, plain, chosen, how)
         if not self.constant_weights:
             return copies, target
@@ -154,7 +154,7 @@ class OneDnn:
         return [], target
 
     def softmax(self, x: Array, out: Array) -> list[Step]:
-        """The softmax of rows."""
+        """The softmax of each row."""
         dnnl = self.dnnl
         source, target = dnnl.layout(x), dnnl.layout(out)
         description = dnnl.make(
@@ -165,12 +165,12 @@ class OneDnn:
         return [dnnl.step(description, operands)]
 
     def convolution(self, how: str, x: Array, w: Array, out: Array) -> list[Step]:
-        """A convolution, between copies where layouts are free."""
+        """A convolution, with copies before and after it where layouts are free."""
         dnnl = self.dnnl
-        plain = [dnnl.layout(one) for one in (x, w, out)]
+        plain = [dnnl.layout(array) for array in (x, w, out)]
         free = {PLAIN: (), WEIGHTS_FREE: (1,), ALL_FREE: (0, 1, 2)}[how]
         wanted = [
-            dnnl.any_layout(one) if i in free else plain[i] for i, one in enumerate((x, w, out))
+            dnnl.any_layout(array) if i in free else plain[i] for i, array in enumerate((x, w, out))
         ]
         description = dnnl.make(
             "dnnl_convolution_forward_primitive_desc_create", dnnl.engine, INFERENCE, CONVOLUTION,
@@ -190,7 +190,7 @@ class OneDnn:
 
 
 class AnyOneDnn(OneDnn):
-    """A library that the command line named."""
+    """A oneDNN given on the command line."""
 
     def path(self, options: Options) -> Path:
         return Path(str(options.library))

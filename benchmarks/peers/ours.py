@@ -15,7 +15,7 @@ from morello.runtime.toolchain import find_compiler
 
 
 class Morello:
-    """Kernels found by search, each verified by Morello too."""
+    """Kernels found by search; Morello verifies each as well."""
 
     def __init__(self, options: Options) -> None:
         self.options = options

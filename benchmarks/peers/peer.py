@@ -1,4 +1,4 @@
-"""What a peer is: something that may know how to do some work, its best way or several."""
+"""The interface of peers: other implementations, each with one or several ways to do some work."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ Language = Literal["C", "Python"]
 
 
 class UnavailableError(Exception):
-    """A peer that is not here, or cannot do the work: why."""
+    """The reason why a peer is not installed, or cannot do some work."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What peers are told: threads to use, and what the command line said for some."""
+    """The options of peers: threads to use, and what the command line set for some of them."""
 
     threads: int = 1
     table: str | None = None
@@ -33,7 +33,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to do some work: called from where, what `setting`, and where its result is."""
+    """One way to do some work: the calling language, a name (`setting`), and the result."""
 
     language: Language
     setting: str
@@ -45,19 +45,19 @@ class Candidate:
 
 
 class Peer(Protocol):
-    """Made from `Options` in a process of its own; raises `UnavailableError` if it is not here."""
+    """Made from `Options` in a separate process; raises `UnavailableError` if not installed."""
 
     def version(self) -> str:
-        """What it is, exactly."""
+        """Its name and version."""
 
     def prepare(self, work: Work, inputs: Sequence[Array]) -> Sequence[Candidate]:
         """Ways to do the work, the fastest of which counts; raises `UnavailableError`."""
 
 
 def from_python(
-    setting: str, function: Callable[[], Any], result: Callable[[Any], Any] = lambda made: made
+    setting: str, function: Callable[[], Any], result: Callable[[Any], Any] = lambda value: value
 ) -> Candidate:
-    """The candidate that calls a function; `result` makes a NumPy array of what it gives."""
+    """A candidate that calls a function; `result` converts what it returns to a NumPy array."""
 
     def loop(calls: int) -> float:
         rounds = repeat(None, calls)
@@ -70,5 +70,5 @@ def from_python(
 
 
 def unable(peer: str, work: Work) -> UnavailableError:
-    """A peer has nothing for a kind of work."""
+    """The error that a peer has no function for a kind of work."""
     return UnavailableError(f"{peer} has no function for {type(work).__name__.lower()} {work.size}")

@@ -12,7 +12,7 @@ from benchmarks.work import NUMPY, Array, Chain, Conv, Epilogue, Matmul, Scores,
 
 
 class Torch:
-    """Its operators, eager, into tensors that are there where they can."""
+    """Eager operators, with preallocated outputs where possible, and `torch.compile`."""
 
     def __init__(self, options: Options) -> None:
         try:
@@ -93,7 +93,7 @@ class Torch:
         raise unable("torch", work)
 
     def products(self, work: Matmul, a: Any, b: Any) -> Sequence[Candidate]:
-        """It gives products of bf16 in bf16 alone."""
+        """Products of matrices; PyTorch returns those of bf16 in bf16 only."""
         torch = self.torch
         out = torch.empty(work.m, work.n, dtype=a.dtype)
         into = "" if a.dtype == torch.float32 else ", gives bf16"
@@ -101,10 +101,10 @@ class Torch:
         candidates.append(self.called(f"oneDNN's linear{into}", lambda: self.linear(a, b)))
         if work.m == 1:
             row, flat = a[0], b.t()
-            one = torch.empty(work.n, dtype=a.dtype)
+            vector_out = torch.empty(work.n, dtype=a.dtype)
 
             def vector() -> Any:
-                return torch.mv(flat, row, out=one)
+                return torch.mv(flat, row, out=vector_out)
 
             candidates.append(
                 from_python(f"mv, out={into}", vector, lambda y: self.array(y[None, :]))
@@ -116,13 +116,15 @@ class Torch:
         return self.torch.ops.mkldnn._linear_pointwise(a, b.t(), bias, then, [], "none")
 
     def convolutions(self, x: Any, w: Any) -> Sequence[Candidate]:
-        """As it is, and by way of channels that come last."""
+        """A convolution in the given layout, and by way of channels last."""
         torch = self.torch
         last = torch.channels_last
 
         def by_channels() -> Any:
-            made = torch.conv2d(x.contiguous(memory_format=last), w.contiguous(memory_format=last))
-            return made.contiguous()
+            result = torch.conv2d(
+                x.contiguous(memory_format=last), w.contiguous(memory_format=last)
+            )
+            return result.contiguous()
 
         return [
             self.called("conv2d", lambda: torch.conv2d(x, w)),
@@ -133,20 +135,20 @@ class Torch:
         return from_python(setting, function, self.array)
 
     def compiled(self, function: Callable[..., Any], tensors: Sequence[Any]) -> Candidate:
-        """A function that torch.compile fuses; it takes a C++ compiler."""
+        """A function fused by torch.compile, which needs a C++ compiler."""
         torch = self.torch
         torch._dynamo.reset()
-        made = torch.compile(function, dynamic=False)
-        return self.called("torch.compile", lambda: made(*tensors))
+        fused = torch.compile(function, dynamic=False)
+        return self.called("torch.compile", lambda: fused(*tensors))
 
     def tensor(self, x: Array) -> Any:
-        """The tensor of the same memory."""
+        """A tensor that shares an array's memory."""
         if x.dtype.name == "bfloat16":
             return self.torch.from_numpy(x.view(np.int16)).view(self.torch.bfloat16)
         return self.torch.from_numpy(x)
 
     def array(self, tensor: Any) -> Any:
-        """The array of the same memory."""
+        """An array that shares a tensor's memory."""
         if tensor.dtype == self.torch.bfloat16:
             return tensor.view(self.torch.int16).numpy().view(NUMPY["bf16"])
         return tensor.numpy()

@@ -1,4 +1,4 @@
-"""TVM, tuned by MetaSchedule: for as many trials as the command line says."""
+"""TVM, tuned by MetaSchedule for the number of trials given on the command line."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from benchmarks.peers.peer import Candidate, Options, UnavailableError, from_pyt
 from benchmarks.work import Array, Chain, Conv, Matmul, Work
 
 PATIENCE_S = 200
-"""Each trial builds in a process of its own, which on a busy machine takes long to start."""
+"""Each trial builds in a separate process, which takes long to start on a busy machine."""
 
 
 class Tvm:
-    """Products and convolutions of f32, searched anew for each case; the search's time is kept."""
+    """Products and convolutions of f32, tuned for each case; the tuning time is reported."""
 
     def __init__(self, options: Options) -> None:
         try:
@@ -54,25 +54,25 @@ class Tvm:
             return tensors[-1]
 
         setting = f"MetaSchedule, tuned for {spent:.0f} s"
-        made = from_python(setting, call, lambda tensor: tensor.numpy())
-        return [replace(made, narrows=False)]
+        candidate = from_python(setting, call, lambda tensor: tensor.numpy())
+        return [replace(candidate, narrows=False)]
 
     def tuned(self, function: Any) -> Any:
-        """The fastest program that the tuner finds, built."""
+        """Build the fastest program that the tuner finds; raises `UnavailableError` if none."""
         with tempfile.TemporaryDirectory(prefix="morello-tvm-") as folder:
-            found = self.tuner.tune_tir(
+            database = self.tuner.tune_tir(
                 function, self.target, folder, self.options.trials,
                 num_tuning_cores=self.options.threads,
                 builder=self.tuner.builder.LocalBuilder(timeout_sec=PATIENCE_S),
                 runner=self.tuner.runner.LocalRunner(timeout_sec=PATIENCE_S),
             )  # fmt: skip
-            schedule = self.tuner.tir_integration.compile_tir(found, function, self.target)
+            schedule = self.tuner.tir_integration.compile_tir(database, function, self.target)
         if schedule is None:
             raise UnavailableError(f"no program in {self.options.trials} trials")
         return self.tvm.compile(schedule.mod, self.target)
 
     def function(self, work: Work) -> Any:
-        """What to tune."""
+        """The function to tune; raises `UnavailableError` if there is none for this work."""
         match work:
             case Matmul(a="f32", m=m, k=k, n=n):
                 a, b = self.placeholders(work)
@@ -87,11 +87,11 @@ class Tvm:
         raise unable("what is tuned here of TVM", work)
 
     def placeholders(self, work: Work) -> list[Any]:
-        """The operands."""
+        """Placeholders for the inputs."""
         names = [f"in{i}" for i in range(len(work.inputs))]
         return [
-            self.te.placeholder(one.shape, "float32", name=name)
-            for name, one in zip(names, work.inputs, strict=True)
+            self.te.placeholder(operand.shape, "float32", name=name)
+            for name, operand in zip(names, work.inputs, strict=True)
         ]
 
     def product(self, a: Any, b: Any, sizes: tuple[int, int, int]) -> Any:

@@ -1,4 +1,4 @@
-"""libxsmm 1.17 as Debian packages it: code made at run time for small products."""
+"""libxsmm 1.17 as Debian packages it: code generated at run time for small products."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ ARCHIVES = ("libxsmm.a", "libxsmmnoblas.a")
 FOLDERS = (Path("/usr/lib"), Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/local/lib"))
 
 LARGEST = 512
-"""It is made for small products; one call covers them up to this."""
+"""libxsmm is for small products; one call covers sizes up to this."""
 
 
 class Xsmm:
-    """Products of f32, always on one thread."""
+    """Products of f32, on one thread."""
 
     def __init__(self, options: Options) -> None:
         del options  # it has no threads of its own
@@ -44,13 +44,13 @@ class Xsmm:
         raise unable("libxsmm", work)
 
     def product(self, work: Matmul, a: Array, b: Array) -> Candidate:
-        """The row-major product is the transposed operands', in column-major order."""
+        """The row-major product, as the column-major product of the transposed operands."""
         out = empty(work.output)
         sizes = [ctypes.c_int(x) for x in (work.n, work.k, work.n)]
-        one, zero, flags = ctypes.c_float(1), ctypes.c_float(0), ctypes.c_int(0)
+        alpha, beta, flags = ctypes.c_float(1), ctypes.c_float(0), ctypes.c_int(0)
         address = self.library.libxsmm_smmdispatch(
             work.n, work.m, work.k, *map(ctypes.byref, sizes),
-            ctypes.byref(one), ctypes.byref(zero), ctypes.byref(flags), None,
+            ctypes.byref(alpha), ctypes.byref(beta), ctypes.byref(flags), None,
         )  # fmt: skip
         if not address:
             raise UnavailableError(f"libxsmm makes no code for {work.size}")
@@ -60,19 +60,19 @@ class Xsmm:
 
 
 def _open() -> ctypes.CDLL:
-    """The shared library, or one made of the archives that Debian has instead."""
-    if found := ctypes.util.find_library("xsmm"):
-        return ctypes.CDLL(found)
+    """Load the shared library, or link one from the archives that Debian has instead."""
+    if name := ctypes.util.find_library("xsmm"):
+        return ctypes.CDLL(name)
     folder = next((f for f in FOLDERS if all((f / name).exists() for name in ARCHIVES)), None)
     linker = shutil.which("gcc") or shutil.which("cc")
     if folder is None or linker is None:
         raise UnavailableError("install Debian's libxsmm-dev and gcc")
-    made = default_cache() / "libxsmm.so"
-    if not made.exists():
-        made.parent.mkdir(parents=True, exist_ok=True)
+    path = default_cache() / "libxsmm.so"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
         archives = [str(folder / name) for name in ARCHIVES]
         done = subprocess.run(
-            [linker, "-shared", "-o", str(made), "-Wl,--whole-archive", *archives,
+            [linker, "-shared", "-o", str(path), "-Wl,--whole-archive", *archives,
              "-Wl,--no-whole-archive", "-lpthread", "-ldl", "-lm"],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -80,4 +80,4 @@ def _open() -> ctypes.CDLL:
             raise UnavailableError(
                 f"libxsmm's archives cannot be linked: {done.stderr.strip()[:200]}"
             )
-    return ctypes.CDLL(str(made))
+    return ctypes.CDLL(str(path))

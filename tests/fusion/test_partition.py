@@ -114,7 +114,7 @@ def test_partitions_that_are_none() -> None:
     for groups in ((relu, exp), (tanh, last)), ((exp, relu), (tanh, last)), ((last, tanh), ()):
         rest = tuple(one for one in graph.operations if one not in chain(*groups))
         some = [Group(members) for members in groups if members]
-        with pytest.raises(SpecError, match="is not only for those that follow it"):
+        with pytest.raises(SpecError, match="is not only for operations that follow it"):
             Partition(graph, (*some, *(Group((one,)) for one in rest)))
     with pytest.raises(SpecError, match="put it after"):
         Partition(graph, (Group((exp, tanh, last)), Group((relu,))))

@@ -1,4 +1,4 @@
-"""Compositions to try fusion on: 6 to 40 operations each, no kernel of which takes long."""
+"""Compositions to evaluate fusion on: 6 to 40 operations each, in kernels that run briefly."""
 
 from __future__ import annotations
 
@@ -86,4 +86,4 @@ COMPOSITIONS: Mapping[str, str] = {
         "relu(mean(f32[64,32,128], axis=1) @ f32[128,256] + f32[256]) @ f32[256,100] + f32[100]"
     ),
 }
-"""Expressions by what they are."""
+"""Expressions by name."""

@@ -15,40 +15,41 @@ Price = Callable[[Spec], float]
 """Estimated seconds of one call of a Spec's kernel; infinite if it must not be one kernel."""
 
 Growth = Callable[[Spec], bool]
-"""Whether groups of operations that contain those of a Spec are worth trying."""
+"""Whether larger groups that contain the operations of a Spec are worth trying."""
 
 
 def fuse(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Partition:
-    """The partition whose kernels take the least time together.
+    """The partition whose kernels take the least time in total.
 
-    From the result back: a state is the set of tensors that the kernels chosen so far read and
-    nobody makes yet, with the cheapest way to get there. The latest of these tensors is made
-    next, by each group that ends in it. So what several kernels read is paid for once, and the
-    best partition is found in any graph; in a chain there are as many states as operations, and
-    in general no more than there are ways to cut it across. Of the groups that contain one of an
-    infinite price, or one that does not grow, none is tried.
+    Dynamic programming from the result back. A state is the set of tensors that the kernels
+    chosen so far read and do not compute, with the cheapest choice that leads to it. The last of
+    these tensors is computed next, by each group with this output. So a tensor that several
+    kernels read is paid for once, and the partition is optimal for any graph. A chain has as many
+    states as operations; a graph has at most as many as ways to cut it across. Groups that contain
+    one of infinite price, or one for which `grows` is false, are not tried.
 
     Raises `SearchError` if there is an operation that no kernel of a finite price computes.
     """
     best: dict[frozenset[Tensor], tuple[float, tuple[Group, ...]]] = {
         frozenset([graph.result]): (0.0, ())
     }
-    for one in reversed(graph.operations):
-        states = [wanted for wanted in best if one in wanted]
+    for output in reversed(graph.operations):
+        states = [wanted for wanted in best if output in wanted]
         if not states:
-            continue  # it is within every group that was chosen
+            continue  # in every state, a chosen group contains this operation already
         groups = [
-            (group, _read(graph, group), cost) for group, cost in _ending(graph, one, price, grows)
+            (group, _read(graph, group), cost)
+            for group, cost in _ending(graph, output, price, grows)
         ]
         if not groups:
             raise SearchError(
-                f"{cut(Group((one,))).spec.expression}: no kernel computes this by itself, and "
+                f"{cut(Group((output,))).spec.expression}: no kernel computes this by itself, and "
                 "every operation needs one; `morello explain` tells why there is none."
             )
         for wanted in states:
             total, chosen = best.pop(wanted)
             for group, read, cost in groups:
-                state = wanted - {one} | read
+                state = wanted - {output} | read
                 if state not in best or total + cost < best[state][0]:
                     best[state] = total + cost, (*chosen, group)
     ((_, groups_chosen),) = best.values()
@@ -56,7 +57,7 @@ def fuse(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Parti
 
 
 def _read(graph: Graph, group: Group) -> frozenset[Tensor]:
-    """The tensors that a group reads and other groups make."""
+    """The tensors that a group reads and other groups compute."""
     return frozenset(t for t in group.inputs if t in graph.positions)
 
 
@@ -65,7 +66,8 @@ def _ending(
 ) -> Iterator[tuple[Group, float]]:
     """The groups with this output, and their prices.
 
-    They grow by one operation at a time, against the graph's order, so that each is met once.
+    Groups grow by one operation at a time, in reverse topological order, so that each is visited
+    once.
     """
     todo: list[tuple[Tensor, ...]] = [(output,)]
     while todo:

@@ -1,4 +1,4 @@
-"""Graphs of values: operations, what they use, and groups of them as Specs."""
+"""Graphs of tensor operations, and groups of operations as Specs."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from morello.ir.spec import Spec
 
 @dataclass(frozen=True)
 class Graph:
-    """All that a tensor is made of. An operation is known by the tensor that it makes."""
+    """The operations that compute a tensor. An operation is identified by its result tensor."""
 
     result: Tensor
 
     @cached_property
     def operations(self) -> tuple[Tensor, ...]:
-        """The tensors that are made, each after those that it is made of: the result is last."""
+        """The computed tensors in topological order; the result is last."""
         return tuple(in_order(self.result)[0])
 
     @cached_property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors that are given, in the order of their first use."""
+        """The input tensors, in the order of their first use."""
         return tuple(in_order(self.result)[1])
 
     @cached_property
     def positions(self) -> Mapping[Tensor, int]:
-        """Where each operation stands among all of them."""
-        return {one: position for position, one in enumerate(self.operations)}
+        """The index of each operation in `operations`."""
+        return {operation: position for position, operation in enumerate(self.operations)}
 
     @cached_property
     def users(self) -> Mapping[Tensor, frozenset[Tensor]]:
-        """The operations that use what an operation makes."""
-        found: dict[Tensor, set[Tensor]] = {one: set() for one in self.operations}
-        for one in self.operations:
-            for source in one.inputs:
-                if source in found:
-                    found[source].add(one)
-        return {one: frozenset(users) for one, users in found.items()}
+        """The operations that read the result of each operation."""
+        result: dict[Tensor, set[Tensor]] = {operation: set() for operation in self.operations}
+        for operation in self.operations:
+            for source in operation.inputs:
+                if source in result:
+                    result[source].add(operation)
+        return {operation: frozenset(users) for operation, users in result.items()}
 
 
 @dataclass(frozen=True)
 class Group:
-    """Operations that are one kernel, each after those that it uses; the last makes the output."""
+    """The operations of one kernel, in topological order; the last computes the output."""
 
     operations: tuple[Tensor, ...]
 
@@ -58,38 +58,44 @@ class Group:
 
     @cached_property
     def inputs(self) -> tuple[Tensor, ...]:
-        """The tensors from outside that it reads: given ones, and outputs of other groups."""
-        used = dict.fromkeys(source for one in self.operations for source in one.inputs)
+        """The tensors that the kernel reads: inputs of the graph, and outputs of other groups."""
+        used = dict.fromkeys(source for operation in self.operations for source in operation.inputs)
         return tuple(source for source in used if source not in self.operations)
 
 
 @dataclass(frozen=True)
 class Cut:
-    """A group as a Spec of its own, and the tensors that the Spec's inputs are, in their order."""
+    """A group as a Spec of its own, and the tensors that are the Spec's inputs, in order."""
 
     spec: Spec
     inputs: tuple[Tensor, ...]
 
 
 def cut(group: Group) -> Cut:
-    """The Spec of a group, what it reads of other groups lying row-major in main memory.
+    """The Spec of a group; outputs of other groups that it reads are row-major in main memory.
 
-    A copy that only puts such a tensor's dimensions in another order is left out where its
-    user can read the tensor in that order. Raises `SpecError` if no one Spec computes it all.
+    A copy that only transposes such a tensor is left out if its user can read the tensor in the
+    source's order. Raises `SpecError` if no single Spec computes the whole group.
     """
     given = {t: t if t.operation is None else Laid(t.shape, t.dtype) for t in group.inputs}
-    made: dict[Tensor, Tensor] = {}
-    for one in group.operations:
-        assert one.operation is not None
-        orders = [operand.dims for operand in one.operation.operands]
-        sources = list(one.inputs)
-        for number, source in enumerate(one.inputs):
-            if source in made and is_read_in_place(source, one) and source.inputs[0] in given:
+    replaced: dict[Tensor, Tensor] = {}
+    for tensor in group.operations:
+        assert tensor.operation is not None
+        orders = [operand.dims for operand in tensor.operation.operands]
+        sources = list(tensor.inputs)
+        for number, source in enumerate(tensor.inputs):
+            if (
+                source in replaced
+                and is_read_in_place(source, tensor)
+                and source.inputs[0] in given
+            ):
                 orders[number] = _in_source_order(source, orders[number])
                 sources[number] = source.inputs[0]
-        inputs = tuple(made.get(t) or given[t] for t in sources)
-        made[one] = replace(one, operation=reordered(one.operation, orders), inputs=inputs)
-    result = made[group.output]
+        inputs = tuple(replaced.get(t) or given[t] for t in sources)
+        replaced[tensor] = replace(
+            tensor, operation=reordered(tensor.operation, orders), inputs=inputs
+        )
+    result = replaced[group.output]
     built = build(result)
     if len(built.arrays) > MAX_INPUTS:
         raise SpecError(
@@ -100,41 +106,45 @@ def cut(group: Group) -> Cut:
     return Cut(spec_of(built, result), tuple(meant[t] for t in built.arrays))
 
 
-# ---- what operations are, as far as fusion is concerned
+# ---- the kinds of operations that fusion distinguishes
 
 
-def is_map(one: Tensor) -> bool:
-    """It applies a function to every element, casts it, or repeats it along a new dimension."""
-    assert one.operation is not None
-    cast = one.operation.copies and bool(one.inputs) and one.dtype is not one.inputs[0].dtype
-    return cast or one.operation.function is not None
+def is_map(tensor: Tensor) -> bool:
+    """Whether an operation applies a function to each element, casts it, or broadcasts it."""
+    assert tensor.operation is not None
+    cast = (
+        tensor.operation.copies
+        and bool(tensor.inputs)
+        and tensor.dtype is not tensor.inputs[0].dtype
+    )
+    return cast or tensor.operation.function is not None
 
 
-def is_heavy(one: Tensor) -> bool:
-    """It combines elements: a product, a convolution, a reduction or a softmax."""
-    assert one.operation is not None
-    return one.operation.function is None and not one.operation.copies
+def is_heavy(tensor: Tensor) -> bool:
+    """Whether an operation combines elements: a product, convolution, reduction or softmax."""
+    assert tensor.operation is not None
+    return tensor.operation.function is None and not tensor.operation.copies
 
 
-def is_read_in_place(one: Tensor, user: Tensor) -> bool:
-    """One puts a result's dimensions in another order, and its user can read it in that order.
+def is_read_in_place(copy: Tensor, user: Tensor) -> bool:
+    """Whether a copy only transposes an operation's result, which its user can read directly.
 
-    Not so copies of inputs: those that their users can do without are not made in the first place.
+    False for copies of the graph's inputs: those that their users do not need do not exist.
     """
-    assert one.operation is not None and user.operation is not None
-    if not one.operation.copies or not one.inputs:
+    assert copy.operation is not None and user.operation is not None
+    if not copy.operation.copies or not copy.inputs:
         return False
-    ((source,), (read, written)) = one.inputs, one.operation.operands
-    turns = source.dtype is one.dtype and read.dims != written.dims
+    ((source,), (read, written)) = copy.inputs, copy.operation.operands
+    turns = source.dtype is copy.dtype and read.dims != written.dims
     return turns and source.operation is not None and _reads_any_order(user.operation)
 
 
 def _reads_any_order(operation: Operation) -> bool:
-    """Maps and sums of products do."""
+    """Whether an operation can read inputs of any dimension order: maps and sums of products."""
     inputs = operation.operands[: operation.outputs[0]]
     if operation.function is not None:
         return True
-    return len(inputs) == 2 and all({*one.dims} & {*operation.reduced} for one in inputs)
+    return len(inputs) == 2 and all({*operand.dims} & {*operation.reduced} for operand in inputs)
 
 
 def _in_source_order(copy: Tensor, dims: tuple[str, ...]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Partitions of a graph's operations into groups, and the two that need no prices."""
+"""Partitions of a graph's operations into groups, and two baselines that need no prices."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from morello.ir.compose import Tensor
 
 @dataclass(frozen=True)
 class Partition:
-    """Groups that have each operation once, each group after those whose outputs it reads.
+    """Groups that contain each operation once, each group after those whose outputs it reads.
 
-    Only a group's last operation makes what others use. No more is needed: what is between two
-    operations of a group is then in the group as well, and no two groups wait for each other.
-    Raises `SpecError` for other groups.
+    Other groups may read the result of a group's last operation only. This suffices: operations
+    on a path between two of a group are then in the group too, and groups do not depend on each
+    other in a cycle. Raises `SpecError` for other groups.
     """
 
     graph: Graph
@@ -24,26 +24,27 @@ class Partition:
 
     def __post_init__(self) -> None:
         operations, users = self.graph.operations, self.graph.users
-        members = [one for group in self.groups for one in group.operations]
+        members = [operation for group in self.groups for operation in group.operations]
         if len(members) != len(operations) or {*members} != {*operations}:
             raise SpecError(
                 f"the groups have {len(members)} operations, not each of the graph's "
                 f"{len(operations)} once; put every operation into one group."
             )
-        made = {*self.graph.inputs}
+        computed = {*self.graph.inputs}
         for group in self.groups:
-            for number, one in enumerate(group.operations[:-1], start=1):
-                if not users[one] or not users[one] <= {*group.operations[number:]}:
+            for number, tensor in enumerate(group.operations[:-1], start=1):
+                if not users[tensor] or not users[tensor] <= {*group.operations[number:]}:
                     raise SpecError(
-                        f"what {one.operation} makes is not only for those that follow it in its "
-                        f"group, which ends with {group.output.operation}; make it the last of one."
+                        f"the result of {tensor.operation} is not only for operations that "
+                        f"follow it in its group, which ends with {group.output.operation}; make "
+                        "it the last operation of a group."
                     )
-            if not made.issuperset(group.inputs):
+            if not computed.issuperset(group.inputs):
                 raise SpecError(
                     f"the group that ends with {group.output.operation} comes before one whose "
                     "output it reads; put it after that."
                 )
-            made.add(group.output)
+            computed.add(group.output)
 
 
 def in_order_of_outputs(graph: Graph, groups: Sequence[Group]) -> Partition:
@@ -53,22 +54,22 @@ def in_order_of_outputs(graph: Graph, groups: Sequence[Group]) -> Partition:
 
 
 def apart(graph: Graph) -> Partition:
-    """Every operation by itself, but for copies that the only user can do without."""
-    return _grouped(graph, lambda one, users, group: _in_place(one, users))
+    """Each operation by itself, except copies whose users can read the source in place."""
+    return _grouped(graph, lambda operation, users, group: _in_place(operation, users))
 
 
 def by_rule(graph: Graph) -> Partition:
-    """Every product, convolution, reduction and softmax with the maps that follow it.
+    """Each product, convolution, reduction and softmax with the maps that follow it.
 
-    Where maps of several of them meet, these go with the latest; maps of inputs alone go together.
+    Maps that follow several of them join the last of these; maps of inputs alone form one group.
     """
 
-    def joins(one: Tensor, users: frozenset[Tensor], group: Sequence[Tensor]) -> bool:
-        if _in_place(one, users):
+    def joins(operation: Tensor, users: frozenset[Tensor], group: Sequence[Tensor]) -> bool:
+        if _in_place(operation, users):
             return True
-        full = is_heavy(one) and any(map(is_heavy, group))
-        followed = (is_heavy(one) or is_map(one)) and all(map(is_map, users))
-        return followed and not full and _is_one_spec((one, *group))
+        full = is_heavy(operation) and any(map(is_heavy, group))
+        followed = (is_heavy(operation) or is_map(operation)) and all(map(is_map, users))
+        return followed and not full and _is_one_spec((operation, *group))
 
     return _grouped(graph, joins)
 
@@ -78,23 +79,23 @@ _Joins = Callable[[Tensor, frozenset[Tensor], Sequence[Tensor]], bool]
 
 
 def _grouped(graph: Graph, joins: _Joins) -> Partition:
-    """From the result back, every operation joins the group of all its users, or begins one."""
+    """From the result back, each operation joins the group of all its users, or begins one."""
     groups: dict[Tensor, tuple[Tensor, ...]] = {}
     home: dict[Tensor, Tensor] = {}
-    for one in reversed(graph.operations):
-        users = graph.users[one]
+    for operation in reversed(graph.operations):
+        users = graph.users[operation]
         outputs = {home[user] for user in users}
-        output = one
+        output = operation
         if len(outputs) == 1:
             (whole,) = outputs
-            output = whole if joins(one, users, groups[whole]) else one
-        home[one] = output
-        groups[output] = (one, *groups.get(output, ()))
+            output = whole if joins(operation, users, groups[whole]) else operation
+        home[operation] = output
+        groups[output] = (operation, *groups.get(output, ()))
     return in_order_of_outputs(graph, [Group(members) for members in groups.values()])
 
 
-def _in_place(one: Tensor, users: frozenset[Tensor]) -> bool:
-    return all(is_read_in_place(one, user) for user in users)
+def _in_place(operation: Tensor, users: frozenset[Tensor]) -> bool:
+    return all(is_read_in_place(operation, user) for user in users)
 
 
 def _is_one_spec(operations: tuple[Tensor, ...]) -> bool:

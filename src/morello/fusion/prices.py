@@ -1,4 +1,4 @@
-"""Estimated seconds of a Spec's kernel: of the best program that the search finds."""
+"""Estimated seconds of a Spec's kernel: those of the best program that the search finds."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from morello.memo import Table
 from morello.targets.target import Target
 
 SECONDS = 10.0
-"""How long the search for a kernel may take if nobody says otherwise."""
+"""The default time limit of the search for a kernel."""
 
 CALL_S = 0.5e-6
-"""What it takes `program.Program` to call one more kernel, in seconds."""
+"""The overhead of a kernel call in `program.Program`, in seconds."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """The best program that was found for a Spec, its predicted seconds a call, and whether the
-    search came to its end in time."""
+    """The best program found for a Spec, its predicted seconds per call, and whether the search
+    finished in time."""
 
     impl: Impl
     seconds: float
@@ -31,10 +31,10 @@ class Found:
 
 
 class Prices:
-    """The best programs of Specs and their estimated seconds, each Spec searched once.
+    """The best programs of Specs and their estimated seconds, memoized by Spec.
 
-    A kernel's operands lie in main memory: what one kernel writes and the next one reads is
-    paid for in both, although some of it may still be in L2 then.
+    A kernel's operands are in main memory: the transfer of a tensor that one kernel writes and
+    the next one reads is paid for in both, although some of it may still be in L2 then.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Prices:
         target: str | Target = "native",
         table: Table | None = None,
     ) -> None:
-        """A search may take so many seconds; a table has what earlier ones found."""
+        """Each search may take `seconds`; a table has the results of earlier searches."""
         self._predictor, self._seconds, self._target = predictor, seconds, target
         self._table = table
         self._known: dict[Spec, Found | SearchError] = {}
@@ -59,14 +59,17 @@ class Prices:
         return known
 
     def __call__(self, spec: Spec) -> float:
-        """Predicted seconds of a call of the best program found; infinite if there is none."""
+        """Predicted seconds per call of the best program found; infinite if there is none."""
         try:
             return self.found(spec).seconds
         except SearchError:
             return inf
 
     def proven(self, spec: Spec) -> bool:
-        """Whether the search came to its end: one for more operations would take even longer."""
+        """Whether the search finished in time, or the Spec is of one operation.
+
+        If not, a search for a larger group would take even longer.
+        """
         return self.found(spec).proven or not spec.operation.components
 
     def _search(self, spec: Spec) -> Found | SearchError:

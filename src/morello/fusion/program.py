@@ -20,7 +20,7 @@ from morello.runtime.argument import Argument, Array
 
 @dataclass(frozen=True)
 class Step:
-    """A call of a kernel, which reads and writes arrays by their number."""
+    """A call of a kernel, whose operands are arrays by number."""
 
     kernel: Kernel
     reads: tuple[int, ...]
@@ -30,9 +30,9 @@ class Step:
 class Program:
     """The kernels of a partition. `program(*inputs, out=None)` runs them, and returns the result.
 
-    The inputs are those of the graph, in its order, and have the types in `arguments`. What one
-    kernel writes for others lies in arrays of the program's own, from cache lines on: so there
-    may be one call of it at a time.
+    The inputs are those of the graph, in its order, and have the types in `arguments`. Intermediate
+    results are in buffers of the program, aligned to cache lines, so only one call may run at a
+    time.
     """
 
     def __init__(self, partition: Partition, kernels: Sequence[Kernel]) -> None:
@@ -63,7 +63,7 @@ class Program:
 
 
 def compile_all(partition: Partition, implement: Callable[[Spec], Impl]) -> Program:
-    """The program of a partition, whose groups' Impls a function gives.
+    """Compile the program of a partition; `implement` gives the Impl of each group's Spec.
 
     Each kernel is compared with NumPy in float64 on random data. Raises `MorelloError`.
     """
@@ -72,13 +72,13 @@ def compile_all(partition: Partition, implement: Callable[[Spec], Impl]) -> Prog
 
 
 def reference(graph: Graph, inputs: Sequence[Array]) -> Array:
-    """What a graph computes, in float64 (integers in int64), nothing in between rounded."""
+    """The result of a graph in float64 (integers in int64), with no rounding in between."""
     values = {
         tensor: array.astype(np.float64 if tensor.dtype.is_float else np.int64)
         for tensor, array in zip(graph.inputs, inputs, strict=True)
     }
-    for one in graph.operations:
-        assert one.operation is not None
-        sources = [values[t] for t in one.inputs]
-        values[one] = evaluate(one.operation, sources, primitive_sizes(one))[0]
+    for tensor in graph.operations:
+        assert tensor.operation is not None
+        sources = [values[t] for t in tensor.inputs]
+        values[tensor] = evaluate(tensor.operation, sources, primitive_sizes(tensor))[0]
     return values[graph.result]

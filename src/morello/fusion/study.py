@@ -1,4 +1,4 @@
-"""What fusion by prediction is worth: compositions cut in three ways, predicted and measured."""
+"""Evaluates fusion by prediction: compositions cut in three ways, predicted and measured."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MEASURED_S = 2.0
 
 @dataclass(frozen=True)
 class Outcome:
-    """A way to cut a composition: its number of kernels, and seconds of a call.
+    """A way to cut a composition: its number of kernels, and predicted and measured seconds a call.
 
-    The measured ones are the least of the samples.
+    The measured time is the minimum of the samples.
     """
 
     kernels: int
@@ -52,10 +52,10 @@ def study(
     seconds: float = SECONDS,
     table: Table | None = None,
 ) -> Iterator[Row]:
-    """Each composition cut, compiled and timed on one CPU; the ways to cut it take turns.
+    """Cut, compile and time each composition on one CPU; the ways to cut it are timed in turns.
 
-    Ways that are the same are timed once. The search for a kernel may take so many seconds,
-    unless a table has it. Raises `MorelloError`.
+    Identical ways are timed once. The search for a kernel may take `seconds`, unless the table has
+    its result. Raises `MorelloError`.
     """
     prices = Prices(predictor, seconds, table=table)
     for name, expression in compositions.items():
@@ -75,7 +75,7 @@ def study(
 
 
 def predicted(partition: Partition, prices: Prices) -> float:
-    """The seconds that the kernels of a partition take one after the other."""
+    """The predicted seconds of all kernels of a partition together."""
     return sum(prices.found(cut(group).spec).seconds for group in partition.groups)
 
 
@@ -87,4 +87,4 @@ def _call(program: Program) -> Callable[[], object]:
     """A call of a program on random data of its own."""
     random = np.random.default_rng(0)
     *inputs, output = program.arguments
-    return partial(program, *(one.random(random) for one in inputs), out=output.empty())
+    return partial(program, *(argument.random(random) for argument in inputs), out=output.empty())

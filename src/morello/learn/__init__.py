@@ -1,5 +1,5 @@
-"""A learned performance model: measured programs, what is learned from them, and its use.
+"""A learned performance model: measuring programs, training, evaluation and use.
 
 After "A Learned Performance Model for Tensor Processing Units" (Kaufman et al., MLSys 2021).
-It reads Impls, and never sits inside the search.
+It reads complete Impls; the search itself never calls it.
 """

@@ -1,7 +1,7 @@
-"""A model of one machine on another, after a few hundred measured programs.
+"""Adapts a model of one machine to another one, with a few hundred measured programs.
 
-What it predicts is corrected by a linear function of the features of whole programs, fitted by
-ridge regression to what was measured. How strong the penalty is, Specs decide that are held out.
+Its predictions are corrected by a linear function of the features of whole programs, fitted to
+the measurements by ridge regression. The penalty is chosen by cross-validation on held-out Specs.
 """
 
 from __future__ import annotations
@@ -19,64 +19,67 @@ from morello.learn.model import Model
 Floats = npt.NDArray[np.float64]
 
 PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, inf)
-"""Of squared coefficients of normalized features, where all Specs together have weight 100."""
+"""Of squared coefficients of normalized features; infinite to fit the offset only."""
 
 WEIGHT = 100.0
+"""The weight of all Specs together in the fit."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What is added to the predicted logarithm of seconds: of normalized features, and always."""
+    """What to add to predicted log seconds: `slope` times normalized features, and `offset`."""
 
     slope: Floats
     offset: float
 
     def of(self, features: npt.NDArray[np.floating]) -> Floats:
         """The correction of each program, whose features are normalized (n, features)."""
-        found: Floats = features @ self.slope + self.offset
-        return found
+        correction: Floats = features @ self.slope + self.offset
+        return correction
 
 
 def corrected(model: Model, groups: Sequence[Group]) -> Correction:
-    """The correction that makes a model's predictions those of measured programs."""
+    """The correction that fits a model's predictions to measured programs."""
     return corrected_and_error(model, groups)[0]
 
 
 def corrected_and_error(model: Model, groups: Sequence[Group]) -> tuple[Correction, float]:
-    """That correction, and how far off logarithms of Specs are that took no part in one."""
-    off = [np.log(group.seconds * model.hertz) - model.log_cycles(group) for group in groups]
+    """The correction, and the mean absolute error of log seconds on held-out Specs."""
+    residuals = [np.log(group.seconds * model.hertz) - model.log_cycles(group) for group in groups]
     features = [model.configs(group.configs).astype(np.float64) for group in groups]
-    errors = {penalty: _held_out(features, off, penalty) for penalty in PENALTIES}
+    errors = {penalty: _held_out(features, residuals, penalty) for penalty in PENALTIES}
     best = min(PENALTIES, key=lambda penalty: errors[penalty])
-    return _fit(features, off, best), errors[best]
+    return _fit(features, residuals, best), errors[best]
 
 
 def error_of_costs(groups: Sequence[Group]) -> float:
-    """How far off the logarithms of costs are, up to one factor for all."""
-    off = [np.log(group.seconds / group.cost) for group in groups]
-    middle = np.mean([one.mean() for one in off])
-    return float(np.mean([np.abs(one - middle).mean() for one in off]))
+    """The mean absolute error of log costs, up to one factor for all."""
+    residuals = [np.log(group.seconds / group.cost) for group in groups]
+    middle = np.mean([errors.mean() for errors in residuals])
+    return float(np.mean([np.abs(errors - middle).mean() for errors in residuals]))
 
 
-def _held_out(features: Sequence[Floats], off: Sequence[Floats], penalty: float) -> float:
-    """The mean error of Specs that took no part in the fit, each held out once."""
+def _held_out(features: Sequence[Floats], residuals: Sequence[Floats], penalty: float) -> float:
+    """The mean absolute error on held-out Specs, each held out once."""
     errors = []
-    for number in range(len(off)):
-        others = [n for n in range(len(off)) if n != number] or [number]
-        found = _fit([features[n] for n in others], [off[n] for n in others], penalty)
-        errors.append(np.abs(off[number] - found.of(features[number])).mean())
+    for number in range(len(residuals)):
+        others = [n for n in range(len(residuals)) if n != number] or [number]
+        fitted = _fit([features[n] for n in others], [residuals[n] for n in others], penalty)
+        errors.append(np.abs(residuals[number] - fitted.of(features[number])).mean())
     return float(np.mean(errors))
 
 
-def _fit(features: Sequence[Floats], off: Sequence[Floats], penalty: float) -> Correction:
-    """Ridge regression, in which every Spec counts alike."""
-    rows, wanted = np.concatenate(features), np.concatenate(off)
-    weights = np.concatenate([np.full(len(one), WEIGHT / len(one) / len(off)) for one in off])
+def _fit(features: Sequence[Floats], residuals: Sequence[Floats], penalty: float) -> Correction:
+    """Ridge regression in which all Specs have the same weight."""
+    rows, targets = np.concatenate(features), np.concatenate(residuals)
+    weights = np.concatenate(
+        [np.full(len(errors), WEIGHT / len(errors) / len(residuals)) for errors in residuals]
+    )
     mean = (rows * weights[:, None]).sum(axis=0) / weights.sum()
-    offset = float((wanted * weights).sum() / weights.sum())
+    offset = float((targets * weights).sum() / weights.sum())
     slope = np.zeros(rows.shape[1])
     if penalty < inf:
         centred = (rows - mean) * weights[:, None]
         square = centred.T @ (rows - mean) + penalty * np.eye(rows.shape[1])
-        slope = np.linalg.solve(square, centred.T @ (wanted - offset))
+        slope = np.linalg.solve(square, centred.T @ (targets - offset))
     return Correction(slope, offset - float(mean @ slope))

@@ -1,4 +1,4 @@
-"""The baselines that know only the affine cost: as shipped, and refitted to a training set."""
+"""The baselines that use only the affine cost: as shipped, and refitted to a training set."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Model(Protocol):
-    """Predicts the logarithm of a program's seconds, or what grows with it (`absolute` false)."""
+    """Predicts a program's log seconds, or if not `absolute`, anything that increases with it."""
 
     absolute: bool
 
@@ -44,8 +44,8 @@ class Affine:
 class Refitted:
     """The affine cost with coefficients from the training set.
 
-    Non-negative least squares of relative errors, every Spec counting alike, with a pull towards
-    the coefficients as they were.
+    Non-negative least squares of relative errors, in which all Specs have the same weight,
+    regularized towards the shipped coefficients.
     """
 
     absolute = True

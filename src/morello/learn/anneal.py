@@ -27,12 +27,12 @@ def anneal(
     random: Random,
     ends: float = inf,
 ) -> None:
-    """Let chains of mutations go from some programs towards those of low energy.
+    """Run chains of mutations from some programs towards those of low energy.
 
-    A chain goes to a mutation that is lower, and to a higher one the more rarely the higher it
-    is and the lower the temperature, which falls geometrically. `energies` is asked for all that
-    a chain may go to; what costs more than `most_cost` is none of that. There are no further
-    steps after `ends`, of `time.monotonic`.
+    A mutation of lower energy is accepted; one of higher energy is accepted with a probability
+    that falls with the rise, and with the temperature, which decreases geometrically. `energies`
+    evaluates the starts and all proposed mutations; mutations that cost more than `most_cost`
+    are not proposed. No step begins after `ends`, of `time.monotonic`.
     """
     chains = list(islice(cycle(starts), CHAINS))
     heights = list(energies(chains))
@@ -42,12 +42,12 @@ def anneal(
         temperature = HOTTEST * (COLDEST / HOTTEST) ** (step / (STEPS - 1))
         mutated = [walker.mutated(list(program)) for program in chains]
         proposed = {
-            chain: tuple(made[1])
-            for chain, made in enumerate(mutated)
-            if made is not None and made[0] <= most_cost
+            chain: tuple(mutation[1])
+            for chain, mutation in enumerate(mutated)
+            if mutation is not None and mutation[0] <= most_cost
         }
-        found = energies([*proposed.values()])
-        for (chain, program), energy in zip(proposed.items(), found, strict=True):
+        levels = energies([*proposed.values()])
+        for (chain, program), energy in zip(proposed.items(), levels, strict=True):
             rise = energy - heights[chain]
             if rise <= 0 or random.random() < exp(-rise / temperature):
                 chains[chain], heights[chain] = program, energy

@@ -1,4 +1,4 @@
-"""NumPy archives without pickles: reading one runs no code. Corpora, graphs and models are such."""
+"""NumPy archives without pickles, for corpora, graphs and models: reading one runs no code."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ Array = npt.NDArray[Any]
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array], about: Mapping[str, Any]) -> None:
-    """Write an archive, whole or not at all; `about` becomes an array of JSON.
+    """Write an archive atomically; `about` becomes an array of JSON.
 
     Raises `CorpusError`.
     """
     text = np.frombuffer(json.dumps(about).encode(), np.uint8)
-    made = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with made.open("wb") as file:
+        with temporary.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, **arrays, about=text)
-        os.replace(made, path)
+        os.replace(temporary, path)
     except OSError as error:
-        made.unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise CorpusError(f"cannot write {path}: {error.strerror}; give another folder.") from None
 
 
 def read_arrays(path: Path, damaged: str) -> dict[str, Array]:
     """All arrays of an archive.
 
-    Raises `CorpusError`: that the file cannot be read, or if it is no archive, what is `damaged`.
+    Raises `CorpusError` if the file cannot be read, or if it is no archive: with text `damaged`.
     """
     try:
         with np.load(path, allow_pickle=False) as archive:
@@ -49,5 +49,5 @@ def read_arrays(path: Path, damaged: str) -> dict[str, Array]:
 
 
 def read_about(arrays: Mapping[str, Array]) -> Any:
-    """What an archive's `about` says. Raises `KeyError` if it has none, `ValueError` if bad."""
+    """The data in an archive's `about`. Raises `KeyError` if it has none, `ValueError` if bad."""
     return json.loads(arrays["about"].tobytes())

@@ -1,4 +1,4 @@
-"""Programs as the network reads them: features normalized, graphs of several programs in one."""
+"""Programs as the network reads them: normalized features, and batches of graphs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from morello.learn.network import NEIGHBOURS, Graphs
 Floats = npt.NDArray[np.float32]
 
 LEAST_DEVIATION = 0.05
-"""A feature that hardly differs is not blown up."""
+"""Added to deviations, so that a feature that hardly varies is not amplified."""
 
 MOST = 5.0
-"""Normalized features are at most so much: what is beyond was never learned from."""
+"""Normalized features are clipped to this: models have hardly seen values beyond it."""
 
 SMALLEST = 1 << 8
-"""Sizes that graphs are padded to are powers of two from here on, so that few are compiled for."""
+"""The least size that graphs are padded to; sizes are powers of two, so that JAX compiles few."""
 
 
 @dataclass(frozen=True)
@@ -57,18 +57,18 @@ class Examples:
 
 
 def graphs(chosen: Sequence[tuple[Examples, npt.NDArray[Any]]], *, padded: bool = False) -> Graphs:
-    """The programs with these numbers of each Spec, in one.
+    """A batch of the programs with these numbers, of each Spec.
 
-    If `padded`, to few sizes: what is added is of a program that is none, the last.
+    If `padded`, to one of few sizes: the padding belongs to an extra program, the last.
     """
     nodes, opcodes, parts, program, place = [], [], [], [], []
     edges: dict[str, list[npt.NDArray[Any]]] = {kind: [] for kind in NEIGHBOURS}
     start = count = 0
-    for some, rows in chosen:
-        group = some.group
+    for examples, rows in chosen:
+        group = examples.group
         for row in rows.tolist():
             low, high = group.node_splits[row : row + 2].tolist()
-            nodes.append(some.nodes[low:high])
+            nodes.append(examples.nodes[low:high])
             opcodes.append(group.opcodes[low:high])
             parts.append(group.parts[low:high])
             program.append(np.full(high - low, count, np.int32))
@@ -81,9 +81,9 @@ def graphs(chosen: Sequence[tuple[Examples, npt.NDArray[Any]]], *, padded: bool 
             edges["before"].append(flow)
             edges["after"].append(flow[:, ::-1])
             start, count = start + high - low, count + 1
-    configs = [some.configs[rows] for some, rows in chosen]
-    fetches = [some.group.fetches[rows] for some, rows in chosen]
-    cost = [np.log(some.group.cost[rows]).astype(np.float32) for some, rows in chosen]
+    configs = [examples.configs[rows] for examples, rows in chosen]
+    fetches = [examples.group.fetches[rows] for examples, rows in chosen]
+    cost = [np.log(examples.group.cost[rows]).astype(np.float32) for examples, rows in chosen]
     room = _room(start + 1) if padded else start
     programs = count + 1 if padded else count
     return Graphs(
@@ -106,18 +106,18 @@ def _room(count: int) -> int:
 def _fill_edges(
     edges: Mapping[str, list[npt.NDArray[Any]]], room: int, *, padded: bool
 ) -> dict[str, npt.NDArray[Any]]:
-    """Edges; those added lead from the last node, which is none, to itself."""
-    found = {}
+    """The edges by kind, padded with loops of the last node, which is padding as well."""
+    filled = {}
     for kind, pairs in edges.items():
-        count = sum(len(one) for one in pairs)
-        found[kind] = _fill(pairs, room if padded else count, room - 1).astype(np.int32)
-    return found
+        count = sum(len(array) for array in pairs)
+        filled[kind] = _fill(pairs, room if padded else count, room - 1).astype(np.int32)
+    return filled
 
 
 def _fill(parts: Sequence[npt.NDArray[Any]], count: int, value: int = 0) -> npt.NDArray[Any]:
-    """All rows, and after them rows of a value up to so many."""
-    made = np.concatenate(parts)
-    more = count - len(made)
+    """The rows of all parts, padded with `value` to `count` rows."""
+    rows = np.concatenate(parts)
+    more = count - len(rows)
     if not more:
-        return made
-    return np.concatenate([made, np.full((more, *made.shape[1:]), value, made.dtype)])
+        return rows
+    return np.concatenate([rows, np.full((more, *rows.shape[1:]), value, rows.dtype)])

@@ -1,4 +1,4 @@
-"""Collecting a corpus on this machine, Spec by Spec; what is there already is left alone."""
+"""Collects a corpus on this machine, Spec by Spec; files that exist are kept."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ SEARCH_S = 30.0
 """How long each search for the programs of a Spec may take."""
 
 ALONE_S = 30.0
-"""How long a program is given that is timed alone, as one of its Spec's crashed."""
+"""The time limit of a program timed alone, because one of its Spec's programs crashed."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How many Specs are done, of how many, and what came of the last one."""
+    """How many Specs are done, of how many, and the outcome of the last one."""
 
     done: int
     specs: int
@@ -48,7 +48,7 @@ class Progress:
 
 
 def name_of(expression: str) -> str:
-    """The name of a Spec's file: its expression, and a part of its hash, as files may be called."""
+    """The name of a Spec's file: its expression in characters for files, and a part of its hash."""
     plain = "".join(c if c.isalnum() else "-" for c in expression)
     short = "-".join(part for part in plain.split("-") if part)[:60]
     return f"{short}-{hashlib.sha256(expression.encode()).hexdigest()[:6]}{SUFFIX}"
@@ -62,11 +62,11 @@ def collect(
 ) -> Iterator[Progress]:
     """Measure about `count` programs of each Spec that the folder has no file of.
 
-    `specs` are families and expressions, by default those of `learn.specs`. With `workers`, all
-    of which must be machines of one kind, they do it; a machine must not have two.
+    `specs` are families and expressions, by default those of `learn.specs`. If given, `workers`
+    measure instead of this process: at most one on each machine, and all machines of one kind.
     """
     wanted = interleaved() if specs is None else specs
-    missing = [one for one in wanted if not (folder / name_of(one[1])).exists()]
+    missing = [pair for pair in wanted if not (folder / name_of(pair[1])).exists()]
     done = len(wanted) - len(missing)
     here = Machine.here() if workers is None and missing else None
     futures = [workers.submit(collect_one, f, e, count) for f, e in missing] if workers else []
@@ -75,24 +75,24 @@ def collect(
         done += 1
         try:
             if here is not None:
-                found = here.measured(family, expression, count)
+                measured = here.measured(family, expression, count)
             else:
-                found = futures[number].result()
+                measured = futures[number].result()
         except MorelloError as error:
             yield Progress(done, len(wanted), expression, problem=str(error))
             continue
-        write(folder / name_of(expression), found)
-        yield Progress(done, len(wanted), expression, len(found.schedules), found.noise)
+        write(folder / name_of(expression), measured)
+        yield Progress(done, len(wanted), expression, len(measured.schedules), measured.noise)
 
 
 def collect_one(family: str, expression: str, count: int) -> Measured:
-    """What `Machine.measured` gives; called in the process of a cluster's worker."""
+    """Call `Machine.measured` on this machine; for the processes of a cluster's workers."""
     return Machine.here().measured(family, expression, count)
 
 
 @dataclass(frozen=True)
 class Machine:
-    """This machine, and what is used to measure programs on it."""
+    """This machine: the compiler, target and clock for measuring programs."""
 
     compiler: Compiler
     target: Target
@@ -100,7 +100,7 @@ class Machine:
 
     @classmethod
     def here(cls) -> Machine:
-        """This machine with the costs that come with Morello."""
+        """This machine with the costs that ship with Morello."""
         compiler = find_compiler()
         return cls(compiler, uncalibrated(), Stopwatch(compiler).hertz())
 
@@ -109,8 +109,8 @@ class Machine:
         goal = parse(expression)
         seed = int(hashlib.sha256(expression.encode()).hexdigest()[:8], 16)
         proposals = propose(goal, self.target, count, seed, SEARCH_S)
-        made = compiled_apart([one.impl for one in proposals], self.compiler)
-        programs = [one for one in made if one is not None]
+        built = compiled_apart([proposal.impl for proposal in proposals], self.compiler)
+        programs = [program for program in built if program is not None]
         if not programs:
             raise BuildError(f"the compiler takes no program of {expression}.")
         size = sum(tensor.bytes for tensor in goal.tensors)
@@ -118,9 +118,11 @@ class Machine:
         with Worker() as worker:
             labels = timed(worker, expression, programs, self.compiler, cold, self._patience)
         about = self._about(goal) | {"family": family, "expression": expression}
-        schedules: list[list[dict[str, Any]]] = [save(one.impl)["rewrites"] for one in programs]
-        pairs = zip(proposals, made, strict=True)
-        origins = [one.origin for one, program in pairs if program is not None]
+        schedules: list[list[dict[str, Any]]] = [
+            save(program.impl)["rewrites"] for program in programs
+        ]
+        pairs = zip(proposals, built, strict=True)
+        origins = [proposal.origin for proposal, program in pairs if program is not None]
         return kept(about, schedules, origins, labels)
 
     def _about(self, goal: Spec) -> dict[str, Any]:
@@ -138,19 +140,19 @@ class Machine:
     def _patience(self, programs: Sequence[Compiled]) -> float:
         if len(programs) == 1:
             return ALONE_S
-        return seconds_for([one.impl for one in programs], self.hertz)
+        return seconds_for([program.impl for program in programs], self.hertz)
 
 
 def summary(folder: Path) -> dict[str, Any]:
-    """What a corpus has."""
-    found = [read(path) for path in files(folder)]
-    noises = [one.noise for one in found if not np.isnan(one.noise)]
+    """Statistics of a corpus."""
+    corpus = [read(path) for path in files(folder)]
+    noises = [measured.noise for measured in corpus if not np.isnan(measured.noise)]
     return {
-        "specs": len(found),
-        "families": len({one.family for one in found}),
-        "programs": sum(len(one.schedules) for one in found),
+        "specs": len(corpus),
+        "families": len({measured.family for measured in corpus}),
+        "programs": sum(len(measured.schedules) for measured in corpus),
         "noise": float(np.median(noises)) if noises else None,
-        "wrong": sum(one.about["wrong"] for one in found),
+        "wrong": sum(measured.about["wrong"] for measured in corpus),
         "bytes": sum(path.stat().st_size for path in files(folder)),
-        "cpus": sorted({one.about["cpu"] for one in found}),
+        "cpus": sorted({measured.about["cpu"] for measured in corpus}),
     }

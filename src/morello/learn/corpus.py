@@ -1,9 +1,9 @@
-"""A corpus: measured programs of many Specs on one machine, a file a Spec.
+"""A corpus: measured programs of many Specs on one machine, in one file per Spec.
 
-A file is a NumPy archive without pickles. Of TpuGraphs' tile archives it has `config_runtime` and
-`config_runtime_normalizers`, nanoseconds of each program and of the reference kernel beside it.
-Beyond those, `schedules` are the programs, as saved schedules have them; `origins` where they
-come from; `repeats`, `references` and `cold` all that was timed; `about` is JSON of the rest.
+A file is a NumPy archive without pickles. Like TpuGraphs' tile archives, it has `config_runtime`
+and `config_runtime_normalizers`, the nanoseconds of each program and of the reference kernel timed
+with it. In addition, `schedules` are the programs, in the format of saved schedules; `origins`
+where they come from; `repeats`, `references` and `cold` all timings; `about` is JSON of the rest.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ SUFFIX = ".npz"
 class Measured:
     """The programs of one Spec, and their times in nanoseconds (see `label.Labels`).
 
-    `about` has the `family` and `expression` of the Spec, the Spec itself as saved schedules have
-    it, and of the machine `cpu`, `microarchitecture`, `compiler`, `hertz`, `caches` and `target`.
+    `about` has the `family` and `expression` of the Spec, the `spec` in the format of saved
+    schedules, and of the machine `cpu`, `microarchitecture`, `compiler`, `hertz`, `caches` and
+    `target`.
     """
 
     about: Mapping[str, Any]
@@ -64,9 +65,9 @@ class Measured:
 
     @property
     def noise(self) -> float:
-        """How far the least times of even and odd repeats of a program are apart: a median, a part.
+        """The median relative difference of a program's least times of even and odd repeats.
 
-        What no prediction can explain.
+        No prediction can be more accurate.
         """
         whole = self.repeats[~np.isnan(self.repeats).any(axis=1)]
         if not len(whole):
@@ -76,22 +77,22 @@ class Measured:
 
     @property
     def target(self) -> Target:
-        """The machine that they were measured on, with today's costs of its kind."""
+        """The machine that they were measured on, with the current costs of its kind."""
         return recorded(self.about["microarchitecture"], self.about["caches"])
 
     def impls(self) -> list[Impl | None]:
-        """The programs; None for those that today's rules do not allow."""
-        found: list[Impl | None] = []
+        """The programs; None for those that the current rewrites do not allow."""
+        programs: list[Impl | None] = []
         target = self.target
         for rewrites in self.schedules:
             saved = {"morello": SAVED, "target": self.about["target"], "cores": 1,
                      "limits": self.about["caches"], "spec": self.about["spec"],
                      "rewrites": rewrites}  # fmt: skip
             try:
-                found.append(load(saved, target))
+                programs.append(load(saved, target))
             except MorelloError:
-                found.append(None)
-        return found
+                programs.append(None)
+        return programs
 
 
 def kept(
@@ -100,7 +101,7 @@ def kept(
     origins: Sequence[int],
     labels: Labels,
 ) -> Measured:
-    """The programs that have times, with those."""
+    """The programs that have times, with these times."""
     timed = ~np.isnan(labels.repeats).all(axis=1)
     where = np.flatnonzero(timed)
     return Measured(
@@ -114,8 +115,8 @@ def kept(
 
 
 def write(path: Path, measured: Measured) -> None:
-    """Write a file of a corpus, whole or not at all. Raises `CorpusError`."""
-    texts = [json.dumps(one, separators=(",", ":")) for one in measured.schedules]
+    """Write a file of a corpus atomically. Raises `CorpusError`."""
+    texts = [json.dumps(schedule, separators=(",", ":")) for schedule in measured.schedules]
     with np.errstate(all="ignore"):
         normalizers = np.nanmin(measured.reference, axis=1)
     arrays = {
@@ -131,7 +132,7 @@ def write(path: Path, measured: Measured) -> None:
 
 
 def read(path: Path) -> Measured:
-    """A file of a corpus. Raises `CorpusError` for what is none, or has times that cannot be."""
+    """Read a file of a corpus. Raises `CorpusError` for other files, or for invalid times."""
     damaged = "is no file of a corpus, or is damaged; take it from its source again."
     arrays = read_arrays(path, damaged)
     try:
@@ -144,7 +145,7 @@ def read(path: Path) -> Measured:
             )
         lines = arrays["schedules"].tobytes().decode().splitlines()
         schedules = [json.loads(line) for line in lines]
-        found = Measured(
+        measured = Measured(
             about, schedules, arrays["origins"],
             *(arrays[name].astype(np.float64) for name in ("repeats", "references", "cold")),
         )  # fmt: skip
@@ -152,28 +153,28 @@ def read(path: Path) -> Measured:
             raise KeyError
     except (KeyError, TypeError, ValueError):  # which bad JSON and bad text are, too
         raise CorpusError(f"{path} lacks what a corpus has; collect it again.") from None
-    _check(path, found)
-    return found
+    _check(path, measured)
+    return measured
 
 
-def _check(path: Path, found: Measured) -> None:
-    count = len(found.schedules)
-    tables = (found.repeats, found.reference, found.cold)
-    if len(found.origins) != count or any(t.ndim != 2 or len(t) != count for t in tables):
+def _check(path: Path, measured: Measured) -> None:
+    count = len(measured.schedules)
+    tables = (measured.repeats, measured.reference, measured.cold)
+    if len(measured.origins) != count or any(t.ndim != 2 or len(t) != count for t in tables):
         raise CorpusError(f"{path} has another number of times than programs; collect it again.")
-    if not count or found.repeats.shape[1] == 0:
+    if not count or measured.repeats.shape[1] == 0:
         raise CorpusError(f"{path} has no programs; collect it again.")
-    if not ((found.origins >= 0) & (found.origins < len(ORIGINS))).all():
+    if not ((measured.origins >= 0) & (measured.origins < len(ORIGINS))).all():
         raise CorpusError(f"{path} has programs of unknown origin; collect it again.")
-    timed = ~np.isnan(found.repeats)
-    times = found.repeats[timed]
+    timed = ~np.isnan(measured.repeats)
+    times = measured.repeats[timed]
     if not timed.any(axis=1).all() or not (np.isfinite(times) & (times > 0)).all():
         raise CorpusError(f"{path} has times that are no positive numbers; collect it again.")
 
 
 def files(folder: Path) -> list[Path]:
     """The files of a corpus, in order. Raises `CorpusError` if there are none."""
-    found = sorted(folder.glob(f"*{SUFFIX}"))
-    if not found:
+    paths = sorted(folder.glob(f"*{SUFFIX}"))
+    if not paths:
         raise CorpusError(f"{folder} has no corpus; `morello learn collect {folder}` makes one.")
-    return found
+    return paths

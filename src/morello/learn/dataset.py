@@ -1,12 +1,12 @@
-"""What models learn from: graphs and times of a Spec's programs, in TpuGraphs' tile format.
+"""Training data: graphs and times of a Spec's programs, in TpuGraphs' tile format.
 
 An archive has `node_feat` (n, features), `node_opcode` (n), `edge_index` (m, 2) with (u, v) where u
 consumes v, `config_feat` (c, features), `config_runtime` and `config_runtime_normalizers` (c). In
-TpuGraphs' own, the c configurations are of one graph. Ours are programs with graphs of their own,
-one after the other: `node_splits` and `edge_splits` (c + 1) say where each begins, `edge_kind` is 0
-for nesting (a loop consumes those inside it) and 1 for flow, `node_parts` (n, parts) and `fetches`
-(c, fetches) are cycles of loops and of programs, `terms` (c, terms) the parts of the affine cost,
-and `about` is JSON of the family, expression, noise and version.
+TpuGraphs, the c configurations share one graph. Here each is a program with its own graph, and the
+graphs are concatenated: `node_splits` and `edge_splits` (c + 1) say where each begins, `edge_kind`
+is 0 for nesting (a loop consumes those inside it) and 1 for flow, `node_parts` (n, parts) and
+`fetches` (c, fetches) are cycles of loops and of programs, `terms` (c, terms) the terms of the
+affine cost, and `about` is JSON of the family, expression, noise and version.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _KEYS = (
 
 
 def group_of(measured: Measured) -> Group:
-    """The programs of a file of a corpus, but for those that are no longer legal."""
+    """The programs of a corpus file that are still legal. Raises `CorpusError` if none is."""
     impls = measured.impls()
     kept = [number for number, impl in enumerate(impls) if impl is not None]
     if not kept:
@@ -59,7 +59,7 @@ def group_of(measured: Measured) -> Group:
 
 
 def write_group(path: Path, group: Group) -> None:
-    """Write an archive, whole or not at all. Raises `CorpusError`."""
+    """Write an archive atomically. Raises `CorpusError`."""
     about = {"version": VERSION, "family": group.family, "expression": group.expression,
              "noise": group.noise, "hertz": group.hertz}  # fmt: skip
     arrays = {
@@ -81,7 +81,7 @@ def write_group(path: Path, group: Group) -> None:
 
 
 def read_group(path: Path) -> Group:
-    """The archive in a file, ours or one of TpuGraphs' tile collection. Raises `CorpusError`."""
+    """Read an archive, ours or one of TpuGraphs' tile collection. Raises `CorpusError`."""
     arrays = read_arrays(path, "is no archive of programs, or is damaged.")
     missing = [key for key in _KEYS if key not in arrays]
     if missing:
@@ -96,7 +96,7 @@ def read_group(path: Path) -> Group:
             f"{VERSION}; make it again."
         )
     runtime = arrays["config_runtime"].astype(np.float64) * 1e-9
-    found = Group(
+    group = Group(
         about.get("family", "tpu"),
         about.get("expression", path.stem),
         arrays["node_feat"],
@@ -114,8 +114,8 @@ def read_group(path: Path) -> Group:
         float(about.get("noise", 0.0)),
         float(about.get("hertz", 1.0)),
     )
-    _check(path, found)
-    return found
+    _check(path, group)
+    return group
 
 
 def _check(path: Path, group: Group) -> None:
@@ -140,34 +140,34 @@ def _check(path: Path, group: Group) -> None:
 
 
 def prepare(corpus: Path, folder: Path, workers: Executor) -> list[Path]:
-    """Archives of all files of a corpus; those that are newer than their files are left alone."""
+    """Write archives of all files of a corpus; valid ones newer than their files are kept."""
     pairs = [(path, folder / path.name) for path in files(corpus)]
     stale = [pair for pair in pairs if not _is_current(*pair)]
     for _ in workers.map(_prepare_one, *zip(*stale, strict=True)) if stale else ():
         pass
-    return [made for _, made in pairs]
+    return [archive for _, archive in pairs]
 
 
-def _is_current(source: Path, made: Path) -> bool:
-    if not made.exists() or made.stat().st_mtime < source.stat().st_mtime:
+def _is_current(source: Path, archive: Path) -> bool:
+    if not archive.exists() or archive.stat().st_mtime < source.stat().st_mtime:
         return False
     try:
-        read_group(made)
+        read_group(archive)
     except CorpusError:
         return False
     return True
 
 
-def _prepare_one(source: Path, made: Path) -> None:
-    write_group(made, group_of(read(source)))
+def _prepare_one(source: Path, archive: Path) -> None:
+    write_group(archive, group_of(read(source)))
 
 
 def load(paths: Sequence[Path]) -> list[Group]:
-    """The archives in these files."""
+    """Read the archives in these files."""
     return [read_group(path) for path in paths if path.suffix == SUFFIX]
 
 
 @cache
 def loaded(paths: tuple[Path, ...]) -> list[Group]:
-    """The same, once in a process: they are too large to be sent to one with every task."""
+    """`load`, cached per process: archives are too large to be sent with every task."""
     return load(paths)

@@ -19,7 +19,7 @@ TOPS = (1, 5, 10, 50)
 
 Floats = npt.NDArray[np.float64]
 Predictions = Mapping[int, Floats]
-"""What a model predicts of the programs of Specs that it has not seen, by the Spec's number."""
+"""A model's predictions for the programs of unseen Specs, by the Spec's number."""
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,8 @@ class Judged:
 class Score:
     """A model under one protocol: each figure with its bootstrap interval by Spec.
 
-    `tau` within a Spec; `ape`, the paper's, of the first choice, by family, and `regrets` of the
-    first choices of some number, by Spec; `mape` of seconds. APE, regret and MAPE in percent.
+    `tau` within a Spec; `ape`, as in the paper, of the first choice, by family; `regrets` of the
+    first choices, by how many of them, by Spec; `mape` of seconds. APE, regret and MAPE in percent.
     """
 
     protocol: str
@@ -63,25 +63,28 @@ def protocols(groups: Sequence[Group], seed: int) -> Mapping[str, list[Split]]:
 def predictions(
     make: Callable[[], Model], groups: Sequence[Group], splits: Sequence[Split], seed: int
 ) -> Predictions:
-    """Each Spec by a model that learned from the others of its split."""
-    found: dict[int, Floats] = {}
+    """Predictions for each Spec, by a model trained on the training Specs of its split."""
+    result: dict[int, Floats] = {}
     for split in splits:
         model = make()
         model.fit([groups[n] for n in split.train], seed)
-        found |= {number: model.predict(groups[number]) for number in split.test}
-    return found
+        result |= {number: model.predict(groups[number]) for number in split.test}
+    return result
 
 
 def together(several: Sequence[Predictions]) -> Predictions:
-    """The means of predictions of models that were trained alike."""
-    return {number: np.mean([one[number] for one in several], axis=0) for number in several[0]}
+    """The mean of the predictions of models that were trained alike."""
+    return {
+        number: np.mean([predicted[number] for predicted in several], axis=0)
+        for number in several[0]
+    }
 
 
-def judge(groups: Sequence[Group], found: Predictions, *, absolute: bool) -> list[Judged]:
-    """How good predictions are, Spec by Spec; of seconds only if they are `absolute`."""
+def judge(groups: Sequence[Group], predicted: Predictions, *, absolute: bool) -> list[Judged]:
+    """Evaluate predictions Spec by Spec; their MAPE only if they are `absolute`."""
     return [
-        judge_one(one.family, one.expression, found[n], one.seconds, one.noise, absolute=absolute)
-        for n, one in ((n, groups[n]) for n in sorted(found))
+        judge_one(g.family, g.expression, predicted[n], g.seconds, g.noise, absolute=absolute)
+        for n, g in ((n, groups[n]) for n in sorted(predicted))
     ]
 
 
@@ -94,7 +97,7 @@ def judge_one(
     *,
     absolute: bool,
 ) -> Judged:
-    """How good predictions of one Spec's programs are."""
+    """Evaluate predictions of one Spec's programs."""
     return Judged(
         family,
         expression,
@@ -106,7 +109,7 @@ def judge_one(
 
 def score(protocol: str, model: str, judged: Sequence[Judged]) -> Score:
     """The figures of a model, with intervals."""
-    taus, mapes = (np.array([getattr(one, f) for one in judged]) for f in ("tau", "mape"))
+    taus, mapes = (np.array([getattr(result, f) for result in judged]) for f in ("tau", "mape"))
 
     def families(rows: Sequence[int]) -> float:
         by: dict[str, list[Chosen]] = {}
@@ -120,25 +123,25 @@ def score(protocol: str, model: str, judged: Sequence[Judged]) -> Score:
 
     def mean(values: np.ndarray) -> Callable[[Sequence[int]], float]:
         def of(rows: Sequence[int]) -> float:
-            some = values[list(rows)]
-            return float(np.nanmean(some)) if np.isfinite(some).any() else float("nan")
+            selected = values[list(rows)]
+            return float(np.nanmean(selected)) if np.isfinite(selected).any() else float("nan")
 
         return of
 
     return Score(
         protocol, model, len(judged), figure(mean(taus)), figure(families), figure(mean(mapes)),
-        {count: regret([one.chosen[count] for one in judged]) for count in TOPS},
+        {count: regret([result.chosen[count] for result in judged]) for count in TOPS},
     )  # fmt: skip
 
 
 def baselines() -> Mapping[str, Callable[[], Model]]:
-    """The models that need no training set but costs."""
+    """The models that use only the affine cost."""
     return {"affine": Affine, "refitted": Refitted}
 
 
 def evaluate(groups: Sequence[Group], seed: int = 0) -> Iterator[Score]:
-    """The baselines under all protocols."""
+    """Evaluate the baselines under all protocols."""
     for protocol, splits in protocols(groups, seed).items():
         for name, make in baselines().items():
-            found = predictions(make, groups, splits, seed)
-            yield score(protocol, name, judge(groups, found, absolute=make().absolute))
+            predicted = predictions(make, groups, splits, seed)
+            yield score(protocol, name, judge(groups, predicted, absolute=make().absolute))

@@ -1,10 +1,10 @@
 """A program as a graph of its loops, for models to learn from. Reads Impls only.
 
 Nodes are loops, each with the straight-line code directly in it: how often it runs, its
-instructions by group of kernels, its sums in flight, its accesses, and the cache lines and pages
-that it touches and fetches. Edges are of two kinds: from a loop to those in it, and from a loop to
-the next beside it that reads what it wrote. Beside the graph there are features of the program as
-a whole, and the terms of its affine cost.
+instructions by group of kernels, its independent accumulators, its accesses, and the cache lines
+and pages that it touches and fetches. Edges are of two kinds: from a loop to those in it, and from
+a loop to the next sibling that reads what it wrote. Besides the graph, there are features of the
+program as a whole, and the terms of its affine cost.
 
 Numbers that have no bound are logarithms, log2(1 + x).
 """
@@ -36,11 +36,11 @@ Floats = npt.NDArray[np.float32]
 Ints = npt.NDArray[np.int32]
 
 OPCODES = ("loop", *GROUPS)
-"""What a node is: the group of kernels that takes most of its cycles; a loop if it calls none."""
+"""A node's opcode: the group of kernels that takes most of its cycles; "loop" if it calls none."""
 
 _SUMS = "products"
-_LATENCY, _A_CYCLE = 4.0, 2.0
-"""Cycles of a multiply-add, and how many of them, or of loads, can begin in one."""
+_LATENCY, _PER_CYCLE = 4.0, 2.0
+"""The latency of a multiply-add in cycles, and how many loads can be issued per cycle."""
 
 _CODE = (
     "flops", "instructions", "multiply_adds", "sums", "load_vectors", "load_scalars",
@@ -48,14 +48,14 @@ _CODE = (
     "store_splits", "load_bytes", "store_bytes", "still", "near", "far", "pages_apart", "carried",
     "masked_loads", "masked_stores", "forwarded", "stalled",
 )  # fmt: skip
-"""Of an iteration: numbers of instructions, bytes, and accesses by their step to the next one.
+"""Per iteration: numbers of instructions, bytes, and accesses by the stride between iterations.
 
-`carried` are values in memory that each iteration reads and writes again. `forwarded` loads read
-what was stored shortly before, `stalled` ones something that no single store wrote whole.
+`carried` accesses read and write the same memory in each iteration. `forwarded` loads read what was
+stored shortly before; `stalled` ones read recent data that no single store wrote completely.
 """
 
 _BOUNDS = ("kernels", "latency", "loads", "stores")
-"""Cycles of an iteration, if nothing else counted."""
+"""Lower bounds of the cycles of an iteration, one per resource."""
 
 _CACHES = ("L1", "L2", "pages")
 _FETCHED = tuple(
@@ -64,28 +64,28 @@ _FETCHED = tuple(
 
 NODE_FEATURES = (
     *(f"cycles_{group}" for group in GROUPS), *(f"calls_{group}" for group in GROUPS),
-    *_CODE, *(f"bound_{one}" for one in _BOUNDS), *(f"excess_{one}" for one in _BOUNDS[1:]),
+    *_CODE, *(f"bound_{bound}" for bound in _BOUNDS), *(f"excess_{bound}" for bound in _BOUNDS[1:]),
     "cycles_a_call", "bytes_a_call", "times", "times_outside", "executions", "share", "depth",
     "innermost", "prefetched", "footprint_once", "footprint", "footprint_runs",
     *_FETCHED, *(f"{cache}_resident" for cache in _CACHES),
 )  # fmt: skip
 
 PARTS = ("kernels", "latency", "iterations", "entries", "forwarded", "stalled")
-"""What a loop's own cycles are made of: each in cycles, of all its executions."""
+"""The components of a loop's own cycles, in cycles of all its executions."""
 
 ITERATION, ENTRY, FORWARD, STALL = 1.0, 5.0, 4.0, 12.0
-"""Cycles of a loop's iteration, of its begin and end, and of a load of what was just stored, before
-anything is learned."""
+"""Initial cycles, before training: of a loop's iteration, of its begin and end, of a forwarded load
+and of a stalled one."""
 
 FETCHES = (*_FETCHED, "load_splits", "store_splits", "call")
 _FETCH_CYCLES = np.array([1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 5.0, 5.0, 5.0, 1.0, 1.0, 100.0])
-"""What a whole program fetches, and the cycles of each, before anything is learned."""
+"""What a whole program fetches, and the initial cycles of each, before training."""
 
 TERMS = (
     *(f"{level}.{kind}" for level in ("memory", "L2") for kind in TRANSFERS),
     *(f"kernels.{group}" for group in GROUPS), FORK, "other",
 )  # fmt: skip
-"""What the affine cost is the sum of: the cycles of each coefficient, and of what has none."""
+"""The terms of the affine cost: the cycles of each coefficient, and of what has none."""
 
 PROGRAM_FEATURES = (
     "cost", "flops", "bytes", "loops", "depth", "code", "arrays", "footprint",
@@ -96,7 +96,7 @@ PROGRAM_FEATURES = (
 
 L2_SETS = 1024
 TLB = 64
-"""Sets of a second-level cache, and pages of a first-level TLB, as on most machines."""
+"""The sets of a second-level cache, and the pages of a first-level TLB, of most machines."""
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,8 @@ class ProgramGraph:
     """A program of n loops: `opcodes` (n), `nodes` (n, features), and edges as pairs of loops.
 
     `nesting` are (outer, inner), `flow` (writer, reader). `parts` (n, `PARTS`) are cycles of each
-    loop, `fetches` those of `FETCHES`, `program` features of the whole, and `terms` the cycles of
-    each of `TERMS`, whose sum is the affine cost.
+    loop, `fetches` the cycles of `FETCHES`, `program` the `PROGRAM_FEATURES`, and `terms` the
+    cycles of `TERMS`, whose sum is the affine cost.
     """
 
     opcodes: Ints
@@ -149,11 +149,11 @@ class Featurizer:
         return terms
 
     def cycles(self, site: Site) -> float:
-        """What all calls of a kernel in an iteration cost, by the affine cost."""
+        """The affine cost of all calls of a kernel in an iteration."""
         return site.calls * apply(Select(site.kernel.name), site.spec, self.target).cost
 
     def caches(self) -> list[Cache]:
-        """Those of `_CACHES`: the first two levels, and the pages that the first TLB holds."""
+        """The models of `_CACHES`: the first two cache levels, and the first-level TLB."""
         second, first = self.target.levels[1], self.target.levels[2]
         sets = PAGE_BYTES // LINE_BYTES  # a first-level cache is indexed by a page's offset
         ways = -(-first.capacity // sets)
@@ -186,13 +186,14 @@ class _Walk:
         self.nesting: list[tuple[int, int]] = []
         self.flow: list[tuple[int, int]] = []
         self.splits = [0.0, 0.0]
-        # the call before left what fits
+        # the previous call left what fits
         self._visit(0, 1.0, 1, tuple(self.footprints.fits(0, cache) for cache in self.caches))
 
     def _visit(self, number: int, entries: float, outside: int, resident: tuple[bool, ...]) -> None:
-        """A loop that is entered so often, in one of `outside` iterations.
+        """Append the features of a loop that is entered `entries` times, and of those in it.
 
-        `resident` says of each cache whether what the loop touches was there before.
+        `outside` is the trip count of the loop around it; `resident` says of each cache whether it
+        held what the loop touches before.
         """
         loop = self.loops[number]
         groups, calls = dict.fromkeys(GROUPS, 0.0), dict.fromkeys(GROUPS, 0.0)
@@ -207,7 +208,7 @@ class _Walk:
             "kernels": kernels,
             "latency": _LATENCY * adds / sums if sums else 0.0,
             "loads": (code["load_vectors"] + code["load_splits"] + code["load_scalars"]
-                      + code["load_strided"]) / _A_CYCLE,
+                      + code["load_strided"]) / _PER_CYCLE,
             "stores": code["store_vectors"] + code["store_splits"] + code["store_scalars"]
             + code["store_strided"],
         }  # fmt: skip
@@ -232,16 +233,16 @@ class _Walk:
         whole = self.footprints.touched(number, LINE_BYTES, once=False)
         row = [
             *map(_log, groups.values()), *map(_log, calls.values()),
-            *(_log(code[one]) for one in _CODE),
+            *(_log(code[feature]) for feature in _CODE),
             *map(_log, bounds.values()),
-            *(log2((1 + bounds[one]) / (1 + kernels)) for one in _BOUNDS[1:]),
+            *(log2((1 + bounds[bound]) / (1 + kernels)) for bound in _BOUNDS[1:]),
             _log(kernels / every), _log((code["load_bytes"] + code["store_bytes"]) / every),
             _log(loop.times), _log(outside), _log(executions),
             executions * kernels / self.cost, float(loop.depth), float(not loop.inner),
             _log(loop.prefetched),
-            _log(sum(one.units for one in once.values())),
-            _log(sum(one.units for one in whole.values())),
-            _log(sum(one.runs for one in whole.values())),
+            _log(sum(amount.units for amount in once.values())),
+            _log(sum(amount.units for amount in whole.values())),
+            _log(sum(amount.runs for amount in whole.values())),
         ]  # fmt: skip
         for traffic in self.traffic:
             row += (_log(n / loop.times) for n in self._fetched(traffic[number]))
@@ -257,7 +258,7 @@ class _Walk:
             self._visit(child, executions, loop.times, inside)
 
     def _connect(self, inner: list[int]) -> None:
-        """Edges between loops beside each other: from whoever last wrote what one accesses."""
+        """Add flow edges between sibling loops: from the last writer of an array to its readers."""
         wrote: dict[str, int] = {}
         for number in inner:
             for array in self.footprints.touched(number, LINE_BYTES, once=False):
@@ -267,30 +268,30 @@ class _Walk:
                     wrote[array] = number
 
     def _fetched(self, traffic: ByArray) -> tuple[float, float, float]:
-        """Units of arrays that are only read, of others, and the runs of all."""
-        read = sum(one.units for array, one in traffic.items() if array not in self.written)
-        written = sum(one.units for array, one in traffic.items() if array in self.written)
-        return read, written, sum(one.runs for one in traffic.values())
+        """The units of read-only arrays, those of other arrays, and the runs of all."""
+        read = sum(amount.units for array, amount in traffic.items() if array not in self.written)
+        written = sum(amount.units for array, amount in traffic.items() if array in self.written)
+        return read, written, sum(amount.runs for amount in traffic.values())
 
     def _code(self, loop: Loop) -> dict[str, float]:
-        found = dict.fromkeys(_CODE, 0.0)
+        code = dict.fromkeys(_CODE, 0.0)
         sums: set[str] = set()
         for site in loop.sites:
-            found["flops"] += site.calls * site.spec.flops
-            found["instructions"] += site.instructions
+            code["flops"] += site.calls * site.spec.flops
+            code["instructions"] += site.instructions
             if group_of(site.kernel) == _SUMS:
-                found["multiply_adds"] += site.instructions
+                code["multiply_adds"] += site.instructions
                 sums |= site.sums
             for access in site.accesses:
-                _count(access, loop.name, found)
+                _count(access, loop.name, code)
             if is_masked(site.kernel):
-                found["masked_loads"] += sum(access.read for access in site.accesses)
-                found["masked_stores"] += sum(access.written for access in site.accesses)
-        found["sums"] = len(sums)
-        return found
+                code["masked_loads"] += sum(access.read for access in site.accesses)
+                code["masked_stores"] += sum(access.written for access in site.accesses)
+        code["sums"] = len(sums)
+        return code
 
     def fetches(self) -> npt.NDArray[np.float64]:
-        """Cycles of `FETCHES`, of the whole program, if it was called before."""
+        """Cycles of `FETCHES` of the whole program, if caches are warm from a previous call."""
         fetched: list[float] = []
         for cache, traffic in zip(self.caches, self.traffic, strict=True):
             came = {} if self.footprints.fits(0, cache) else traffic[0]
@@ -305,35 +306,35 @@ class _Walk:
         yield from (_log(impl.cost), _log(spec.flops), _log(spec.bytes), _log(len(self.loops)))
         yield float(max(loop.depth for loop in self.loops))
         yield _log(sum(site.instructions for loop in self.loops for site in loop.sites))
-        yield from (float(len(touched)), _log(sum(one.units for one in touched.values())))
+        yield from (float(len(touched)), _log(sum(amount.units for amount in touched.values())))
         capacities = [level.capacity for level in target.levels[1:]]
         yield from (held / most for held, most in zip(impl.peak, capacities, strict=True))
 
 
-def _count(access: Access, loop: str, found: dict[str, float]) -> None:
-    """Add an access to the features of the code that it is in."""
+def _count(access: Access, loop: str, code: dict[str, float]) -> None:
+    """Add an access to the features of the code that contains it."""
     steps = dict(access.steps)
     kinds = ["store"] if access.written else []
     kinds += ["load"] if access.read else []
     for kind in kinds:
-        found[f"{kind}_bytes"] += access.bytes
+        code[f"{kind}_bytes"] += access.bytes
         if access.elements == 1:
-            found[f"{kind}_scalars"] += 1
+            code[f"{kind}_scalars"] += 1
         elif access.spans[0][1] == access.size:
             width = min(LINE_BYTES, access.spans[0][0] * access.size)
             vectors = access.bytes / width
             apart = gcd(LINE_BYTES, access.start, *steps.values())
-            found[f"{kind}_vectors"] += vectors
-            found[f"{kind}_splits"] += vectors * max(0, width - apart) / LINE_BYTES
+            code[f"{kind}_vectors"] += vectors
+            code[f"{kind}_splits"] += vectors * max(0, width - apart) / LINE_BYTES
         else:
-            found[f"{kind}_strided"] += access.elements
+            code[f"{kind}_strided"] += access.elements
     step = abs(steps.get(loop, 0))
     if step == 0:
-        found["still"] += 1
-        found["carried"] += access.read and access.written
+        code["still"] += 1
+        code["carried"] += access.read and access.written
     else:
         far = "far" if step < PAGE_BYTES else "pages_apart"
-        found["near" if step <= LINE_BYTES else far] += 1
+        code["near" if step <= LINE_BYTES else far] += 1
 
 
 def _shares(

@@ -1,8 +1,8 @@
-"""How many cache lines and pages a loop nest touches, and brings into a cache.
+"""How many cache lines and pages a loop nest touches, and fetches into a cache.
 
-A loop's *footprint* is what all its iterations touch. What a cache must fetch follows: while the
-footprint of one iteration fits, what the loop touches comes once; otherwise it comes again with
-each iteration. It does not fit where more lines fall into one set than the cache has ways.
+A loop's *footprint* is the memory that all its iterations touch. It determines the cache misses: if
+the footprint of one iteration fits in the cache, the loop fetches its footprint once; otherwise it
+fetches in each iteration again. Lines beyond the ways of a set do not fit (conflict misses).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from morello.ir.batch import LINE_BYTES
 from morello.learn.nest import Access, Dims, Loop
 
 MOST_LINES = 6000
-"""Sets are not looked at where an array has more lines than this: no cache's sets hold them."""
+"""Conflict misses are not computed if an array has more lines than this."""
 
 
 @dataclass(frozen=True)
 class Cache:
-    """What holds `capacity` units of so many bytes, in `sets` (1: fully associative)."""
+    """A cache of `capacity` units of `unit` bytes each, in `sets` (1: fully associative)."""
 
     unit: int
     capacity: int
@@ -34,7 +34,7 @@ class Cache:
 
 @dataclass
 class Traffic:
-    """Units that come into a cache, and the gapless runs that they come in."""
+    """Units that are fetched into a cache, and the contiguous runs that they form."""
 
     units: float = 0.0
     runs: float = 0.0
@@ -50,7 +50,7 @@ ByArray = Mapping[str, Traffic]
 
 
 class Footprints:
-    """Of a loop nest. `loops` are all its loops in pre-order, which numbers say of."""
+    """The footprints of a loop nest's loops, which are numbered as in `loops`: in pre-order."""
 
     def __init__(self, root: Loop) -> None:
         self.loops = list(root.walk())
@@ -65,7 +65,7 @@ class Footprints:
         self._gone: dict[tuple[int, Cache], float] = {}
 
     def _merge(self, loop: Loop) -> None:
-        """What is accessed in a loop, where those in it, which come after it, are known."""
+        """Collect what a loop accesses. The loops in it, later in pre-order, are merged already."""
         merged: dict[_Shape, set[int]] = {}
         for site in loop.sites:
             for access in site.accesses:
@@ -85,7 +85,7 @@ class Footprints:
         self._times.append(times)
 
     def touched(self, number: int, unit: int, *, once: bool) -> dict[str, Traffic]:
-        """By array, the units that one iteration of a loop (`once`) or all of them touch."""
+        """By array, the units that one iteration of a loop (`once`) or all iterations touch."""
         key = (number, unit, once)
         if key not in self._known:
             parts: dict[str, dict[tuple[int, int], Traffic]] = {}
@@ -94,9 +94,9 @@ class Footprints:
                 low = min(starts)
                 high = low + shape.size - 1 + sum((count - 1) * step for count, step in dims)
                 ends = low // unit, high // unit
-                one, of = _touched(dims, shape.size, unit), parts.setdefault(shape.array, {})
-                of[ends] = max(one, of.get(ends, one), key=_units)
-            self._known[key] = {array: _union(some) for array, some in parts.items()}
+                amount, sets = _touched(dims, shape.size, unit), parts.setdefault(shape.array, {})
+                sets[ends] = max(amount, sets.get(ends, amount), key=_units)
+            self._known[key] = {array: _union(sets) for array, sets in parts.items()}
         return self._known[key]
 
     def _dims(self, number: int, shape: _Shape, starts: Iterable[int], *, once: bool) -> Dims:
@@ -108,68 +108,70 @@ class Footprints:
         )
         return (*moving, *shape.spans, *_regular(frozenset(starts)))
 
-    def traffic(self, of: Cache) -> list[ByArray]:
-        """By loop and array, what comes into the cache in all its iterations.
+    def traffic(self, cache: Cache) -> list[ByArray]:
+        """By loop and array, what all iterations of the loop fetch into the cache.
 
-        As if the cache had nothing of it before. `fits` says whether it has.
+        Assumes that the cache has nothing of it before; `fits` says whether it has.
         """
-        found: list[ByArray] = [{}] * len(self.loops)
+        result: list[ByArray] = [{}] * len(self.loops)
         for number in reversed(range(len(self.loops))):
-            found[number] = self._traffic(number, of, found)
-        return found
+            result[number] = self._traffic(number, cache, result)
+        return result
 
-    def fits(self, number: int, of: Cache) -> bool:
-        """Whether what an iteration of a loop touches is still there in the next one."""
-        return self._evicted(number, of) <= 0.5
+    def fits(self, number: int, cache: Cache) -> bool:
+        """Whether what an iteration of a loop touches stays in the cache until the next one."""
+        return self._evicted(number, cache) <= 0.5
 
-    def _evicted(self, number: int, of: Cache) -> float:
-        """What part of the units that an iteration touches is gone when the next one begins."""
-        key = (number, of)
+    def _evicted(self, number: int, cache: Cache) -> float:
+        """The fraction of an iteration's units that are evicted before the next one begins."""
+        key = (number, cache)
         if key not in self._gone:
-            units = sum(one.units for one in self.touched(number, of.unit, once=True).values())
+            units = sum(
+                amount.units for amount in self.touched(number, cache.unit, once=True).values()
+            )
             crowded = 0.0
-            if units <= of.capacity and of.sets > 1:
-                crowded = self._crowded(number, of)
-            self._gone[key] = 1.0 if units > of.capacity else crowded / max(units, 1.0)
+            if units <= cache.capacity and cache.sets > 1:
+                crowded = self._crowded(number, cache)
+            self._gone[key] = 1.0 if units > cache.capacity else crowded / max(units, 1.0)
         return self._gone[key]
 
-    def _traffic(self, number: int, of: Cache, known: Sequence[ByArray]) -> ByArray:
-        times, evicted = self.loops[number].times, self._evicted(number, of)
-        body = self.touched(number, of.unit, once=True)
-        if self.fits(number, of):
-            whole = self.touched(number, of.unit, once=False)
-            found = {}
-            for array, one in body.items():
-                again = max(0.0, one.units * times - whole[array].units)
-                found[array] = Traffic(whole[array].units + evicted * again, whole[array].runs)
-            return found
+    def _traffic(self, number: int, cache: Cache, known: Sequence[ByArray]) -> ByArray:
+        times, evicted = self.loops[number].times, self._evicted(number, cache)
+        body = self.touched(number, cache.unit, once=True)
+        if self.fits(number, cache):
+            whole = self.touched(number, cache.unit, once=False)
+            fetched = {}
+            for array, amount in body.items():
+                again = max(0.0, amount.units * times - whole[array].units)
+                fetched[array] = Traffic(whole[array].units + evicted * again, whole[array].runs)
+            return fetched
         total: dict[str, Traffic] = {}
         for inner in self.inner[number]:
-            for array, one in known[inner].items():
-                total[array] = total.get(array, Traffic()).plus(one)
-        for array, one in body.items():
-            total.setdefault(array, one)
-        return {array: one.times(times) for array, one in total.items()}
+            for array, amount in known[inner].items():
+                total[array] = total.get(array, Traffic()).plus(amount)
+        for array, amount in body.items():
+            total.setdefault(array, amount)
+        return {array: amount.times(times) for array, amount in total.items()}
 
-    def _crowded(self, number: int, of: Cache) -> float:
-        """The lines of an iteration in sets that have more of them than ways."""
-        ways = of.capacity // of.sets
-        occupied = np.zeros(of.sets)
+    def _crowded(self, number: int, cache: Cache) -> float:
+        """The lines of an iteration that are in sets with more such lines than ways."""
+        ways = cache.capacity // cache.sets
+        occupied = np.zeros(cache.sets)
         by_array: dict[str, list[npt.NDArray[np.int64]]] = {}
         for shape, starts in self._merged[number].items():
             lines = _lines(self._dims(number, shape, starts, once=True), shape.size)
             if lines is None:
                 return 0.0
             by_array.setdefault(shape.array, []).append(lines)
-        for some in by_array.values():
-            lines = np.unique(np.concatenate(some))
-            occupied += np.bincount(lines % of.sets, minlength=of.sets)
+        for arrays in by_array.values():
+            lines = np.unique(np.concatenate(arrays))
+            occupied += np.bincount(lines % cache.sets, minlength=cache.sets)
         return float(occupied[occupied > ways].sum())
 
 
 @dataclass(frozen=True)
 class _Shape:
-    """Accesses that differ in nothing but where they start."""
+    """Accesses that differ only in their start."""
 
     array: str
     steps: tuple[tuple[str, int], ...]
@@ -182,20 +184,20 @@ class _Shape:
 
 
 def _union(parts: Mapping[tuple[int, int], Traffic]) -> Traffic:
-    """What sets of units are together, given by the first and last of each.
+    """The size of the union of sets of units, given with the first and last unit of each.
 
-    No more than lie between the first and the last of all.
+    Estimated as the sum, but at most the range from the first to the last of all.
     """
     total = Traffic()
-    for one in parts.values():
-        total = total.plus(one)
+    for amount in parts.values():
+        total = total.plus(amount)
     between = max(high for _, high in parts) - min(low for low, _ in parts) + 1
     return Traffic(min(total.units, between), min(total.runs, between))
 
 
 @lru_cache(maxsize=100_000)
 def _regular(starts: frozenset[int]) -> Dims:
-    """Dimensions that a set of addresses has, as far as it is regular."""
+    """Counts and steps that describe a set of addresses, as far as it is regular."""
     dims: list[tuple[int, int]] = []
     left = sorted(starts)
     while len(left) > 1:
@@ -217,7 +219,7 @@ def _regular(starts: frozenset[int]) -> Dims:
 
 @lru_cache(maxsize=100_000)
 def _runs(dims: Dims, size: int, unit: int) -> tuple[int, tuple[tuple[int, int], ...]]:
-    """The bytes of a gapless run, and counts and steps of the dimensions across runs."""
+    """The bytes of a contiguous run, and counts and steps of the dimensions across runs."""
     run, across = size, []
     for step, count in sorted((abs(step), count) for count, step in dims if count > 1 and step):
         if step <= max(run, unit):
@@ -229,24 +231,24 @@ def _runs(dims: Dims, size: int, unit: int) -> tuple[int, tuple[tuple[int, int],
 
 @lru_cache(maxsize=100_000)
 def _touched(dims: Dims, size: int, unit: int) -> Traffic:
-    """The units that a regular set of addresses touches, and the runs that these make."""
+    """The units that a regular set of addresses touches, and the contiguous runs of these."""
     run, across = _runs(dims, size, unit)
     runs = prod(count for count, _ in across)
-    # a run begins anywhere in a unit
+    # a run may begin anywhere in a unit
     return Traffic(runs * (run / unit + 0.5 if run > unit else 1.0), float(runs))
 
 
 @lru_cache(maxsize=1_000)
 def _lines(dims: Dims, size: int) -> npt.NDArray[np.int64] | None:
-    """The cache lines of a regular set of addresses from 0 on; None if they are many."""
+    """The cache lines of a regular set of addresses from 0 on; None if more than `MOST_LINES`."""
     run, across = _runs(dims, size, LINE_BYTES)
     per_run = -(-run // LINE_BYTES)
     if per_run * prod(count for count, _ in across) > MOST_LINES:
         return None
-    found = np.arange(per_run, dtype=np.int64) * LINE_BYTES
+    addresses = np.arange(per_run, dtype=np.int64) * LINE_BYTES
     for count, step in across:
-        found = (found[:, None] + np.arange(count) * step).ravel()
-    return found // LINE_BYTES
+        addresses = (addresses[:, None] + np.arange(count) * step).ravel()
+    return addresses // LINE_BYTES
 
 
 def _units(traffic: Traffic) -> float:

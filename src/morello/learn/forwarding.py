@@ -1,7 +1,7 @@
-"""Loads of what was stored shortly before: forwarded by the store buffer, or stalled.
+"""Loads of recently stored data: forwarded by the store buffer, or stalled.
 
-A load gets its value from a store that is still in flight if that one store wrote all of it. If
-several narrower stores did, or a masked one, it waits until they have reached the cache.
+A load is forwarded from a store that is still in flight if this one store wrote all of its data. If
+several narrower stores did, or a masked one, it stalls until they have reached the cache.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from morello.learn.nest import Access, Loop
 from morello.targets.target import Kernel
 
 IN_FLIGHT = 64
-"""Stores that a core has not yet written to its cache, at most."""
+"""The most stores that a core has in flight, not yet written to its cache."""
 
 
 @dataclass
@@ -31,7 +31,7 @@ class Use:
     widest: float = 0.0
 
     def add(self, other: Use, times: int = 1) -> None:
-        """As well as this, the other, so many times."""
+        """Add another use, `times` times."""
         self.stores += times * other.stores
         self.narrowest = min(self.narrowest, other.narrowest)
         self.loads += times * other.loads
@@ -42,9 +42,10 @@ Uses = dict[str, Use]
 
 
 def forwarded(loop: Loop) -> tuple[float, float]:
-    """Loads of an iteration that are forwarded, and those that are stalled.
+    """The numbers of an iteration's loads that are forwarded, and that are stalled.
 
-    Between different loops directly in this one, and its own code: others count where they are.
+    Counts those between different loops directly in this one, and in its own code. Deeper loops
+    count their own.
     """
     own = _of_code(loop)
     parts = [own, *(_of_loop(inner) for inner in loop.inner)]
@@ -55,11 +56,11 @@ def forwarded(loop: Loop) -> tuple[float, float]:
                 continue
             others = [part for n, part in enumerate(parts) if n != number or part is own]
             stores = [part[array] for part in others if array in part and part[array].stores]
-            recent = [one for one in stores if one.stores <= IN_FLIGHT]
+            recent = [store for store in stores if store.stores <= IN_FLIGHT]
             if not recent:
                 continue
             loads = min(use.loads, float(IN_FLIGHT))
-            if use.widest <= min(one.narrowest for one in recent):
+            if use.widest <= min(store.narrowest for store in recent):
                 forwards += loads
             else:
                 stalls += loads
@@ -72,23 +73,23 @@ def is_masked(kernel: Kernel) -> bool:
 
 
 def _of_loop(loop: Loop) -> Uses:
-    """What all iterations of a loop do."""
-    found: Uses = {}
+    """The uses of arrays in all iterations of a loop."""
+    uses: Uses = {}
     for part in (_of_code(loop), *(_of_loop(inner) for inner in loop.inner)):
         for array, use in part.items():
-            found.setdefault(array, Use()).add(use, loop.times)
-    return found
+            uses.setdefault(array, Use()).add(use, loop.times)
+    return uses
 
 
 def _of_code(loop: Loop) -> Uses:
-    """What the code directly in a loop does in an iteration."""
-    found: Uses = {}
+    """The uses of arrays in one iteration of the code directly in a loop."""
+    uses: Uses = {}
     for site in loop.sites:
         masked = is_masked(site.kernel)
         for access in site.accesses:
             for use in _uses(access, masked):
-                found.setdefault(access.array, Use()).add(use)
-    return found
+                uses.setdefault(access.array, Use()).add(use)
+    return uses
 
 
 def _uses(access: Access, masked: bool) -> Iterator[Use]:
@@ -101,7 +102,7 @@ def _uses(access: Access, masked: bool) -> Iterator[Use]:
 
 
 def _width(access: Access) -> float:
-    """The bytes that an instruction loads or stores: a run's, of no more than a line."""
+    """The bytes that one instruction loads or stores: a contiguous run, at most a cache line."""
     if access.spans and access.spans[0][1] == access.size:
         return float(min(LINE_BYTES, access.spans[0][0] * access.size))
     return float(access.size)

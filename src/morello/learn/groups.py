@@ -1,4 +1,4 @@
-"""Programs of a Spec with their graphs one after the other, and their times if they have any."""
+"""Programs of a Spec with their graphs, concatenated, and their times if they have any."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from morello.learn.features import Featurizer, ProgramGraph
 
 @dataclass(frozen=True)
 class Group:
-    """Programs of one Spec: c configurations, and the graph of each, or of all.
+    """Programs of one Spec: c configurations, with a graph of each or one graph of all.
 
     `nodes` (n, features), `opcodes` (n), `parts` (n, parts) in cycles, `edges` (m, 2) as pairs
     (consumer, consumed) of nodes counted from 0 through all graphs, `kinds` (m); `node_splits` and
     `edge_splits` (c + 1), or of two elements if there is one graph. `configs` (c, features),
     `fetches` (c, fetches) and `terms` (c, terms) in cycles, `seconds` and `normalizers` (c).
-    `noise` is the part by which times of the same program differ, `hertz` the machine's cycles a
-    second.
+    `noise` is the relative difference between times of the same program, `hertz` the machine's
+    cycles per second.
     """
 
     family: str
@@ -44,7 +44,7 @@ class Group:
 
     @property
     def shared(self) -> bool:
-        """All configurations are of one graph."""
+        """Whether all configurations share one graph."""
         return len(self.node_splits) == 2 and len(self.seconds) != 1
 
     @property
@@ -55,7 +55,7 @@ class Group:
 
 
 def of_programs(featurizer: Featurizer, impls: Sequence[Impl]) -> Group:
-    """Programs that nobody has measured: of no family, and with times that are nan."""
+    """A group of programs that were not measured: without a family, and with times of nan."""
     graphs = [featurizer.graph(impl) for impl in impls]
     starts = [0, *accumulate(len(graph.opcodes) for graph in graphs)]
     edges = [_edges(graph, start) for graph, start in zip(graphs, starts, strict=False)]

@@ -1,4 +1,4 @@
-"""Programs on hardware: built several to a file, and timed in a process that they may crash."""
+"""Runs programs on hardware: built several to a file, and timed in a separate process."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Compiled:
 
 
 def compiled(impls: Sequence[Impl], compiler: Compiler, patience_s: float) -> list[Compiled]:
-    """Programs of one target in one file. Raises `BuildError`."""
+    """Compile programs of one target in one file. Raises `BuildError`."""
     names = [f"program_{n}" for n in range(len(impls))]
     flags = arch_flags(compiler, impls[0].target.arch)
     path = build(source(impls, names), compiler=compiler, flags=flags, patience_s=patience_s)
@@ -46,24 +46,24 @@ def compiled(impls: Sequence[Impl], compiler: Compiler, patience_s: float) -> li
 def compiled_apart(
     impls: Sequence[Impl], compiler: Compiler, together: int = TOGETHER, ends: float = inf
 ) -> list[Compiled | None]:
-    """Programs in files of so many, compiled at the same time; None where the compiler fails.
+    """Compile programs in parallel, `together` to a file; None where the compiler fails.
 
-    It has until `ends`, of `time.monotonic`, and is asked for each program of a file alone if it
-    does not take the file.
+    If a file does not compile, each of its programs is compiled alone. The compiler is ended at
+    `ends`, of `time.monotonic`.
     """
 
-    def made(some: Sequence[Impl]) -> list[Compiled | None]:
+    def compile_file(members: Sequence[Impl]) -> list[Compiled | None]:
         patience = max(0.0, min(COMPILER_S, ends - monotonic()))
         try:
-            return [*compiled(some, compiler, patience)]
+            return [*compiled(members, compiler, patience)]
         except BuildError:
-            if len(some) == 1:
+            if len(members) == 1:
                 return [None]
-            return [one for impl in some for one in made([impl])]
+            return [program for impl in members for program in compile_file([impl])]
 
     files = [impls[start : start + together] for start in range(0, len(impls), together)]
     with ThreadPoolExecutor(available_threads()) as threads:
-        return [one for some in threads.map(made, files) for one in some]
+        return [program for members in threads.map(compile_file, files) for program in members]
 
 
 def timed(
@@ -75,13 +75,15 @@ def timed(
     patience: Callable[[Sequence[Compiled]], float],
     reference: Sequence[Compiled] = (),
 ) -> Labels:
-    """Labels of programs of a Spec, in turns with a reference: that given, or the first of them.
+    """Time programs of a Spec in turns with a reference: that given, or the first of them.
 
     If they crash, or take longer than their `patience` in seconds, each is timed alone, and
-    those to blame have no times.
+    those that fail again have no times.
     """
     by_file = groupby([*reference, *programs], key=attrgetter("path"))
-    built = Built(expression, [(path, [one.name for one in some]) for path, some in by_file])
+    built = Built(
+        expression, [(path, [program.name for program in members]) for path, members in by_file]
+    )
     try:
         labels = worker.run(label, built, compiler, cold, seconds=patience(programs))
         return labels.rows(slice(len(reference), None))
@@ -89,5 +91,8 @@ def timed(
         if len(programs) == 1:
             return Labels.none(cold)
     return Labels.joined(
-        [timed(worker, expression, [one], compiler, cold, patience, reference) for one in programs]
+        [
+            timed(worker, expression, [program], compiler, cold, patience, reference)
+            for program in programs
+        ]
     )

@@ -1,7 +1,7 @@
 """Labels: how long programs of a Spec take, many of them in one shared object.
 
-They take turns, pinned to one CPU, and a reference kernel (the search's first choice) takes its
-turn among them, so that what a shared machine does meanwhile can be told from the programs.
+They are timed in turns, pinned to one CPU, and interleaved with a reference kernel (the search's
+first choice), whose times show what other load on a shared machine did meanwhile.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ Floats = npt.NDArray[np.float64]
 
 REPEATS = 5
 SAMPLE_NS = 10_000_000
-"""A repeat is as many calls as take so long."""
+"""A repeat is as many calls as take this long."""
 
 SLOW = 4.0
 """Programs that take this many times the fastest one are repeated `FEW` times."""
 
 FEW = 2
 EVERY = 8
-"""The reference kernel is timed before each of so many programs."""
+"""The reference kernel is timed once before every `EVERY` programs."""
 
 COLD_REPEATS = 3
 COLD_BYTES = 128 << 20
-"""Calls on arrays of so many bytes in turn find none of them in a cache."""
+"""Calls that rotate through arrays of this many bytes in total find none of them in a cache."""
 
 MOST_COLD_SETS = 64
 
@@ -57,11 +57,11 @@ class Built:
 
 @dataclass(frozen=True)
 class Labels:
-    """Nanoseconds of a call of each program, by repeat; nan where there is none.
+    """Nanoseconds per call of each program, by repeat; nan where there is none.
 
-    `reference` is what the reference kernel took at that time. `cold` is of calls whose
-    operands come from memory, if they do not fit the caches; else it has no columns. Programs
-    whose results were `wrong` have no times.
+    `reference` has the reference kernel's times at that moment. `cold` has the times of calls with
+    operands in memory, if they do not fit the caches; else it has no columns. Programs whose
+    results were `wrong` have no times.
     """
 
     repeats: Floats
@@ -71,7 +71,7 @@ class Labels:
 
     @classmethod
     def none(cls, cold: bool) -> Labels:
-        """Of one program that could not be timed."""
+        """Labels of one program that could not be timed."""
         empty = np.full((1, REPEATS), np.nan)
         columns = COLD_REPEATS if cold else 0
         return cls(empty, empty, np.full((1, columns), np.nan), np.zeros(1, np.bool_))
@@ -83,7 +83,7 @@ class Labels:
         return cls(*(np.concatenate(column) for column in columns))
 
     def rows(self, chosen: slice) -> Labels:
-        """Those of some of the programs."""
+        """The labels of some of the programs."""
         kept = self.repeats[chosen], self.reference[chosen], self.cold[chosen], self.wrong[chosen]
         return Labels(*kept)
 
@@ -91,12 +91,12 @@ class Labels:
 def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
     """C of one file with all these programs of one target."""
     units = [unit(impl, name) for impl, name in zip(impls, names, strict=True)]
-    includes = dict.fromkeys(line for one in units for line in one.includes)
-    groups = dict.fromkeys(line for one in units for line in one.groups)
+    includes = dict.fromkeys(line for c_unit in units for line in c_unit.includes)
+    groups = dict.fromkeys(line for c_unit in units for line in c_unit.groups)
     helpers: dict[str, str] = {}
-    for one in units:
-        helpers |= one.helpers
-    code = [line for one in units for line in one.code]
+    for c_unit in units:
+        helpers |= c_unit.helpers
+    code = [line for c_unit in units for line in c_unit.code]
     return joined([*includes, "", *groups, *helpers.values(), "", *code])
 
 
@@ -110,7 +110,7 @@ def label(built: Built, compiler: Compiler, cold: bool) -> Labels:
     loaded = [(Library(path), names) for path, names in built.libraries]
     programs = [Candidate(library, name, arrays) for library, names in loaded for name in names]
     watch = Stopwatch(compiler)
-    runs = [watch.runner(one) for one in programs]
+    runs = [watch.runner(candidate) for candidate in programs]
     first, wrong = np.zeros(len(runs)), np.zeros(len(runs), np.bool_)
     for index, run in enumerate(runs):
         out.view(output.raw)[...] = 0
@@ -159,21 +159,23 @@ def _cold(
     wrong: npt.NDArray[np.bool_],
     times: Floats,
 ) -> None:
-    """Times of calls on arrays in turn, each of which was not used for long."""
+    """Fill `times` with the times of calls that rotate through enough arrays to miss the caches."""
     size = sum(array.nbytes for array in programs[0].arrays)
     count = min(MOST_COLD_SETS, max(2, COLD_BYTES // size))
     sets: list[tuple[Array, ...]] = [
         tuple(array.copy() for array in programs[0].arrays) for _ in range(count)
     ]
-    for index, one in enumerate(programs):
+    for index, candidate in enumerate(programs):
         if wrong[index]:
             continue
-        runs = [watch.runner(Candidate(one.library, one.symbol, arrays)) for arrays in sets]
+        runs = [
+            watch.runner(Candidate(candidate.library, candidate.symbol, arrays)) for arrays in sets
+        ]
         for repeat in range(times.shape[1]):
             times[index, repeat] = sum(run(1) for run in runs) / count
 
 
 def seconds_for(impls: Sequence[Impl], hertz: float) -> float:
-    """More than enough time to label these programs, if they end at all."""
+    """A generous limit of the seconds for labelling these programs."""
     cycles = sum(impl.cost for impl in impls)
     return 60.0 + 0.2 * len(impls) + 100.0 * cycles / hertz

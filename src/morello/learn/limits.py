@@ -1,8 +1,8 @@
-"""What limits a model: how well times are known, and how well features tell programs apart.
+"""What limits a model: the noise of times, and how well features tell programs apart.
 
-No model can order programs better than a second measurement of them does. And a model that has
-seen half of a Spec's programs needs to generalize to no other shape: what it then gets wrong of
-the other half, its features do not tell.
+No model can rank programs better than a second measurement of them does. And a model trained on
+half of a Spec's programs need not generalize to other shapes: its errors on the other half are due
+to its features.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ PROTOCOL = "programs"
 """Half of each Spec's programs are held out, not whole Specs."""
 
 AGAIN = "again"
-"""Predicted are the least times of even repeats, by those of odd ones."""
+"""The least times of odd repeats predict those of even ones."""
 
 LEAST_REPEATS = 2
 
 
 def halved(groups: Sequence[Group], seed: int) -> tuple[list[Group], list[Split]]:
-    """Two groups of each, with half of its programs at random, and each half held out once."""
+    """Each group as two random halves of its programs, and splits that hold out each half once."""
     random = np.random.default_rng(seed)
     halves: tuple[list[Group], list[Group]] = [], []
     for group in groups:
@@ -42,26 +42,29 @@ def halved(groups: Sequence[Group], seed: int) -> tuple[list[Group], list[Split]
 
 
 def measured_again(corpus: Iterable[Measured]) -> Score:
-    """How well half of the repeats predict the other half: the noise of one process."""
-    found = []
-    for one in corpus:
-        timed = ~np.isnan(one.repeats[:, :LEAST_REPEATS]).any(axis=1)
-        odd, even = (np.nanmin(one.repeats[timed, n::2], axis=1) * 1e-9 for n in (1, 0))
-        found.append(judge_one(one.family, one.expression, np.log(odd), even, 0.0, absolute=True))
-    return score(AGAIN, "measured twice", found)
+    """How well half of the repeats predict the other half: the noise within one process."""
+    judged = []
+    for measured in corpus:
+        timed = ~np.isnan(measured.repeats[:, :LEAST_REPEATS]).any(axis=1)
+        odd, even = (np.nanmin(measured.repeats[timed, n::2], axis=1) * 1e-9 for n in (1, 0))
+        judged.append(
+            judge_one(measured.family, measured.expression, np.log(odd), even, 0.0, absolute=True)
+        )
+    return score(AGAIN, "measured twice", judged)
 
 
 def starting(*starts: str) -> frozenset[str]:
-    """The features whose names begin like this."""
+    """The features whose names begin with one of these."""
     return frozenset(
         name for name in (*NODE_FEATURES, *PROGRAM_FEATURES) if name.startswith(starts)
     )
 
 
 def blinded(group: Group, names: frozenset[str]) -> Group:
-    """Without some features, which are all zero."""
+    """The group with some features set to zero."""
     hidden = [
-        np.array([one in names for one in some]) for some in (NODE_FEATURES, PROGRAM_FEATURES)
+        np.array([feature in names for feature in features])
+        for features in (NODE_FEATURES, PROGRAM_FEATURES)
     ]
     nodes, configs = group.nodes.copy(), group.configs.copy()
     nodes[:, hidden[0]] = 0.0

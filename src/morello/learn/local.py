@@ -19,10 +19,10 @@ SUFFIX = ".model.json"
 
 @dataclass(frozen=True)
 class Local:
-    """The name of a `model` that ships, and its correction by so many measured `programs`.
+    """The name of a `model` that ships, and its correction by that many measured `programs`.
 
-    Predictions of Specs that took no part were off by a part `costs` if made from costs, and by
-    a part `error` if by the model with a correction.
+    On held-out Specs, the relative error of predictions was `costs` from costs alone, and `error`
+    from the corrected model.
     """
 
     model: str
@@ -32,7 +32,7 @@ class Local:
     error: float
 
     def described(self) -> dict[str, Any]:
-        """What it is, as JSON-able data."""
+        """The model and its errors, as JSON-able data."""
         return {
             "model": self.model, "programs": self.programs, "costs": self.costs,
             "error": self.error,
@@ -46,12 +46,12 @@ class Local:
 
 
 def local_path(calibration: Path) -> Path:
-    """Where the correction is kept that goes with a calibration's file."""
+    """The file of the correction that belongs to a calibration's file."""
     return calibration.with_suffix(SUFFIX)
 
 
 def write_local(path: Path, local: Local) -> None:
-    """Write a file, whole or not at all; raises `FileError` if it cannot be."""
+    """Write a file atomically; raises `FileError` if it cannot be written."""
     correction = local.correction
     more = {
         "features": VERSION, "slope": correction.slope.tolist(), "offset": correction.offset,
@@ -60,7 +60,7 @@ def write_local(path: Path, local: Local) -> None:
 
 
 def read_local(path: Path) -> Local | None:
-    """What is in a file; None if there is none, or it is of other features than today's.
+    """The correction in a file; None if there is none, or it is for another version of features.
 
     Raises `CorpusError` if it is damaged.
     """
@@ -69,7 +69,7 @@ def read_local(path: Path) -> Local | None:
         if data["features"] != VERSION:
             return None
         slope = np.array(data["slope"], np.float64)
-        found = Local(
+        local = Local(
             str(data["model"]), Correction(slope, float(data["offset"])), int(data["programs"]),
             float(data["costs"]), float(data["error"]),
         )  # fmt: skip
@@ -77,10 +77,10 @@ def read_local(path: Path) -> Local | None:
         return None
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         raise _damaged(path) from None
-    numbers = np.isfinite(slope).all() and np.isfinite(found.correction.offset)
+    numbers = np.isfinite(slope).all() and np.isfinite(local.correction.offset)
     if slope.shape != (len(PROGRAM_FEATURES),) or not numbers:
         raise _damaged(path)
-    return found
+    return local
 
 
 def _damaged(path: Path) -> CorpusError:

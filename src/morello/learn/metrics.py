@@ -1,6 +1,6 @@
 """How good predictions of times are: the paper's measures, and regret at equal measurements.
 
-Predictions are of anything that grows with time (cycles, logarithms of seconds, ranks), but for
+Predictions may be anything that increases with time (cycles, log seconds, ranks), except for
 `mape`. The best known program of a Spec is the fastest of those measured.
 """
 
@@ -16,17 +16,17 @@ Chosen = tuple[float, float]
 """Of a Spec: seconds of the program chosen, and of the fastest."""
 
 LEAST_S = 5e-6
-"""Kernels that are faster than this are not among those whose times are predicted."""
+"""Kernels that are faster than this are left out of `mape`."""
 
 LEVEL = 0.95
-"""Of confidence intervals."""
+"""The level of confidence intervals."""
 
 
 def tau(predicted: Floats, seconds: Floats, noise: float = 0.0) -> float:
-    """Kendall's tau-b of one Spec's programs: 1 if predictions order them rightly, -1 if reversely.
+    """Kendall's tau-b of one Spec's programs: 1 if predictions order them correctly, -1 in reverse.
 
-    Times that are less than a part `noise` apart are ties, which count for nothing. nan if there
-    are no others.
+    Times whose relative difference is at most `noise` are ties, which do not count. nan if all
+    are ties.
     """
     logs = np.log(seconds)
     apart = np.subtract.outer(logs, logs)
@@ -45,7 +45,7 @@ def chosen(predicted: Floats, seconds: Floats, count: int = 1) -> Chosen:
 def ape(specs: Sequence[Chosen]) -> float:
     """The paper's tile-size APE of a family: how much longer the chosen programs take, in percent.
 
-    Of the sums over its Specs.
+    Computed from the sums over its Specs.
     """
     took, least = np.array(specs).sum(axis=0)
     return float(100.0 * (took - least) / least)
@@ -68,9 +68,9 @@ def mape(predicted_s: Floats, seconds: Floats) -> float:
 def interval(
     count: int, statistic: Callable[[npt.NDArray[np.intp]], float], seed: int = 0, draws: int = 1000
 ) -> tuple[float, float]:
-    """The bootstrap interval of a statistic of Specs, which it is given the numbers of.
+    """The bootstrap confidence interval of a statistic, a function of the numbers of Specs.
 
-    Draws of which it is nan do not count.
+    Draws for which it is nan are left out.
     """
     random = np.random.default_rng(seed)
     drawn = [statistic(random.integers(0, count, count)) for _ in range(draws)]

@@ -1,7 +1,7 @@
-"""Trained networks: several that were trained alike, whose predictions are averaged, in one file.
+"""Trained models: ensembles of networks whose predictions are averaged, in one file.
 
 A file is a NumPy archive without pickles, so that reading it runs no code: the parameters of each
-network, the scales of features, and JSON of what they are for.
+network, the scales of features, and JSON of the machine and the shape.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from morello.learn.groups import Group
 from morello.learn.network import OnNumpy, Shape, initial, predict
 
 AT_ONCE = 64
-"""Programs that are predicted together."""
+"""The most programs in a batch of predictions."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,8 @@ class Model:
     """Networks of one `shape` for programs on a microarchitecture.
 
     `nodes` and `configs` are the scales of their features, `members` the parameters of each.
-    Of programs that it had not seen, the logarithm of seconds was between `low` and `high` from
-    what it predicted, but for one in ten (0 where nobody looked). It predicts cycles, `hertz` of
-    them a second.
+    For nine of ten unseen programs, the measured minus the predicted logarithm of seconds was
+    between `low` and `high` (0 if not evaluated). It predicts cycles, at `hertz` per second.
     """
 
     machine: str
@@ -49,17 +48,19 @@ class Model:
         Up to a constant if it was trained on ranks alone.
         """
         examples = Examples.of(group, self.nodes, self.configs)
-        found = []
+        predicted = []
         for first in range(0, len(group.seconds), AT_ONCE):
             rows = np.arange(first, min(first + AT_ONCE, len(group.seconds)))
             batch = graphs([(examples, rows)])
-            found.append([predict(member, self.shape, batch, OnNumpy()) for member in self.members])
-        mean: npt.NDArray[np.float64] = np.mean(np.concatenate(found, axis=1), axis=0)
+            predicted.append(
+                [predict(member, self.shape, batch, OnNumpy()) for member in self.members]
+            )
+        mean: npt.NDArray[np.float64] = np.mean(np.concatenate(predicted, axis=1), axis=0)
         return mean
 
 
 def write_model(path: Path, model: Model) -> None:
-    """Write a file; parameters to eleven bits. Raises `CorpusError`."""
+    """Write a file, with parameters in float16. Raises `CorpusError`."""
     about = {
         "features": VERSION,
         "machine": model.machine,
@@ -78,7 +79,7 @@ def write_model(path: Path, model: Model) -> None:
 
 
 def read_model(path: Path) -> Model:
-    """The model in a file. Raises `CorpusError` if it is none, or not for today's features."""
+    """Read a model. Raises `CorpusError` for other files, or for another version of features."""
     damaged = "is no learned model, or is damaged; train it again."
     arrays = read_arrays(path, damaged)
     try:
@@ -88,7 +89,7 @@ def read_model(path: Path) -> Model:
                 f"{path} is of features of version {about['features']}, and this Morello makes "
                 f"{VERSION}; train it again."
             )
-        found = Model(
+        model = Model(
             about["machine"],
             float(about["hertz"]),
             Shape(**about["shape"]),
@@ -100,8 +101,8 @@ def read_model(path: Path) -> Model:
         )
     except (ValueError, KeyError, TypeError):
         raise CorpusError(f"{path} {damaged}") from None
-    _check(path, found)
-    return found
+    _check(path, model)
+    return model
 
 
 def _member(arrays: Mapping[str, Array], number: int) -> dict[str, Array]:
@@ -114,7 +115,7 @@ def _member(arrays: Mapping[str, Array], number: int) -> dict[str, Array]:
 
 
 def _check(path: Path, model: Model) -> None:
-    """Raise `CorpusError` if the arrays are not those of such networks, or are no numbers."""
+    """Raise `CorpusError` if the arrays do not have the networks' shapes, or are not finite."""
     sizes = (len(model.nodes.mean), len(model.configs.mean))
     if sizes != (len(NODE_FEATURES), len(PROGRAM_FEATURES)) or not model.members:
         raise CorpusError(f"{path} does not match the features of programs; train it again.")

@@ -1,7 +1,7 @@
-"""A program as it runs: loops, the kernels called in each, and the memory that they access.
+"""A program as a loop nest: loops, the kernels called in each, and the memory that they access.
 
-An Impl says where tiles are; the machine sees loops, instructions and addresses. These are read
-off the statements that code generation makes of an Impl, before they are printed as C.
+These are taken from the statements that code generation lowers an Impl to, before they are printed
+as C.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Dims = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True)
 class Access:
-    """Where a call finds an operand in memory.
+    """The memory of an operand of a call.
 
-    From the byte `start` of an `array`, plus `steps` bytes with each iteration of the loops of
-    those names, `size` bytes at each address that `spans` gives.
+    It begins at the byte `start` of an `array`, moves by `steps` bytes with each iteration of the
+    named loops, and has `size` bytes at each address that `spans` gives.
     """
 
     array: str
@@ -51,10 +51,10 @@ class Access:
 
 @dataclass(frozen=True)
 class Site:
-    """A kernel called in a loop on operands of the same shapes, perhaps several times.
+    """A kernel called in a loop on operands of the same shapes, one or more times.
 
-    `instructions` are the repeats of its line of C, `sums` the registers that it adds to,
-    `accesses` those of all its calls.
+    `instructions` counts the repeats of its line of C, `sums` are the registers that it
+    accumulates into, `accesses` those of all its calls.
     """
 
     kernel: Kernel
@@ -67,10 +67,10 @@ class Site:
 
 @dataclass(frozen=True)
 class Loop:
-    """A loop of `times` iterations, and what is directly in it; the whole program is one, of 1.
+    """A loop of `times` iterations, and what is directly in it. The whole program is one, of 1.
 
-    `depth` counts the loops around it, `inner` are those in it, in order. `prefetched` are the
-    cache lines asked for with each iteration.
+    `depth` counts the loops around it, `inner` are those in it, in order. `prefetched` is the
+    number of cache lines that each iteration prefetches.
     """
 
     name: str
@@ -94,7 +94,7 @@ def nest(impl: Impl) -> Loop:
 
 @dataclass(frozen=True)
 class _Variable:
-    """A loop's variable in C: the loop's name, what it grows by, and the one it starts from."""
+    """A loop's variable in C: the loop's name, its step, and the variable that it starts from."""
 
     loop: str
     step: int
@@ -110,19 +110,19 @@ class _Body:
     prefetched: float = 0.0
 
     def add(self, statements: Iterable[Statement]) -> None:
-        for one in statements:
-            if isinstance(one, Call):
-                self.calls.append(one)
-            elif isinstance(one, For):
-                self.loops.append(one)
-            elif isinstance(one, Prefetch):
-                self.prefetched += one.lines
-            elif isinstance(one, Block | If):
-                self.add(one.body)
+        for statement in statements:
+            if isinstance(statement, Call):
+                self.calls.append(statement)
+            elif isinstance(statement, For):
+                self.loops.append(statement)
+            elif isinstance(statement, Prefetch):
+                self.prefetched += statement.lines
+            elif isinstance(statement, Block | If):
+                self.add(statement.body)
 
 
 class _Reader:
-    """Reads loops, and names them: in C, loops beside each other may have the same variable."""
+    """Builds loops with unique names: in C, sibling loops may have the same variable."""
 
     def __init__(self) -> None:
         self._numbers = count()
@@ -138,27 +138,27 @@ class _Reader:
         body = _Body()
         body.add(statements)
         inner = []
-        for one in body.loops:
-            own = f"{one.variable}.{next(self._numbers)}"
-            known = {**variables, one.variable: _Variable(own, one.step, one.start)}
-            inner.append(self.loop(own, one.times, depth + 1, one.body, known))
+        for child in body.loops:
+            own = f"{child.variable}.{next(self._numbers)}"
+            scope = {**variables, child.variable: _Variable(own, child.step, child.start)}
+            inner.append(self.loop(own, child.times, depth + 1, child.body, scope))
         sites = tuple(_sites(body.calls, variables))
         return Loop(name, times, depth, sites, tuple(inner), body.prefetched)
 
 
 def _sites(calls: Sequence[Call], variables: Mapping[str, _Variable]) -> Iterator[Site]:
-    """Calls of the same kernel on the same shapes together."""
+    """The calls of a loop, grouped by kernel and shapes."""
     alike: dict[tuple[str, Spec], list[Call]] = {}
     for call in calls:
         alike.setdefault((call.kernel.name, call.spec), []).append(call)
-    for some in alike.values():
+    for group in alike.values():
         yield Site(
-            some[0].kernel,
-            some[0].spec,
-            len(some),
-            sum(one.repeats for one in some),
-            frozenset(name for one in some for name in _sums(one)),
-            tuple(access for one in some for access in _accesses(one, variables)),
+            group[0].kernel,
+            group[0].spec,
+            len(group),
+            sum(call.repeats for call in group),
+            frozenset(name for call in group for name in _sums(call)),
+            tuple(access for call in group for access in _accesses(call, variables)),
         )
 
 
@@ -178,10 +178,12 @@ def _accesses(call: Call, variables: Mapping[str, _Variable]) -> Iterator[Access
         size = call.spec.dtypes[index].bytes
         steps: dict[str, int] = {}
         for name, coefficient in view.address.terms.items():
-            while name in variables:  # an inner loop may go on from where an outer one is
-                one = variables[name]
-                steps[one.loop] = steps.get(one.loop, 0) + coefficient * size * one.step
-                name = one.start
+            while name in variables:  # an inner loop may start from an outer loop's variable
+                variable = variables[name]
+                steps[variable.loop] = (
+                    steps.get(variable.loop, 0) + coefficient * size * variable.step
+                )
+                name = variable.start
         yield Access(
             view.pointer,
             tuple(sorted(steps.items())),

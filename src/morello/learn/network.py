@@ -25,22 +25,23 @@ NEIGHBOURS = ("outer", "inner", "before", "after")
 """The kinds of edges, each in both directions: nesting and flow."""
 
 BOUND = 3.0
-"""A learned coefficient is at most e to this, or at least e to minus this, times the unlearned."""
+"""A learned coefficient is within a factor of e to this of its initial value."""
 
 FIRST_PARTS = np.array([0.0, -1.0, -1.0, -1.0, -1.0, -1.0], np.float32)
 FIRST_FETCH = -1.0
-"""Logarithms of the coefficients of a network that has learned nothing."""
+"""Logarithms of the initial coefficients, before training."""
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a network is made of.
+    """The architecture of a network.
 
-    `width` features a node, after each of `layers` of GraphSAGE. `reduction` makes one number of
-    all nodes: the sum of cycles with learned coefficients (Adams et al. 2019), the sum of numbers
-    per node, or one of the means and maxima, of an LSTM, or of a Transformer. Features of the whole
-    program are given to the `nodes` or after the reduction. A `residual` network predicts what the
-    logarithm of the affine cost is wrong by; with learned coefficients there is no need.
+    Each node has `width` features after each of `layers` layers of GraphSAGE. `reduction` reduces
+    all nodes to one number: the sum of cycles with learned coefficients (Adams et al. 2019), or
+    dense layers after the sums (`nodes`), the means and maxima (`columns`), an LSTM or a
+    Transformer. Features of the whole program are added to the nodes (`program_at_nodes`) or after
+    the reduction. A `residual` network predicts the error of the log affine cost; with learned
+    coefficients there is no need.
     """
 
     width: int = 64
@@ -53,11 +54,11 @@ class Shape:
 
 @dataclass(frozen=True)
 class Graphs:
-    """Programs with n loops in all: what a network reads, normalized.
+    """A batch of programs with n loops in all: a network's normalized inputs.
 
     `nodes` (n, features), `opcodes` (n), `parts` (n, parts), `program` (n) the number of each
-    one's program, `place` (n) its own number in it; `edges` by kind of neighbour, (m, 2) of who is
-    told and who tells; `configs`, `fetches` and `cost` of each program, the last in log cycles.
+    node's program, `place` (n) its index within it; `edges` by kind of neighbour, (m, 2) pairs of
+    receiver and sender; `configs`, `fetches` and `cost` of each program, the last in log cycles.
     """
 
     nodes: Array
@@ -72,7 +73,7 @@ class Graphs:
 
 
 class Backend(Protocol):
-    """Array functions that NumPy and JAX call differently; `numpy` has those they call alike."""
+    """Array functions that differ between NumPy and JAX; `numpy` has those they share."""
 
     @property
     def numpy(self) -> Any:
@@ -88,7 +89,7 @@ class Backend(Protocol):
         ...
 
     def scan(self, step: Callable[[Array, Array], Array], start: Array, rows: Array) -> Array:
-        """What `step` makes of a state and each row in turn."""
+        """The last state: `step` computes the next one from a state and each row in turn."""
         ...
 
     def padded(self, values: Array, program: Array, place: Array, count: int) -> Array:
@@ -109,14 +110,14 @@ class OnNumpy:
 
     @staticmethod
     def _reduced(by: np.ufunc, values: Array, index: Array, count: int) -> Array:
-        """Rows of the same index together; `by.at` would do, but takes ten times as long."""
-        found = np.zeros((count, *values.shape[1:]), values.dtype)
+        """Reduce the rows of the same index; `by.at` does the same, but takes ten times as long."""
+        result = np.zeros((count, *values.shape[1:]), values.dtype)
         if len(index):
             order = np.argsort(index, kind="stable")
             ordered = index[order]
             first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-            found[ordered[first]] = by.reduceat(values[order], first)
-        return found
+            result[ordered[first]] = by.reduceat(values[order], first)
+        return result
 
     def scan(self, step: Callable[[Array, Array], Array], start: Array, rows: Array) -> Array:
         for row in rows:
@@ -124,28 +125,28 @@ class OnNumpy:
         return start
 
     def padded(self, values: Array, program: Array, place: Array, count: int) -> Array:
-        found = np.zeros((count, MOST_NODES, *values.shape[1:]), values.dtype)
+        result = np.zeros((count, MOST_NODES, *values.shape[1:]), values.dtype)
         inside = place < MOST_NODES
-        found[program[inside], place[inside]] = values[inside]
-        return found
+        result[program[inside], place[inside]] = values[inside]
+        return result
 
 
 MOST_NODES = 48
-"""Loops of a program that an LSTM or a Transformer looks at."""
+"""The most loops of a program that an LSTM or a Transformer reads."""
 
 
 def initial(shape: Shape, nodes: int, configs: int, seed: int) -> dict[str, npt.NDArray[Any]]:
-    """Parameters of a network that has learned nothing, for so many features."""
+    """Initial parameters of a network, for so many features of nodes and of programs."""
     random = np.random.default_rng(seed)
-    found: dict[str, npt.NDArray[Any]] = {}
+    parameters: dict[str, npt.NDArray[Any]] = {}
 
     def dense(name: str, inputs: int, outputs: int, scale: float = 1.0) -> None:
         weights = random.standard_normal((inputs, outputs)) * scale / np.sqrt(inputs)
-        found[f"{name}.w"] = weights.astype(np.float32)
-        found[f"{name}.b"] = np.zeros(outputs, np.float32)
+        parameters[f"{name}.w"] = weights.astype(np.float32)
+        parameters[f"{name}.b"] = np.zeros(outputs, np.float32)
 
     width = shape.width
-    found["opcodes"] = (0.3 * random.standard_normal((len(OPCODES), shape.opcode))).astype(
+    parameters["opcodes"] = (0.3 * random.standard_normal((len(OPCODES), shape.opcode))).astype(
         np.float32
     )
     dense("nodes", nodes + shape.opcode, width)
@@ -154,118 +155,118 @@ def initial(shape: Shape, nodes: int, configs: int, seed: int) -> dict[str, npt.
         dense(f"sage{layer}.self", width, width)
         for kind in NEIGHBOURS:
             dense(f"sage{layer}.{kind}", width, width)
-    told = 2 * width if shape.program_at_nodes else width
+    node_width = 2 * width if shape.program_at_nodes else width
     if shape.reduction == "coefficients":
-        dense("part.hidden", told, width)
+        dense("part.hidden", node_width, width)
         dense("part.out", width, len(PARTS), 0.01)
         dense("fetch.hidden", 3 * width, width)
         dense("fetch.out", width, len(FETCHES), 0.01)
-        return found
+        return parameters
     if shape.reduction == "lstm":
-        dense("lstm", told + width, 4 * width)
+        dense("lstm", node_width + width, 4 * width)
     elif shape.reduction == "transformer":
         for name in ("query", "key", "value"):
-            dense(name, told, width)
-    reduced = {"nodes": told, "columns": 2 * told}.get(shape.reduction, width)
+            dense(name, node_width, width)
+    reduced = {"nodes": node_width, "columns": 2 * node_width}.get(shape.reduction, width)
     dense("hidden", reduced + width, width)
     dense("out", width, 1, 0.01)
-    return found
+    return parameters
 
 
 def predict(parameters: Parameters, shape: Shape, graphs: Graphs, on: Backend) -> Array:
     """The logarithms of the cycles of each program, up to a constant if trained on ranks alone."""
     xp, count = on.numpy, len(graphs.cost)
-    told = embed(parameters, shape, graphs, on)
+    embedded = embed(parameters, shape, graphs, on)
     configs = relu(xp, _dense(parameters, "configs", graphs.configs))
     if shape.program_at_nodes:
-        told_more = xp.concatenate([told, configs[graphs.program]], 1)
+        extended = xp.concatenate([embedded, configs[graphs.program]], 1)
     else:
-        told_more = told
+        extended = embedded
     if shape.reduction == "coefficients":
-        return _coefficients(parameters, graphs, told, told_more, configs, on)
+        return _coefficients(parameters, graphs, embedded, extended, configs, on)
     if shape.reduction == "nodes":
-        reduced = on.sums(told_more, graphs.program, count)
+        reduced = on.sums(extended, graphs.program, count)
     elif shape.reduction == "columns":
         ones = on.sums(xp.ones_like(graphs.parts[:, :1]), graphs.program, count)
-        mean = on.sums(told_more, graphs.program, count) / xp.maximum(ones, 1)
-        reduced = xp.concatenate([mean, on.maxima(told_more, graphs.program, count)], 1)
+        mean = on.sums(extended, graphs.program, count) / xp.maximum(ones, 1)
+        reduced = xp.concatenate([mean, on.maxima(extended, graphs.program, count)], 1)
     else:
-        rows = on.padded(told_more, graphs.program, graphs.place, count)
-        there = on.padded(xp.ones_like(told_more[:, :1]), graphs.program, graphs.place, count)
+        rows = on.padded(extended, graphs.program, graphs.place, count)
+        present = on.padded(xp.ones_like(extended[:, :1]), graphs.program, graphs.place, count)
         sequence = _lstm if shape.reduction == "lstm" else _transformer
-        reduced = sequence(parameters, rows, there, on)
+        reduced = sequence(parameters, rows, present, on)
     hidden = relu(xp, _dense(parameters, "hidden", xp.concatenate([reduced, configs], 1)))
-    found = _dense(parameters, "out", hidden)[:, 0]
-    return found + graphs.cost if shape.residual else found + 10.0
+    output = _dense(parameters, "out", hidden)[:, 0]
+    return output + graphs.cost if shape.residual else output + 10.0
 
 
 def embed(parameters: Parameters, shape: Shape, graphs: Graphs, on: Backend) -> Array:
-    """What GraphSAGE makes of each node and its neighbours (n, width)."""
+    """GraphSAGE's embedding of each node, from it and its neighbours (n, width)."""
     xp = on.numpy
     rows = xp.concatenate([graphs.nodes, parameters["opcodes"][graphs.opcodes]], 1)
-    told = relu(xp, _dense(parameters, "nodes", rows))
+    embedded = relu(xp, _dense(parameters, "nodes", rows))
     for layer in range(shape.layers):
-        made = _dense(parameters, f"sage{layer}.self", told)
+        updated = _dense(parameters, f"sage{layer}.self", embedded)
         for kind in NEIGHBOURS:
             pairs = graphs.edges[kind]
-            message = _dense(parameters, f"sage{layer}.{kind}", told)[pairs[:, 1]]
-            ones = on.sums(xp.ones_like(message[:, :1]), pairs[:, 0], len(told))
-            made = made + on.sums(message, pairs[:, 0], len(told)) / xp.maximum(ones, 1)
-        made = relu(xp, made)
-        length = xp.sqrt((made * made).sum(1, keepdims=True) + 1e-6)
-        told = told + made / length * np.float32(np.sqrt(shape.width))
-    return told
+            message = _dense(parameters, f"sage{layer}.{kind}", embedded)[pairs[:, 1]]
+            ones = on.sums(xp.ones_like(message[:, :1]), pairs[:, 0], len(embedded))
+            updated = updated + on.sums(message, pairs[:, 0], len(embedded)) / xp.maximum(ones, 1)
+        updated = relu(xp, updated)
+        length = xp.sqrt((updated * updated).sum(1, keepdims=True) + 1e-6)
+        embedded = embedded + updated / length * np.float32(np.sqrt(shape.width))
+    return embedded
 
 
 def _coefficients(
     parameters: Parameters,
     graphs: Graphs,
-    told: Array,
-    told_more: Array,
+    embedded: Array,
+    extended: Array,
     configs: Array,
     on: Backend,
 ) -> Array:
-    """The sum of all cycles, each with a coefficient of its own."""
+    """The logarithm of the sum of all cycles, each times its learned coefficient."""
     xp, count = on.numpy, len(graphs.cost)
-    own = _dense(parameters, "part.out", relu(xp, _dense(parameters, "part.hidden", told_more)))
+    own = _dense(parameters, "part.out", relu(xp, _dense(parameters, "part.hidden", extended)))
     factors = xp.exp(xp.clip(own, -BOUND, BOUND) + FIRST_PARTS)
     cycles = on.sums((factors * graphs.parts).sum(1), graphs.program, count)
     weight = graphs.parts[:, :2].sum(1, keepdims=True) + 1e-3
-    pooled = on.sums(told * weight, graphs.program, count)
+    pooled = on.sums(embedded * weight, graphs.program, count)
     pooled = pooled / xp.maximum(on.sums(weight, graphs.program, count), 1e-3)
-    whole = xp.concatenate([pooled, on.maxima(told, graphs.program, count), configs], 1)
+    whole = xp.concatenate([pooled, on.maxima(embedded, graphs.program, count), configs], 1)
     each = _dense(parameters, "fetch.out", relu(xp, _dense(parameters, "fetch.hidden", whole)))
     fetched = (xp.exp(xp.clip(each, -BOUND, BOUND) + FIRST_FETCH) * graphs.fetches).sum(1)
     return xp.log(cycles + fetched + 1e-3)
 
 
-def _lstm(parameters: Parameters, rows: Array, there: Array, on: Backend) -> Array:
+def _lstm(parameters: Parameters, rows: Array, present: Array, on: Backend) -> Array:
     """The last state of an LSTM that reads each program's nodes in order."""
     xp = on.numpy
     width = parameters["hidden.b"].shape[0]
-    steps = xp.swapaxes(xp.concatenate([rows, there], 2), 0, 1)
+    steps = xp.swapaxes(xp.concatenate([rows, present], 2), 0, 1)
 
     def step(state: Array, row: Array) -> Array:
         cell, hidden = state[:, :width], state[:, width:]
         gates = _dense(parameters, "lstm", xp.concatenate([row[:, :-1], hidden], 1))
         take, keep, give, new = xp.split(gates, 4, axis=1)
         after = _sigmoid(xp, keep + 1.0) * cell + _sigmoid(xp, take) * xp.tanh(new)
-        made = xp.concatenate([after, _sigmoid(xp, give) * xp.tanh(after)], 1)
-        return xp.where(row[:, -1:] > 0, made, state)
+        updated = xp.concatenate([after, _sigmoid(xp, give) * xp.tanh(after)], 1)
+        return xp.where(row[:, -1:] > 0, updated, state)
 
     start = xp.zeros((rows.shape[0], 2 * width), rows.dtype)
     return on.scan(step, start, steps)[:, width:]
 
 
-def _transformer(parameters: Parameters, rows: Array, there: Array, on: Backend) -> Array:
-    """The mean over nodes of what each makes of those it attends to."""
+def _transformer(parameters: Parameters, rows: Array, present: Array, on: Backend) -> Array:
+    """The mean over nodes of their self-attention."""
     xp = on.numpy
     query, key, value = (_dense(parameters, name, rows) for name in ("query", "key", "value"))
     score = query @ xp.swapaxes(key, 1, 2) / np.float32(np.sqrt(query.shape[-1]))
-    score = xp.where(xp.swapaxes(there, 1, 2) > 0, score, -1e9)
+    score = xp.where(xp.swapaxes(present, 1, 2) > 0, score, -1e9)
     score = xp.exp(score - score.max(2, keepdims=True))
-    made = score / score.sum(2, keepdims=True) @ value
-    return (made * there).sum(1) / xp.maximum(there.sum(1), 1)
+    attended = score / score.sum(2, keepdims=True) @ value
+    return (attended * present).sum(1) / xp.maximum(present.sum(1), 1)
 
 
 def relu(xp: Any, x: Array) -> Array:

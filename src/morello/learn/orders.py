@@ -25,27 +25,30 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 """What decides which programs are measured next."""
 
 LEAST_S = 0.1
-"""A search for programs has so many seconds at least."""
+"""The least seconds that a search for programs is given."""
 
 MISSES = 500
-"""After so many random programs that were there already, there are no others."""
+"""After this many random programs in a row that are old or too expensive, there are no others."""
 
 
-def program(found: Solution, decisions: Sequence[Rewrite]) -> Impl:
-    """The program of a search's goal that these decisions make."""
-    return reconstruct(found.goal, found.target, decisions)
+def program(solution: Solution, decisions: Sequence[Rewrite]) -> Impl:
+    """The program of a search's goal with these decisions."""
+    return reconstruct(solution.goal, solution.target, decisions)
 
 
-def choices(found: Solution, watch: Watch) -> Iterator[list[Rewrite]]:
-    """The decisions of a search's choices, until the watch ends the search for them."""
-    return candidates(found.goal, found.target, found.cost, watch)
+def choices(solution: Solution, watch: Watch) -> Iterator[list[Rewrite]]:
+    """The decisions of a search's choices, until the watch ends their enumeration."""
+    return candidates(solution.goal, solution.target, solution.cost, watch)
 
 
 @interruptible
-def walker_of(found: Solution, random: Random, watch: Watch) -> Walker | None:
-    """Walks among legal programs of a search's goal; None if the watch ends the search for them."""
+def walker_of(solution: Solution, random: Random, watch: Watch) -> Walker | None:
+    """A random walker over legal programs of a search's goal.
+
+    None if building its graph takes too much time or memory.
+    """
     with suppress(BudgetError, MemoryError):
-        return Walker(sampling_graph(found.goal, found.target, found.cost, watch), random)
+        return Walker(sampling_graph(solution.goal, solution.target, solution.cost, watch), random)
     return None
 
 
@@ -55,23 +58,23 @@ def watch(ends: float, share: float = 1.0) -> Watch:
 
 
 class Chooser(Protocol):
-    """Chooses programs to measure; no two of them make the same C."""
+    """Chooses programs to measure; no two of them have the same C code."""
 
     def choose(self, count: int) -> list[Impl]:
-        """The next programs, the most promising first; none if there are no others."""
+        """The next programs, the most promising first; none if there are no more."""
         ...
 
     def learn(self, impl: Impl, seconds: float) -> None:
-        """Take note of how long a call of a program takes."""
+        """Record the measured seconds of a call of a program."""
         ...
 
 
 class ByAffineCost:
     """The search's choices, the cheapest first."""
 
-    def __init__(self, found: Solution, ends: float) -> None:
+    def __init__(self, solution: Solution, ends: float) -> None:
         self._new = Distinct()
-        impls = (program(found, one) for one in choices(found, watch(ends)))
+        impls = (program(solution, decisions) for decisions in choices(solution, watch(ends)))
         self._impls = filter(self._new, impls)
 
     @interruptible
@@ -85,9 +88,9 @@ class ByAffineCost:
 class AtRandom:
     """Random legal programs, in random order."""
 
-    def __init__(self, found: Solution, random: Random, ends: float) -> None:
-        self._found, self._new = found, Distinct()
-        walker = walker_of(found, random, watch(ends))
+    def __init__(self, solution: Solution, random: Random, ends: float) -> None:
+        self._solution, self._new = solution, Distinct()
+        walker = walker_of(solution, random, watch(ends))
         self._impls = iter(()) if walker is None else self._walks(walker)
 
     def choose(self, count: int) -> list[Impl]:
@@ -102,10 +105,14 @@ class AtRandom:
         while misses < MISSES:
             misses += 1
             walked = walker.walk()
-            if walked is None or walked[0] > SPREAD * self._found.cost or tuple(walked[1]) in seen:
+            if (
+                walked is None
+                or walked[0] > SPREAD * self._solution.cost
+                or tuple(walked[1]) in seen
+            ):
                 continue
             seen.add(tuple(walked[1]))
-            impl = program(self._found, walker.rewrites(walked[1]))
+            impl = program(self._solution, walker.rewrites(walked[1]))
             if self._new(impl):
                 misses = 0
                 yield impl

@@ -1,4 +1,4 @@
-"""Predicted times of programs: what ranks, explains, tunes and fuses them asks here."""
+"""Predicted times of programs, for ranking, explaining, tuning and fusing them."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from morello.targets.target import Target
 Floats = npt.NDArray[np.float64]
 
 LEAST_SPECS = 5
-"""Fewer do not tell whether a correction is right for others."""
+"""The least Specs for a correction: with fewer, held-out Specs do not show whether it is right."""
 
 NATIVE = "native"
 SHIPPED = Path(__file__).parent / "models"
-"""A model for each kind of machine that a corpus was taken on."""
+"""The folder of models, one for each kind of machine that a corpus was collected on."""
 
 
 class Predictor(Protocol):
@@ -44,7 +44,7 @@ class Predictor(Protocol):
 
 
 class ByCost:
-    """The affine cost at a clock of so many cycles a second."""
+    """Predicts by the affine cost, at a clock of `hertz` cycles per second."""
 
     def __init__(self, hertz: float) -> None:
         self.hertz = hertz
@@ -55,10 +55,10 @@ class ByCost:
 
 
 class Learned:
-    """A learned model, for one target.
+    """Predicts by a learned model, for one target.
 
-    It learned from programs that cost what comes with Morello, so what was measured of costs on
-    this machine is left aside.
+    The model was trained with the costs that ship with Morello, so it is given these, not the
+    costs calibrated on this machine.
     """
 
     def __init__(self, model: Model, target: Target, correction: Correction | None = None) -> None:
@@ -77,7 +77,7 @@ class Learned:
         return seconds
 
     def group(self, impls: Sequence[Impl]) -> Group:
-        """The graphs of these programs, for the costs that come with Morello."""
+        """The graphs of these programs, with the costs that ship with Morello."""
         own = [replay(impl.spec, self._target, impl.decisions()) for impl in impls]
         return of_programs(self._featurizer, own)
 
@@ -92,9 +92,9 @@ class Prediction:
 
 
 def learned(target: Target) -> Learned | None:
-    """The model for a target's machine, as `morello calibrate` corrected it; None if there is none.
+    """The model for a target's machine, with any correction of `morello calibrate`.
 
-    Raises `CorpusError` for a file of corrections that is damaged.
+    None if there is no model. Raises `CorpusError` if the correction's file is damaged.
     """
     local = here() if target.name == NATIVE else None
     model = shipped(_kind(target) if local is None else local.model)
@@ -102,7 +102,7 @@ def learned(target: Target) -> Learned | None:
 
 
 def predict(impl: Impl) -> Prediction | None:
-    """How long a call of a complete program for one thread takes, if there is a model for it."""
+    """Predict how long a call of a complete one-thread program takes; None without a model."""
     model = None if impl.spec.parallel else learned(impl.target)
     if model is None:
         return None
@@ -129,7 +129,7 @@ def ranked(impls: Sequence[Impl]) -> list[Impl]:
 
 
 def here() -> Local | None:
-    """What measured programs of this machine say of a model, if `morello calibrate` kept it."""
+    """The correction of a model for this machine, if `morello calibrate` wrote one."""
     path = chosen_path(host_cpu())
     return None if path is None else read_local(local_path(path))
 
@@ -143,14 +143,15 @@ def shipped(key: str) -> Model | None:
 
 def _kind(target: Target) -> str:
     """The kind of machine that a target is for, as its files are named; "" if it has none."""
-    return next((one.key for one in MACHINES if one.name == target.machine), "")
+    return next((machine.key for machine in MACHINES if machine.name == target.machine), "")
 
 
 def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | None:
-    """What measured programs of this machine, and seconds of their calls, say of a model.
+    """Correct a model with measured programs of this machine and the seconds of their calls.
 
-    Of the model of its kind, or if none ships for that, of any. None if the model is still no
-    better than costs, for Specs that took no part.
+    It is the model of the machine's kind, or if none ships for that, any. None if there is no
+    model, if there are too few Specs, or if the corrected model is no better than costs on held-out
+    Specs.
     """
     keys = [_kind(target), *sorted(path.stem for path in SHIPPED.glob("*.npz"))]
     model_key = next((key for key in keys if shipped(key) is not None), None)
@@ -164,11 +165,11 @@ def correction(target: Target, timed: Sequence[tuple[Impl, float]]) -> Local | N
     assert model is not None
     learned = Learned(model, target)
     groups = [
-        replace(learned.group([impl for impl, _ in some]), seconds=np.array([s for _, s in some]))
-        for some in by_spec.values()
+        replace(learned.group([impl for impl, _ in pairs]), seconds=np.array([s for _, s in pairs]))
+        for pairs in by_spec.values()
     ]
-    found, error = corrected_and_error(model, groups)
+    fitted, error = corrected_and_error(model, groups)
     costs = error_of_costs(groups)
     if error >= costs:
         return None
-    return Local(model_key, found, len(timed), float(np.expm1(costs)), float(np.expm1(error)))
+    return Local(model_key, fitted, len(timed), float(np.expm1(costs)), float(np.expm1(error)))

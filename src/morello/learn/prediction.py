@@ -1,4 +1,4 @@
-"""Which programs of a goal to measure next, by a predictor that learns from those measured."""
+"""Which programs of a goal to measure next, by a predictor that is corrected by those measured."""
 
 from __future__ import annotations
 
@@ -23,20 +23,26 @@ from morello.search.solve import Solution
 from morello.search.structure import Structure, structure
 
 CANDIDATES = 36
-"""The predictor ranks so many of the search's choices."""
+"""How many of the search's choices the predictor ranks."""
 
 ALIKE = 3
 """The most programs of one structure that are measured together, if there are others."""
 
+HEDGE = 4
+"""One in so many programs is measured because its cost is least, whatever its prediction."""
+
+WALKER_SHARE, CHOICES_SHARE = 0.5, 0.3
+"""The parts of the time left that the graph to walk in, and then the search's choices, may take."""
+
 ATTEMPTS = 3
-"""If annealing finds nothing new so often in turn, there is nothing left."""
+"""If annealing finds nothing new this often in a row, there is nothing left."""
 
 
 @dataclass(frozen=True)
 class Scored:
     """A program, and the predicted logarithm of its seconds.
 
-    `edges` are those of the program in the walker's graph, none if that has not all of them.
+    `edges` are its edges in the walker's graph; empty if the graph lacks one of them.
     """
 
     impl: Impl
@@ -46,96 +52,108 @@ class Scored:
 
 
 class ByPrediction:
-    """What should be fastest: first of the search's choices, then of all programs met so far.
+    """Chooses those predicted fastest: of the search's choices, then of all programs so far.
 
-    More are met by annealing, from the programs that were fastest and those that should be.
+    Annealing adds programs, from the fastest of those measured and of those predicted.
     """
 
     @interruptible
-    def __init__(self, found: Solution, predictor: Predictor, random: Random, ends: float) -> None:
-        """Annealing ends at `ends`, of `time.monotonic`; searches take half of the time each."""
-        self._found, self._predictor, self._random, self._ends = found, predictor, random, ends
+    def __init__(
+        self, solution: Solution, predictor: Predictor, random: Random, ends: float
+    ) -> None:
+        """Annealing ends at `ends`, of `time.monotonic`; each search may take half of the time."""
+        self._solution, self._predictor = solution, predictor
+        self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
-        self._walker = walker_of(found, random, watch(ends, 0.5))
+        self._walker = walker_of(solution, random, watch(ends, WALKER_SHARE))
         self._known: dict[Edges, Scored] = {}
         self._given: dict[int, Scored] = {}
         self._measured: list[tuple[float, Scored]] = []
-        others = islice(choices(found, watch(ends, 0.5)), CANDIDATES)
-        first = [list(found.decisions), *others]
-        edges = [(self._walker and self._walker.edges(one)) or [] for one in first]
+        others = islice(choices(solution, watch(ends, CHOICES_SHARE)), CANDIDATES)
+        first = [list(solution.decisions), *others]
+        edges = [(self._walker and self._walker.edges(decisions)) or [] for decisions in first]
         self._left = self._scored(
-            [program(found, one) for one in first], [tuple(e or ()) for e in edges]
+            [program(solution, decisions) for decisions in first], [tuple(e or ()) for e in edges]
         )
-        self._asked = False
+        self._started = False
 
     @interruptible
     def choose(self, count: int) -> list[Impl]:
-        pairs = [(logarithm - one.predicted, one.structure) for logarithm, one in self._measured]
-        self._correction = TraitErrors([one for _, one in pairs], [error for error, _ in pairs])
+        pairs = [
+            (logarithm - scored.predicted, scored.structure) for logarithm, scored in self._measured
+        ]
+        self._correction = TraitErrors(
+            [traits for _, traits in pairs], [error for error, _ in pairs]
+        )
         for _ in range(ATTEMPTS):
-            if self._asked:
-                self._meet_more()
-            self._asked = True
+            if self._started:
+                self._anneal()
+            self._started = True
             if chosen := self._best(count):
                 return chosen
         return []
 
     def learn(self, impl: Impl, seconds: float) -> None:
-        one = self._given.pop(id(impl), None)
-        if one is None:
+        scored = self._given.pop(id(impl), None)
+        if scored is None:
             self._new(impl)
-            (one,) = self._scored([impl], [()])
-        self._measured.append((log(seconds), one))
+            (scored,) = self._scored([impl], [()])
+        self._measured.append((log(seconds), scored))
 
     def _scored(self, impls: Sequence[Impl], edges: Sequence[Edges]) -> list[Scored]:
         if not impls:
             return []
         predicted = np.log(self._predictor.seconds(impls)).tolist()
         triples = zip(impls, predicted, edges, strict=True)
-        found = [Scored(impl, p, structure(impl), own) for impl, p, own in triples]
-        self._known |= {one.edges: one for one in found if one.edges}
-        return found
+        result = [Scored(impl, p, structure(impl), own) for impl, p, own in triples]
+        self._known |= {scored.edges: scored for scored in result if scored.edges}
+        return result
 
-    def _energy(self, one: Scored) -> float:
-        """The logarithm of the seconds that it should take, after all that was measured."""
-        return one.predicted + self._correction.of(one.structure)
+    def _energy(self, scored: Scored) -> float:
+        """The predicted logarithm of its seconds, corrected by all that was measured."""
+        return scored.predicted + self._correction.of(scored.structure)
 
     def _best(self, count: int) -> list[Impl]:
-        """The new programs that should be fastest, few of them alike; they are left no more."""
+        """Take the new programs predicted fastest, few of them of the same structure.
+
+        And some that cost least, in case the predictions are wrong for this Spec.
+        """
+        cheapest = sorted(self._left, key=lambda scored: scored.impl.cost)[: count // HEDGE]
+        hedges = {id(scored) for scored in cheapest}
         alike: Counter[Structure] = Counter()
         first: list[Scored] = []
         last: list[Scored] = []
-        for one in sorted(self._left, key=self._energy):
-            (first if alike[one.structure] < ALIKE else last).append(one)
-            alike[one.structure] += 1
+        for scored in sorted(self._left, key=self._energy):
+            (first if alike[scored.structure] < ALIKE else last).append(scored)
+            alike[scored.structure] += 1
         chosen: list[Scored] = []
         self._left = []
-        for one in [*first, *last]:
+        for scored in [*cheapest, *(s for s in (*first, *last) if id(s) not in hedges)]:
             if len(chosen) == count:
-                self._left.append(one)
-            elif self._new(one.impl):
-                chosen.append(one)
-        self._given |= {id(one.impl): one for one in chosen}
-        return [one.impl for one in chosen]
+                self._left.append(scored)
+            elif self._new(scored.impl):
+                chosen.append(scored)
+        self._given |= {id(scored.impl): scored for scored in chosen}
+        return [scored.impl for scored in chosen]
 
-    def _meet_more(self) -> None:
-        """Anneal, and keep all that was met."""
+    def _anneal(self) -> None:
+        """Anneal, and keep all programs that it visits."""
         if self._walker is None:
             return
-        fastest = [one for _, one in sorted(self._measured, key=lambda pair: pair[0])]
+        fastest = [scored for _, scored in sorted(self._measured, key=lambda pair: pair[0])]
         promising = sorted(self._known.values(), key=self._energy)
         starts = [
             edges
-            for some in (fastest, promising)
-            for edges in islice((one.edges for one in some if one.edges), CHAINS // 2)
+            for order in (fastest, promising)
+            for edges in islice((scored.edges for scored in order if scored.edges), CHAINS // 2)
         ]
         if starts:
-            most = WORTH * self._found.cost
+            most = WORTH * self._solution.cost
             anneal(self._walker, starts, most, self._energies, self._random, self._ends)
 
     def _energies(self, programs: Sequence[Edges]) -> list[float]:
         assert self._walker is not None
-        fresh = [one for one in dict.fromkeys(programs) if one not in self._known]
-        impls = [program(self._found, self._walker.rewrites(list(one))) for one in fresh]
+        fresh = [edges for edges in dict.fromkeys(programs) if edges not in self._known]
+        impls = [program(self._solution, self._walker.rewrites(list(edges))) for edges in fresh]
         self._left += self._scored(impls, fresh)
-        return [self._energy(self._known[one]) for one in programs]
+        return [self._energy(self._known[edges]) for edges in programs]

@@ -1,4 +1,4 @@
-"""The programs of a Spec that a corpus has: the search's best, random ones, and mutations."""
+"""The programs of a Spec in a corpus: the search's best, random ones, and mutations."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ ORIGINS = ("best", "random", "mutated")
 """Where a program comes from; corpora number these."""
 
 PARENTS = 12
-"""Mutations are of the best programs, so many of them, and of their mutations."""
+"""How many of the best programs are mutated, and then their mutations."""
 
 MOST_MUTATIONS = 3
 """How many parts of a parent may be replaced, one after the other."""
 
 WORTH = 8.0
-"""Mutations that cost this many times the best are not kept: random programs are as slow."""
+"""Mutations that cost more than this many times the best are dropped: random ones are as slow."""
 
 TRIES = 30
-"""Mutations for every one that is wanted: many cost too much, or were seen before."""
+"""Attempts for every mutation wanted: many cost too much, or were seen before."""
 
 
 @dataclass(frozen=True)
@@ -49,26 +49,26 @@ class Proposal:
 def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -> list[Proposal]:
     """About `count` programs of a goal, the search's first choice first; a third of each origin.
 
-    No two make the same C. Fewer, if there are no more; each search may take `seconds`, and
-    where that is not enough for random programs, there are none. Raises `SearchError` if there is
-    no program at all.
+    No two have the same C code. Fewer, if there are no more. Each search may take `seconds`; if
+    that is not enough for random programs, there are none. Raises `SearchError` if there is no
+    program at all.
     """
     own = streamed(target, goal)
     budget = Budget(seconds)
-    found = search(goal, own, budget=budget)
+    solution = search(goal, own, budget=budget)
     third = -(-count // 3)
-    others = candidates(goal, own, found.cost, budget.start(None))
-    best = [list(found.decisions), *islice(others, 4 * third)]
+    others = candidates(goal, own, solution.cost, budget.start(None))
+    best = [list(solution.decisions), *islice(others, 4 * third)]
     random: list[list[Rewrite]] = []
     mutated: Iterator[list[Rewrite]] = iter(())
-    walker = walker_of(found, Random(seed), budget.start(None))
+    walker = walker_of(solution, Random(seed), budget.start(None))
     if walker is not None:
-        random = [walker.rewrites(one) for one in walker.spread(found.cost, 2 * third)]
-        mutated = _mutations(walker, best[:PARENTS], found.cost, TRIES * third, Random(seed))
+        random = [walker.rewrites(edges) for edges in walker.spread(solution.cost, 2 * third)]
+        mutated = _mutations(walker, best[:PARENTS], solution.cost, TRIES * third, Random(seed))
     distinct = Distinct()
     proposals = []
-    for origin, some in enumerate((best, random, mutated)):
-        impls = filter(distinct, (reconstruct(goal, own, one) for one in some))
+    for origin, pool in enumerate((best, random, mutated)):
+        impls = filter(distinct, (reconstruct(goal, own, decisions) for decisions in pool))
         proposals += [Proposal(impl, origin) for impl in islice(impls, third)]
     return proposals
 
@@ -76,16 +76,16 @@ def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -
 def _mutations(
     walker: Walker, best: Sequence[Sequence[Rewrite]], cost: float, tries: int, random: Random
 ) -> Iterator[list[Rewrite]]:
-    """Mutations of the best programs, and of those that came of them."""
-    found = (walker.edges(one) for one in best)
-    parents = [edges for edges in found if edges is not None]
+    """Mutations of the best programs, and of these mutations."""
+    walks = (walker.edges(decisions) for decisions in best)
+    parents = [edges for edges in walks if edges is not None]
     for _ in range(tries if parents else 0):
         edges = random.choice(parents)
         for _ in range(random.randint(1, MOST_MUTATIONS)):
-            made = walker.mutated(edges)
-            if made is None or made[0] > WORTH * cost:
+            mutation = walker.mutated(edges)
+            if mutation is None or mutation[0] > WORTH * cost:
                 break
-            edges = made[1]
+            edges = mutation[1]
         else:
             parents.append(edges)
             yield walker.rewrites(edges)

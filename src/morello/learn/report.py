@@ -1,4 +1,4 @@
-"""The study as Markdown tables and plots, put between marks in a page."""
+"""The study as Markdown tables and plots, written between markers in a page."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from morello.learn.evaluate import TOPS, Score
 from morello.learn.study import Result
 
 BEGIN, END = "<!-- study: begin -->", "<!-- study: end -->"
-"""The marks of what is written anew."""
+"""The markers around the part of the page that is replaced."""
 
 TITLES = {
     "models": "Models, on Specs that they have not seen",
@@ -29,9 +29,9 @@ CURVE, REGRETS = "learning-curve.svg", "regret.svg"
 
 
 def write_report(page: Path, results: Sequence[Result], about: str) -> None:
-    """Put tables into a page between its marks, and plots beside it.
+    """Write tables into a page between its markers, and plots into its folder.
 
-    Raises `CorpusError` if the page has no marks.
+    Raises `CorpusError` if the page has no markers.
     """
     try:
         text = page.read_text()
@@ -48,10 +48,10 @@ def write_report(page: Path, results: Sequence[Result], about: str) -> None:
 def _tables(results: Sequence[Result]) -> str:
     lines = []
     for table, title in TITLES.items():
-        some = [one for one in results if one.trial.table == table]
-        if not some:
+        rows = [result for result in results if result.trial.table == table]
+        if not rows:
             continue
-        lines += [f"### {title}", "", *table_of(some), ""]
+        lines += [f"### {title}", "", *table_of(rows), ""]
         if table == "models":
             lines += [f"![Regret of measuring the first programs]({REGRETS})", ""]
         if table == "curve":
@@ -66,12 +66,12 @@ def table_of(results: Sequence[Result]) -> list[str]:
         f"| held out | model | tau | APE % | MAPE % | {tops} |",
         f"|---|---|---|---|---|{'---|' * len(TOPS)}",
     ]
-    for one in results:
-        name, seeds = one.trial.name, len(one.each)
+    for result in results:
+        name, seeds = result.trial.name, len(result.each)
         if seeds > 1:
-            lines.append(_spread(f"{name}, {seeds} seeds", one.each))
+            lines.append(_spread(f"{name}, {seeds} seeds", result.each))
             name = f"{name}, mean of {seeds}"
-        lines.append(_row(name, one.mean))
+        lines.append(_row(name, result.mean))
     return lines
 
 
@@ -110,23 +110,25 @@ def _spread(name: str, scores: Sequence[Score]) -> str:
 
 def _plot(folder: Path, results: Sequence[Result]) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "morello"  # so that the same plots are the same files
-    curve = [one for one in results if one.trial.table == "curve"]
+    curve = [result for result in results if result.trial.table == "curve"]
     if curve:
         figure = Figure(figsize=(5, 3))
         axes = figure.subplots()
-        parts = [100 * one.trial.part for one in curve]
-        axes.plot(parts, [one.mean.tau[0] for one in curve], marker="o")
+        parts = [100 * result.trial.part for result in curve]
+        axes.plot(parts, [result.mean.tau[0] for result in curve], marker="o")
         axes.set(xlabel="training Specs (%)", ylabel="tau", xscale="log")
         _save(figure, folder / CURVE)
     models = [
-        one for one in results if one.trial.table == "models" and one.trial.protocol == "random"
+        result
+        for result in results
+        if result.trial.table == "models" and result.trial.protocol == "random"
     ]
     if models:
         figure = Figure(figsize=(5, 3))
         axes = figure.subplots()
-        for one in models:
-            regrets = [one.mean.regrets[count] for count in TOPS]
-            axes.plot(TOPS, regrets, marker="o", label=one.trial.name)
+        for result in models:
+            regrets = [result.mean.regrets[count] for count in TOPS]
+            axes.plot(TOPS, regrets, marker="o", label=result.trial.name)
         axes.set(xlabel="programs measured", ylabel="regret (%)", xscale="log")
         axes.legend(fontsize="small")
         _save(figure, folder / REGRETS)

@@ -22,18 +22,18 @@ MEMBERS = 3
 """Networks whose predictions are averaged."""
 
 INSIDE = 0.9
-"""The part of programs whose time is in the interval that is told."""
+"""The fraction of programs whose time is in the predicted interval."""
 
 
 def train(paths: Sequence[Path], machine: str, seed: int, workers: Executor) -> Model:
-    """A model of the programs in these files, measured on a machine of this name."""
+    """Train a model on the programs in these files, measured on a machine of this name."""
     files = tuple(paths)
     splits = protocols(loaded(files), seed)["random"]
     networks = [workers.submit(_fitted, files, machine, seed + n) for n in range(MEMBERS)]
     errors = [workers.submit(_errors, files, split, seed) for split in splits]
-    models = [one.result() for one in networks]
+    models = [future.result() for future in networks]
     low, high = np.quantile(
-        np.concatenate([one.result() for one in errors]), [(1 - INSIDE) / 2, (1 + INSIDE) / 2]
+        np.concatenate([future.result() for future in errors]), [(1 - INSIDE) / 2, (1 + INSIDE) / 2]
     )
     members = [member for model in models for member in model.members]
     return replace(models[0], members=members, low=float(low), high=float(high))
@@ -44,7 +44,7 @@ def _fitted(paths: tuple[Path, ...], machine: str, seed: int) -> Model:
 
 
 def _errors(paths: tuple[Path, ...], split: Split, seed: int) -> Floats:
-    """By how much the logarithms of a fold's times are more than predicted without it."""
+    """Measured minus predicted log times of a split's held-out programs."""
     groups = loaded(paths)
-    found = predictions(lambda: Network(Recipe()), groups, [split], seed)
-    return np.concatenate([np.log(groups[n].seconds) - told for n, told in found.items()])
+    predicted = predictions(lambda: Network(Recipe()), groups, [split], seed)
+    return np.concatenate([np.log(groups[n].seconds) - logs for n, logs in predicted.items()])

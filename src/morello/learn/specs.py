@@ -1,4 +1,4 @@
-"""The Specs that a corpus has programs of, by family, and the same at random sizes."""
+"""The Specs of a corpus, by family, and variants of them with random sizes."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ SPECS: Mapping[str, Sequence[str]] = {
 def interleaved() -> list[tuple[str, str]]:
     """All of them as (family, expression): the first of every family, then the second.
 
-    So the corpus of whoever has little time has something of everything.
+    So an unfinished corpus has Specs of every family.
     """
     longest = max(len(members) for members in SPECS.values())
     return [
@@ -156,14 +156,14 @@ _SIZE = re.compile(r"(?<![a-z\d])\d+")
 """A number that is no part of a dtype's name."""
 
 _LEAST_SIZE, _OCTAVES = 6, 1.0
-"""Smaller numbers (filters, strides, axes) stay; others are at most a factor of two away."""
+"""Smaller numbers (filters, strides, axes) stay; others change by at most a factor of two."""
 
 _MULTIPLES = (1, 4, 8, 16, 32)
 _MOST_FLOPS, _MOST_BYTES = 1e8, 8 << 20
 
 
 def varied(count: int, seed: int = 0) -> list[tuple[str, str]]:
-    """So many more Specs, (family, expression): those above, with sizes drawn at random.
+    """`count` more Specs as (family, expression): those above, with sizes drawn at random.
 
     f32[64,1024] @ f32[1024,64] -> f32[80,752] @ f32[752,80]
     """
@@ -175,14 +175,14 @@ def _varied(random: Random) -> Iterator[tuple[str, str]]:
     seen = {expression for _, expression in known}
     while True:
         for family, members in SPECS.items():
-            made = _resized(random.choice(members), random)
-            if made not in seen and _is_small(made):
-                seen.add(made)
-                yield family, made
+            variant = _resized(random.choice(members), random)
+            if variant not in seen and _is_small(variant):
+                seen.add(variant)
+                yield family, variant
 
 
 def _resized(expression: str, random: Random) -> str:
-    """The same expression, each number in it replaced by one of its own, wherever it occurs."""
+    """The expression with random sizes; equal sizes stay equal."""
     sizes: dict[str, str] = {}
 
     def other(match: re.Match[str]) -> str:

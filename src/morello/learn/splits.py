@@ -1,6 +1,6 @@
-"""Which Specs a model learns from, and which it is judged by.
+"""Splits of Specs into those that a model is trained on, and those that it is evaluated on.
 
-Shapes near each other are in one fold: a model that has seen one has all but seen the other.
+Similar shapes are in the same fold: a model that has seen one has almost seen the other.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NEAR = 1.5
 
 @dataclass(frozen=True)
 class Split:
-    """Numbers of Specs to learn from and to be judged by, and what is held out."""
+    """Numbers of Specs for training and for evaluation, and the name of what is held out."""
 
     name: str
     train: tuple[int, ...]
@@ -29,7 +29,7 @@ class Split:
 
 def by_spec(families: Sequence[str], expressions: Sequence[str], folds: int, seed: int
             ) -> Iterator[Split]:  # fmt: skip
-    """Random folds of Specs, each held out once, clusters of near shapes whole."""
+    """Random folds of Specs, each held out once; clusters of similar shapes are not divided."""
     clusters = _clusters(families, [parse(text) for text in expressions])
     Random(seed).shuffle(clusters)
     clusters.sort(key=len, reverse=True)  # so that folds are of one size, or nearly
@@ -44,7 +44,7 @@ def by_spec(families: Sequence[str], expressions: Sequence[str], folds: int, see
 def by_family(families: Sequence[str]) -> Iterator[Split]:
     """Each family held out once."""
     for family in dict.fromkeys(families):
-        test = [number for number, one in enumerate(families) if one == family]
+        test = [number for number, member in enumerate(families) if member == family]
         yield _split(family, test, len(families))
 
 
@@ -55,7 +55,7 @@ def _split(name: str, test: Sequence[int], count: int) -> Split:
 
 
 def _clusters(families: Sequence[str], specs: Sequence[Spec]) -> list[list[int]]:
-    """The Specs that are near each other, or near others that are."""
+    """Clusters of Specs: the transitive closure of being near each other."""
     clusters: list[list[int]] = []
     for number in range(len(specs)):
         near = [
@@ -67,7 +67,7 @@ def _clusters(families: Sequence[str], specs: Sequence[Spec]) -> list[list[int]]
             )
         ]
         clusters = [cluster for cluster in clusters if cluster not in near]
-        clusters.append([*(one for cluster in near for one in cluster), number])
+        clusters.append([*(member for cluster in near for member in cluster), number])
     return clusters
 
 

@@ -1,6 +1,6 @@
-"""The study: models that differ in one thing each, judged on Specs that they have not seen.
+"""The study: models that differ in one respect each, evaluated on unseen Specs.
 
-Needs `morello[learn]`. Every fit is a job of its own, so that all of a machine's CPUs work.
+Needs `morello[learn]`. Each fit is a separate job, so that all CPUs of a machine are used.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from morello.learn.transfer import transferred
 from morello.learn.trees import Trees
 
 BEST = Recipe()
-"""What ships."""
+"""The recipe of the models that ship."""
 
 Make = Callable[[], Model]
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A model under a protocol, trained so many times; `part` of the training Specs are used."""
+    """A model under a protocol, trained `seeds` times on a `part` of the training Specs."""
 
     table: str
     name: str
@@ -52,16 +52,16 @@ class Trial:
     seeds: int = 1
     part: float = 1.0
     blind: frozenset[str] = frozenset()
-    """Features that it does not see."""
+    """The features that are hidden from it."""
 
     def key(self, seed: int) -> Hashable:
-        """What decides its predictions."""
+        """What determines its predictions: trials with the same key have the same."""
         return repr(self.make), self.protocol, self.part, self.blind, seed
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a trial gave: each seed's score, and that of the mean of their predictions."""
+    """The result of a trial: each seed's score, and the score of the mean of their predictions."""
 
     trial: Trial
     each: Sequence[Score]
@@ -77,7 +77,7 @@ def network(**changes: object) -> Make:
 
 
 def trials(seeds: int) -> Iterator[Trial]:
-    """All of them; those of the main table with so many seeds."""
+    """All trials; those of networks in the main table with `seeds` seeds."""
     for protocol in ("random", "family"):
         for name, make in baselines().items():
             yield Trial("models", name, make, protocol)
@@ -129,27 +129,27 @@ def run(paths: Sequence[Path], seeds: int, workers: Executor, seed: int = 0) -> 
     todo = list(trials(seeds))
     for trial in todo:
         for n in range(trial.seeds):
-            if trial.key(n) not in jobs:  # what is in several tables is done once
+            if trial.key(n) not in jobs:  # a trial in several tables runs once
                 jobs[trial.key(n)] = [
                     workers.submit(_job, files, trial, split, n, seed)
                     for split in splits[trial.protocol]
                 ]
     for trial in todo:
-        found = [_gathered(jobs[trial.key(n)]) for n in range(trial.seeds)]
+        predicted = [_gathered(jobs[trial.key(n)]) for n in range(trial.seeds)]
         judged_by = halves if trial.protocol == PROTOCOL else groups
-        scores = [_scored(trial, judged_by, one) for one in found]
-        yield Result(trial, scores, _scored(trial, judged_by, together(found)))
+        scores = [_scored(trial, judged_by, of_seed) for of_seed in predicted]
+        yield Result(trial, scores, _scored(trial, judged_by, together(predicted)))
 
 
 def _gathered(futures: Sequence[Future[Predictions]]) -> Predictions:
-    found: dict[int, Floats] = {}
-    for one in futures:
-        found |= one.result()
-    return found
+    predicted: dict[int, Floats] = {}
+    for future in futures:
+        predicted |= future.result()
+    return predicted
 
 
-def _scored(trial: Trial, groups: Sequence[Group], found: Predictions) -> Score:
-    judged = judge(groups, found, absolute=trial.make().absolute)
+def _scored(trial: Trial, groups: Sequence[Group], predicted: Predictions) -> Score:
+    judged = judge(groups, predicted, absolute=trial.make().absolute)
     return score(trial.protocol, trial.name, judged)
 
 
@@ -170,13 +170,13 @@ def _job(
 def elsewhere(
     paths: Sequence[Path], others: Sequence[Path], machine: str, name: str
 ) -> Iterator[Result]:
-    """How models trained on a machine of this name predict another's programs, in these files."""
-    for found in transferred(loaded(tuple(paths)), load(others), machine):
-        trial = Trial("machines", f"{name}: {found.model}", Affine, found.protocol)
-        yield Result(trial, [found], found)
+    """How well models of a machine (its name, `paths`) predict another's programs (`others`)."""
+    for outcome in transferred(loaded(tuple(paths)), load(others), machine):
+        trial = Trial("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
+        yield Result(trial, [outcome], outcome)
 
 
 def again(corpus: Sequence[Path]) -> Result:
-    """How well the programs in these files are predicted by measuring them again."""
-    found = measured_again(map(read, corpus))
-    return Result(Trial("limits", found.model, Affine, found.protocol), [found], found)
+    """How well one half of the measurements in these files predicts the other half."""
+    outcome = measured_again(map(read, corpus))
+    return Result(Trial("limits", outcome.model, Affine, outcome.protocol), [outcome], outcome)

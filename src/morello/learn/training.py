@@ -1,4 +1,4 @@
-"""Training the network with JAX and Optax, which come with `morello[learn]`."""
+"""Trains the network with JAX and Optax, which come with `morello[learn]`."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from morello.learn.network import MOST_NODES, Array, Graphs, Shape
 Loss = Literal["hinge", "logistic", "listmle", "mse", "both"]
 
 APART = 0.015
-"""Programs whose times are less than this part apart are not ranked."""
+"""Pairs of programs whose log times differ by less than this are not ranked."""
 
 SHARPNESS = 15.0
 """Differences of predicted logarithms are multiplied by this before a rank loss sees them."""
 
 WEIGHTED = 8.0
-"""Pairs count the more, the farther apart, up to one part in so many."""
+"""The weight of a pair is its difference of log times, times this, but at most 1."""
 
 MARGIN = 0.5
 HUBER = 0.15
 """Errors of logarithms beyond this count linearly."""
 
 TEMPERATURE = 0.2
-"""Of ListMLE: what difference of logarithms is about one of ranks."""
+"""Of ListMLE: the difference of logarithms that corresponds to about one rank."""
 
 jax.tree_util.register_dataclass(Graphs)
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained: `steps` of `specs` Specs and `programs` programs of each.
+    """How a network is trained: `steps` steps, on `programs` programs each of `specs` Specs.
 
     `both` losses are the logistic rank loss and `absolute` times the Huber loss of log cycles.
     """
@@ -67,19 +67,19 @@ class OnJax:
         return jax.ops.segment_sum(values, index, count)
 
     def maxima(self, values: Array, index: Array, count: int) -> Array:
-        found = jax.ops.segment_max(values, index, count)
-        return jnp.where(jnp.isfinite(found), found, 0.0)
+        result = jax.ops.segment_max(values, index, count)
+        return jnp.where(jnp.isfinite(result), result, 0.0)
 
     def scan(self, step: Callable[[Array, Array], Array], start: Array, rows: Array) -> Array:
         return jax.lax.scan(lambda state, row: (step(state, row), None), start, rows)[0]
 
     def padded(self, values: Array, program: Array, place: Array, count: int) -> Array:
-        found = jnp.zeros((count, MOST_NODES, *values.shape[1:]), values.dtype)
-        return found.at[program, place].set(values, mode="drop")
+        result = jnp.zeros((count, MOST_NODES, *values.shape[1:]), values.dtype)
+        return result.at[program, place].set(values, mode="drop")
 
 
 class Network:
-    """The graph network as a model to be evaluated."""
+    """The graph network as a model for evaluation."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
@@ -96,7 +96,7 @@ class Network:
 
 
 def model_of(groups: Sequence[Group], recipe: Recipe, seed: int, machine: str = "") -> Model:
-    """A model of one network, which learned from the programs of some Specs of a machine."""
+    """A model of one network, trained on the programs of some Specs of a machine."""
     nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
     configs = Scale.of(np.concatenate([group.configs for group in groups]))
     examples = [Examples.of(group, nodes, configs) for group in groups]
@@ -109,7 +109,7 @@ def model_of(groups: Sequence[Group], recipe: Recipe, seed: int, machine: str = 
 def trained(
     recipe: Recipe, examples: Sequence[Examples], start: dict[str, npt.NDArray[Any]], seed: int
 ) -> dict[str, npt.NDArray[Any]]:
-    """What these parameters become."""
+    """The parameters after training, from `start`."""
     random = np.random.default_rng(seed)
     begin, step = _compiled(recipe, min(recipe.specs, len(examples)))
     parameters: Any = {name: jnp.asarray(value) for name, value in start.items()}
@@ -117,7 +117,7 @@ def trained(
     key = jax.random.PRNGKey(seed)
     for number in range(recipe.steps):
         chosen = _draw(examples, recipe, random)
-        wanted = np.concatenate([some.log_cycles[rows] for some, rows in chosen])
+        wanted = np.concatenate([of_spec.log_cycles[rows] for of_spec, rows in chosen])
         spec = np.repeat(np.arange(len(chosen)), recipe.programs)
         parameters, state = step(
             parameters, state, graphs(chosen, padded=True), wanted, spec,
@@ -128,9 +128,9 @@ def trained(
 
 @cache
 def _compiled(recipe: Recipe, specs: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """The state of the optimizer that a recipe begins with, and a step of training.
+    """The function for the optimizer's initial state, and the compiled training step, of a recipe.
 
-    Kept, so that training again compiles nothing.
+    Cached, so that training again compiles nothing.
     """
     schedule = optax.cosine_decay_schedule(recipe.rate, recipe.steps)
     optimizer = optax.chain(
@@ -139,8 +139,8 @@ def _compiled(recipe: Recipe, specs: int) -> tuple[Callable[..., Any], Callable[
 
     def loss(parameters: Any, batch: Graphs, wanted: Array, spec: Array, key: Array) -> Array:
         dropped = _dropped(batch, recipe.dropout, key)
-        found = network.predict(parameters, recipe.shape, dropped, OnJax())
-        return loss_of(recipe, found[: specs * recipe.programs], wanted, spec)
+        predicted = network.predict(parameters, recipe.shape, dropped, OnJax())
+        return loss_of(recipe, predicted[: specs * recipe.programs], wanted, spec)
 
     def step(parameters: Any, state: Any, batch: Any, wanted: Any, spec: Any, key: Any) -> Any:
         slope = jax.grad(loss)(parameters, batch, wanted, spec, key)
@@ -153,18 +153,18 @@ def _compiled(recipe: Recipe, specs: int) -> tuple[Callable[..., Any], Callable[
 def _draw(
     examples: Sequence[Examples], recipe: Recipe, random: np.random.Generator
 ) -> list[tuple[Examples, npt.NDArray[Any]]]:
-    """Some programs of some Specs."""
+    """Draw some programs of some Specs."""
     numbers = random.choice(len(examples), min(recipe.specs, len(examples)), replace=False)
-    found = []
+    drawn = []
     for number in numbers.tolist():
         programs = len(examples[number].log_cycles)
         again = programs < recipe.programs
-        found.append((examples[number], random.choice(programs, recipe.programs, replace=again)))
-    return found
+        drawn.append((examples[number], random.choice(programs, recipe.programs, replace=again)))
+    return drawn
 
 
 def _dropped(batch: Graphs, part: float, key: Array) -> Graphs:
-    """Features that are left out at random, so that none is relied on alone."""
+    """The batch with random features set to zero, so that no single one is relied on."""
     if not part:
         return batch
     changed = {}
@@ -175,15 +175,15 @@ def _dropped(batch: Graphs, part: float, key: Array) -> Graphs:
     return replace(batch, **changed)
 
 
-def loss_of(recipe: Recipe, found: Array, wanted: Array, spec: Array) -> Array:
-    """The loss of predictions of so many programs each of several Specs, by their number."""
-    error = found - wanted
+def loss_of(recipe: Recipe, predicted: Array, wanted: Array, spec: Array) -> Array:
+    """The loss of predictions of a batch's programs; `spec` is the number of each one's Spec."""
+    error = predicted - wanted
     if recipe.loss == "mse":
         return jnp.mean(error * error)
     if recipe.loss == "listmle":
-        return _listmle(found, wanted, recipe.programs)
+        return _listmle(predicted, wanted, recipe.programs)
     more = wanted[:, None] - wanted[None]
-    guessed = (found[:, None] - found[None]) * SHARPNESS
+    guessed = (predicted[:, None] - predicted[None]) * SHARPNESS
     counted = (spec[:, None] == spec[None]) & (more > APART)
     weight = jnp.where(counted, jnp.minimum(more * WEIGHTED, 1.0), 0.0)
     each = jax.nn.relu(MARGIN - guessed) if recipe.loss == "hinge" else jax.nn.softplus(-guessed)
@@ -193,9 +193,9 @@ def loss_of(recipe: Recipe, found: Array, wanted: Array, spec: Array) -> Array:
     return ranked + recipe.absolute * jnp.mean(optax.huber_loss(error, delta=HUBER)) / HUBER
 
 
-def _listmle(found: Array, wanted: Array, programs: int) -> Array:
-    """How unlikely the order by time is if each next program is drawn by its prediction."""
-    rows = found.reshape(-1, programs) / -TEMPERATURE
+def _listmle(predicted: Array, wanted: Array, programs: int) -> Array:
+    """The mean negative log likelihood of the order by time, drawing programs by prediction."""
+    rows = predicted.reshape(-1, programs) / -TEMPERATURE
     order = jnp.argsort(wanted.reshape(-1, programs), axis=1)
     rows = jnp.take_along_axis(rows, order, axis=1)
     left = jax.lax.cumlogsumexp(rows, axis=1, reverse=True)

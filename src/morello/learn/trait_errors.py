@@ -1,4 +1,4 @@
-"""What a predictor gets wrong of all programs alike, or of those of some structure."""
+"""The systematic errors of a predictor: of all programs, or by their structure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ class TraitErrors:
         """From measured programs: their structures, and measured minus predicted logarithms."""
         self._mean = float(np.mean(errors)) if errors else 0.0
         traits = sorted(frozenset().union(*structures))
-        has = np.array([[trait in one for trait in traits] for one in structures], np.float64)
+        has = np.array(
+            [[trait in structure for trait in traits] for structure in structures], np.float64
+        )
         has = has.reshape(len(structures), len(traits))
         square = has.T @ has + RIDGE * np.eye(len(traits))
         weights = np.linalg.solve(square, has.T @ (np.asarray(errors, np.float64) - self._mean))

@@ -1,7 +1,7 @@
-"""From machine to machine: a model of one on the programs of another.
+"""Transfer: how well a model of one machine predicts the programs of another.
 
-As it is, corrected by some measured programs of the other machine, and beside one that was trained
-there. Needs `morello[learn]`.
+Uncorrected, corrected by some measured programs of the other machine, and compared with a model
+trained there. Needs `morello[learn]`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from morello.learn.model import Model
 from morello.learn.training import Network, Recipe, model_of
 
 MEASURED = 300
-"""Programs of the other machine that correct a model: a minute's measuring."""
+"""How many programs of the other machine correct a model: a minute of measuring."""
 
 PROTOCOL = "machine"
 
@@ -37,7 +37,7 @@ def transferred(
 ) -> Iterator[Score]:
     """How well programs of another machine are predicted, each of its Specs held out.
 
-    By the affine cost, by a model of this machine, by that when corrected, by one trained there.
+    By the affine cost, a model of this machine, that model corrected, and one trained there.
     """
     model = model_of(here, Recipe(), seed, name)
     ways: dict[str, Callable[[], Predictions]] = {
@@ -48,8 +48,8 @@ def transferred(
             lambda: Network(Recipe()), there, protocols(there, seed)["random"], seed
         ),
     }
-    for way, found in ways.items():
-        yield score(PROTOCOL, way, judge(there, found(), absolute=True))
+    for way, predict in ways.items():
+        yield score(PROTOCOL, way, judge(there, predict(), absolute=True))
 
 
 def _seconds(model: Model, group: Group) -> Floats:
@@ -58,21 +58,21 @@ def _seconds(model: Model, group: Group) -> Floats:
 
 
 def _corrected(model: Model, groups: Sequence[Group], seed: int) -> Predictions:
-    """Each half of the Specs by the model that programs of the other half correct."""
+    """Predict each half of the Specs by the model corrected by programs of the other half."""
     numbers = list(range(len(groups)))
     Random(seed).shuffle(numbers)
     halves = numbers[::2], numbers[1::2]
-    found: dict[int, Floats] = {}
+    predicted: dict[int, Floats] = {}
     for measured, held in (halves, halves[::-1]):
         each = -(-MEASURED // len(measured))
         correction = corrected(model, [_some(groups[n], each, seed) for n in measured])
         for n in held:
             more = correction.of(model.configs(groups[n].configs).astype(np.float64))
-            found[n] = _seconds(model, groups[n]) + more
-    return found
+            predicted[n] = _seconds(model, groups[n]) + more
+    return predicted
 
 
 def _some(group: Group, count: int, seed: int) -> Group:
-    """So many of the programs of a Spec, drawn at random."""
+    """A random sample of `count` programs of a Spec."""
     chosen = sorted(Random(seed).sample(range(len(group.seconds)), min(count, len(group.seconds))))
     return part_of(group, chosen)

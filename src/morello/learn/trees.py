@@ -17,7 +17,7 @@ Objective = Literal["rank", "residual"]
 
 ROUNDS = 400
 GRADES = 30
-"""Relevances that times are divided into for LambdaRank, each `GRADE` slower than the last."""
+"""Grades of relevance for LambdaRank; programs of each are `GRADE` slower than of the last."""
 
 GRADE = 0.04
 
@@ -43,7 +43,7 @@ _OBJECTIVES: dict[Objective, dict[str, Any]] = {
 
 
 class Trees:
-    """Ranks programs (LambdaRank), or predicts by how much the affine cost is wrong."""
+    """Ranks programs (LambdaRank), or predicts the error of the affine cost."""
 
     def __init__(self, objective: Objective) -> None:
         self.objective = objective
@@ -70,10 +70,10 @@ class Trees:
 
     def predict(self, group: Group) -> Floats:
         """The logarithm of seconds of each program, or what grows with it."""
-        found = np.asarray(self._trees.predict(flat(group)), np.float64)
+        predicted = np.asarray(self._trees.predict(flat(group)), np.float64)
         if self.objective == "rank":
-            return -found
-        return found + np.log(group.cost / group.hertz)
+            return -predicted
+        return predicted + np.log(group.cost / group.hertz)
 
 
 def _residual(group: Group) -> Floats:

@@ -1,4 +1,4 @@
-"""Tuning: programs of a goal are measured one batch after the other, and the fastest is kept."""
+"""Tuning: measures programs of a goal in batches, and keeps the fastest."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ SEARCHING = 0.3
 """The share of the time that the search for the first choice may take."""
 
 FINALISTS = 3
-"""At the end, so many of the fastest are timed again at once."""
+"""At the end, this many of the fastest are timed again together."""
 
 FIRST_S = 300.0
-"""How long the first choice is given to be timed, in seconds."""
+"""The time limit for timing the first choice, in seconds."""
 
 BATCH_S = 3.0
 SLOWER = 50.0
-"""A batch is given so many seconds, and each program so many times what a call should take."""
+"""A batch may take `BATCH_S` seconds, and `SLOWER` times the expected call of each program."""
 
 
 Patience = Callable[[Sequence[Compiled]], float]
@@ -52,9 +52,9 @@ Patience = Callable[[Sequence[Compiled]], float]
 
 @dataclass(frozen=True)
 class Trial:
-    """A correct program and its time, as a multiple of that of the first choice beside it.
+    """A correct program and its time, as a multiple of the first choice's, timed with it.
 
-    `hardware_s` are the seconds that programs had run until it was known.
+    `hardware_s` are the seconds that programs had run until then.
     """
 
     impl: Impl
@@ -81,7 +81,7 @@ class Tuning:
     @property
     def best(self) -> Trial:
         """The fastest program."""
-        return min(self.trials, key=lambda one: one.ratio)
+        return min(self.trials, key=lambda trial: trial.ratio)
 
     @property
     def best_s(self) -> float:
@@ -95,13 +95,13 @@ class Tuning:
 
     @property
     def curve(self) -> list[tuple[float, float]]:
-        """Hardware seconds and, after so many, the least time of a call, where that fell."""
+        """Where the least time of a call fell: hardware seconds until then, and the new time."""
         points: list[tuple[float, float]] = []
         least = inf
-        for one in self.trials:
-            if one.ratio < least:
-                least = one.ratio
-                points.append((one.hardware_s, least * self.first_s))
+        for trial in self.trials:
+            if trial.ratio < least:
+                least = trial.ratio
+                points.append((trial.hardware_s, least * self.first_s))
         return points
 
 
@@ -133,27 +133,27 @@ def tune(
     known: Sequence[Impl] = (),
     compiler: str | None = None,
 ) -> Iterator[Tuning]:
-    """Measure programs for so many seconds in all; tells what was found after each batch.
+    """Measure programs for `seconds` in all; yields the results so far after each batch.
 
     The search's first choice comes first, then programs that are `known`, however long these
-    take, then others in an order: "learned" is what the predictor takes for the fastest (by
-    default the machine's learned model, else the affine cost) of the search's choices and of
-    mutations, corrected by what was measured; "affine" the search's choices by cost; "random"
-    random programs. Raises `MorelloError` if the first choice cannot be found, built or timed, or
-    is wrong.
+    take, then others in an order. "learned": those predicted fastest of the search's choices and
+    of mutations, by the predictor (by default the machine's learned model, else the affine cost),
+    corrected by what was measured. "affine": the search's choices by cost. "random": random
+    programs. Raises `MorelloError` if the first choice cannot be found, built or timed, or is
+    wrong.
     """
     began = monotonic()
     ends = began + Budget(seconds).seconds
-    found = find_compiler(compiler)
+    toolchain = find_compiler(compiler)
     with Worker() as worker:
         solution = search(goal, target, budget=Budget(min(SECONDS, SEARCHING * seconds)))
         first = reconstruct(goal, target, solution.decisions)
-        run = _Run(worker, found, first, solution.statistics.gap, began, ends)
+        run = _Run(worker, toolchain, first, solution.statistics.gap, began, ends)
         yield run.so_far()
         random = Random(seed)
         chooser: Chooser
         if order == "learned":
-            predictor = predictor or learned(target) or ByCost(Stopwatch(found).hertz())
+            predictor = predictor or learned(target) or ByCost(Stopwatch(toolchain).hertz())
             chooser = ByPrediction(solution, predictor, random, ends)
         elif order == "affine":
             chooser = ByAffineCost(solution, ends)
@@ -164,7 +164,7 @@ def tune(
 
 
 class _Run:
-    """The programs of a goal that were measured, and those that are."""
+    """A tuning run: the programs measured so far, and how to measure more."""
 
     def __init__(
         self,
@@ -180,10 +180,10 @@ class _Run:
         self._began, self._ends = began, ends
         self._failed, self._hardware_s = 0, 0.0
         self._built: dict[int, Compiled] = {}
-        here = monotonic()
+        started = monotonic()
         (self._first,) = compiled([first], compiler, PATIENCE_S)
         built = monotonic()
-        # What timing needs is loaded first, which does not count.
+        # The worker's imports come first, so that they do not count as hardware time.
         worker.run(seconds_for, [], 1.0, seconds=PATIENCE_S)
         labels = self._labels([self._first], lambda programs: FIRST_S, ())
         self._first_s = float(np.fmin.reduce(labels.repeats, axis=None)) * 1e-9
@@ -197,18 +197,18 @@ class _Run:
                 f"the first choice for {first.spec.expression} crashed, or was still running "
                 f"after {FIRST_S:.0f} s; make the sizes smaller."
             )
-        self._alone_s = self._each_s = built - here + self._hardware_s
+        self._alone_s = self._each_s = built - started + self._hardware_s
         self._trials = [Trial(first, 1.0, self._hardware_s)]
 
     def so_far(self) -> Tuning:
-        """What was found."""
+        """The results so far."""
         return Tuning(
             self._first_s, tuple(self._trials), self._failed, self._hardware_s,
             monotonic() - self._began, self._gap,
         )  # fmt: skip
 
     def batches(self, chooser: Chooser, known: Sequence[Impl]) -> Iterator[Tuning]:
-        """Measure known programs in any case, then what is chosen, while there is time."""
+        """Measure known programs in any case, then chosen ones while there is time."""
         chooser.learn(self._first.impl, self._first_s)
         if known:
             self._measure(known, chooser, inf)
@@ -221,25 +221,25 @@ class _Run:
             yield self.so_far()
 
     def confirmed(self) -> Tuning:
-        """Time the fastest again until the fastest of all is one whose second time is known.
+        """Time the fastest programs again, until the fastest of all has been timed twice.
 
-        Second times replace the first ones: the least of many noisy times is too good.
+        Second times replace the first ones: the minimum of many noisy times is biased.
         """
         sure = {id(self._first.impl)}
         while True:
-            fastest = sorted(self._trials, key=lambda one: one.ratio)[:FINALISTS]
+            fastest = sorted(self._trials, key=lambda trial: trial.ratio)[:FINALISTS]
             if id(fastest[0].impl) in sure or (len(sure) > 1 and monotonic() > self._ends):
                 return self.so_far()
-            again = [id(one.impl) for one in fastest if id(one.impl) not in sure]
-            found = self._ratios([self._built[one] for one in again], self._enough)
-            ratios = dict(zip(again, found, strict=True))
+            again = [id(trial.impl) for trial in fastest if id(trial.impl) not in sure]
+            new_ratios = self._ratios([self._built[key] for key in again], self._enough)
+            ratios = dict(zip(again, new_ratios, strict=True))
             trials = [replace(t, ratio=ratios.get(id(t.impl), t.ratio)) for t in self._trials]
-            self._trials = [one for one in trials if not isnan(one.ratio)]
+            self._trials = [trial for trial in trials if not isnan(trial.ratio)]
             self._failed += len(trials) - len(self._trials)
             sure |= ratios.keys()
 
     def _size(self) -> int:
-        """How many programs there is time for, and for the finalists; at most a file."""
+        """How many programs there is time for, besides the finalists; at most a file of them."""
         left = self._ends - monotonic() - self._alone_s - FINALISTS * self._trials[0].hardware_s
         return max(0, int(min(left / self._each_s, TOGETHER)))
 
@@ -249,8 +249,8 @@ class _Run:
 
         began = monotonic()
         together = -(-len(impls) // available_threads())
-        made = compiled_apart(impls, self._compiler, together, ends)
-        programs = [one for one in made if one is not None]
+        built = compiled_apart(impls, self._compiler, together, ends)
+        programs = [program for program in built if program is not None]
         ratios = self._ratios(programs, patience) if programs else []
         for program, ratio in zip(programs, ratios, strict=True):
             if not isnan(ratio):
@@ -261,9 +261,9 @@ class _Run:
         self._each_s = (monotonic() - began) / len(impls)
 
     def _ratios(self, programs: Sequence[Compiled], patience: Patience) -> list[float]:
-        """Least times as multiples of the first choice's, timed in turns with it; nan if none."""
+        """Least times as multiples of the first choice's, timed in turns; nan for failed ones."""
         labels = self._labels(programs, patience, [self._first])
-        # The least of all, as its times at one moment may be noisy; fmin takes what has no times.
+        # The least of all, as its times at one moment may be noisy; fmin ignores nan.
         reference = float(np.fmin.reduce(labels.reference, axis=None))
         self._first_s = float(np.fmin(self._first_s, 1e-9 * reference))
         ratios: list[float] = (np.fmin.reduce(labels.repeats, axis=1) / reference).tolist()
@@ -281,7 +281,7 @@ class _Run:
         return labels
 
     def _enough(self, programs: Sequence[Compiled]) -> float:
-        """More seconds than programs that run well need."""
+        """A generous time limit for programs, in seconds."""
         first = self._trials[0]
-        cost = sum(one.impl.cost for one in programs) / first.impl.cost
+        cost = sum(program.impl.cost for program in programs) / first.impl.cost
         return BATCH_S + 3 * first.hardware_s + len(programs) + SLOWER * cost * self._first_s

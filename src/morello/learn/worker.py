@@ -1,4 +1,4 @@
-"""A process of its own for what may crash or hang, such as code that nobody has run before."""
+"""A separate process for code that may crash or hang, such as newly compiled programs."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ T = TypeVar("T")
 
 
 class CrashError(MorelloError):
-    """What ran in a process of its own crashed, or took too long."""
+    """A function in a worker process crashed, or took too long."""
 
 
 class Worker:
-    """Runs functions one after the other in another process; begins a new one if that ends."""
+    """Runs functions one after the other in another process; starts a new one if that ends."""
 
     def __init__(self) -> None:
         self._start()
@@ -31,9 +31,9 @@ class Worker:
         self._end()
 
     def run(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:
-        """The function's result, or what it raised.
+        """Return the function's result, or raise what it raised.
 
-        Raises `CrashError` if its process ends, or after so many seconds.
+        Raises `CrashError` if its process ends, or after `seconds`.
         """
         try:
             self._pipe.send((function, arguments))
@@ -71,7 +71,7 @@ class Worker:
 
 
 def _serve(pipe: Connection) -> None:
-    """Run what comes, until nobody is there any more."""
+    """Run the functions that arrive, until the pipe is closed."""
     end_with_parent()
     with suppress(EOFError, KeyboardInterrupt):
         while True:
