@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn demo bench bench-model bench-tuning bench-fusion fuzz learn test lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion fuzz learn docs test lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,6 +17,9 @@ setup: ## create or update .venv (every target below does so first)
 
 setup-learn: ## the same with what trains models (needed to test and to learn)
 	@$(PYTHON) tools/bootstrap.py learn
+
+setup-docs: ## the same with what builds the documentation
+	@$(PYTHON) tools/bootstrap.py docs
 
 demo: setup ## synthesize a 512x512 matmul kernel and race it against NumPy
 	$(BIN)/morello bench "f32[512,512] @ f32[512,512]" --vs numpy
@@ -39,6 +42,9 @@ fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KIND
 learn: setup-learn ## study and train the learned model on LEARN=corpora/zen5, in less than an hour
 	$(BIN)/morello learn study $(LEARN) --other corpora/zen3 --docs docs/learned-model.md
 	$(BIN)/morello learn train $(LEARN) --output src/morello/learn/models/$(notdir $(LEARN)).npz
+
+docs: setup-docs ## build the documentation into build/site; broken links are errors
+	$(BIN)/mkdocs build --strict
 
 $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	$(BIN)/python -m venv --without-pip $(RACERS)
@@ -75,8 +81,10 @@ lock: setup ## pin the newest allowed version of every dependency
 	    $${index:+--default-index $$index}"; \
 	$$compile --output-file requirements.lock --custom-compile-command "make lock"; \
 	$$compile --output-file requirements-learn.lock --custom-compile-command "make lock" \
-	    --extra learn --constraint requirements.lock
+	    --extra learn --constraint requirements.lock; \
+	$$compile --output-file requirements-docs.lock --custom-compile-command "make lock" \
+	    --extra docs --constraint requirements-learn.lock
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
-	find src tests tools benchmarks fuzz -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests tools benchmarks fuzz examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,10 +1,11 @@
 """Set up `.venv`: the pinned dependencies, and this project in editable mode.
 
-    python3 tools/bootstrap.py [learn]
+    python3 tools/bootstrap.py [learn | docs]
 
-With `learn`, also the packages for training models. Needs only Python 3.11 and a package index: no
-root, and no pip if Python has `ensurepip` or pip's settings name the index. A second run does
-nothing until the lock, `pyproject.toml` or this file changes.
+With `learn`, also the packages for training models; with `docs`, those for the documentation.
+Needs only Python 3.11 and a package index: no root, and no pip if Python has `ensurepip` or pip's
+settings name the index. A second run does nothing until the lock, `pyproject.toml` or this file
+changes.
 """
 
 from __future__ import annotations
@@ -29,8 +30,14 @@ from typing import TypeVar
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
-LOCKS = {"": ROOT / "requirements.lock", "learn": ROOT / "requirements-learn.lock"}
-"""The pinned dependencies, and those of `morello[learn]` too."""
+LOCKS = {
+    "": ROOT / "requirements.lock",
+    "learn": ROOT / "requirements-learn.lock",
+    "docs": ROOT / "requirements-docs.lock",
+}
+"""The pinned dependencies: without an extra, and with each; every extra includes the plain ones."""
+MEGABYTES = {"": 250, "learn": 600, "docs": 350}
+"""About how much each downloads."""
 INPUTS = (ROOT / "pyproject.toml", Path(__file__).resolve())
 
 PIP = "26.3"
@@ -46,10 +53,9 @@ def main(extra: str = "") -> None:
         sys.exit(f"Morello needs Python 3.11 or later; {sys.executable} is older.")
     if extra not in LOCKS:
         sys.exit(f"there is nothing called {extra!r} to set up; there is {', '.join(LOCKS)}.")
-    if any(is_current(name) for name in {extra, "learn"}):  # "learn" includes all the others
+    if any(is_current(name) for name in ([extra] if extra else LOCKS)):
         return
-    size = 600 if extra else 250
-    print(f"Setting up {VENV} (once; about {size} MB of packages) ...", flush=True)
+    print(f"Setting up {VENV} (once; about {MEGABYTES[extra]} MB of packages) ...", flush=True)
     if not PYTHON.exists():
         venv.create(VENV, clear=True, symlinks=True)
     ensure_pip()

@@ -1,0 +1,27 @@
+"""Softmax of a product, and one head of attention: each is a single kernel."""
+
+import numpy as np
+import numpy.typing as npt
+
+import morello
+
+Array = npt.NDArray[np.float64]
+
+
+def softmax(x: Array) -> Array:
+    """The reference, in float64."""
+    powers: Array = np.exp(x - x.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+
+
+random = np.random.default_rng(0)
+q, k, v = (random.standard_normal((64, 32), np.float32) for _ in range(3))
+products = q.astype(np.float64) @ k.T
+
+weights = morello.compile("softmax(f32[64,32] @ f32[32,64])")
+error = np.abs(weights(q, np.ascontiguousarray(k.T)) - softmax(products)).max()
+print(f"softmax(q @ k): largest error: {error:.1e}")
+
+attention = morello.compile("attention(f32[64,32], f32[64,32], f32[64,32])")
+error = np.abs(attention(q, k, v) - softmax(products / np.sqrt(32)) @ v).max()
+print(f"attention(q, k, v): largest error: {error:.1e}")

@@ -1,0 +1,28 @@
+"""Cut a perceptron of two layers into kernels, by the predicted time of each."""
+
+import numpy as np
+
+from morello.frontends.text import parse_tensor
+from morello.fusion.fuse import fuse
+from morello.fusion.graph import Graph, cut
+from morello.fusion.prices import Prices
+from morello.fusion.program import compile_all, reference
+from morello.learn.predict import ByCost
+
+HERTZ = 4e9
+"""The affine cost is in cycles."""
+
+graph = Graph(parse_tensor("relu(f32[16,64] @ f32[64,64] + f32[64]) @ f32[64,16]"))
+prices = Prices(ByCost(HERTZ), seconds=10)
+partition = fuse(graph, prices, prices.proven)
+
+print(f"{len(graph.operations)} operations, {len(partition.groups)} kernels:")
+for group in partition.groups:
+    spec = cut(group).spec
+    print(f"  {spec.expression}: {prices(spec) * 1e6:.2f} us predicted")
+
+program = compile_all(partition, lambda spec: prices.found(spec).impl)
+random = np.random.default_rng(0)
+inputs = [random.standard_normal(t.shape, np.float32) for t in graph.inputs]
+error = np.abs(program(*inputs) - reference(graph, inputs)).max()
+print(f"largest error: {error:.1e}")
