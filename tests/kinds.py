@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-BUILDING = ("emit", "crash", "docs")
+BUILDING = ("emit", "train", "crash", "docs")
 """The kinds whose tests may start a compiler, or any other command."""
 
 FOLDERS = {
@@ -21,7 +21,7 @@ FOLDERS = {
     "frontends": "unit",
     "fusion": "unit",
     "ir": "unit",
-    "learn": "unit",
+    "learn": "train",
     "rewrites": "unit",
     "runtime": "emit",
     "search": "unit",
@@ -30,20 +30,20 @@ FOLDERS = {
 }
 
 MODULES = {
-    "test_bootstrap.py": "unit",
+    "test_bootstrap.py": "house",
     "test_choices.py": "golden",
     "test_files.py": "crash",
-    "test_kinds.py": "docs",
+    "test_kinds.py": "house",
     "test_precompute.py": "crash",
     "test_process.py": "crash",
     "test_schedule.py": "unit",
-    "test_structure.py": "docs",
+    "test_structure.py": "house",
     "adversaries/test_meaning.py": "unit",
     "bench/test_model.py": "emit",
     "bench/test_race.py": "emit",
     "calibrate/test_first_use.py": "emit",
     "calibrate/test_measuring.py": "emit",
-    "codegen/test_ahead.py": "unit",
+    "calibrate/test_multiplicities.py": "property",
     "codegen/test_expressions.py": "property",
     "codegen/test_golden_c.py": "golden",
     "codegen/test_loops.py": "unit",
@@ -57,15 +57,19 @@ MODULES = {
     "ir/test_forms.py": "property",
     "ir/test_semantics.py": "property",
     "learn/test_corpus.py": "crash",
-    "learn/test_model.py": "emit",
-    "learn/test_tune.py": "emit",
+    "learn/test_features.py": "exact",
+    "learn/test_forwarding.py": "unit",
+    "learn/test_metrics.py": "unit",
+    "learn/test_nest.py": "exact",
     "rewrites/test_saved.py": "property",
     "runtime/test_cache.py": "crash",
     "search/test_alternatives.py": "exact",
+    "search/test_budget.py": "exact",
     "search/test_definition.py": "exact",
     "search/test_engine.py": "exact",
     "search/test_families.py": "exact",
     "search/test_memory.py": "exact",
+    "search/test_sample.py": "property",
     "search/test_search.py": "exact",
     "search/test_space_version.py": "golden",
     "table/test_damage.py": "crash",

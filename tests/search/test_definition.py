@@ -29,6 +29,10 @@ from tests.support import searched
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import column_major
 from morello.ir.spec import Spec, matmul_spec
+from morello.rewrites import Decompose, Divide, Move, ToAccumulate
+from morello.search.space.family import Kind
+from morello.search.space.rules import Rules, rules
+from morello.search.space.sizes import Sizes
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import Kernel, Level, Target
 
@@ -90,6 +94,21 @@ def test_nothing_is_cheaper_by_definition(spec: Spec, limits: Sequence[Amounts])
         wanted = Definition(len(amounts) - 1).cheapest(task_of(spec), amounts)
         solution = searched(spec, toy(amounts))
         assert (solution.cost if solution else inf) == pytest.approx(wanted), amounts
+
+
+@pytest.mark.parametrize("lost", [Divide, Move, ToAccumulate, Decompose])
+def test_a_rule_that_is_missing_is_told_apart(lost: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fewer(kind: Kind, target: Target, sizes: Sizes, **options: bool) -> list[Rules]:
+        return [
+            Rules(group.guard, tuple(r for r in group.rewrites if not isinstance(r, lost)))
+            for group in rules(kind, target, sizes, **options)
+        ]
+
+    monkeypatch.setattr("morello.search.graph.rules", fewer)
+    spec = softmax_goal(2, 2)
+    solution = searched(spec, toy(ENOUGH))
+    wanted = Definition(1).cheapest(task_of(spec), ENOUGH)
+    assert wanted < (solution.cost if solution else inf)
 
 
 def test_lines_are_as_long() -> None:
