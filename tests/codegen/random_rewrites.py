@@ -228,7 +228,7 @@ def _pack(spec: Spec) -> Rewrite:
     return Pack()
 
 
-FEW, CORES = 2 * (len(PRIMITIVES) + len(COMPOSITIONS)), 3
+FEW, CORES = 2 * len(PRIMITIVES) + len(COMPOSITIONS), 3
 """The programs that there are of each target, and the cores that they may use."""
 
 
@@ -239,10 +239,10 @@ def with_cores(target: Target) -> Target:
 
 
 @cache
-def few_programs(target: Target) -> list[Impl]:
+def few_programs(target: Target, count: int = FEW) -> list[Impl]:
     """Programs of random goals of every kind, for all tests that need any."""
     programs = Programs(target, Random(1))
-    return [programs.of(goal) for goal in random_goals(Random(1), FEW)]
+    return [programs.of(goal) for goal in random_goals(Random(1), count)]
 
 
 class Programs:
@@ -352,7 +352,7 @@ class Programs:
     def _cheapest(self, spec: Spec, limits: tuple[int, ...]) -> Impl:
         if (spec, limits) not in self._found:
             solution = searched(spec, with_capacities(self.target, limits))
-            self._found[spec, limits] = solution and self._rebuilt(solution)
+            self._found[spec, limits] = self._rebuilt(solution) if solution else None
         found = self._found[spec, limits]
         if found is None:
             raise DeadEndError
