@@ -7,8 +7,8 @@ from itertools import islice, pairwise
 
 import numpy as np
 import pytest
-from tests.search.brute import Amounts, Brute
-from tests.search.small_goals import GOALS
+from tests.search.brute import Amounts
+from tests.search.small_goals import GOALS, brute
 from tests.support import with_capacities
 
 from morello.frontends.text import parse
@@ -50,7 +50,7 @@ each = pytest.mark.parametrize(("name", "capacities"), CASES, ids=str)
 @cache
 def structures(name: str, capacities: Amounts) -> dict[Structure, float]:
     """What the cheapest program of every structure costs."""
-    return Brute(*GOALS[name]).structures(capacities)
+    return brute(name).structures(capacities)
 
 
 def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alternatives:
