@@ -39,7 +39,7 @@ from morello.rewrites import (
     may_split,
 )
 from morello.search.reconstruct import reconstruct
-from morello.search.solve import Solution
+from morello.search.solution import Solution
 from morello.targets.cpu import host_cpu
 from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target
