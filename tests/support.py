@@ -19,7 +19,8 @@ from morello.ir.layout import Layout
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
-from morello.search.solution import Solution, search
+from morello.search.solution import Solution
+from morello.search.solve import search
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 
