@@ -10,9 +10,9 @@ Array = npt.NDArray[np.float64]
 
 def softmax(x: Array) -> Array:
     """The reference, in float64."""
-    powers: Array = np.exp(x - x.max(axis=1, keepdims=True))
-    shares: Array = powers / powers.sum(axis=1, keepdims=True)
-    return shares
+    powers = np.exp(x - x.max(axis=1, keepdims=True))
+    rows: Array = powers / powers.sum(axis=1, keepdims=True)
+    return rows
 
 
 random = np.random.default_rng(0)

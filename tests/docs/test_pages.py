@@ -157,7 +157,7 @@ def test_what_you_can_say() -> None:
 
 @pytest.mark.parametrize("expression", QUICK)
 def test_what_you_can_say_has_programs(expression: str) -> None:
-    assert "Proven cheapest" in run(["explain", expression])
+    assert "Proven cheapest" in run(["explain", expression, "--budget", "200"])
 
 
 def test_words_of_the_language() -> None:
