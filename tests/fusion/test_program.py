@@ -120,7 +120,7 @@ def test_a_table_has_what_was_searched_before(monkeypatch: pytest.MonkeyPatch) -
     spec = parse("relu(f32[4,4] @ f32[4,4])")
     with Table(":memory:") as table:
         first = Prices(ByCost(4e9), PATIENCE_S, table=table)(spec)
-        monkeypatch.setattr("morello.api.search", None)
+        monkeypatch.setattr("morello.search.session.Session.solve", None)
         assert Prices(ByCost(4e9), PATIENCE_S, table=table)(spec) == first < inf
 
 
