@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 
-from morello.codegen.loops import Loop, cut, emits_nothing, loops, with_size
+from morello.codegen.loops import Loop, cut, loops, with_size
 from morello.codegen.names import Names
 from morello.codegen.parallel import Region
 from morello.codegen.prefetch import Ahead, Index
@@ -27,15 +27,20 @@ from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 from morello.rewrites import (
+    Bufferize,
+    Decompose,
     Move,
+    Pack,
     PadFirst,
     Parallel,
     ParallelSplit,
     Pointwise,
+    Rewrite,
     Select,
     SpatialSplit,
     Split,
     Tile,
+    ToAccumulate,
 )
 from morello.rewrites.conv import kept_dims
 from morello.rewrites.select import find_kernel
@@ -61,21 +66,11 @@ class Body:
             return self._statements(impl, views)
 
     def _statements(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
-        rewrite = impl.rewrite
-        if isinstance(rewrite, Tile | Split):
-            return self._loop(impl, rewrite, views)
-        if isinstance(rewrite, Select):
-            return self._kernel(impl.spec, rewrite, views)
-        if isinstance(rewrite, Parallel):
-            return self._parallel(impl, rewrite, views)
-        if isinstance(rewrite, SpatialSplit | Pointwise):
-            return self._conv(impl, rewrite, views)
-        if isinstance(rewrite, ParallelSplit):
-            return self._parallel_split(impl, rewrite, views)
-        if emits_nothing(impl):
+        assert impl.rewrite is not None
+        if impl.rewrite.silent:
             with self._ahead.wishing(self._ahead.next_tiles(impl, views)):
                 return self.emit(impl.children[0].impl, views)
-        return self._sequence(impl, views)
+        return EMITTERS[type(impl.rewrite)](self, impl, impl.rewrite, views)
 
     # ---- loops
 
@@ -137,18 +132,21 @@ class Body:
             for operand, view in enumerate(views)
         )
 
-    def _conv(
-        self, impl: Impl, rewrite: SpatialSplit | Pointwise, views: Sequence[View]
+    # ---- convolutions
+
+    def _pointwise(self, impl: Impl, rewrite: Pointwise, views: Sequence[View]) -> list[Statement]:
+        """A matmul over all pixels of the image."""
+        operation = impl.spec.operation
+        merged = [view if o == 1 else _merged(view, operation, o) for o, view in enumerate(views)]
+        return self.emit(impl.children[0].impl, _matmul_views(operation, merged))
+
+    def _spatial_split(
+        self, impl: Impl, rewrite: SpatialSplit, views: Sequence[View]
     ) -> list[Statement]:
         """Loops over the pixels of the filter around a matmul over the remaining dimensions."""
         spec, child = impl.spec, impl.children[0]
         lines: list[Statement] = []
         operation = spec.operation
-        if isinstance(rewrite, Pointwise):
-            views = [
-                view if o == 1 else _merged(view, operation, o) for o, view in enumerate(views)
-            ]
-            return self.emit(child.impl, _matmul_views(operation, views))
         pixels = [(dim, spec.size(dim)) for dim in ("p", "q")]
         tiles: Sequence[View] = views
         variables = []
@@ -250,7 +248,7 @@ class Body:
 
     # ---- sequences
 
-    def _sequence(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
+    def _sequence(self, impl: Impl, rewrite: Rewrite, views: Sequence[View]) -> list[Statement]:
         """The children in order, with buffers and registers for intermediate tensors."""
         in_use = self._in_use
         tensors: dict[int, View] = dict(enumerate(views))
@@ -338,9 +336,9 @@ class Body:
 
     # ---- kernels
 
-    def _kernel(self, spec: Spec, rewrite: Select, views: Sequence[View]) -> list[Statement]:
+    def _kernel(self, impl: Impl, rewrite: Select, views: Sequence[View]) -> list[Statement]:
         kernel = find_kernel(self.target, rewrite.kernel)
-        operation = spec.operation
+        spec, operation = impl.spec, impl.spec.operation
         names: dict[str, str | int] = dict(zip(operation.dims, spec.sizes, strict=True))
         names["length"] = max(spec.sizes)
         if operation.function is not None and operation.function.constant is not None:
@@ -367,6 +365,24 @@ class Body:
         if kernel.in_order:
             lines.append(_in_order(sums))
         return [Call(kernel, spec, tuple(views), repeats, lines)]
+
+
+EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
+    Tile: Body._loop,
+    Split: Body._loop,
+    Select: Body._kernel,
+    Parallel: Body._parallel,
+    ParallelSplit: Body._parallel_split,
+    SpatialSplit: Body._spatial_split,
+    Pointwise: Body._pointwise,
+    ToAccumulate: Body._sequence,
+    Move: Body._sequence,
+    Bufferize: Body._sequence,
+    Decompose: Body._sequence,
+    PadFirst: Body._sequence,
+    Pack: Body._sequence,
+}
+"""What emits the statements of each rewrite that is not silent."""
 
 
 def _in_order(registers: Sequence[str]) -> str:

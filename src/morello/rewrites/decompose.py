@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -22,15 +21,14 @@ from morello.ir.primitives import (
     reduce,
     softmax,
 )
-from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes, level_number
-from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
 from morello.targets.target import Column, Condition, Target
 
 
 @dataclass(frozen=True)
 class Scheme:
-    """How to decompose the operations called `of` into steps.
+    """How to decompose the operations called `of` into steps, and that in `words`.
 
     `between` are the intermediate tensors: they have one element per scan ("rows"), or the
     full shape ("all"). Each step is an operation, and the tensor that each of its operands
@@ -38,6 +36,7 @@ class Scheme:
     """
 
     of: str
+    words: str
     between: Mapping[str, str]
     steps: tuple[tuple[str, Mapping[str, str]], ...]
 
@@ -51,6 +50,7 @@ SCHEMES = {
     # Softmax -> DenominatorAndUnscaled; DivideVecScalar: every exp is kept, and then scaled
     "to_softmax_parts": Scheme(
         "Softmax",
+        "every exp kept, then divided",
         {"denominator": "rows"},
         (
             (
@@ -63,6 +63,7 @@ SCHEMES = {
     # Softmax -> DenominatorAndMax; Complete: every exp is computed twice
     "to_softmax_parts_recompute": Scheme(
         "Softmax",
+        "max and denominator, then every exp again",
         {"max": "rows", "denominator": "rows"},
         (
             ("SoftmaxDenominatorAndMax", {"x": "x", "max": "max", "denominator": "denominator"}),
@@ -75,6 +76,7 @@ SCHEMES = {
     # DenominatorAndMax -> Max; Denominator: offline, two passes
     "to_max_and_denominator": Scheme(
         "SoftmaxDenominatorAndMax",
+        "max, then denominator",
         {},
         (
             ("Max", {"x": "x", "out": "max"}),
@@ -84,6 +86,7 @@ SCHEMES = {
     # DenominatorAndUnscaled -> Max; DenominatorAndUnscaledFromMax
     "to_max_and_unscaled": Scheme(
         "SoftmaxDenominatorAndUnscaled",
+        "max, then every exp and their sum",
         {"max": "rows"},
         (
             ("Max", {"x": "x", "out": "max"}),
@@ -96,6 +99,7 @@ SCHEMES = {
     # DivideVecScalar -> Broadcast; DivideVec
     "broadcast_first": Scheme(
         "DivideVecScalar",
+        "divisor broadcast, then divided by",
         {"divisor": "all", "quotient": "all"},
         (
             ("Broadcast", {"x": "denominator", "out": "divisor"}),
@@ -107,7 +111,7 @@ SCHEMES = {
 
 
 @dataclass(frozen=True)
-class Decompose:
+class Decompose(Rewrite):
     """Do an operation in steps, with the intermediate tensors at a level.
 
     Softmax(i=8, j=512), to_softmax_parts
@@ -117,6 +121,9 @@ class Decompose:
 
     scheme: str
     level: str
+
+    name = "decompose"
+    lowers = Rank.OPERATION
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         if self.scheme not in SCHEMES:
@@ -160,14 +167,13 @@ class Decompose:
         allocation = {level: held} if level else {}
         return [Edges(np.arange(len(batch)), cost, allocation, tuple(children))]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "decompose", "scheme": self.scheme, "level": self.level}
-
     def __str__(self) -> str:
         return f"decompose({self.scheme} in {self.level})"
+
+    def words(self, shown: Shown) -> str:
+        scheme = SCHEMES[self.scheme]
+        between = ", ".join(scheme.between)
+        return scheme.words + (f"; {between} in {self.level}" if between else "")
 
 
 def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:

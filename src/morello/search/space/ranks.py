@@ -1,0 +1,49 @@
+"""The rank of a Spec, which every rewrite lowers; the search expands Specs by falling rank."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.operation import Operation, accumulates_later
+from morello.ir.placements import Ints
+from morello.rewrites import SCHEMES
+from morello.search.space.sizes import Sizes
+from morello.targets.target import Target
+
+Rank = tuple[float, ...]
+"""Its parts, in the order of `rewrites.Rank`."""
+
+
+def ranks(batch: Batch, target: Target, sizes: Sizes) -> tuple[Rank, Ints]:
+    """The ranks of a batch's Specs: the parts that they have in common, and each one's last."""
+    operation = batch.operation
+    single = all(dtype.lanes == 1 for dtype in batch.dtypes)
+    common = batch.parallel, weight(operation), single, accumulates_later(operation)
+    extent = np.zeros(len(batch), np.int32)
+    for size in batch.sizes:
+        extent += sizes.depth(size)
+    for level in batch.levels:
+        extent += target.registers - level
+    return common, extent
+
+
+@cache
+def weight(operation: Operation) -> int:
+    """A number larger than that of every operation that this one can be decomposed into."""
+    if operation.components:
+        return 1 + sum(max(1, weight(component.operation)) for component in operation.components)
+    if operation.copies:
+        return 0
+    padded = any(axis.padding for axes in operation.axes for axis in axes)
+    return _weight(operation.name.removesuffix("Accum")) + padded
+
+
+@cache
+def _weight(name: str) -> int:
+    """The weight of operations of a name: 1 more than those of the steps they are done in."""
+    steps = [step for scheme in SCHEMES.values() if scheme.of == name for step, _ in scheme.steps]
+    steps += ["Matmul"] * (name == "Conv")
+    return 1 + max(map(_weight, steps), default=0)
