@@ -16,6 +16,7 @@ from morello.impl.tree import replay
 from morello.ir.dtype import BF16, F32
 from morello.ir.layout import Layout, panels
 from morello.rewrites import (
+    REWRITES,
     Bufferize,
     Decompose,
     Move,
@@ -28,6 +29,10 @@ from morello.rewrites import (
 from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
+
+
+def test_every_rewrite_is_a_method() -> None:
+    assert all(callable(getattr(Schedule, name)) for name in REWRITES)
 
 
 def test_a_new_schedule_is_one_hole() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from morello.errors import RewriteError, SearchError, SpecError, quoted
 from morello.impl.printing import tree
@@ -274,10 +274,10 @@ def _dtype(dtype: str | DType | None) -> DType | None:
 
 def _check_texts(rewrite: Rewrite) -> None:
     """Raise `RewriteError` if a `str` field of a rewrite has another type."""
-    for name, kind in type(rewrite).__annotations__.items():
-        value = getattr(rewrite, name)
-        if kind == "str" and not isinstance(value, str):
-            raise RewriteError(f"{name} is {quoted(value)}, and should be a text.")
+    for field in fields(rewrite):
+        value = getattr(rewrite, field.name)
+        if field.type == "str" and not isinstance(value, str):
+            raise RewriteError(f"{field.name} is {quoted(value)}, and should be a text.")
 
 
 def _size(name: str, size: int, least: int = 1) -> int:

@@ -22,11 +22,12 @@ from tests.support import (
 )
 
 from morello.codegen import Source, generate
+from morello.codegen.body import EMITTERS
 from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import F32
 from morello.ir.layout import panels
 from morello.ir.spec import matmul_spec
-from morello.rewrites import Move, Select
+from morello.rewrites import REWRITES, Move, Select
 from morello.runtime.toolchain import find_compiler
 from morello.scheduling import Schedule
 from morello.search.reconstruct import reconstruct
@@ -80,6 +81,11 @@ def check_all(impls: list[Impl], target: Target, directory: Path) -> None:
     library = compile_c(one_file(sources, target), target, directory)
     for source, impl in zip(sources, impls, strict=True):
         check(getattr(library, source.name), impl)
+
+
+def test_every_rewrite_has_what_emits_its_code() -> None:
+    silent = {kind for kind in REWRITES.values() if vars(kind).get("silent") is True}
+    assert set(EMITTERS) == set(REWRITES.values()) - silent
 
 
 @targets

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from tests.ir.strategies import Chain, chains, layouts, shapes
 from tests.support import Ints, places
 
-from morello.ir.layout import Layout
+from morello.ir.layout import Layout, row_major
 from morello.ir.placements import Forms
-from morello.ir.tensor import Form, canonical, gapless, runs, tile_form
+from morello.ir.tensor import Form, canonical, gapless, relaxed, runs, tile_form
 
 ELEMENT_BYTES = 512  # so that rows of 4, 8, ... elements are aliased
 
@@ -122,3 +122,51 @@ def test_an_aliased_form_has_a_plain_twin(chain: Chain) -> None:
     assert all(forms[c].aliased for c in forms.twin[codes].tolist())
     assert not any(forms[c].aliased for c in forms.plain[codes].tolist())
     np.testing.assert_array_equal(forms.plain[forms.twin[codes]], forms.plain[codes])
+
+
+# ---- the ideal form
+
+COLUMN = column([512])
+HELPS: dict[str, tuple[object, ...]] = {
+    "alike": (column([1]),),
+    "differ": (column([0]),),
+    "either": (np.array([True]), False),
+    "gapless_along": (0,),
+    "in_blocks": (0, 8),
+    "in_one_block": ([COLUMN],),
+    "in_panels": (0, 8),
+    "not_row_major": (),
+    "odd_even": (),
+    "row_major": (),
+    "runs_along": ((0,),),
+    "unit_stride": ([COLUMN], 0),
+    "where": (lambda form: False,),
+}
+COSTS: dict[str, tuple[object, ...]] = {
+    "aliased": (),
+    "cuts_panels": (-1, COLUMN, column([3])),
+    "cuts_registers": (-1, column([3])),
+    "in_registers_along": (-1,),
+    "paneled": (),
+    "paneled_along": (-1,),
+    "rows_collide": (COLUMN * 4,),
+}
+"""Predicates with arguments that decide against a program wherever they could."""
+
+
+def test_all_that_helps_is_true_of_ideal_forms_and_nothing_that_costs() -> None:
+    forms = Forms()
+    codes = forms.codes([relaxed(gapless(row_major(1))), relaxed(Form(row_major(1), 1, vector=8))])
+    for code in codes:
+        for expected, predicates in ((True, HELPS), (False, COSTS)):
+            for name, arguments in predicates.items():
+                assert getattr(forms, name)(column([code]), *arguments)[0] == expected, name
+
+
+def test_no_predicate_is_left_out() -> None:
+    predicates = {
+        name
+        for name, function in vars(Forms).items()
+        if name[0] != "_" and getattr(function, "__annotations__", {}).get("return") == "Bools"
+    }
+    assert predicates == HELPS.keys() | COSTS.keys()

@@ -22,7 +22,6 @@ from tests.support import with_capacities
 from morello.api import implement
 from morello.errors import MorelloError, RewriteError, TargetError
 from morello.frontends import parse
-from morello.impl import saved
 from morello.impl.operations import operation_data, read_operation
 from morello.impl.saved import load, save
 from morello.impl.tree import Impl
@@ -43,6 +42,7 @@ from morello.ir.primitives import (
     softmax,
 )
 from morello.ir.spec import goal
+from morello.rewrites import REWRITES
 from morello.scheduling import Schedule
 from morello.targets import find_target
 from morello.targets.target import Target
@@ -93,7 +93,7 @@ def test_every_rewrite_reads_back(name: str) -> None:
 def test_no_rewrite_is_left_out() -> None:
     used = {type(r).__name__ for name in begun() for r in rewritten(name).impl.decisions()}
     assert used == kinds() - SEARCH_ONLY
-    assert set(saved._REWRITES) == {re.sub(r"(?<=.)(?=[A-Z])", "_", kind).lower() for kind in used}
+    assert set(REWRITES) == {re.sub(r"(?<=.)(?=[A-Z])", "_", kind).lower() for kind in used}
 
 
 def test_narrow_numbers_and_gaps_read_back() -> None:

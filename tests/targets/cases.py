@@ -342,7 +342,7 @@ def _wanted(kernel: Kernel) -> dict[str, tuple[int, int]]:
     return {"k": (rows, rows)} | ({"m": (2, MOST_ROWS)} if few else {})
 
 
-_Batches = dict[tuple[object, ...], tuple[Batch, list[Ints]]]
+Batches = dict[tuple[object, ...], tuple[Batch, list[Ints]]]
 
 MOST_DRAWN = 20
 """How often random Specs are drawn before a kernel is taken for one that has no cases."""
@@ -393,7 +393,7 @@ def _random_batch(
 def random_cases(target: Target) -> list[Case]:
     """A few random cases of every kernel, of each operation that it is for."""
     random, forms = np.random.default_rng(0), Forms()
-    batches: _Batches = {}
+    batches: Batches = {}
     found = []
     for kernel in target.kernels:
         own: list[Case] = []
@@ -407,19 +407,12 @@ def random_cases(target: Target) -> list[Case]:
 
 
 def _random_cases(
-    kernel: Kernel, target: Target, forms: Forms, random: np.random.Generator, batches: _Batches
+    kernel: Kernel, target: Target, forms: Forms, random: np.random.Generator, batches: Batches
 ) -> list[Case]:
     """Those of the kernel among random Specs, which kernels of operands alike have in common."""
     own: list[Case] = []
     for operation in operations(kernel):
-        spans = tuple(o.dims for o in operation.operands)
-        sizes = tuple((dtype.bytes, dtype.lanes) for dtype in kernel.dtypes)
-        rare = _wanted(kernel).values()
-        key = (operation.dims, spans, kernel.held, sizes, kernel.streams, *rare)
-        if key not in batches:
-            batches[key] = _random_batch(operation, kernel, target, forms, random)
-        like, chosen = batches[key]
-        batch = replace(like, operation=operation, dtypes=kernel.dtypes)
+        batch, chosen = drawn(operation, kernel, target, forms, random, batches)
         holds = np.ones(len(batch), np.bool_)
         for condition in Select(kernel.name).conditions(batch, target):
             holds &= condition.holds
@@ -430,3 +423,25 @@ def _random_cases(
             )
             own.append(Case(kernel, batch.spec(row), homes))
     return own
+
+
+def drawn(
+    operation: Operation,
+    kernel: Kernel,
+    target: Target,
+    forms: Forms,
+    random: np.random.Generator,
+    batches: Batches,
+) -> tuple[Batch, list[Ints]]:
+    """Random Specs of an operation, with the numbers of the operands' homes.
+
+    Kernels of operands alike have them in common, in `batches`.
+    """
+    spans = tuple(o.dims for o in operation.operands)
+    sizes = tuple((dtype.bytes, dtype.lanes) for dtype in kernel.dtypes)
+    rare = _wanted(kernel).values()
+    key = (operation.dims, spans, kernel.held, sizes, kernel.streams, *rare)
+    if key not in batches:
+        batches[key] = _random_batch(operation, kernel, target, forms, random)
+    like, chosen = batches[key]
+    return replace(like, operation=operation, dtypes=kernel.dtypes), chosen

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from morello.codegen.conv import matmul_views, merged_rows
-from morello.codegen.loops import Loop, cut, cut_each, emits_nothing, loops, over_registers
+from morello.codegen.loops import Loop, cut, cut_each, loops, over_registers
 from morello.codegen.names import Names
 from morello.codegen.parallel import Region
 from morello.codegen.prefetch import Plan
@@ -28,15 +28,20 @@ from morello.ir.dtype import DType
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 from morello.rewrites import (
+    Bufferize,
+    Decompose,
     Move,
+    Pack,
     PadFirst,
     Parallel,
     ParallelSplit,
     Pointwise,
+    Rewrite,
     Select,
     SpatialSplit,
     Split,
     Tile,
+    ToAccumulate,
 )
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target, c_type
@@ -65,19 +70,10 @@ class Body:
 
     def _statements(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
         rewrite = impl.rewrite
-        if isinstance(rewrite, Tile | Split):
-            return self._loop(impl, rewrite, views)
-        if isinstance(rewrite, Select):
-            return self._kernel(impl.spec, rewrite, views)
-        if isinstance(rewrite, Parallel):
-            return self._parallel(impl, rewrite, views)
-        if isinstance(rewrite, SpatialSplit | Pointwise):
-            return self._conv(impl, rewrite, views)
-        if isinstance(rewrite, ParallelSplit):
-            return self._parallel_split(impl, rewrite, views)
-        if emits_nothing(impl):
+        assert rewrite is not None
+        if rewrite.silent:
             return self.emit(impl.children[0].impl, views)
-        return self._sequence(impl, views)
+        return EMITTERS[type(rewrite)](self, impl, rewrite, views)
 
     # ---- loops
 
@@ -127,19 +123,24 @@ class Body:
             lines += self.emit(body.impl, cut(spec, body.impl.spec, views, dim, start))
         return lines
 
-    def _conv(
-        self, impl: Impl, rewrite: SpatialSplit | Pointwise, views: Sequence[View]
+    # ---- convolutions
+
+    def _pointwise(self, impl: Impl, rewrite: Pointwise, views: Sequence[View]) -> list[Statement]:
+        """A matmul over all pixels of the image."""
+        operation = impl.spec.operation
+        merged = merged_rows(operation, views)
+        return self.emit(impl.children[0].impl, matmul_views(operation, merged))
+
+    def _spatial_split(
+        self, impl: Impl, rewrite: SpatialSplit, views: Sequence[View]
     ) -> list[Statement]:
         """Loops over the pixels of the filter around a matmul over the remaining dimensions."""
         spec, child = impl.spec, impl.children[0]
-        operation = spec.operation
-        if isinstance(rewrite, Pointwise):
-            return self.emit(child.impl, matmul_views(operation, merged_rows(operation, views)))
         pixels = {dim: self._names.fresh(dim) if spec.size(dim) > 1 else "" for dim in "pq"}
         tiles = cut_each(spec, views, [(dim, 1) for dim in pixels], list(pixels.values()))
         for dim, variable in pixels.items():
             self._prefetcher.enter_loop(child.impl, dim, variable)
-        lines = self.emit(child.impl, matmul_views(operation, tiles))
+        lines = self.emit(child.impl, matmul_views(spec.operation, tiles))
         for dim, variable in reversed(pixels.items()):
             if variable:
                 lines = [For(variable, spec.size(dim), 1, lines)]
@@ -221,7 +222,7 @@ class Body:
 
     # ---- sequences
 
-    def _sequence(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
+    def _sequence(self, impl: Impl, rewrite: Rewrite, views: Sequence[View]) -> list[Statement]:
         """The children in order, with buffers and registers for intermediate tensors."""
         in_use = self._in_use
         tensors: dict[int, View] = dict(enumerate(views))
@@ -296,9 +297,9 @@ class Body:
 
     # ---- kernels
 
-    def _kernel(self, spec: Spec, rewrite: Select, views: Sequence[View]) -> list[Statement]:
+    def _kernel(self, impl: Impl, rewrite: Select, views: Sequence[View]) -> list[Statement]:
         kernel = find_kernel(self.target, rewrite.kernel)
-        operation = spec.operation
+        spec, operation = impl.spec, impl.spec.operation
         names: dict[str, str | int] = dict(zip(operation.dims, spec.sizes, strict=True))
         names["length"] = max(spec.sizes)
         if operation.function is not None and operation.function.constant is not None:
@@ -325,6 +326,24 @@ class Body:
         if kernel.in_order:
             lines.append(_in_order(sums))
         return [Call(kernel, spec, tuple(views), repeats, lines)]
+
+
+EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
+    Tile: Body._loop,
+    Split: Body._loop,
+    Select: Body._kernel,
+    Parallel: Body._parallel,
+    ParallelSplit: Body._parallel_split,
+    SpatialSplit: Body._spatial_split,
+    Pointwise: Body._pointwise,
+    ToAccumulate: Body._sequence,
+    Move: Body._sequence,
+    Bufferize: Body._sequence,
+    Decompose: Body._sequence,
+    PadFirst: Body._sequence,
+    Pack: Body._sequence,
+}
+"""What emits the statements of each rewrite that is not silent."""
 
 
 def _in_order(registers: Sequence[str]) -> str:

@@ -9,7 +9,7 @@ from morello.codegen.views import MemoryView, RegisterView, View
 from morello.impl.tree import Impl
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
-from morello.rewrites import Move, MoveAll, Serial, Split, Tile
+from morello.rewrites import Split, Tile
 
 LONG = 32
 """Iterations from which on compilers keep a loop rather than unroll it."""
@@ -113,10 +113,7 @@ def _continues(loop: Loop, other: Loop) -> bool:
 
 def emits_nothing(impl: Impl) -> bool:
     """Whether its rewrite emits no code, and only says where operands are."""
-    rewrite = impl.rewrite
-    return isinstance(rewrite, Serial | MoveAll) or (
-        isinstance(rewrite, Move) and rewrite.layout is None
-    )
+    return impl.rewrite is not None and impl.rewrite.silent
 
 
 def cut(

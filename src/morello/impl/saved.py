@@ -6,6 +6,7 @@ one that no longer fits the target, is refused with the reason.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -14,20 +15,9 @@ from morello.errors import RewriteError, SpecError, quoted
 from morello.impl.fields import Fields, read_dtype, read_layout, whole
 from morello.impl.operations import NAME, operation_data, read_operation
 from morello.impl.tree import Impl, replay
-from morello.ir.layout import Layout
 from morello.ir.spec import Spec, Strides, goal
 from morello.ir.tensor import Form, canonical
-from morello.rewrites.accumulate import ToAccumulate
-from morello.rewrites.bufferize import Bufferize
-from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
-from morello.rewrites.decompose import Decompose
-from morello.rewrites.move import Move, MoveAll
-from morello.rewrites.pack import Pack
-from morello.rewrites.parallel import Parallel, Serial
-from morello.rewrites.parallel_split import ParallelSplit
-from morello.rewrites.rewrite import Rewrite
-from morello.rewrites.select import Select
-from morello.rewrites.tile import Split, Tile
+from morello.rewrites import REWRITES, Rewrite
 from morello.targets import find_target
 from morello.targets.costs import streamed
 from morello.targets.target import Target
@@ -230,66 +220,38 @@ def _with_strides(spec: Spec, strides: list[Strides]) -> Spec:
 def _rewrite(data: Any, what: str) -> Rewrite:
     fields = Fields(data, what)
     name = fields.get("name", str)
-    if name not in _REWRITES:
+    if name not in REWRITES:
         raise RewriteError(
-            f"{what}: unknown name {quoted(name)}; it may be: {', '.join(_REWRITES)}."
+            f"{what}: unknown name {quoted(name)}; it may be: {', '.join(REWRITES)}."
         )
-    rewrite = _REWRITES[name](fields)
+    rewrite = REWRITES[name](
+        **{
+            field.name: _READERS[str(field.type).removesuffix(" | None")](fields, field.name)
+            for field in dataclasses.fields(REWRITES[name])
+            if field.name in fields or field.default is dataclasses.MISSING
+        }
+    )
     if unused := fields.unused():
         raise RewriteError(f"{what}: {name} takes no {quoted(unused[0])}.")
     return rewrite
 
 
-def _move(fields: Fields) -> Rewrite:
-    dtype = fields.get("dtype", str, "")
-    return Move(
-        fields.get("operand", str),
-        fields.get("level", str),
-        _layout(fields),
-        fields.whole("vector", default=0),
-        read_dtype(dtype) if dtype else None,
-    )
-
-
-def _layout(fields: Fields) -> Layout | None:
-    text = fields.get("layout", str, "")
-    return read_layout(text) if text else None
-
-
-def _bufferize(fields: Fields) -> Rewrite:
-    return Bufferize(
-        fields.whole("component"),
-        fields.get("level", str),
-        read_layout(fields.get("layout", str)),
-        fields.whole("vector", default=0),
-    )
-
-
-def _parallel(fields: Fields) -> Rewrite:
+def _tiles(fields: Fields, key: str) -> tuple[tuple[str, int], ...]:
     tiles = []
-    for tile in fields.get("tiles", list):
+    for tile in fields.get(key, list):
         if not (isinstance(tile, list) and len(tile) == 2 and isinstance(tile[0], str)):
             raise RewriteError(
                 f"{fields.what}: a tile is {quoted(tile)}, and should be [dim, size]."
             )
         tiles.append((tile[0], whole(tile[1], tile[0], least=1)))
-    return Parallel(tuple(tiles))
+    return tuple(tiles)
 
 
-_REWRITES: dict[str, Callable[[Fields], Rewrite]] = {
-    "tile": lambda f: Tile(f.get("dim", str), f.whole("size", least=1)),
-    "split": lambda f: Split(f.get("dim", str), f.whole("size", least=1)),
-    "to_accumulate": lambda f: ToAccumulate(),
-    "move": _move,
-    "move_all": lambda f: MoveAll(f.get("level", str)),
-    "select": lambda f: Select(f.get("kernel", str)),
-    "parallel": _parallel,
-    "serial": lambda f: Serial(),
-    "bufferize": _bufferize,
-    "decompose": lambda f: Decompose(f.get("scheme", str), f.get("level", str)),
-    "spatial_split": lambda f: SpatialSplit(),
-    "pointwise": lambda f: Pointwise(),
-    "pad_first": lambda f: PadFirst(f.get("level", str)),
-    "pack": lambda f: Pack(),
-    "parallel_split": lambda f: ParallelSplit(f.get("dim", str), f.whole("pieces", least=2)),
+_READERS: dict[str, Callable[[Fields, str], Any]] = {
+    "str": lambda fields, key: fields.get(key, str),
+    "int": lambda fields, key: fields.whole(key),
+    "Layout": lambda fields, key: read_layout(fields.get(key, str)),
+    "DType": lambda fields, key: read_dtype(fields.get(key, str)),
+    "tuple[tuple[str, int], ...]": _tiles,
 }
+"""How to read a rewrite's field, by its type."""

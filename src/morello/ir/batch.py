@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
-from morello.ir.placements import Bools, Forms, Ints, some
+from morello.ir.placements import Bools, Forms, Ints
 from morello.ir.spec import Spec
 
 LINE_BYTES = 64
@@ -119,17 +119,12 @@ class Batch:
 
     def registers(self, operand: int) -> Ints:
         """The number of registers that an operand held in registers occupies."""
-        shape, codes = self.shape(operand), self.codes[operand]
-        vector = np.maximum(self.forms.vector[codes], 1)
-        fastest = self.forms.fastest[codes]
-        total = np.ones(len(self), np.int64)
-        for dim, size in enumerate(shape):
-            total = total * np.where(fastest == dim, -(-size // vector), size)
-        ideal = self.forms.ideal[codes]
-        if some(ideal):
-            volume = np.prod(np.stack(shape).astype(np.int64), axis=0)
-            total = np.where(ideal, -(-volume // vector), total)
-        return total
+        fewest, _ = self.forms.registers(self.codes[operand], self.shape(operand))
+        return fewest
+
+    def relaxed(self) -> Batch:
+        """The Specs with ideal forms, which bound the costs of these from below."""
+        return replace(self, codes=tuple(self.forms.relaxed(code) for code in self.codes))
 
 
 def _columns(rows: Sequence[Sequence[int]], dtype: npt.DTypeLike) -> tuple[Ints, ...]:

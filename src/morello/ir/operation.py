@@ -32,11 +32,10 @@ class Primitive:
     and the dtypes of all operands; and `text` is its text, given those of its inputs. Along
     dimensions that no input has, a computed output may be of size 1.
 
-    `flops` are the arithmetic operations at each point of the iteration space. `weight` is
-    larger than that of every primitive that a rewrite decomposes it into. `merge` gives, for a
-    rank, the operation that merges the partial results of a split reduction, which lie along
-    the last dimension. `closes_as` names the operation whose kernels implement it, if not its
-    own. `filled` is the constant, of a dtype, that it fills its output with.
+    `flops` are the arithmetic operations at each point of the iteration space. `merge` gives,
+    for a rank, the operation that merges the partial results of a split reduction, which lie
+    along the last dimension. `closes_as` names the operation whose kernels implement it, if not
+    its own. `filled` is the constant, of a dtype, that it fills its output with.
     """
 
     name: str
@@ -45,7 +44,6 @@ class Primitive:
     text: Callable[[Operation, Sequence[Text], Result], Text]
     evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]] = _no_reference
     flops: int = 1
-    weight: int = 1
     is_product: bool = False
     """Whether it sums products, and so reads its inputs many times: their layouts matter."""
     copies: bool = False

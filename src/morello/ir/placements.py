@@ -4,11 +4,15 @@ Forms are interned as small integer codes. The form of a tile, except for whethe
 aliased, does not depend on the sizes themselves, only on a few facts about each: is it cut,
 is it 1, how does it compare to the panel width? The answer for each combination of facts, a
 *situation*, is computed once by the scalar functions of `ir.tensor`, and memoized.
+
+The predicates relax themselves: of the ideal form, whatever a program may gain from is true,
+and whatever may cost it something is false. The columns they are computed from are private, so
+no rewrite and no kernel can leave the ideal form out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from math import prod
@@ -18,7 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.ir.primitives import MAX_RANK
-from morello.ir.tensor import ALIAS_BYTES, IDEAL, Form, contiguous_after_cut, tile_form
+from morello.ir.tensor import (
+    ALIAS_BYTES,
+    IDEAL,
+    Form,
+    contiguous_after_cut,
+    relaxed,
+    tile_form,
+)
 
 Ints = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -63,7 +74,7 @@ class Forms:
         self._facts: list[_Facts] = []
         self._ends: list[tuple[int, int]] = []
         self._tiled = np.empty((0, 0), np.int16)
-        self.count = np.empty(0, np.int8)
+        self._count = np.empty(0, np.int8)
         self._add(IDEAL)
 
     def code(self, form: Form) -> int:
@@ -75,7 +86,7 @@ class Forms:
         for form in forms:
             if form not in self._codes:
                 self._add(form)
-        if len(self.count) < len(self.forms):
+        if len(self._count) < len(self.forms):
             self._rebuild()
         return [self._codes[form] for form in forms]
 
@@ -95,34 +106,157 @@ class Forms:
         """Recompute the property columns, indexed by code."""
         order, numbers, marks = zip(*self._facts, strict=True)
         columns = zip(zip(*numbers, strict=True), _DTYPES, strict=True)
-        self.order = np.array(order, np.int8).T.copy()
-        self.count, self.contiguous, self.vector, self.fastest, self.panel_dim, self.panel = (
+        self._order = np.array(order, np.int8).T.copy()
+        self._count, self._contiguous, self.vector, self._fastest, self._panel_dim, self._panel = (
             np.array(column, dtype) for column, dtype in columns
         )
-        self.fixed, self.ideal, self.aliased, self.gapless, self.odd_even, self.row_major = (
+        self._fixed, self._ideal, self._aliased, self._gapless, self._odd_even, self._row_major = (
             np.array(column, np.bool_) for column in zip(*marks, strict=True)
         )
         # the codes of the same form, not aliased and aliased
         self.plain, self.twin = np.array(self._ends, np.int16).T.copy()
 
-    # ---- properties of columns: `shape` has a column per logical dimension
+    # ---- what programs gain from: true of the ideal form
+
+    def _may(self, codes: Ints, fact: Bools) -> Bools:
+        """The fact, or the form is ideal."""
+        result: Bools = fact | self._ideal[codes]
+        return result
 
     def unit_stride(self, codes: Ints, shape: Sequence[Ints], dim: int) -> Bools:
         """Whether elements along `dim` have stride 1 (or there is only one)."""
-        near = (self.fastest[codes] == dim) & (self.contiguous[codes] > 0)
-        near &= (self.panel_dim[codes] != dim) | (shape[dim] <= self.panel[codes])
-        near &= ~self.odd_even[codes]
-        result: Bools = near | self.ideal[codes] | (shape[dim] == 1)
+        near = (self._fastest[codes] == dim) & (self._contiguous[codes] > 0)
+        near &= (self._panel_dim[codes] != dim) | (shape[dim] <= self._panel[codes])
+        near &= ~self._odd_even[codes]
+        return self._may(codes, near | (shape[dim] == 1))
+
+    def runs_along(self, codes: Ints, dims: Sequence[int]) -> Bools:
+        """Whether the fastest dimension is among `dims`: that of registers, if held in some."""
+        fastest = self._fastest[codes]
+        along = fastest == dims[0] if len(dims) == 1 else np.isin(fastest, dims)
+        return self._may(codes, along)
+
+    def gapless_along(self, codes: Ints, dim: int) -> Bools:
+        """Whether there are no gaps, and `dim` is the fastest dimension."""
+        return self._may(codes, (self._fastest[codes] == dim) & self._gapless[codes])
+
+    def row_major(self, codes: Ints) -> Bools:
+        return self._may(codes, self._row_major[codes])
+
+    def not_row_major(self, codes: Ints) -> Bools:
+        return self._may(codes, ~self._row_major[codes])
+
+    def in_panels(self, codes: Ints, dim: int, width: int) -> Bools:
+        """Whether there are panels of this width along `dim`, not odd-even."""
+        panels = (self._panel_dim[codes] == dim) & (self._panel[codes] == width)
+        return self._may(codes, panels & ~self._odd_even[codes])
+
+    def odd_even(self, codes: Ints) -> Bools:
+        return self._may(codes, self._odd_even[codes])
+
+    def in_blocks(self, codes: Ints, dim: int, width: int) -> Bools:
+        """Whether there are odd-even blocks of this width along `dim`."""
+        blocks = (self._panel_dim[codes] == dim) & (self._panel[codes] == width)
+        return self._may(codes, blocks & self._odd_even[codes])
+
+    def in_one_block(self, codes: Ints, shape: Sequence[Ints]) -> Bools:
+        """Whether all elements are in one odd-even block."""
+        length = pick(shape, self._panel_dim[codes])
+        inside = self._odd_even[codes] & (length <= self._panel[codes])
+        return self._may(codes, inside & (prod_columns(shape) == length))
+
+    def alike(self, codes: Ints, others: Ints) -> Bools:
+        return self._may(codes, self._may(others, codes == others))
+
+    def differ(self, codes: Ints, others: Ints) -> Bools:
+        return self._may(codes, self._may(others, codes != others))
+
+    def either(self, codes: Ints, fact: Bools, wanted: bool) -> Bools:
+        """Whether a fact about the forms is `wanted`; of the ideal form, either will do."""
+        return self._may(codes, fact == wanted)
+
+    def where(self, codes: Ints, holds: Callable[[Form], bool]) -> Bools:
+        """Whether something holds of a form, a function of single forms."""
+        table = np.zeros(len(self.forms), np.bool_)
+        for code in np.unique(codes).tolist():
+            table[code] = self.forms[code].ideal or holds(self.forms[code])
+        result: Bools = table[codes]
         return result
+
+    # ---- what costs programs something: false of the ideal form
+
+    def _must(self, codes: Ints, fact: Bools) -> Bools:
+        """The fact, and the form is not ideal."""
+        result: Bools = fact & ~self._ideal[codes]
+        return result
+
+    def aliased(self, codes: Ints) -> Bools:
+        return self._must(codes, self._aliased[codes])
+
+    def paneled(self, codes: Ints) -> Bools:
+        """Whether there are panels or odd-even blocks."""
+        return self._must(codes, self._panel_dim[codes] >= 0)
+
+    def paneled_along(self, codes: Ints, dim: int) -> Bools:
+        return self._must(codes, self._panel_dim[codes] == dim)
+
+    def cuts_panels(self, codes: Ints, dim: int, size: Ints, tile: Ints) -> Bools:
+        """Whether tiles along `dim` would begin or end inside of panels."""
+        crossed = (size > self._panel[codes]) | self._odd_even[codes]
+        cut: Bools = crossed & (tile % self._panel[codes] != 0)
+        return self.paneled_along(codes, dim) & cut
+
+    def in_registers_along(self, codes: Ints, dim: int) -> Bools:
+        return self._must(codes, (self.vector[codes] > 1) & (self._fastest[codes] == dim))
+
+    def cuts_registers(self, codes: Ints, dim: int, tile: Ints) -> Bools:
+        """Whether tiles along `dim` would begin or end inside of registers."""
+        width = np.maximum(self.vector[codes], 1)
+        cut: Bools = tile % width != 0
+        return self.in_registers_along(codes, dim) & cut
+
+    def rows_collide(self, codes: Ints, row_bytes: Ints) -> Bools:
+        """Whether rows, not in panels, share the same sets; `row_bytes` is the size of one."""
+        alone = self._contiguous[codes] == self._count[codes]
+        aliased = np.where(alone, row_bytes % ALIAS_BYTES == 0, self._aliased[codes])
+        return self._must(codes, (self._panel_dim[codes] < 0) & aliased)
+
+    # ---- numbers and other forms: `shape` has a column per logical dimension
+
+    def relaxed(self, codes: Ints) -> Ints:
+        """The ideal forms in place of these."""
+        return self._table(codes, relaxed)
+
+    def change(self, codes: Ints, function: Callable[[Form], Form]) -> Ints:
+        """The codes of what a function makes of forms; ideal ones stay as they are."""
+        return self._table(codes, lambda form: form if form.ideal else function(form))
+
+    def _table(self, codes: Ints, function: Callable[[Form], Form]) -> Ints:
+        known = np.unique(codes).tolist()
+        table = np.zeros(len(self.forms), np.int16)
+        table[known] = self.codes([function(self.forms[code]) for code in known])
+        result: Ints = table[codes]
+        return result
+
+    def registers(self, codes: Ints, shape: Sequence[Ints]) -> tuple[Ints, Ints]:
+        """The fewest and the most registers that a tensor may take; they differ only if ideal."""
+        width, volume = np.maximum(self.vector[codes], 1), prod_columns(shape)
+        along = [volume // size * -(-size // width) for size in shape]
+        fewest = most = pick(along, self._fastest[codes])
+        ideal = self._ideal[codes]
+        if some(ideal):
+            fewest = np.where(ideal, np.minimum.reduce(along), fewest)
+            most = np.where(ideal, np.maximum.reduce(along), most)
+        return fewest, most
 
     def runs(self, shape: Sequence[Ints], codes: Ints) -> tuple[Ints, Ints]:
         """The number of contiguous runs, and the elements in each, as `ir.tensor.runs`."""
         volume = prod_columns(shape)
-        gaps = self.count[codes] - self.contiguous[codes]
+        gaps = self._count[codes] - self._contiguous[codes]
         if not some(gaps):
             return np.ones_like(volume), volume
         outer = np.ones_like(volume)
-        position = self.order.shape[0] - self.count[codes]
+        position = self._order.shape[0] - self._count[codes]
         for step in range(int(gaps.max())):
             extent = self._extent(shape, codes, position + step)
             outer = np.where(gaps > step, outer * extent, outer)
@@ -130,11 +264,11 @@ class Forms:
 
     def _extent(self, shape: Sequence[Ints], codes: Ints, position: Ints) -> Ints:
         """The physical extent at `position` (rows of `order`) of every row."""
-        dims = self.order[np.minimum(position, self.order.shape[0] - 1), codes]
+        dims = self._order[np.minimum(position, self._order.shape[0] - 1), codes]
         extent = pick(shape, dims)
-        panel = self.panel[codes]
-        paneled = dims == self.panel_dim[codes]
-        inner = position == self.order.shape[0] - 1
+        panel = self._panel[codes]
+        paneled = dims == self._panel_dim[codes]
+        inner = position == self._order.shape[0] - 1
         result: Ints = np.where(
             paneled, np.where(inner, np.minimum(panel, extent), -(-extent // panel)), extent
         )
@@ -145,12 +279,12 @@ class Forms:
     ) -> Ints:
         """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_form`."""
         rank = len(shape)
-        if every(self.fixed[codes]):
+        if every(self._fixed[codes]):
             return codes
         situation = np.zeros(len(codes), np.int16)
         for before, after in zip(shape, tile, strict=True):
             situation = situation * 4 + (after < before) * np.int16(2) + (after == 1)
-        panel, dim = self.panel[codes], self.panel_dim[codes]
+        panel, dim = self._panel[codes], self._panel_dim[codes]
         if some(dim >= 0):
             size = pick(tile, dim)
             relation = np.where(dim < 0, 0, np.where(size > panel, 2, size == panel))
@@ -159,8 +293,8 @@ class Forms:
             situation = situation * 3
         result = self._lookup(codes, situation, rank)
         kept = self._cut[codes, situation]
-        aliased = self.aliased[codes]
-        fresh = kept < self.contiguous[codes]
+        aliased = self._aliased[codes]
+        fresh = kept < self._contiguous[codes]
         if some(fresh):
             stride = self._inner(shape, codes, kept)
             gap = fresh & (stride < prod_columns(shape))
@@ -215,7 +349,7 @@ class Forms:
     def _inner(self, shape: Sequence[Ints], codes: Ints, count: Ints) -> Ints:
         """The product of the `count` innermost physical extents of every row."""
         product = np.ones(len(codes), np.int64)
-        last = self.order.shape[0] - 1
+        last = self._order.shape[0] - 1
         for step in range(int(count.max(initial=0))):
             extent = self._extent(shape, codes, np.full(len(codes), last - step))
             product = np.where(count > step, product * extent, product)

@@ -57,6 +57,11 @@ class Form:
 IDEAL = Form(Layout(()), 0)
 
 
+def relaxed(form: Form) -> Form:
+    """The ideal form of a tensor in memory, or in registers as wide as the form's."""
+    return Form(IDEAL.layout, 0, vector=form.vector)
+
+
 def gapless(layout: Layout) -> Form:
     return Form(layout, len(layout.physical))
 

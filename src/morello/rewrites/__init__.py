@@ -8,11 +8,21 @@ from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.parallel_split import ParallelSplit, may_split
-from morello.rewrites.rewrite import Child, Edges, Rewrite, apply, expand
+from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, apply, expand
 from morello.rewrites.select import Select
 from morello.rewrites.tile import Cut, Divide, Split, Tile
 
+REWRITES: dict[str, type[Rewrite]] = {
+    kind.name: kind
+    for kind in (
+        Tile, Split, ToAccumulate, Move, MoveAll, Select, Parallel, Serial, Bufferize, Decompose,
+        SpatialSplit, Pointwise, PadFirst, Pack, ParallelSplit,
+    )
+}  # fmt: skip
+"""The rewrites that programs are made of, by name."""
+
 __all__ = [
+    "REWRITES",
     "SCHEMES",
     "Bufferize",
     "Child",
@@ -27,9 +37,11 @@ __all__ = [
     "Parallel",
     "ParallelSplit",
     "Pointwise",
+    "Rank",
     "Rewrite",
     "Select",
     "Serial",
+    "Shown",
     "SpatialSplit",
     "Split",
     "Spread",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,12 +11,12 @@ from morello.ir.batch import Batch
 from morello.ir.operation import accumulates_later, accumulating
 from morello.ir.primitives import fill
 from morello.ir.spec import Spec
-from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
 from morello.targets.target import Condition, Target
 
 
 @dataclass(frozen=True)
-class ToAccumulate:
+class ToAccumulate(Rewrite):
     """Fill the outputs with their initial values, then accumulate into them.
 
     Matmul(m=8, k=8, n=8)
@@ -27,6 +26,9 @@ class ToAccumulate:
       -> FillLowest(i=8)
          MaxAccum(i=8, j=8)
     """
+
+    name = "to_accumulate"
+    lowers = Rank.OVERWRITES
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         operation = batch.operation
@@ -42,14 +44,16 @@ class ToAccumulate:
         body = replace(batch, operation=accumulating(batch.operation))
         return [Edges(np.arange(len(batch)), children=(*fills, Child(body)))]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
+    def words(self, shown: Shown) -> str:
+        filled = [o for o in shown.spec.operation.operands if o.start]
+        return ", ".join(f"{shown.name(o.name)} = {_STARTS[o.start]}" for o in filled)
 
-    def data(self) -> dict[str, Any]:
-        return {"name": "to_accumulate"}
+    def trait(self, spec: Spec) -> str:
+        return ""
 
-    def __str__(self) -> str:
-        return "to_accumulate()"
+
+_STARTS = {"zero": "0", "lowest": "lowest"}
+"""Initial values in words."""
 
 
 def _fill(batch: Batch, operand: int, start: str) -> Batch:

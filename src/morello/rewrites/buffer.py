@@ -12,7 +12,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
 from morello.ir.placements import Bools, Ints
-from morello.ir.tensor import Form, gapless
+from morello.ir.tensor import IDEAL, Form, gapless
 from morello.targets.target import Condition, Target
 
 
@@ -38,6 +38,12 @@ def level_number(rewrite: object, name: str, target: Target) -> int:
         ) from None
 
 
+def check_rank(rewrite: object, layout: Layout, rank: int, what: str) -> None:
+    """Raise `RewriteError` unless a tensor of this rank can have the layout."""
+    if layout != IDEAL.layout and layout.rank != rank:
+        raise RewriteError(f"{rewrite}: {what} has {rank} dimensions.")
+
+
 def buffer_codes(
     batch: Batch, shape: Sequence[Ints], layout: Layout, vector: int, dtype: DType
 ) -> Ints:
@@ -47,6 +53,14 @@ def buffer_codes(
         return np.full(len(batch), batch.forms.code(form), np.int16)
     fresh = np.full(len(batch), batch.forms.code(gapless(layout)), np.int16)
     return batch.forms.tile(shape, shape, fresh, dtype.bytes)
+
+
+def place_text(layout: Layout, vector: int, dims: Sequence[str], dtype: str = "") -> str:
+    """The dtype and layout of a tensor in its new place, in words."""
+    if not vector:
+        return f" as {dtype}{layout}"
+    text = f" of {vector}" + (f" {dtype}" if dtype else "")
+    return text if layout.row_major else f"{text} along {dims[layout.order[-1]]}"
 
 
 def buffer_conditions(
@@ -87,7 +101,7 @@ def register_conditions(
         )
     if layout.panel is not None:
         raise RewriteError(f"{rewrite}: registers have no panels; give a layout such as {{1,0}}.")
-    if not layout.order:
+    if layout == IDEAL.layout:
         return
     size = shape[layout.order[-1]]
     if not (target.masks and vector == widths[0]):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from morello.errors import RewriteError
 from morello.ir.axes import axis
 from morello.ir.batch import Batch
 from morello.ir.compose import Part, inputs_of, intermediates, maker, part
@@ -16,14 +14,20 @@ from morello.ir.dtype import DType
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.placements import Ints
-from morello.ir.spec import Spec
-from morello.rewrites.buffer import buffer_codes, buffer_conditions, level_number
-from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.ir.tensor import IDEAL
+from morello.rewrites.buffer import (
+    buffer_codes,
+    buffer_conditions,
+    check_rank,
+    level_number,
+    place_text,
+)
+from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
 from morello.targets.target import Condition, Target
 
 
 @dataclass(frozen=True)
-class Bufferize:
+class Bufferize(Rewrite):
     """Store the result of a component at a level, in a layout, or in registers.
 
     Its producer runs first, then its consumer.
@@ -37,6 +41,9 @@ class Bufferize:
     level: str
     layout: Layout
     vector: int = 0
+
+    name = "bufferize"
+    lowers = Rank.OPERATION
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         operation = batch.operation
@@ -72,29 +79,25 @@ class Bufferize:
         allocation = {level: held} if level else {}
         return [Edges(np.arange(len(batch)), 0.0, allocation, children)]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        data = {
-            "name": "bufferize",
-            "component": self.component,
-            "level": self.level,
-            "layout": str(self.layout),
-        }
-        return data | ({"vector": self.vector} if self.vector else {})
-
     def __str__(self) -> str:
         vector = f", vector={self.vector}" if self.vector else ""
         return f"bufferize({self.component} in {self.level}, {self.layout}{vector})"
+
+    def relaxed(self) -> Rewrite:
+        return replace(self, layout=IDEAL.layout)
+
+    def words(self, shown: Shown) -> str:
+        producer = shown.holes[0].operation
+        dims = producer.operands[producer.output].dims
+        text = place_text(self.layout, self.vector, dims)
+        return f"t{self.component} -> {self.level}{text}"
 
     def _tensor(self, operation: Operation) -> int:
         return inputs_of(operation) + self.component
 
     def _shape(self, batch: Batch) -> tuple[Ints, ...]:
         dims = maker(batch.operation, self._tensor(batch.operation)).result_dims
-        if self.layout.order and self.layout.rank != len(dims):
-            raise RewriteError(f"{self}: the tensor has {len(dims)} dimensions.")
+        check_rank(self, self.layout, len(dims), "the tensor")
         named = dict(zip(batch.operation.dims, batch.sizes, strict=True))
         return tuple(axis(d).extent(named) for d in dims)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from functools import partial
 
 import numpy as np
 
@@ -12,12 +12,11 @@ from morello.ir.axes import Axis
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operand, Operation, operation, reordered
-from morello.ir.placements import Bools, Forms, Ints
+from morello.ir.placements import Bools
 from morello.ir.primitives import CONV, fill, matmul, move
-from morello.ir.spec import Spec
 from morello.ir.tensor import Form
 from morello.rewrites.buffer import buffer_codes, level_number
-from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
 from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Target
 
@@ -26,14 +25,17 @@ ROLES = {"x": "m", "c": "k", "f": "n"}
 
 
 @dataclass(frozen=True)
-class SpatialSplit:
+class SpatialSplit(Rewrite):
     """Loop over the pixels of the filter; each is a matmul along one row of the output.
 
     ConvAccum(b=1, f=8, c=4, y=1, x=30, p=3, q=3)
       -> for p in 0..3: for q in 0..3: MatmulAccum(m=30, k=4, n=8)
     """
 
-    merges: ClassVar[bool] = False
+    name = "spatial_split"
+    lowers = Rank.OPERATION
+    style = "loop"
+    indents = ("body",)
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         yield from _is_accumulating_conv(batch)
@@ -41,10 +43,10 @@ class SpatialSplit:
         yield from _along_kept(batch, target)
         yield Condition(batch.size("b") == 1, "b must be 1")
         yield Condition(batch.size("y") == 1, "y must be 1")
-        panel = batch.forms.panel_dim[batch.codes[0]]
         for dim, pixels in (("y", "p"), ("x", "q")):
             position, _ = batch.operation.places[0, dim]
-            whole = (panel != position) | (batch.size(pixels) == 1)
+            cut = batch.forms.paneled_along(batch.codes[0], position)
+            whole = ~cut | (batch.size(pixels) == 1)
             yield Condition(whole, f"the window would cut panels of the image along {dim}")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
@@ -53,25 +55,20 @@ class SpatialSplit:
         pixel = tiled(tiled(batch, "p", ones), "q", ones)
         return [Edges(np.arange(len(batch)), children=(Child(_matmul(pixel, ("x",)), times),))]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "spatial_split"}
-
-    def __str__(self) -> str:
-        return "spatial_split()"
+    def words(self, shown: Shown) -> str:
+        return ", ".join(f"for {dim} in 0..{shown.spec.size(dim)}" for dim in "pq")
 
 
 @dataclass(frozen=True)
-class Pointwise:
+class Pointwise(Rewrite):
     """Turn a convolution with filters of one pixel into a matmul over all pixels of the image.
 
     ConvAccum(b=1, f=8, c=4, y=7, x=7, p=1, q=1)
       -> MatmulAccum(m=49, k=4, n=8)
     """
 
-    merges: ClassVar[bool] = True
+    name = "pointwise"
+    lowers = Rank.OPERATION
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         yield from _is_accumulating_conv(batch)
@@ -90,18 +87,12 @@ class Pointwise:
         body = Child(_matmul(batch, ("y", "x")))
         return [Edges(np.arange(len(batch)), children=(body,))]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "pointwise"}
-
-    def __str__(self) -> str:
-        return "pointwise()"
+    def words(self, shown: Shown) -> str:
+        return "all pixels as the rows of a matmul"
 
 
 @dataclass(frozen=True)
-class PadFirst:
+class PadFirst(Rewrite):
     """Copy the image into a buffer with its padding around it.
 
     Conv(.., image padded by 1)
@@ -109,6 +100,9 @@ class PadFirst:
     """
 
     level: str
+
+    name = "pad_first"
+    lowers = Rank.OPERATION
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         conv = batch.operation.primitive is CONV
@@ -145,14 +139,12 @@ class PadFirst:
         )
         return [Edges(np.arange(len(batch)), 0.0, {level: lines} if level else {}, children)]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "pad_first", "level": self.level}
-
     def __str__(self) -> str:
         return f"pad_first(in {self.level})"
+
+    def words(self, shown: Shown) -> str:
+        image = shown.spec.operation.operands[0].name
+        return f"{shown.name(image)}, padded -> {self.level}"
 
 
 def unpadded(conv: Operation) -> Operation:
@@ -185,7 +177,10 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
         length = length * batch.size(dim)
     strided = any(stride > 1 for axis in conv.axes[0] for n, stride in axis.terms if n == "x")
     codes = tuple(
-        _squeezed(batch.forms, batch.codes[o], tuple(kept_dims(conv, o)), strided and o == 0)
+        batch.forms.change(
+            batch.codes[o],
+            partial(_squeeze, kept=tuple(kept_dims(conv, o)), strided=strided and o == 0),
+        )
         for o in range(3)
     )
     sizes = (length, batch.size("c"), batch.size("f"))
@@ -197,19 +192,9 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
     return replace(result, codes=canonical)
 
 
-def _squeezed(forms: Forms, codes: Ints, kept: tuple[int, ...], strided: bool) -> Ints:
-    """The forms of tensors reduced to the dimensions `kept`; the others must be of size 1."""
-    table = np.zeros(len(forms.forms), np.int16)
-    for code in np.unique(codes).tolist():
-        table[code] = forms.code(_squeeze(forms[code], kept, strided))
-    result: Ints = table[codes]
-    return result
-
-
 def _squeeze(form: Form, kept: tuple[int, ...], strided: bool) -> Form:
+    """The form of a tensor reduced to the dimensions `kept`; the others must be of size 1."""
     layout = form.layout
-    if form.ideal:
-        return form
     order = tuple(kept.index(d) for d in layout.order if d in kept)
     panel = layout.panel
     if panel is not None:
@@ -220,25 +205,19 @@ def _squeeze(form: Form, kept: tuple[int, ...], strided: bool) -> Form:
 
 
 def _rows_follow(batch: Batch, operand: int) -> Bools:
-    """Whether rows follow each other: no gaps, and x the next faster dimension after y.
-
-    Also true of ideal forms, and of images with a single row.
-    """
-    conv, forms, codes = batch.operation, batch.forms, batch.codes[operand]
-    y, x = (conv.places[operand, d][0] for d in "yx")
-    follows = np.zeros(len(forms.forms), np.bool_)
-    for code in np.unique(codes).tolist():
-        follows[code] = forms[code].ideal or _next(forms[code].layout, y, x)
-    gapless: Bools = forms.gapless[codes] | forms.ideal[codes]
-    single = batch.size("y") == 1
-    result: Bools = (follows[codes] & gapless) | single
+    """Whether rows follow each other without gaps, or there is only one."""
+    y, x = (batch.operation.places[operand, d][0] for d in "yx")
+    follow = batch.forms.where(batch.codes[operand], partial(_next, y=y, x=x))
+    result: Bools = follow | (batch.size("y") == 1)
     return result
 
 
-def _next(layout: Layout, y: int, x: int) -> bool:
-    order = layout.order
+def _next(form: Form, y: int, x: int) -> bool:
+    """Whether there are no gaps, and x is the next faster dimension after y."""
+    layout = form.layout
     plain = layout.panel is None or layout.panel[0] not in (y, x)
-    return plain and order.index(x) == order.index(y) + 1
+    follows = layout.order.index(x) == layout.order.index(y) + 1
+    return form.gapless and plain and follows
 
 
 def _in_memory(batch: Batch, operands: Sequence[int], target: Target) -> Iterator[Condition]:
@@ -251,9 +230,7 @@ def _in_memory(batch: Batch, operands: Sequence[int], target: Target) -> Iterato
 def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
     """Registers run along dimensions that the matmul has as well."""
     for index, operand in enumerate(batch.operation.operands):
-        codes = batch.codes[index]
-        kept = np.isin(batch.forms.fastest[codes], kept_dims(batch.operation, index))
-        kept |= batch.forms.ideal[codes]
+        kept = batch.forms.runs_along(batch.codes[index], kept_dims(batch.operation, index))
         legal = (batch.levels[index] < target.registers) | kept
         reason = f"registers of {operand.name} must run along a dimension of the matmul"
         yield Condition(legal, reason)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -27,9 +26,8 @@ from morello.ir.primitives import (
     reduce,
     softmax,
 )
-from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes, level_number
-from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
 from morello.targets.target import Column, Condition, Target
 
 Step = Callable[[int, int], Operation]
@@ -38,7 +36,7 @@ Step = Callable[[int, int], Operation]
 
 @dataclass(frozen=True)
 class Scheme:
-    """How to decompose the operations of a primitive into steps.
+    """How to decompose the operations of a primitive into steps, and that in `words`.
 
     `between` are the intermediate tensors: they have one element per scan ("rows"), or the
     full shape ("all"). Each step is an operation, and the tensor that each of its operands
@@ -46,6 +44,7 @@ class Scheme:
     """
 
     of: Primitive
+    words: str
     between: Mapping[str, str]
     steps: tuple[tuple[Step, Mapping[str, str]], ...]
 
@@ -59,6 +58,7 @@ SCHEMES = {
     # Softmax -> DenominatorAndUnscaled; DivideVecScalar: every exp is kept, and then scaled
     "to_softmax_parts": Scheme(
         SOFTMAX,
+        "every exp kept, then divided",
         {"denominator": "rows"},
         (
             (
@@ -71,6 +71,7 @@ SCHEMES = {
     # Softmax -> DenominatorAndMax; Complete: every exp is computed twice
     "to_softmax_parts_recompute": Scheme(
         SOFTMAX,
+        "max and denominator, then every exp again",
         {"max": "rows", "denominator": "rows"},
         (
             (partial(softmax, "SoftmaxDenominatorAndMax"), _same("x", "max", "denominator")),
@@ -80,6 +81,7 @@ SCHEMES = {
     # DenominatorAndMax -> Max; Denominator: offline, two passes
     "to_max_and_denominator": Scheme(
         DENOMINATOR_AND_MAX,
+        "max, then denominator",
         {},
         (
             (partial(reduce, "Max"), {"x": "x", "out": "max"}),
@@ -89,6 +91,7 @@ SCHEMES = {
     # DenominatorAndUnscaled -> Max; DenominatorAndUnscaledFromMax
     "to_max_and_unscaled": Scheme(
         DENOMINATOR_AND_UNSCALED,
+        "max, then every exp and their sum",
         {"max": "rows"},
         (
             (partial(reduce, "Max"), {"x": "x", "out": "max"}),
@@ -101,6 +104,7 @@ SCHEMES = {
     # DivideVecScalar -> Broadcast; DivideVec
     "broadcast_first": Scheme(
         DIVIDE_VEC_SCALAR,
+        "divisor broadcast, then divided by",
         {"divisor": "all", "quotient": "all"},
         (
             (broadcast, {"x": "denominator", "out": "divisor"}),
@@ -117,7 +121,7 @@ def decomposes(scheme: str, operation: Operation) -> bool:
 
 
 @dataclass(frozen=True)
-class Decompose:
+class Decompose(Rewrite):
     """Do an operation in steps, with the intermediate tensors at a level.
 
     Softmax(i=8, j=512), to_softmax_parts
@@ -127,6 +131,9 @@ class Decompose:
 
     scheme: str
     level: str
+
+    name = "decompose"
+    lowers = Rank.OPERATION
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         if self.scheme not in SCHEMES:
@@ -171,14 +178,13 @@ class Decompose:
         allocation = {level: held} if level else {}
         return [Edges(np.arange(len(batch)), cost, allocation, tuple(children))]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "decompose", "scheme": self.scheme, "level": self.level}
-
     def __str__(self) -> str:
         return f"decompose({self.scheme} in {self.level})"
+
+    def words(self, shown: Shown) -> str:
+        scheme = SCHEMES[self.scheme]
+        between = ", ".join(scheme.between)
+        return scheme.words + (f"; {between} in {self.level}" if between else "")
 
 
 def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:

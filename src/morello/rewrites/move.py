@@ -12,17 +12,20 @@ from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
-from morello.ir.placements import Bools, Ints, prod_columns, some
+from morello.ir.placements import Bools, Ints, some
 from morello.ir.primitives import MATMUL
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
+from morello.ir.tensor import IDEAL
 from morello.rewrites.buffer import (
     buffer_codes,
+    check_rank,
     level_number,
     memory_conditions,
+    place_text,
     register_conditions,
 )
-from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere, operand_index
+from morello.rewrites.rewrite import Child, Edges, Rewrite, Shown, everywhere, operand_index
 from morello.targets.caches import PAGE_BYTES
 from morello.targets.target import Column, Condition, Target
 
@@ -38,7 +41,7 @@ SCHEDULED = 128
 
 
 @dataclass(frozen=True)
-class Move:
+class Move(Rewrite):
     """Bring an operand to the next nearer level, or to another layout or dtype.
 
     Without a layout, the cache loads it by itself as the operand is used:
@@ -58,6 +61,8 @@ class Move:
     layout: Layout | None = None
     vector: int = 0
     dtype: DType | None = None
+
+    name = "move"
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         operand = operand_index(batch, self.operand)
@@ -115,27 +120,43 @@ class Move:
         if writes:
             copy = _copy(body, batch, operand)
             children.append(Child(copy, role="out", wires=(buffer, operand)))
-        cost = self._stalls(batch, operand, target) if level == target.registers else 0.0
+        cost = self._stalls(body, operand, target) if level == target.registers else 0.0
         return [Edges(rows, cost, {level: held} if level else {}, tuple(children))]
-
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        data: dict[str, Any] = {"name": "move", "operand": self.operand, "level": self.level}
-        if self.layout is not None:
-            data["layout"] = str(self.layout)
-        if self.vector:
-            data["vector"] = self.vector
-        if self.dtype is not None:
-            data["dtype"] = self.dtype.name
-        return data
 
     def __str__(self) -> str:
         layout = "" if self.layout is None else f", {self.layout}"
         vector = f", vector={self.vector}" if self.vector else ""
         dtype = "" if self.dtype is None else f", {self.dtype}"
         return f"move({self.operand} to {self.level}{layout}{vector}{dtype})"
+
+    def relaxed(self) -> Rewrite:
+        return self if self.layout is None else replace(self, layout=IDEAL.layout)
+
+    @property
+    def silent(self) -> bool:
+        return self.layout is None
+
+    def words(self, shown: Shown) -> str:
+        operation = shown.spec.operation
+        text = f"{shown.name(self.operand)} -> {self.level}"
+        if self.layout is None:
+            return text
+        dims = operation.operands[operation.find(self.operand)].dims
+        return text + place_text(self.layout, self.vector, dims, f"{self.dtype or ''}")
+
+    def heading(self, role: str, shown: Shown) -> str:
+        return f"{shown.name(self.operand)} <- {self.level}" if role == "out" else ""
+
+    def trait(self, spec: Spec) -> str:
+        operation = spec.operation
+        if self.layout is None:
+            return ""
+        if self.vector == 0:
+            return f"{operation} {self.operand} as {self.layout}"
+        index = operation.find(self.operand)
+        adds_up = operation.operands[index].written and operation.reduced
+        shape = f" {spec.shape(index)}" if adds_up else ""
+        return f"{operation} {self.operand}{shape} in {self.vector}"
 
     def _stalls(self, batch: Batch, operand: int, target: Target) -> Column:
         """Stall cycles of a reduction whose accumulators are too few to hide the add latency.
@@ -146,15 +167,9 @@ class Move:
         sums = operation.primitive is MATMUL and operand == operation.output
         if not (target.in_flight and sums and self.vector > 1):
             return 0.0
-        if not self._dtype(batch, operand).is_float:
+        if not batch.dtypes[operand].is_float:
             return 0.0
-        shape, order = batch.shape(operand), self.layout.order if self.layout else ()
-        volume = prod_columns(shape)
-        along = [
-            volume // shape[dim] * -(-shape[dim] // self.vector)
-            for dim in order[-1:] or range(len(shape))  # an ideal layout may have any fastest
-        ]
-        fewest, most = np.minimum.reduce(along), np.maximum.reduce(along)
+        fewest, most = batch.forms.registers(batch.codes[operand], batch.shape(operand))
         missing = np.maximum(0.0, target.in_flight - most)
         steps = np.maximum(0.0, batch.size("k") - SCHEDULED / fewest)
         cycles: Column = target.wait * missing * steps
@@ -165,7 +180,7 @@ class Move:
 
     def fits_sets(self, batch: Batch, operand: int, target: Target) -> Bools:
         """Whether the level can hold the aliased runs without conflict misses, per batch row."""
-        aliased = batch.forms.aliased[batch.codes[operand]]
+        aliased = batch.forms.aliased(batch.codes[operand])
         if not some(aliased):
             return ~aliased
         level = level_number(self, self.level, target)
@@ -182,12 +197,10 @@ class Move:
     def _copy_conditions(self, batch: Batch, operand: int, target: Target) -> Iterator[Condition]:
         layout, dtype, shape = self.layout, batch.dtypes[operand], batch.shape(operand)
         assert layout is not None
-        if layout.order and layout.rank != len(shape):
-            raise RewriteError(f"{self}: {self.operand} has {len(shape)} dimensions.")
+        check_rank(self, layout, len(shape), self.operand)
         codes = batch.codes[operand]
-        blocked = batch.forms.odd_even[codes] | batch.forms.ideal[codes]
         yield Condition(
-            everywhere(batch, not batch.operation.copies) | blocked,
+            everywhere(batch, not batch.operation.copies) | batch.forms.odd_even(codes),
             f"{batch.operation} only copies or fills: copy only operands in odd-even blocks",
         )
         wanted = self._dtype(batch, operand)
@@ -198,8 +211,8 @@ class Move:
         yield Condition(everywhere(batch, legal), f"no kernel converts {dtype} to {wanted}")
         if level_number(self, self.level, target) != target.registers:
             yield from memory_conditions(self, shape)
-            changed = self._new_codes(batch, operand) != batch.codes[operand]
-            changed |= (wanted is not dtype) or layout.order == ()  # ideal: counts as a change
+            changed = batch.forms.differ(self._new_codes(batch, operand), codes)
+            changed |= wanted is not dtype
             yield Condition(changed, f"{self.operand} already has this layout, without gaps")
 
     def _new_codes(self, batch: Batch, operand: int) -> Ints:
@@ -209,13 +222,16 @@ class Move:
 
 
 @dataclass(frozen=True)
-class MoveAll:
+class MoveAll(Rewrite):
     """Bring every operand that is one level away into a cache, which loads it as it is used.
 
     Compose(x and out at L2) -> Compose(x and out at L1)
     """
 
     level: str
+
+    name = "move_all"
+    silent = True
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         level = level_number(self, self.level, target)
@@ -246,14 +262,11 @@ class MoveAll:
         body = replace(batch, levels=tuple(levels), codes=tuple(codes))
         return [Edges(np.arange(len(batch)), cost, {level: held}, (Child(body),))]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "move_all", "level": self.level}
-
     def __str__(self) -> str:
         return f"move_all(to {self.level})"
+
+    def trait(self, spec: Spec) -> str:
+        return ""
 
 
 def _copy(source: Batch, destination: Batch, operand: int) -> Batch:

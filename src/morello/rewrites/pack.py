@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from itertools import product
 
 import numpy as np
 
@@ -14,9 +14,8 @@ from morello.ir.layout import row_major
 from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import MATMUL
 from morello.ir.primitives import pack as pack_operation
-from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes
-from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
+from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
 from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Packing, Target
 
@@ -24,7 +23,7 @@ DIM = "k"
 
 
 @dataclass(frozen=True)
-class Pack:
+class Pack(Rewrite):
     """Make each group of neighbours along k one packed element of a matmul.
 
     An input whose groups are contiguous already is read in place; any other is copied.
@@ -32,6 +31,9 @@ class Pack:
     Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
       -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
     """
+
+    name = "pack"
+    lowers = Rank.SINGLE
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         packing = _packing(batch, target)
@@ -44,31 +46,27 @@ class Pack:
                 name = batch.operation.operands[operand].name
                 here = batch.levels[operand] <= target.nearest
                 yield Condition(here, f"{name} must be in memory")
-                plain = batch.forms.panel_dim[batch.codes[operand]] < 0
+                plain = ~batch.forms.paneled(batch.codes[operand])
                 yield Condition(plain, f"{name} must not lie in panels")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         packing = _packing(batch, target)
         assert packing is not None
         ready = [_has_contiguous_groups(batch, operand) for operand in (0, 1)]
-        ideal = [batch.forms.ideal[batch.codes[operand]] for operand in (0, 1)]
         result = []
-        for in_place in ((False, False), (False, True), (True, False), (True, True)):
-            fits = [(r == p) | i for r, p, i in zip(ready, in_place, ideal, strict=True)]
+        for in_place in product((False, True), repeat=2):
+            fits = [
+                batch.forms.either(batch.codes[operand], ready[operand], in_place[operand])
+                for operand in (0, 1)
+            ]
             rows = np.flatnonzero(fits[0] & fits[1])
             if len(rows):
                 children, held = _packed(batch[rows], packing, in_place)
                 result.append(Edges(rows, 0.0, _by_level(held), children))
         return result
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "pack"}
-
-    def __str__(self) -> str:
-        return "pack()"
+    def words(self, shown: Shown) -> str:
+        return f"groups of {shown.holes[-1].dtypes[0].lanes} along {DIM}"
 
 
 def _packing(batch: Batch, target: Target) -> Packing | None:
@@ -79,19 +77,13 @@ def _packing(batch: Batch, target: Target) -> Packing | None:
 
 
 def _has_contiguous_groups(batch: Batch, operand: int) -> Bools:
-    """Whether each group can be read as one element: no gaps, and k the fastest dimension.
-
-    Also true of ideal forms.
-    """
-    forms, codes = batch.forms, batch.codes[operand]
+    """Whether each group can be read as one element: no gaps, and k the fastest dimension."""
     position, _ = batch.operation.places[operand, DIM]
-    near = (forms.fastest[codes] == position) & forms.gapless[codes]
-    result: Bools = near | forms.ideal[codes]
-    return result
+    return batch.forms.gapless_along(batch.codes[operand], position)
 
 
 def _packed(
-    batch: Batch, packing: Packing, in_place: tuple[bool, bool]
+    batch: Batch, packing: Packing, in_place: Sequence[bool]
 ) -> tuple[tuple[Child, ...], list[tuple[Ints, Ints]]]:
     """The children, and the levels and lines of the buffers that the copies fill.
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -12,8 +11,8 @@ from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import MAX_SIZE, Spec
-from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
-from morello.rewrites.tile import loop_conditions, tiled
+from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
+from morello.rewrites.tile import loop_conditions, remainder_text, tiled, tiles_text
 from morello.targets.target import Condition, Target
 
 GRAIN = 8
@@ -29,7 +28,7 @@ def piece(size: int, count: int) -> int:
 
 
 @dataclass(frozen=True)
-class Parallel:
+class Parallel(Rewrite):
     """Run the tiles of one or two output dimensions on all cores; each tile is serial.
 
     The cost is that of the busiest core. With 2 cores,
@@ -40,6 +39,11 @@ class Parallel:
     """
 
     tiles: tuple[tuple[str, int], ...]
+
+    name = "parallel"
+    lowers = Rank.PARALLEL
+    style = "loop"
+    indents = ("body", "remainder")
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         if not 1 <= len(self.tiles) <= 2 or len(dict(self.tiles)) != len(self.tiles):
@@ -79,14 +83,16 @@ class Parallel:
             result.append(Edges(ragged, target.fork, children=children))
         return result
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "parallel", "tiles": [list(tile) for tile in self.tiles]}
-
     def __str__(self) -> str:
         return f"parallel({', '.join(f'{d}={n}' for d, n in self.tiles)})"
+
+    def words(self, shown: Shown) -> str:
+        ranges = [tiles_text(dim, shown.spec.size(dim), tile) for dim, tile in self.tiles]
+        return f"parallel for {', '.join(ranges)}"
+
+    def heading(self, role: str, shown: Shown) -> str:
+        dim, tile = self.tiles[0]
+        return remainder_text(role, dim, shown.spec.size(dim), tile)
 
     def _column(self, batch: Batch, size: int) -> Ints:
         if not 1 <= size <= MAX_SIZE:
@@ -95,7 +101,7 @@ class Parallel:
 
 
 @dataclass(frozen=True)
-class Spread:
+class Spread(Rewrite):
     """Run `pieces` equal parts of one or two dimensions on all cores.
 
     Matmul(m=12, k=8, n=8), 4 pieces of m
@@ -105,6 +111,8 @@ class Spread:
     """
 
     pieces: tuple[tuple[str, int], ...]
+
+    lowers = Rank.PARALLEL
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         for dim, count in self.pieces:
@@ -131,20 +139,24 @@ class Spread:
     def concrete(self, spec: Spec) -> Rewrite:
         return self._parallel(spec)
 
-    def data(self) -> dict[str, Any]:
-        return {"name": "spread", "pieces": dict(self.pieces)}
+    def __str__(self) -> str:
+        return f"spread({', '.join(f'{d} in {n}' for d, n in self.pieces)})"
 
     def _parallel(self, spec: Spec) -> Parallel:
         return Parallel(tuple((dim, piece(spec.size(dim), count)) for dim, count in self.pieces))
 
 
 @dataclass(frozen=True)
-class Serial:
+class Serial(Rewrite):
     """Run a parallel Spec on one core, for work too small to be worth a parallel loop.
 
     Matmul(m=8, k=8, n=8), in parallel
       -> Matmul(m=8, k=8, n=8)
     """
+
+    name = "serial"
+    lowers = Rank.PARALLEL
+    silent = True
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         yield Condition(everywhere(batch, batch.parallel), "it is serial already")
@@ -152,11 +164,8 @@ class Serial:
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         return [Edges(np.arange(len(batch)), children=(Child(replace(batch, parallel=False)),))]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
+    def words(self, shown: Shown) -> str:
+        return "on one core"
 
-    def data(self) -> dict[str, Any]:
-        return {"name": "serial"}
-
-    def __str__(self) -> str:
-        return "serial()"
+    def trait(self, spec: Spec) -> str:
+        return ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -13,15 +12,14 @@ from morello.ir.batch import Batch
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
 from morello.ir.primitives import MAX_RANK, PRIMITIVES, SINGLE
-from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes
-from morello.rewrites.rewrite import Child, Edges, Rewrite, dim_index, everywhere
-from morello.rewrites.tile import tiled
+from morello.rewrites.rewrite import Child, Edges, Rewrite, Shown, dim_index, everywhere
+from morello.rewrites.tile import tiled, tiles_text
 from morello.targets.target import Condition, Target
 
 
 @dataclass(frozen=True)
-class ParallelSplit:
+class ParallelSplit(Rewrite):
     """Reduce pieces of a dimension on all cores, then reduce their partial results.
 
     Matmul(m=1, k=4096, n=8), k in 2 pieces
@@ -34,6 +32,10 @@ class ParallelSplit:
 
     dim: str
     pieces: int
+
+    name = "parallel_split"
+    style = "loop"
+    indents = ("body",)
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         if self.pieces < 2:
@@ -77,14 +79,12 @@ class ParallelSplit:
         )
         return [Edges(np.arange(len(batch)), target.fork, {}, children)]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "parallel_split", "dim": self.dim, "pieces": self.pieces}
-
     def __str__(self) -> str:
         return f"parallel_split({self.dim} in {self.pieces})"
+
+    def words(self, shown: Shown) -> str:
+        size = shown.spec.size(self.dim)
+        return f"parallel for {tiles_text(self.dim, size, size // self.pieces)}"
 
 
 def may_split(operation: Operation) -> bool:

@@ -1,11 +1,16 @@
-"""What a rewrite is: where it applies, what it costs and holds, and what it leaves to do."""
+"""What a rewrite is: where it applies, what it costs and holds, and what it leaves to do.
+
+All that is known of a rewrite is in its class, but for the C that is generated for it.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from enum import IntEnum
 from functools import lru_cache
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -49,28 +54,108 @@ class Edges:
     children: tuple[Child, ...] = ()
 
 
-class Rewrite(Protocol):
-    """A rewrite as data. One definition serves search, scheduling by hand, and replay."""
+class Rank(IntEnum):
+    """The parts of a Spec's rank, the most significant first (see `search.space.ranks`).
 
+    A rewrite *lowers* a part: its children have less of it, or of a part before it, and no more
+    of any part before that. So no chain of rewrites comes back to a Spec.
+    """
+
+    PARALLEL = 0
+    """Whether it is still to be run on all cores."""
+    OPERATION = 1
+    """How many decompositions the operation may still go through."""
+    SINGLE = 2
+    """Whether all elements are single ones, not packed groups."""
+    OVERWRITES = 3
+    """Whether outputs are still to be initialized."""
+    EXTENT = 4
+    """How far sizes are from 1, and operands from the registers."""
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What the words of a rewrite tell of: its Spec, those it leaves, and names of operands."""
+
+    spec: Spec
+    holes: Sequence[Spec]
+    names: Mapping[str, str]
+
+    def name(self, operand: str) -> str:
+        """The goal's name for an operand of the operation."""
+        return self.names.get(operand, operand)
+
+
+@dataclass(frozen=True)
+class Rewrite(ABC):
+    """A rewrite as data: Spec -> part of a program, with smaller Specs left to do.
+
+    One definition serves search, scheduling by hand, and replay. `name` is what it is called in
+    JSON and as a method of `Schedule`; the search alone uses those that have none. `lowers` says
+    which part of a Spec's rank it lowers.
+    """
+
+    name: ClassVar[str] = ""
+    lowers: ClassVar[Rank] = Rank.EXTENT
+
+    @abstractmethod
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         """The conditions to apply it; the first that fails gives the reason it does not apply."""
-        ...
 
+    @abstractmethod
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         """Its edges for a batch of which every row meets the conditions."""
-        ...
 
     def concrete(self, spec: Spec) -> Rewrite:
         """The rewrite with everything that depends on the Spec filled in."""
-        ...
+        return self
+
+    def relaxed(self) -> Rewrite:
+        """The rewrite with the ideal layout in place of its own: no programs cost less."""
+        return self
+
+    @property
+    def silent(self) -> bool:
+        """Whether it only says where operands are, so that no code is generated for it."""
+        return False
+
+    # ---- as data and as text
 
     def data(self) -> dict[str, Any]:
-        """The rewrite as JSON-able data, `name` first."""
-        ...
+        """The rewrite as JSON-able data, `name` first; fields that are as by default are left out.
 
-    def __hash__(self) -> int:
-        """The hash of its data, so that `apply` can memoize its results."""
-        ...
+        `impl.saved` reads it back.
+        """
+        given = {f.name: (getattr(self, f.name), f.default) for f in fields(self)}
+        changed = {k: _encoded(value) for k, (value, default) in given.items() if value != default}
+        return {"name": self.name} | changed
+
+    def __str__(self) -> str:
+        return f"{self.name}()"
+
+    style: ClassVar[str] = "move"
+    """How a listing of the program colours it: as a "loop", a "move" or a "kernel"."""
+    indents: ClassVar[tuple[str, ...]] = ("in", "out", "fill", "step")
+    """The roles of children that a listing indents below it."""
+
+    def words(self, shown: Shown) -> str:
+        """What it does, in a few words, for a listing of the program."""
+        return str(self)
+
+    def heading(self, role: str, shown: Shown) -> str:
+        """The line above a child with this role; none, if empty."""
+        return ""
+
+    def trait(self, spec: Spec) -> str:
+        """What it adds to the structure of a program (see `search.structure`), if anything."""
+        return f"{spec.operation} {self}"
+
+
+def _encoded(value: Any) -> Any:
+    """A field of a rewrite as JSON-able data."""
+    if isinstance(value, tuple):
+        return [_encoded(item) for item in value]
+    return value if isinstance(value, int | str) else str(value)
 
 
 def expand(rewrite: Rewrite, batch: Batch, target: Target) -> Iterator[Edges]:

@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
 
 import numpy as np
 
 from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
-from morello.rewrites.rewrite import Edges, Rewrite, everywhere
+from morello.rewrites.rewrite import Edges, Rewrite, Shown, everywhere
 from morello.targets.target import Condition, Held, Kernel, Target
 
 
 @dataclass(frozen=True)
-class Select:
+class Select(Rewrite):
     """Implement a Spec with a leaf kernel of the target.
 
     MatmulAccum(m=1, k=1, n=64; b and c in registers) -> fma_row_f32x16
     """
 
     kernel: str
+
+    name = "select"
+    style = "kernel"
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         kernel = find_kernel(target, self.kernel)
@@ -41,14 +43,14 @@ class Select:
         held = {target.registers: kernel.registers} if kernel.registers else {}
         return [Edges(np.arange(len(batch)), kernel.cycles(batch), held)]
 
-    def concrete(self, spec: Spec) -> Rewrite:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": "select", "kernel": self.kernel}
-
     def __str__(self) -> str:
         return f"select({self.kernel})"
+
+    def words(self, shown: Shown) -> str:
+        return self.kernel
+
+    def trait(self, spec: Spec) -> str:
+        return f"{self} {spec.sizes}" if spec.operation.copies else str(self)
 
 
 def _placement(
@@ -66,8 +68,8 @@ def _placement(
     yield Condition(batch.forms.vector[codes] == held.width, reason)
     if held.along:
         dim = batch.operation.operands[operand].dims.index(held.along)
-        fits = (batch.forms.fastest[codes] == dim) | batch.forms.ideal[codes]
-        yield Condition(fits, f"registers of {name} must run along {held.along}")
+        along = batch.forms.runs_along(codes, (dim,))
+        yield Condition(along, f"registers of {name} must run along {held.along}")
 
 
 LONGEST, CLOSE = 60, 6

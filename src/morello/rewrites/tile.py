@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -12,29 +11,37 @@ from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import MAX_SIZE, Spec
-from morello.rewrites.rewrite import Child, Edges, Rewrite, dim_index, everywhere
+from morello.rewrites.rewrite import Child, Edges, Rewrite, Shown, dim_index, everywhere
 from morello.targets.target import Condition, Target
 
 
 @dataclass(frozen=True)
-class _Loop:
+class _Loop(Rewrite):
     """A loop over pieces of one dimension."""
 
     dim: str
     size: int
-    name: ClassVar[str]
+
+    style = "loop"
+    indents = ("body", "remainder")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         return loop(batch, self.dim, self._column(batch))
 
-    def concrete(self, spec: Spec) -> Self:
-        return self
-
-    def data(self) -> dict[str, Any]:
-        return {"name": self.name, "dim": self.dim, "size": self.size}
-
     def __str__(self) -> str:
         return f"{self.name}({self.dim}={self.size})"
+
+    def words(self, shown: Shown) -> str:
+        size = shown.spec.size(self.dim)
+        if size // self.size > 1:
+            return f"for {tiles_text(self.dim, size, self.size)}"
+        return f"{self.dim} in 0..{self.size}"
+
+    def heading(self, role: str, shown: Shown) -> str:
+        return remainder_text(role, self.dim, shown.spec.size(self.dim), self.size)
+
+    def trait(self, spec: Spec) -> str:
+        return ""
 
     def _column(self, batch: Batch) -> Ints:
         if not 1 <= self.size <= MAX_SIZE:
@@ -85,7 +92,7 @@ class Split(_Loop):
 
 
 @dataclass(frozen=True)
-class Divide:
+class Divide(Rewrite):
     """Tile or split a dimension into `factor` equal parts.
 
     Nested loops cost as much as one loop with the product of their factors, so the search
@@ -122,12 +129,9 @@ class Divide:
         kind = Split if self.dim in spec.operation.reduced else Tile
         return kind(self.dim, spec.size(self.dim) // self.factor)
 
-    def data(self) -> dict[str, Any]:
-        return {"name": "divide", "dim": self.dim, "factor": self.factor}
-
 
 @dataclass(frozen=True)
-class Cut:
+class Cut(Rewrite):
     """Tile or split a dimension into pieces whose size is a function of the dimension's size.
 
     Matmul(m=10, k=8, n=8), choosing 8 of 10
@@ -156,8 +160,15 @@ class Cut:
         size = np.array([spec.size(self.dim)], np.int32)
         return kind(self.dim, int(self.choose(size)[0]))
 
-    def data(self) -> dict[str, Any]:
-        return {"name": "cut", "dim": self.dim}
+
+def tiles_text(dim: str, size: int, tile: int) -> str:
+    """The range of a loop over whole tiles, as text."""
+    return f"{dim} in 0..{size // tile * tile}" + (f" by {tile}" if tile > 1 else "")
+
+
+def remainder_text(role: str, dim: str, size: int, tile: int) -> str:
+    """The line above a loop's remainder; none above other children."""
+    return f"{dim} in {size // tile * tile}..{size}" if role == "remainder" else ""
 
 
 def loop_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
@@ -175,15 +186,14 @@ def _panel_conditions(batch: Batch, operand: int, dim: str, tile: Ints) -> Itera
     position, _ = batch.operation.places[operand, dim]
     forms, codes = batch.forms, batch.codes[operand]
     name, size = batch.operation.operands[operand].name, batch.size(dim)
-    paneled = forms.panel_dim[codes] == position
-    held = (forms.vector[codes] > 1) & (forms.fastest[codes] == position)
     if not batch.operation.axes[operand][position].plain:
-        yield Condition(~(paneled | held), f"it would cut panels or registers of {name}")
+        cut = forms.paneled_along(codes, position) | forms.in_registers_along(codes, position)
+        yield Condition(~cut, f"it would cut panels or registers of {name}")
         return
-    panel, width = forms.panel[codes], np.maximum(forms.vector[codes], 1)
-    crossed = paneled & ((size > panel) | forms.odd_even[codes])
-    yield Condition(~crossed | (tile % panel == 0), f"it would cut panels of {name}")
-    yield Condition(~held | (tile % width == 0), f"it would cut registers of {name}")
+    cut = forms.cuts_panels(codes, position, size, tile)
+    yield Condition(~cut, f"it would cut panels of {name}")
+    cut = forms.cuts_registers(codes, position, tile)
+    yield Condition(~cut, f"it would cut registers of {name}")
 
 
 def _not_whole(batch: Batch, dim: str) -> Condition:

@@ -1,6 +1,6 @@
 """Expanding a goal into the graph of everything the rules can reach from it.
 
-Specs are expanded in waves of falling *rank*, a number that every rewrite lowers. So all
+Specs are expanded in waves of falling *rank*, which every rewrite lowers. So all
 parents of a Spec are expanded before it, each Spec is expanded once, its duplicates are merged
 within a wave, and the numbers of the nodes are a topological order.
 """
@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,9 @@ from morello import debug
 from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.operation import Operation, accumulates_later
+from morello.ir.operation import Operation
 from morello.ir.placements import Forms, Ints, every
 from morello.ir.spec import Spec
-from morello.ir.tensor import IDEAL, Form
 from morello.memo.known import Known, joined
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
@@ -32,7 +31,8 @@ from morello.search.budget import Progress
 from morello.search.space.family import Family, Kind
 from morello.search.space.limits import Limits
 from morello.search.space.panels import Panels
-from morello.search.space.rules import Rules, rules
+from morello.search.space.ranks import Rank, ranks
+from morello.search.space.rules import Rules, relaxed, rules
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
@@ -40,9 +40,6 @@ Floats = npt.NDArray[np.floating[Any]]
 Recall = Callable[[Batch], Known]
 
 _MOST_REWRITES = 256  # their numbers are stored as bytes
-_OPERATION_RANK = 40  # an operation outranks those it is rewritten to
-_PARALLEL_RANK = 1000  # a core's piece may have sizes with longer chains of steps than the whole
-_PACKED_RANK = 20  # a product outranks its packed form, which outranks the copies it needs
 
 
 class Space:
@@ -76,7 +73,9 @@ class Space:
 
     def rules(self, kind: Kind) -> list[Rules]:
         if kind not in self._rules:
-            groups = rules(kind, self.target, self.sizes, relaxed=self.relaxed, blocks=self._blocks)
+            groups = rules(kind, self.target, self.sizes, blocks=self._blocks)
+            if self.relaxed:
+                groups = relaxed(groups)
             if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:
                 raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
             self._rules[kind] = groups
@@ -86,25 +85,9 @@ class Space:
         """All rewrites tried on Specs of a kind; an edge's rule is a position in this list."""
         return [rewrite for group in self.rules(kind) for rewrite in group.rewrites]
 
-    def ranks(self, batch: Batch) -> Ints:
-        """The rank of every Spec of a batch: a number that every rewrite lowers."""
-        operation = batch.operation
-        start = _OPERATION_RANK * weight(operation)
-        start += accumulates_later(operation) + _PARALLEL_RANK * batch.parallel
-        start -= _PACKED_RANK * any(dtype.lanes > 1 for dtype in batch.dtypes)
-        rank = np.full(len(batch), start, np.int32)
-        for size in batch.sizes:
-            rank += self.sizes.depth(size)
-        for level in batch.levels:
-            rank += self.target.registers - level
-        return rank
-
     def goal_batch(self) -> Batch:
-        goal = self.goal
-        if self.relaxed:
-            forms = tuple(Form(IDEAL.layout, 0, vector=form.vector) for form in goal.forms)
-            goal = replace(goal, forms=forms)
-        return Batch.of([goal], self.forms)
+        goal = Batch.of([self.goal], self.forms)
+        return goal.relaxed() if self.relaxed else goal
 
 
 def _rank(operation: Operation) -> int:
@@ -117,15 +100,6 @@ def _rank(operation: Operation) -> int:
 def goal_sizes(goal: Spec) -> Sizes:
     """All sizes that tiling a goal can reach."""
     return Sizes(goal.sizes, Panels.of(goal).widths)
-
-
-@cache
-def weight(operation: Operation) -> int:
-    """A number larger than that of every operation that this one can be rewritten to."""
-    if operation.primitive is None:
-        return 1 + sum(max(1, weight(component.operation)) for component in operation.components)
-    padded = any(axis.padding for axes in operation.axes for axis in axes)
-    return operation.primitive.weight + padded
 
 
 @dataclass
@@ -311,7 +285,7 @@ class _Expansion:
         progress: Progress | None,
     ) -> None:
         self.space, self.pruning, self.recall, self.progress = space, pruning, recall, progress
-        self.waiting: dict[int, dict[int, _Pending]] = defaultdict(dict)
+        self.waiting: dict[Rank, dict[int, _Pending]] = defaultdict(dict)
         self.deferred: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
         self.edges: list[tuple[Ints, Floats, Ints]] = []  # parents, own costs, allocations
         self.kinds: list[tuple[int, int, int]] = []  # how many of them, their rule, children
@@ -332,7 +306,7 @@ class _Expansion:
             self.slot_count += count
         self.root_slots = self.slot_count
         waves = 0
-        self._queue(below=np.inf)
+        self._queue(below=(np.inf,))
         while self.waiting:
             began, before = time.perf_counter(), (self.node_count, self.edge_count)
             rank = max(self.waiting)
@@ -362,7 +336,7 @@ class _Expansion:
         family = self.space.family(batch)
         self.deferred[family].append((batch, slots, limits, budgets))
 
-    def _queue(self, below: float) -> None:
+    def _queue(self, below: Rank) -> None:
         """Move the deferred Specs to the waves of their ranks, all of which are below `below`."""
         for family, parts in self.deferred.items():
             if self.progress is not None:  # checks the memory, as the next lines copy the Specs
@@ -371,13 +345,13 @@ class _Expansion:
             batch = Batch.concatenate(batches)
             keys = self.space.families[family].keys(batch)
             columns = [keys, *(np.concatenate(column) for column in labels)]
-            ranks = self.space.ranks(batch)
-            if ranks.max() >= below:
-                spec = batch.spec(int(ranks.argmax()))
+            common, extents = ranks(batch, self.space.target, self.space.sizes)
+            if (*common, extents.max()) >= below:
+                spec = batch.spec(int(extents.argmax()))
                 raise SearchError(f"{spec} was reached from a Spec whose rank is not higher.")
-            for rank in np.unique(ranks).tolist():
-                rows = (ranks == rank).nonzero()[0]
-                pending = self.waiting[rank].setdefault(family, _Pending())
+            for extent in np.unique(extents).tolist():
+                rows = (extents == extent).nonzero()[0]
+                pending = self.waiting[*common, extent].setdefault(family, _Pending())
                 pending.add(*(column[rows] for column in columns))
         self.deferred.clear()
 

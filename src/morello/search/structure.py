@@ -12,8 +12,7 @@ from collections.abc import Sequence
 
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.rewrites import Move, Rewrite, Select, Serial, Split, Tile, ToAccumulate
-from morello.rewrites.move import MoveAll
+from morello.rewrites import Rewrite
 from morello.search.graph import Graph
 
 Structure = frozenset[str]
@@ -52,19 +51,5 @@ def _of(impl: Impl, whole: bool) -> Structure:
 
 def traits(rewrite: Rewrite, spec: Spec) -> Structure:
     """What a rewrite adds to the structure of a program."""
-    if isinstance(rewrite, Tile | Split | MoveAll | Serial | ToAccumulate):
-        return Structure()
-    operation = spec.operation
-    if isinstance(rewrite, Select):
-        sizes = f" {spec.sizes}" if operation.copies else ""
-        return Structure([f"{rewrite}{sizes}"])
-    if isinstance(rewrite, Move):
-        if rewrite.layout is None:
-            return Structure()
-        index = [operand.name for operand in operation.operands].index(rewrite.operand)
-        if rewrite.vector == 0:
-            return Structure([f"{operation} {rewrite.operand} as {rewrite.layout}"])
-        adds_up = operation.operands[index].written and operation.reduced
-        shape = f" {spec.shape(index)}" if adds_up else ""
-        return Structure([f"{operation} {rewrite.operand}{shape} in {rewrite.vector}"])
-    return Structure([f"{operation} {rewrite}"])
+    trait = rewrite.trait(spec)
+    return Structure([trait] if trait else [])

@@ -254,7 +254,7 @@ class Target:
         count, _ = batch.runs(operand)
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written
-        aliased = batch.forms.aliased[batch.codes[operand]]
+        aliased = batch.forms.aliased(batch.codes[operand])
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
             return cycles + count * (per_run + aliased * per_alias)

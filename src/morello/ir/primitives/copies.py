@@ -97,7 +97,6 @@ MOVE = Primitive(
     bound=bound_moved,
     text=_text_move,
     flops=0,
-    weight=0,
     copies=True,
     rearranges=True,
 )
@@ -108,7 +107,6 @@ PACK = Primitive(
     bound=bound_moved,
     text=called("Pack"),
     flops=0,
-    weight=0,
     copies=True,
     rearranges=True,
 )
@@ -122,7 +120,6 @@ def _fill(name: str, value: str, function: str, number: Callable[[DType], float]
         bound=lambda operation, inputs, dtypes: Bounded(np.array(number(dtypes[0]))),
         text=lambda operation, _, result: Text(f"{function}({result.output})", result.dtype),
         flops=0,
-        weight=0,
         copies=True,
         filled=number,
     )

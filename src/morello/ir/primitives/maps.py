@@ -211,7 +211,6 @@ DIVIDE_VEC_SCALAR = Primitive(
     evaluate=_evaluate_divide_vec_scalar,
     bound=bound_moved,
     text=called("DivideVecScalar"),
-    weight=2,
     keeps_integers=False,
 )
 

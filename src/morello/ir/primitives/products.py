@@ -192,7 +192,6 @@ CONV = Primitive(
     bound=_bound,
     text=_text_conv,
     flops=2,
-    weight=2,
     is_product=True,
     closes_as="MatmulAccum",
 )

@@ -159,7 +159,6 @@ def _part(
     name: str,
     evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]],
     function: str = "",
-    weight: int = 1,
     merge: Callable[[int], Operation] | None = None,
 ) -> Primitive:
     """A part of softmax; the `function` of that name, if there is any, computes it in a text."""
@@ -170,7 +169,6 @@ def _part(
         bound=_bound_part,
         text=partial(_text, function or name),
         flops=3,
-        weight=weight,
         keeps_integers=False,
         merge=merge,
     )
@@ -189,14 +187,12 @@ FROM_PARTS = _part("SoftmaxDenominatorAndMaxFromParts", _evaluate_from_parts)
 DENOMINATOR_AND_MAX = _part(
     "SoftmaxDenominatorAndMax",
     partial(_evaluate, lambda top, total, unscaled: (top, total)),
-    weight=3,
     merge=lambda rank: softmax(FROM_PARTS.name, rank, rank - 1),
 )
 
 DENOMINATOR_AND_UNSCALED = _part(
     "SoftmaxDenominatorAndUnscaled",
     partial(_evaluate, lambda top, total, unscaled: (total, unscaled)),
-    weight=3,
 )
 
 UNSCALED_FROM_MAX = _part(
@@ -209,7 +205,6 @@ SOFTMAX = replace(
     bound=_bound_softmax,
     text=partial(_text, "softmax"),
     flops=4,
-    weight=4,
 )
 
 PARTS = {

@@ -1,12 +1,12 @@
 """The space of programs: which rewrites the search tries on which operations.
 
-The *relaxed* space treats every layout as ideal. For every program it has one that costs no
-more, so its optimum is a lower bound of the real one.
+The *relaxed* space has the ideal layout in place of every other. For every program it has one
+that costs no more, so its optimum is a lower bound of the real one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -62,9 +62,28 @@ class Rules:
     rewrites: tuple[Rewrite, ...]
 
 
-def rules(
-    kind: Kind, target: Target, sizes: Sizes, *, relaxed: bool = False, blocks: bool = False
-) -> list[Rules]:
+def relaxed(groups: Sequence[Rules]) -> list[Rules]:
+    """The rules of the relaxed space. Rewrites that differ in layouts only become the same."""
+    guards: dict[Rewrite, dict[Guard, None]] = {}
+    for group in groups:
+        for rewrite in group.rewrites:
+            guards.setdefault(rewrite.relaxed(), {})[group.guard] = None
+    rewrites: dict[tuple[Guard, ...], list[Rewrite]] = {}
+    for rewrite, admitting in guards.items():
+        rewrites.setdefault(tuple(admitting), []).append(rewrite)
+    return [Rules(partial(_any, admitting), tuple(r)) for admitting, r in rewrites.items()]
+
+
+def _any(guards: Sequence[Guard], batch: Batch) -> Bools:
+    """The rows that any of the guards admits."""
+    first, *others = guards
+    admitted = first(batch)
+    for guard in others:
+        admitted = admitted | guard(batch)
+    return admitted
+
+
+def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> list[Rules]:
     """The rewrites that the search tries on Specs of this kind, in order; ties go to the first.
 
     With `blocks`, operands of the goal may have odd-even layouts.
@@ -78,15 +97,15 @@ def rules(
             groups += _loops(dim, sizes, vectors=not _is_conv(operation))
         if target.cuts_to_rows and operation.primitive is MATMUL and dim not in operation.reduced:
             groups.append(Rules(partial(_has_rows, dim, sizes), (Cut(dim, sizes.rows),)))
-    groups += [Rules(_always, (step,)) for step in _steps(kind, target, relaxed)]
+    groups += [Rules(_always, (step,)) for step in _steps(kind, target)]
     if operation.components and not any(c.operation.is_product for c in operation.components):
         caches = target.levels[1 : target.registers]
         return [*groups, Rules(_always, tuple(MoveAll(level.name) for level in caches))]
     for index in range(len(operation.operands)):
         if not operation.components or _feeds_product(operation, index):
-            if blocks and (operation.copies or not relaxed):
-                groups += _out_of_blocks(kind, index, target, relaxed)
-            groups += _moves(kind, index, target, relaxed)
+            if blocks:
+                groups += _out_of_blocks(kind, index, target)
+            groups += _moves(kind, index, target)
     return [group for group in groups if group.rewrites]
 
 
@@ -167,7 +186,7 @@ def _outweighs(batch: Batch, count: int) -> Bools:
 # ---- steps
 
 
-def _steps(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
+def _steps(kind: Kind, target: Target) -> Iterator[Rewrite]:
     """Rewrites into other operations."""
     operation = kind.operation
     if accumulates_later(operation):
@@ -180,7 +199,7 @@ def _steps(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
         yield Pack()
     yield from _decompositions(kind, (target.levels[target.nearest].name, target.levels[0].name))
     if operation.components:
-        yield from _buffers(kind, target, relaxed)
+        yield from _buffers(kind, target)
 
 
 def _decompositions(kind: Kind, levels: tuple[str, ...]) -> Iterator[Rewrite]:
@@ -209,7 +228,7 @@ def seams(operation: Operation) -> list[int]:
     return tensors
 
 
-def _buffers(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
+def _buffers(kind: Kind, target: Target) -> Iterator[Rewrite]:
     """Buffers for the seams of a composition, at every memory level and in registers."""
     operation = kind.operation
     for tensor in seams(operation):
@@ -220,24 +239,23 @@ def _buffers(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
         for user in users:
             position = user.inputs.index(tensor)
             layouts += copy_layouts(user.operation, position, producer.dtype, target)
-        layouts = [Layout(())] if relaxed else list(dict.fromkeys(layouts))
         neighbours = [
             producer.operation,
             *(c.operation for c in operation.components if tensor in c.inputs),
         ]
         streams = not any(neighbour.is_product for neighbour in neighbours)
         for level in target.levels[int(streams) : target.registers]:
-            yield from (Bufferize(component, level.name, layout) for layout in layouts)
+            distinct = dict.fromkeys(layouts)
+            yield from (Bufferize(component, level.name, layout) for layout in distinct)
         name = target.levels[target.registers].name
-        order = Layout(()) if relaxed else row_major(rank)
         for width in target.widths(producer.dtype):
-            yield Bufferize(component, name, order, width)
+            yield Bufferize(component, name, row_major(rank), width)
 
 
 # ---- moves
 
 
-def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]:
+def _moves(kind: Kind, index: int, target: Target) -> list[Rules]:
     """Every move of one operand: into a cache as it is used, by a copy, and into registers."""
     operation = kind.operation
     operand, dtype = operation.operands[index], kind.dtypes[index]
@@ -248,9 +266,9 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
         groups.append(Rules(_at(index, number), (Move(operand.name, level.name),)))
         if operation.copies:
             continue
-        layouts = [Layout(())] if relaxed else copy_layouts(operation, index, dtype, target)
+        layouts = copy_layouts(operation, index, dtype, target)
         rank = len(operand.dims)
-        if index == 0 and not relaxed:
+        if index == 0:
             blocks = {k.odd_even for k in usable if k.odd_even}
             layouts += [odd_even(rank, block) for block in sorted(blocks)]
         for layout in layouts:
@@ -261,19 +279,19 @@ def _moves(kind: Kind, index: int, target: Target, relaxed: bool) -> list[Rules]
                 Move(operand.name, level.name, layout, dtype=cast) for cast in (None, *casts)
             )
             groups.append(Rules(_copied_from(index, number, layout), copies))
-        if operand.written and not (number or relaxed or _is_conv(operation)):
+        if operand.written and not (number or _is_conv(operation)):
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
                 panel = Move(operand.name, level.name, panels(rank, rank - 1, width))
                 groups.append(Rules(_few_rows(index, most), (panel,)))
     if not (operation.components or operation.copies or _is_conv(operation)):
-        groups += _register_moves(kind, index, target, usable, relaxed)
+        groups += _register_moves(kind, index, target, usable)
     return groups
 
 
-def _out_of_blocks(kind: Kind, index: int, target: Target, relaxed: bool) -> Iterator[Rules]:
+def _out_of_blocks(kind: Kind, index: int, target: Target) -> Iterator[Rules]:
     """Copies of an odd-even operand to row-major, also as the first step of another copy."""
     operand = kind.operation.operands[index]
-    layout = Layout(()) if relaxed else row_major(len(operand.dims))
+    layout = row_major(len(operand.dims))
     for number, level in enumerate(target.levels[1 : target.registers]):
         copy = Move(operand.name, level.name, layout)
         yield Rules(partial(_in_blocks, index=index, level=number), (copy,))
@@ -281,10 +299,7 @@ def _out_of_blocks(kind: Kind, index: int, target: Target, relaxed: bool) -> Ite
 
 def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
     """Where an operand at a level is odd-even; in a copy, the other operand must not be nearer."""
-    codes = batch.codes[index]
-    here: Bools = (batch.levels[index] == level) & (
-        batch.forms.odd_even[codes] | batch.forms.ideal[codes]
-    )
+    here: Bools = (batch.levels[index] == level) & batch.forms.odd_even(batch.codes[index])
     if batch.operation.copies:
         here = here & (np.maximum.reduce(batch.levels) == level) & (len(batch.levels) > 1)
     return here
@@ -314,9 +329,7 @@ def _convertible(kind: Kind, operand: int, kernel: Kernel, target: Target) -> bo
     return legal
 
 
-def _register_moves(
-    kind: Kind, index: int, target: Target, usable: list[Kernel], relaxed: bool
-) -> list[Rules]:
+def _register_moves(kind: Kind, index: int, target: Target, usable: list[Kernel]) -> list[Rules]:
     """Moves of one operand into registers, in each dtype and width that a kernel wants."""
     operation, here = kind.operation, kind.dtypes[index]
     operand = operation.operands[index]
@@ -332,12 +345,10 @@ def _register_moves(
         guard = _kernel_accepts(kind, index, kernels, target)
         cast = None if dtype is here else dtype
         for position in _vector_positions(kind, index, kernels) if width > 1 else [rank - 1]:
-            order = Layout(()) if relaxed else fastest(rank, position)
+            order = fastest(rank, position)
             unit_stride = partial(_has_unit_stride, index=index, position=position)
-            admits = guard if relaxed or width == 1 else _loadable(guard, unit_stride, kind)
+            admits = guard if width == 1 else _loadable(guard, unit_stride, kind)
             groups.append(Rules(admits, (Move(operand.name, name, order, width, cast),)))
-            if relaxed:
-                break
     return groups
 
 
@@ -414,15 +425,15 @@ def _at(index: int, level: int) -> Guard:
 
 def _copied_from(index: int, level: int, layout: Layout) -> Guard:
     """Where an operand at a level is not in panels, nor row-major if the copy transposes it."""
-    transposes = layout.panel is None and bool(layout.order) and not layout.row_major
+    transposes = layout.panel is None and not layout.row_major
 
     def guard(batch: Batch) -> Bools:
         here: Bools = batch.levels[index] == level
         if not some(here):
             return here
         forms, codes = batch.forms, batch.codes[index]
-        here = here & (forms.panel_dim[codes] < 0)
-        return here & ~forms.row_major[codes] if transposes else here
+        here = here & ~forms.paneled(codes)
+        return here & forms.not_row_major(codes) if transposes else here
 
     return guard
 

@@ -135,7 +135,7 @@ def _lie_alike(s: Batch, operand: int, out: int) -> Any:
     if not same_shape:  # dimensions that one of them lacks are 1 in the other
         inner = s.registers(out) == 1
         return flat & inner & (s.registers(operand) == 1)
-    return (a == b) | s.forms.ideal[a] | s.forms.ideal[b]
+    return s.forms.alike(a, b)
 
 
 def divide_by_scalar(dtype: DType, width: int) -> tuple[Kernel, ...]:

@@ -10,7 +10,6 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
 from morello.ir.placements import Bools
-from morello.ir.tensor import ALIAS_BYTES
 from morello.targets.helpers.products import Way
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
@@ -266,26 +265,20 @@ def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int =
     """The operand's elements along a dimension are contiguous, or in panels of this width."""
     place, _ = s.operation.places[operand, dim]
     forms, codes = s.forms, s.codes[operand]
-    gapless = forms.unit_stride(codes, s.shape(operand), place)
-    plain = (forms.panel_dim[codes] < 0) | forms.ideal[codes]
-    panels = (forms.panel_dim[codes] == place) & (forms.panel[codes] == panel)
-    panels &= ~forms.odd_even[codes]
-    return Condition((gapless & plain) | panels, f"rows of {name} along {dim} must have no gaps")
+    rows = forms.unit_stride(codes, s.shape(operand), place) & ~forms.paneled(codes)
+    panels = forms.in_panels(codes, place, panel)
+    return Condition(rows | panels, f"rows of {name} along {dim} must have no gaps")
 
 
 def _rows_collide(s: Batch, operand: int, dim: str) -> Bools:
     """Where the operand's rows along a dimension share the same sets of a first-level cache."""
-    forms, codes = s.forms, s.codes[operand]
-    alone = forms.contiguous[codes] == forms.count[codes]
-    wraps = s.size(dim).astype(np.int64) * s.dtypes[operand].bytes % ALIAS_BYTES == 0
-    rows = (forms.panel_dim[codes] < 0) & ~forms.ideal[codes]
-    result: Bools = rows & np.where(alone, wraps, forms.aliased[codes])
-    return result
+    row_bytes = s.size(dim).astype(np.int64) * s.dtypes[operand].bytes
+    return s.forms.rows_collide(s.codes[operand], row_bytes)
 
 
 def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
     """a lies in odd-even blocks of this size, and consists of whole ones."""
-    codes = s.codes[0]
-    blocked = s.forms.odd_even[codes] & (s.forms.panel[codes] == block)
-    yield Condition(blocked | s.forms.ideal[codes], f"a must lie in odd-even blocks of {block}")
+    position, _ = s.operation.places[0, "k"]
+    blocked = s.forms.in_blocks(s.codes[0], position, block)
+    yield Condition(blocked, f"a must lie in odd-even blocks of {block}")
     yield Condition(s.size("k") % block == 0, f"k must be a multiple of {block}")

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, DType
-from morello.ir.placements import Bools, pick, prod_columns
+from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import move
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.moves import LOAD, STORE
@@ -66,7 +66,7 @@ def transpose_filters(dtype: DType, n: int, cycles: float) -> Kernel:
         yield Condition(few, f"2 to {MOST_PIXELS} pixels must be left")
         codes = s.codes[0]
         pieces, _ = s.forms.runs(s.shape(0), codes)
-        whole = (pieces <= n) & s.forms.row_major[codes] | s.forms.ideal[codes]
+        whole = (pieces <= n) & s.forms.row_major(codes)
         yield Condition(whole, "each filter of src must lie in one piece")
         yield Condition(_near(s, 1, s.operation.dims[0], n), "dst must lie along its filters")
 
@@ -153,14 +153,10 @@ def odd_even(block: int) -> tuple[Kernel, ...]:
             whole = s.sizes[-1] == block
             yield Condition(whole, f"the last size must be {block}")
             yield flat(s, plain)
-            codes = s.codes[blocked]
-            right = s.forms.odd_even[codes] & (s.forms.panel[codes] == block)
             position, _ = s.operation.places[blocked, s.operation.dims[-1]]
-            right &= s.forms.panel_dim[codes] == position
+            right = s.forms.in_blocks(s.codes[blocked], position, block)
             label = s.operation.operands[blocked].name
-            yield Condition(
-                right | s.forms.ideal[codes], f"{label} must lie in odd-even blocks of {block}"
-            )
+            yield Condition(right, f"{label} must lie in odd-even blocks of {block}")
 
         def semantics(src: Any) -> Any:
             return src.astype(target.np)
@@ -189,11 +185,8 @@ def odd_even_elements(dtype: DType) -> tuple[Kernel, ...]:
         label = ("src", "dst")[blocked]
 
         def applies(s: Batch) -> Iterator[Condition]:
-            codes, shape = s.codes[blocked], s.shape(blocked)
-            length = pick(shape, s.forms.panel_dim[codes])
-            inside = s.forms.odd_even[codes] & (length <= s.forms.panel[codes])
-            yield Condition(inside, f"{label} must be an odd-even block or a part of one")
-            yield Condition(prod_columns(s.sizes) == length, "every other size must be 1")
+            inside = s.forms.in_one_block(s.codes[blocked], s.shape(blocked))
+            yield Condition(inside, f"{label} must lie in one odd-even block")
             yield flat(s, 1 - blocked)
 
         return Kernel(

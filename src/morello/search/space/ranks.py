@@ -1,0 +1,55 @@
+"""The rank of a Spec, which every rewrite lowers; the search expands Specs by falling rank."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.operation import Operation, Primitive, accumulates_later
+from morello.ir.placements import Ints
+from morello.ir.primitives import CONV, MATMUL
+from morello.rewrites import SCHEMES
+from morello.search.space.sizes import Sizes
+from morello.targets.target import Target
+
+Rank = tuple[float, ...]
+"""Its parts, in the order of `rewrites.Rank`."""
+
+
+def ranks(batch: Batch, target: Target, sizes: Sizes) -> tuple[Rank, Ints]:
+    """The ranks of a batch's Specs: the parts that they have in common, and each one's last."""
+    operation = batch.operation
+    single = all(dtype.lanes == 1 for dtype in batch.dtypes)
+    common = batch.parallel, weight(operation), single, accumulates_later(operation)
+    extent = np.zeros(len(batch), np.int32)
+    for size in batch.sizes:
+        extent += sizes.depth(size)
+    for level in batch.levels:
+        extent += target.registers - level
+    return common, extent
+
+
+@cache
+def weight(operation: Operation) -> int:
+    """A number larger than that of every operation that this one can be decomposed into."""
+    if operation.primitive is None:
+        return 1 + sum(max(1, weight(component.operation)) for component in operation.components)
+    if operation.copies:
+        return 0
+    padded = any(axis.padding for axes in operation.axes for axis in axes)
+    return _weight(operation.primitive) + padded
+
+
+@cache
+def _weight(primitive: Primitive) -> int:
+    """The weight of a primitive's operations: 1 more than those of the steps they are done in."""
+    schemes = [scheme for scheme in SCHEMES.values() if scheme.of is primitive]
+    steps = [step(_RANK, _RANK - 1).primitive for scheme in schemes for step, _ in scheme.steps]
+    steps += [MATMUL] * (primitive is CONV)
+    return 1 + max((_weight(step) for step in steps if step is not None), default=0)
+
+
+_RANK = 2
+"""The steps of a scheme are of the same primitives for tensors of any rank."""

@@ -1,0 +1,138 @@
+"""Ideal forms in place of others never cost more, whatever kernel or rewrite is applied.
+
+That makes the relaxed space a lower bound. It is enough that for each rewrite of a Spec there is
+one of every Spec that is *looser*, that is, has ideal forms in place of some: which costs and
+holds no more itself, and leaves Specs that are looser than those that the other leaves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+import numpy as np
+import pytest
+from tests.rewrites.rewritten import kinds
+from tests.search.walks import TARGETS, Stop, stops
+from tests.targets.cases import MOST_DRAWN, Batches, drawn, operations
+
+import morello
+from morello.ir.batch import Batch
+from morello.ir.placements import Bools, Forms
+from morello.ir.spec import Spec
+from morello.ir.tensor import relaxed
+from morello.rewrites import Edges, Rewrite, Select, expand
+from morello.search.space import rules
+from morello.targets.target import Kernel, Target
+
+SOME = 1 + 1e-12  # rounding
+
+
+def loosened(batch: Batch, which: Sequence[Bools | bool]) -> Batch:
+    """The batch with ideal forms for the operands, or for the rows of an operand, in `which`."""
+    pairs = zip(which, batch.relaxed().codes, batch.codes, strict=True)
+    return replace(batch, codes=tuple(np.where(ideal, a, b) for ideal, a, b in pairs))
+
+
+# ---- kernels
+
+
+def where_it_applies(kernel: Kernel, batch: Batch, target: Target) -> Bools:
+    holds = np.ones(len(batch), np.bool_)
+    for condition in Select(kernel.name).conditions(batch, target):
+        holds &= condition.holds
+    return holds
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
+def test_a_kernel_applies_to_looser_specs_for_no_more(target: Target) -> None:
+    random, forms = np.random.default_rng(0), Forms()
+    batches: Batches = {}
+    for kernel in target.kernels:
+        closed = 0
+        for _ in range(MOST_DRAWN):
+            for operation in operations(kernel):
+                batch, _ = drawn(operation, kernel, target, forms, random, batches)
+                batch = batch[where_it_applies(kernel, batch, target)]
+                which = [random.random(len(batch)) < 0.5 for _ in batch.codes]
+                for looser in (batch.relaxed(), loosened(batch, which)):
+                    assert where_it_applies(kernel, looser, target).all(), kernel.name
+                    dearer = kernel.cycles(looser) > kernel.cycles(batch) * np.float64(SOME)
+                    assert not np.any(dearer & np.ones(len(batch), np.bool_)), kernel.name
+                closed += len(batch)
+            if closed:
+                break
+            batches.clear()  # what is rare is drawn again
+        assert closed, kernel.name
+
+
+# ---- rewrites
+
+
+def is_looser(spec: Spec, other: Spec) -> bool:
+    pairs = list(zip(spec.forms, other.forms, strict=True))
+    return replace(spec, forms=other.forms) == other and all(
+        form in (before, relaxed(before)) for form, before in pairs
+    )
+
+
+def held(edges: Edges, target: Target) -> Iterator[int]:
+    for level in range(1, len(target.levels)):
+        yield int(np.broadcast_to(edges.allocation.get(level, 0), 1)[0])
+
+
+def bounds(looser: Edges, edges: Edges, target: Target) -> bool:
+    """Whether the edge of a looser Spec bounds this one from below."""
+    if len(looser.children) != len(edges.children):
+        return False
+    fits = all(a <= b for a, b in zip(held(looser, target), held(edges, target), strict=True))
+    return (
+        fits
+        and bool(np.all(looser.cost <= edges.cost * np.float64(SOME)))
+        and all(
+            a.times == b.times and a.wires == b.wires and is_looser(a.batch.spec(), b.batch.spec())
+            for a, b in zip(looser.children, edges.children, strict=True)
+        )
+    )
+
+
+def check(rewrite: Rewrite, edges: Edges, looser: Sequence[Batch], target: Target) -> None:
+    for batch in looser:
+        below = expand(rewrite.relaxed(), batch, target)
+        assert any(bounds(other, edges, target) for other in below), (rewrite, batch.spec())
+
+
+def looser_batches(stop: Stop) -> list[Batch]:
+    """With ideal forms for all operands, and for some of them."""
+    random = Random(str(stop.spec))
+    some = [random.random() < 0.5 for _ in stop.spec.forms]
+    return [stop.batch.relaxed(), loosened(stop.batch, some)]
+
+
+def test_a_rewrite_applies_to_looser_specs_for_no_more() -> None:
+    seen: set[str] = set()
+    for stop in stops():
+        looser, target = looser_batches(stop), stop.space.target
+        for rewrite, edges in (*stop.searched(), *stop.tried()):
+            check(rewrite, edges, looser, target)
+            seen.add(type(rewrite).__name__)
+    assert seen == kinds()
+
+
+def test_the_search_tries_on_looser_specs_what_it_tries_on_others() -> None:
+    for stop in stops():
+        groups = rules.relaxed(stop.rules)
+        for batch in looser_batches(stop):
+            tried = {r for group in groups if group.guard(batch)[0] for r in group.rewrites}
+            for rewrite, _ in stop.searched():
+                assert rewrite.relaxed() in tried, (rewrite, batch.spec())
+
+
+def test_no_rewrite_and_no_kernel_has_to_think_of_it() -> None:
+    """Only new buffers may be ideal by themselves."""
+    home = Path(morello.__file__).parent
+    files = [*(home / "rewrites").glob("*.py"), *(home / "targets").rglob("*.py")]
+    knowing = {path.name for path in files if ".ideal" in path.read_text()}
+    assert knowing == set()

@@ -1,0 +1,99 @@
+"""Specs on random ways down from goals, and the rewrites that apply to each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from random import Random
+
+from tests.codegen.random_goals import random_goals
+from tests.codegen.random_rewrites import Whims
+from tests.goals import matmul_goal
+from tests.search.small_goals import GOALS
+
+from morello.errors import RewriteError
+from morello.ir.batch import Batch
+from morello.ir.dtype import BF16, F32, I8, I32, U8
+from morello.ir.spec import Spec
+from morello.rewrites import Edges, Rewrite, expand
+from morello.search.graph import Space, goal_sizes
+from morello.search.space.family import Kind
+from morello.search.space.rules import Rules
+from morello.targets.machines import X86_64_V4
+from morello.targets.neon import NEON
+from morello.targets.target import Target
+from morello.targets.x86 import AVX2, PRODUCTS, avx512
+
+CORES = 4
+PRODUCTS_512 = avx512(X86_64_V4, PRODUCTS)
+TARGETS = (AVX2, PRODUCTS_512, NEON)
+"""Between them, with the kernels of all targets."""
+
+PACKED = (matmul_goal(16, 32, 64, BF16, BF16, F32), matmul_goal(8, 8, 8, U8, I8, I32))
+"""Products of groups that are read in place, and of groups that are copied."""
+
+PER_TARGET = 23
+WHIMS = 8
+DEEPEST = 40
+
+
+@dataclass(frozen=True)
+class Stop:
+    """A Spec of a goal's space; `rules` are those of its kind, `whims` other rewrites."""
+
+    space: Space
+    spec: Spec
+    rules: Sequence[Rules]
+    whims: Sequence[Rewrite]
+
+    @property
+    def batch(self) -> Batch:
+        return Batch.of([self.spec], self.space.forms)
+
+    def searched(self) -> Iterator[tuple[Rewrite, Edges]]:
+        """The rewrites that the search tries on it, and their edges."""
+        batch = self.batch
+        for group in self.rules:
+            if group.guard(batch)[0]:
+                for rewrite in group.rewrites:
+                    yield from self.applied(rewrite, batch)
+
+    def tried(self) -> Iterator[tuple[Rewrite, Edges]]:
+        """Those of the other rewrites that apply, and their edges."""
+        for rewrite in self.whims:
+            with suppress(RewriteError):
+                yield from list(self.applied(rewrite, self.batch))
+
+    def applied(self, rewrite: Rewrite, batch: Batch) -> Iterator[tuple[Rewrite, Edges]]:
+        for edges in expand(rewrite, batch, self.space.target):
+            yield rewrite, edges
+
+
+@cache
+def stops() -> tuple[Stop, ...]:
+    """On a way down from random goals for every target, and from every small goal."""
+    random = Random(2)
+    goals = [
+        (goal, replace(target, cores=CORES))
+        for target in TARGETS
+        for goal in random_goals(random, PER_TARGET)
+    ]
+    goals += [(goal, PRODUCTS_512) for goal in PACKED]
+    return tuple(stop for goal in (*goals, *GOALS.values()) for stop in _way(*goal, random))
+
+
+def _way(goal: Spec, target: Target, random: Random) -> Iterator[Stop]:
+    """From a goal down to a Spec that only kernels apply to."""
+    space, whims, spec = Space(goal, target, goal_sizes(goal)), Whims(target, random), goal
+    for _ in range(DEEPEST):
+        rules = space.rules(Kind.of(Batch.of([spec], space.forms)))
+        stop = Stop(space, spec, rules, [whims.any(spec) for _ in range(WHIMS)])
+        yield stop
+        applied = [*stop.searched(), *stop.tried()]
+        leading = {type(r): edges for r, edges in random.sample(applied, len(applied))}
+        below = [edges for edges in leading.values() if edges.children]
+        if not below:
+            return
+        spec = random.choice(random.choice(below).children).batch.spec()
