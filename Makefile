@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion fuzz learn docs test lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion fuzz learn docs test check lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,9 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 
 test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
 
+check: lint typecheck ## what takes a minute: lint, typecheck, the tests of single modules
+	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "unit or house"
+
 lint: setup-learn ## check style and formatting with ruff
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -67,7 +70,7 @@ typecheck: setup-learn ## check types with mypy
 	$(BIN)/mypy
 
 unit: setup-learn ## run the tests, on JOBS=2 processes
-	$(BIN)/pytest -n $(JOBS)
+	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 format: setup ## fix style and formatting in place
 	$(BIN)/ruff check --fix

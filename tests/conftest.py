@@ -1,22 +1,74 @@
-"""Golden files: what should only ever change on purpose. `--update-golden` rewrites them."""
+"""Kinds of tests, a kernel cache of their own, and golden files.
+
+Golden files should only ever change on purpose: `--update-golden` rewrites them.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.kinds import BUILDING, kind_of
 
 os.environ["MORELLO_CALIBRATION"] = "off"  # what somebody measured here is none of our business
 
-GOLDEN = Path(__file__).parent / "golden"
+TESTS = Path(__file__).parent
+GOLDEN = TESTS / "golden"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--update-golden", action="store_true", help="write what tests find to tests/golden"
     )
+
+
+# ---- kinds
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(kind_of(item.path.relative_to(TESTS)))
+
+
+class _Compilers:
+    """Fails tests that start a compiler, or any other command, but are of a kind that does not."""
+
+    kind = ""
+
+    def __call__(self, event: str, arguments: tuple[object, ...]) -> None:
+        if event == "subprocess.Popen" and self.kind and self.kind not in BUILDING:
+            pytest.fail(
+                f"a test of the kind {self.kind!r} starts {arguments[0]}; see tests/kinds.py"
+            )
+
+
+_compilers = _Compilers()
+sys.addaudithook(_compilers)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    _compilers.kind = kind_of(item.path.relative_to(TESTS))
+    result = yield
+    _compilers.kind = ""
+    return result
+
+
+# ---- fixtures
+
+
+@pytest.fixture(scope="session", autouse=True)
+def kernel_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """One cache for all tests of a run, so that each kernel is built once; never the user's."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MORELLO_CACHE", str(folder / "kernels"))
+        yield folder / "kernels"
 
 
 @pytest.fixture

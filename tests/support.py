@@ -14,9 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from morello.errors import SearchError
 from morello.ir.layout import Layout
 from morello.ir.spec import Spec
+from morello.memo import Table
 from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
+from morello.search.solution import Solution
+from morello.search.solve import search
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 
@@ -68,6 +72,18 @@ def with_capacities(target: Target, capacities: Sequence[int]) -> Target:
     farthest, *nearer = target.levels
     shrunk = [replace(one, capacity=n) for one, n in zip(nearer, capacities, strict=True)]
     return replace(target, levels=(farthest, *shrunk))
+
+
+def searched(
+    spec: Spec, target: Target, *, everything: bool = False, table: Table | None = None
+) -> Solution | None:
+    """What the search finds; None if nothing fits, without the reason, which takes far longer."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("morello.search.solve.why_none", lambda goal, target: "")
+        try:
+            return search(spec, target, everything=everything, table=table)
+        except SearchError:
+            return None
 
 
 def compile_c(text: str, target: Target, directory: Path) -> ctypes.CDLL:

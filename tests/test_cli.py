@@ -369,6 +369,6 @@ def test_interrupting_leaves_cleanly(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("morello.api.search", interrupt)
+    monkeypatch.setattr("morello.search.session.Session.solve", interrupt)
     assert main(["explain", SMALL]) == 130
     assert "interrupted" in capsys.readouterr().err

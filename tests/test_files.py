@@ -259,7 +259,7 @@ def test_synth_says_so_before_it_searches(
         raise AssertionError("there is no need to search")
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("morello.api.search", never)
+    monkeypatch.setattr("morello.search.session.Session.solve", never)
     (tmp_path / "link").symlink_to("x")
     assert main(["synth", SMALL, *options]) == 2
     assert capsys.readouterr().err.startswith("morello: ")

@@ -23,6 +23,7 @@ from morello.memo import Table
 from morello.memo.programs import keep, recall
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import UNTIMED
+from morello.search.session import Session
 from morello.search.structure import structure
 
 GOAL = "f32[24,32] @ f32[32,48]"
@@ -44,7 +45,8 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> list[list[Impl]]:
 
 def test_rivals_differ_and_the_cheapest_is_the_first() -> None:
     best, _ = api.implement(GOAL)
-    found = rivals(best, 6, UNTIMED.start())
+    session = Session(best.spec, best.target, cost=best.cost)
+    found = rivals(best, session, 6, UNTIMED.start())
     assert found[0] is best and len(found) == 6
     assert len({generate(impl).text for impl in found}) == 6
     assert len({structure(impl) for impl in found}) == 6

@@ -44,7 +44,7 @@ def test_what_came_of_an_interrupt_is_one(
     def interrupt(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr("morello.api.search", interrupt)
+    monkeypatch.setattr("morello.search.session.Session.solve", interrupt)
     assert main(["explain", SMALL]) == 130
     assert capsys.readouterr().err == "morello: interrupted.\n"
 
@@ -53,7 +53,7 @@ def test_what_is_a_bug_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise SystemError("of another cause")
 
-    monkeypatch.setattr("morello.api.search", fail)
+    monkeypatch.setattr("morello.search.session.Session.solve", fail)
     with pytest.raises(SystemError):
         main(["explain", SMALL])
 
@@ -103,8 +103,8 @@ class Dropping:
 def search(*_, **__):
     Dropping()
     time.sleep({PATIENCE_S})
-import morello.api
-morello.api.search = search
+from morello.search.session import Session
+Session.solve = search
 """
     done = run(code, "explain", SMALL)
     assert (done.returncode, done.stderr) == (128 + number, f"morello: {said}.\n")
@@ -117,9 +117,9 @@ signal.signal(signal.SIGHUP, signal.SIG_IGN)
 def search(*_, **__):
     signal.raise_signal(signal.SIGHUP)
     raise MorelloError("went on.")
-import morello.api
+from morello.search.session import Session
 from morello.errors import MorelloError
-morello.api.search = search
+Session.solve = search
 """
     done = run(code, "explain", SMALL)
     assert (done.returncode, done.stderr) == (2, "morello: went on.\n")

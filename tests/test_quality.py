@@ -19,11 +19,11 @@ from morello.cli.parser import main
 from morello.codegen import generate
 from morello.errors import SearchError, VerificationError
 from morello.impl.tree import Impl
+from morello.ir.rounding import Bounded
 from morello.ir.spec import Spec
 from morello.quality import Point, Quality, assess, kendall_tau
 from morello.runtime import tolerance
 from morello.runtime.argument import Array
-from morello.runtime.tolerance import Bounded
 
 GOAL = "f32[8,8] @ f32[8,16]"
 

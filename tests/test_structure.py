@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 
 from morello import rewrites
+from morello.ir.primitives import PRIMITIVES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src" / "morello").rglob("*.py"))
 
 LAYERS = [
     "errors",
+    "debug",
     "files",
     "jit",
     "ir",
@@ -127,6 +129,52 @@ REWRITES = [
 def test_all_rewrites_are_known() -> None:
     names = {cls.__name__ for cls in REWRITES}
     assert names >= {"Tile", "Split", "Divide", "Move", "ToAccumulate", "Select"}
+
+
+NAMES = {"Accum", *PRIMITIVES, *(f"{name}Accum" for name in PRIMITIVES)}
+"""The names of operations."""
+
+SEARCHES = {"startswith", "endswith", "removeprefix", "removesuffix"}
+
+
+def compared(tree: ast.AST) -> Iterator[str]:
+    """The names of operations, or parts of them, that a comparison, a key or a pattern has."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare):
+            yield from NAMES & literals(node)
+        elif isinstance(node, ast.Dict):
+            yield from (text for key in node.keys if key for text in NAMES & literals(key))
+        elif isinstance(node, ast.MatchValue):
+            yield from NAMES & literals(node)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            texts = literals(*node.args) if node.func.attr in SEARCHES else set()
+            parts = {text for text in texts if text[:1].isupper()}
+            yield from (text for text in parts if any(text in name for name in NAMES))
+
+
+def literals(*nodes: ast.AST) -> set[str]:
+    """The texts that are written in these expressions."""
+    constants = (n.value for node in nodes for n in ast.walk(node) if isinstance(n, ast.Constant))
+    return {value for value in constants if isinstance(value, str)}
+
+
+@by_name
+def test_no_primitive_is_told_by_its_name(path: Path) -> None:
+    """Except where primitives are defined: others ask what is known of them."""
+    if "primitives" not in module(path):
+        assert sorted(compared(ast.parse(path.read_text()))) == []
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'op.name == "Matmul"', 'name in ("Sum", "Max")', '"Softmax" in name', '{"Conv": 2}',
+        'name.startswith("Fill")', 'op.name.removesuffix("Accum")', 'name.startswith(("Conv", ""))',
+        'match name:\n    case "Move": pass',
+    ],
+)  # fmt: skip
+def test_such_code_is_noticed(code: str) -> None:
+    assert [*compared(ast.parse(code))]
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)

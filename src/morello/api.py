@@ -13,6 +13,7 @@ from typing import Any, SupportsIndex
 
 from numpy.typing import ArrayLike
 
+from morello import debug
 from morello.codegen import Source
 from morello.errors import (
     BuildError,
@@ -26,6 +27,7 @@ from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
 from morello.impl import saved
+from morello.impl.costs import cost_table
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.predict import Prediction, predict, ranked
@@ -44,7 +46,8 @@ from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.prepacking import with_layouts
 from morello.search.reconstruct import reconstruct
-from morello.search.solve import Statistics, search
+from morello.search.session import Session
+from morello.search.solution import Statistics
 from morello.targets.catalog import find_target, runs_here
 from morello.targets.costs import streamed
 from morello.targets.target import Target
@@ -303,7 +306,10 @@ def _implement(
         with Table(options.table) as opened:
             return _implement(goal, machine, replace(options, table=opened))
     find = _search_tunings if machine.tunings else _search_layouts
-    return find(goal, machine, options)
+    impl, statistics = find(goal, machine, options)
+    if debug.shows("cost"):
+        debug.show("cost", cost_table(impl))
+    return impl, statistics
 
 
 def _search_layouts(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
@@ -373,41 +379,42 @@ def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Sta
     if kept is not None and kept.serves(options.wants_cheapest, options.budget.seconds):
         seconds = time.perf_counter() - began
         return kept.impl, Statistics.of_recall(seconds, kept.measured, kept.gap)
-    solution = search(goal, machine, table=table, budget=options.budget, progress=options.progress)
+    session = Session(goal, machine, table)
+    solution = session.solve(options.budget, options.progress)
     impl, statistics = reconstruct(goal, machine, solution.decisions), solution.statistics
     if options.measure > 1:
-        impl, measured = _fastest(impl, options)
+        impl, measured = _fastest(impl, session, options)
         statistics = replace(statistics, measured=measured)
     elif options.rank == "learned":
         # a table keeps the cheapest, which this may not be
-        return _proposed(impl, options)[0], statistics
+        return _proposed(impl, session, options)[0], statistics
     if table is not None:
         gap, seconds = statistics.gap, options.budget.seconds
         keep(impl, table, statistics.measured, gap, inf if statistics.proven else seconds)
     return impl, statistics
 
 
-def _fastest(best: Impl, options: _Options) -> tuple[Impl, int]:
-    """The fastest of several programs for the goal of `best`, its cheapest; and their number."""
+def _fastest(best: Impl, session: Session, options: _Options) -> tuple[Impl, int]:
+    """The fastest of several programs for a goal, the cheapest included; and their number."""
     check_runs_here(best.target)
     check_memory(best.spec)
     arguments(best.spec)
-    proposed = [impl for impl in _proposed(best, options) if impl is not best]
+    proposed = [impl for impl in _proposed(best, session, options) if impl is not best]
     programs = [best, *proposed[: options.measure - 1]]
     measured = time_all(programs, find_compiler(options.compiler))
     return measured[0].impl, len(measured)
 
 
-def _proposed(best: Impl, options: _Options) -> list[Impl]:
-    """Programs for the goal of `best`, its cheapest program, ranked as the options say."""
+def _proposed(best: Impl, session: Session, options: _Options) -> list[Impl]:
+    """Programs for a goal, of which `best` is the cheapest, ranked as the options say."""
     watch = options.budget.start(options.progress)
     if options.rank == "cost":
-        return rivals(best, options.measure, watch)
+        return rivals(best, session, options.measure, watch)
     if best.spec.parallel:
         raise SearchError(
             "a learned model knows programs for one thread; leave out the threads or the ranking."
         )
-    return ranked(rivals(best, max(RANKED, options.measure), watch))
+    return ranked(rivals(best, session, max(RANKED, options.measure), watch))
 
 
 def check_runs_here(target: Target) -> None:

@@ -26,7 +26,7 @@ from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import compare
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.reconstruct import reconstruct
-from morello.search.sample import sample
+from morello.search.session import Session
 from morello.targets.target import Target
 
 MOST_SAMPLES = 100_000
@@ -167,10 +167,10 @@ def programs(
     Each of the two searches may use the budget `limit`. Programs that take the compiler too long
     are left out.
     """
-    goal, target = best.spec, best.target
-    chosen = rivals(best, choices, limit.start(progress))
-    drawn = sample(goal, target, best.cost, samples, seed, limit.start(progress))
-    impls = [*chosen, *(reconstruct(goal, target, decisions) for decisions in drawn)]
+    session = Session(best.spec, best.target, cost=best.cost)
+    chosen = rivals(best, session, choices, limit.start(progress))
+    drawn = session.sample(samples, seed, limit.start(progress))
+    impls = [*chosen, *(reconstruct(best.spec, best.target, decisions) for decisions in drawn)]
     kernels = load_all(impls, compiler, COMPILER_S)
     return [
         Built(impl, kernel, n if n < len(chosen) else None)

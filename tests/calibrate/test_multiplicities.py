@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.codegen.random_goals import random_goals
-from tests.codegen.random_rewrites import Programs
+from tests.codegen.random_rewrites import few_programs, with_cores
 
 from morello.impl.tree import replay
 from morello.measure.calibrate.multiplicities import Multiplicities
@@ -17,18 +15,14 @@ from morello.targets.costs import FORK, coefficients, with_coefficients
 
 @pytest.mark.parametrize("name", ["avx2", "avx512"])
 def test_costs_are_sums_of_coefficients(name: str) -> None:
-    target = replace(TARGETS[name], cores=3)
+    target = with_cores(TARGETS[name])
     random = Random(name)
     own = coefficients(target)
     other = {n: value * random.uniform(0.2, 5.0) for n, value in own.items()}
     machine = with_coefficients(target, other)
-    programs = Programs(target, random)
     counted, counted_elsewhere = Multiplicities(target), Multiplicities(machine)
     seen: set[str] = set()
-    for number, spec in enumerate(random_goals(random, 40)):
-        if number >= 8 and FORK in seen:  # few run on several cores
-            break
-        impl = programs.of(spec)
+    for impl in few_programs(target):
         paid = counted.of(impl)
         assert all(times > 0 for times in paid.values())
         assert sum(own[n] * times for n, times in paid.items()) == pytest.approx(impl.cost)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from math import prod
 from random import Random
 
-from tests.support import with_capacities
+from tests.codegen.random_goals import COMPOSITIONS, PRIMITIVES, random_goals
+from tests.support import searched, with_capacities
 
-from morello.errors import RewriteError, SearchError
+from morello.errors import RewriteError
 from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import DTYPES, DType
 from morello.ir.layout import Layout, odd_even, panels, row_major
@@ -17,7 +19,6 @@ from morello.ir.operation import accumulates_later
 from morello.ir.spec import Spec
 from morello.rewrites import (
     SCHEMES,
-    SPLIT,
     Bufferize,
     Decompose,
     Move,
@@ -34,10 +35,15 @@ from morello.rewrites import (
     Split,
     Tile,
     ToAccumulate,
+    decomposes,
+    may_split,
 )
 from morello.search.reconstruct import reconstruct
-from morello.search.solve import search
+from morello.search.solution import Solution
+from morello.targets.cpu import host_cpu
+from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target
+from morello.targets.x86 import AVX512, PRODUCTS, avx512
 
 Limits = Sequence[int]
 Kind = Callable[[Spec], Rewrite]
@@ -82,7 +88,7 @@ class Whims:
             yield from (self.buffer, self.buffer, self.buffer)
         if self.schemes(spec):
             yield from (self.step,) * (12 if spec.parallel else 2)
-        if operation.name in SPLIT and spec.parallel:
+        if may_split(operation) and spec.parallel:
             yield from (self.split,) * 12
         if operation.name.startswith("Conv"):
             yield from (self._pad, _pointwise, _pointwise, _spatial_split)
@@ -90,7 +96,7 @@ class Whims:
             yield from (_pack,) * 4
 
     def schemes(self, spec: Spec) -> list[str]:
-        return [name for name, scheme in SCHEMES.items() if scheme.of == spec.operation.name]
+        return [name for name in SCHEMES if decomposes(name, spec.operation)]
 
     def loop(self, spec: Spec) -> Rewrite:
         dim = self.random.choice(spec.operation.dims)
@@ -223,6 +229,23 @@ def _pack(spec: Spec) -> Rewrite:
     return Pack()
 
 
+FEW, CORES = 2 * len(PRIMITIVES) + len(COMPOSITIONS), 3
+"""The programs that there are of each target, and the cores that they may use."""
+
+
+def with_cores(target: Target) -> Target:
+    """The target with all that this CPU has, and several cores."""
+    whole = avx512(X86_64_V4, host_cpu().features & PRODUCTS) if target is AVX512 else target
+    return replace(whole, arch="native" if whole.packs else whole.arch, cores=CORES)
+
+
+@cache
+def few_programs(target: Target, count: int = FEW) -> list[Impl]:
+    """Programs of random goals of every kind, for all tests that need any."""
+    programs = Programs(target, Random(1))
+    return [programs.of(goal) for goal in random_goals(Random(1), count)]
+
+
 class Programs:
     """Makes programs of goals, of random rewrites and of what the search finds for the rest."""
 
@@ -298,7 +321,7 @@ class Programs:
         """Rewrites that few Specs admit, for half of those that do."""
         if self.random.random() < 0.5:
             yield from (self.whims.step(spec) for _ in self.whims.schemes(spec))
-            if spec.operation.name in SPLIT:
+            if may_split(spec.operation):
                 yield self.whims.split(spec)
             if spec.operation.name == "ConvAccum":
                 yield Pointwise()
@@ -322,15 +345,15 @@ class Programs:
             return whole
         return self._cheapest(spec, limits)
 
+    def _rebuilt(self, solution: Solution) -> Impl:
+        """Its program as it was found, or with its loops merged."""
+        rebuild = self.random.choice([replay, reconstruct])
+        return rebuild(solution.goal, self.target, solution.decisions)
+
     def _cheapest(self, spec: Spec, limits: tuple[int, ...]) -> Impl:
         if (spec, limits) not in self._found:
-            try:
-                shrunk = with_capacities(self.target, limits)
-                decisions = search(spec, shrunk).decisions
-                made = self.random.choice([replay, reconstruct])(spec, self.target, decisions)
-                self._found[spec, limits] = made
-            except SearchError:
-                self._found[spec, limits] = None
+            solution = searched(spec, with_capacities(self.target, limits))
+            self._found[spec, limits] = self._rebuilt(solution) if solution else None
         found = self._found[spec, limits]
         if found is None:
             raise DeadEndError

@@ -14,9 +14,9 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.codegen.random_rewrites import Programs
+from tests.codegen.random_rewrites import Programs, with_cores
 from tests.codegen.test_programs import one_file
-from tests.codegen.test_random_goals import check_all, set_apart, with_cores
+from tests.codegen.test_random_goals import check_all, set_apart
 from tests.goals import goal_of, mapped, matmul_goal, product, tensor
 from tests.support import skip_unless_it_runs
 
@@ -151,12 +151,12 @@ def test_functions_called_as_something_else(target: Target, tmp_path: Path) -> N
 def test_such_programs_compute_the_same(target: Target, tmp_path: Path) -> None:
     skip_unless_it_runs(target)
     target = with_cores(target)
-    random = Random(3)
-    programs = Programs(target, random)
-    impls = [
-        programs.of(morello.parse(f"{x} = f32[6,8]; {w} = f32[8,20]; max(relu({x} @ {w}), axis=1)"))
+    goals = [
+        morello.parse(f"{x} = f32[6,8]; {w} = f32[8,20]; max(relu({x} @ {w}), axis=1)")
         for x, w in FOUND
     ]
+    impl = Programs(target, Random(3)).of(goals[0])
+    impls = [called(impl, goal.names) for goal in goals]
     for impl, names in zip(programs_for(target), cycle(FOUND)):
         impls += islice(renamed(impl, names), 1)
     check_all(impls, target, tmp_path)

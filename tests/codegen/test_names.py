@@ -104,7 +104,7 @@ def test_the_command_says_so_before_it_searches(
     def never(*_: object, **__: object) -> None:
         raise AssertionError("there is no need to search")
 
-    monkeypatch.setattr("morello.api.search", never)
+    monkeypatch.setattr("morello.search.session.Session.solve", never)
     assert main(["synth", "f32[8,8] @ f32[8,8]", "--name", PASTED]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and "cannot be called 'kernel(void)" in captured.err

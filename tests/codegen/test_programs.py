@@ -35,8 +35,8 @@ from morello.targets import TARGETS
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target
 
-RANDOM_PROGRAMS = 120
-BEST_PROGRAMS = 6
+RANDOM_PROGRAMS = 80
+BEST_PROGRAMS = 4
 
 targets = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 

@@ -13,8 +13,8 @@ from random import Random
 from typing import Any
 
 import numpy as np
-from tests.codegen.random_goals import random_goals
-from tests.codegen.random_rewrites import Programs
+from tests.codegen.random_goals import PRIMITIVES, random_goals
+from tests.codegen.random_rewrites import CORES, FEW, Programs, few_programs, with_cores
 from tests.codegen.test_programs import one_file, targets
 from tests.rewrites.rewritten import SEARCH_ONLY, kinds
 from tests.support import compile_c, skip_unless_it_runs
@@ -26,14 +26,9 @@ from morello.runtime.threads import pool
 from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify
 from morello.targets import find_target
-from morello.targets.cpu import host_cpu
-from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target
-from morello.targets.x86 import AVX512, PRODUCTS, avx512
 
-PROGRAMS = 52
 MOST_ATTEMPTS = 12
-CORES = 3
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Kernel = Callable[..., None]
@@ -55,21 +50,10 @@ BODY = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_long, ctypes.c_long)
 RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, BODY, ctypes.c_void_p, ctypes.c_long)
 
 
-def with_cores(target: Target) -> Target:
-    """The target with all that this CPU has, and several cores."""
-    whole = avx512(X86_64_V4, host_cpu().features & PRODUCTS) if target is AVX512 else target
-    return replace(whole, arch="native" if whole.packs else whole.arch, cores=CORES)
-
-
 def set_apart(source: Source) -> Source:
     """The source with names of its own for what stands beside its function."""
     shared = r"\b(region\d|run_parallel\b|parallel\b|parallel_pool\b)"
     return replace(source, text=re.sub(shared, rf"{source.name}_\1", source.text))
-
-
-def random_programs(target: Target, random: Random, count: int) -> list[Impl]:
-    programs = Programs(target, random)
-    return [programs.of(goal) for goal in random_goals(random, count)]
 
 
 def closed(impls: Sequence[Impl]) -> set[str]:
@@ -190,20 +174,20 @@ def test_random_goals(target: Target, tmp_path: Path) -> None:
     """Of all kinds, by all kinds of rewrites, closed by kernels of all operations."""
     skip_unless_it_runs(target)
     target = with_cores(target)
-    random = Random(1)
-    impls = random_programs(target, random, PROGRAMS)
+    impls, random = [*few_programs(target)], Random(2)
+    programs = Programs(target, random)
     known = {kernel.operation for kernel in target.kernels}
     for _ in range(MOST_ATTEMPTS):  # some rewrites and operations are rare
         rare = missing(impls, target)
         if not rare and len(known - closed(impls)) < len(known) / 3:
             break
-        more = random_programs(target, random, PROGRAMS // 4)
+        more = map(programs.of, random_goals(random, len(PRIMITIVES)))
         impls += [one for one in more if used(one) & rare or closed([one]) - closed(impls)]
     assert not missing(impls, target)
     assert len(known - closed(impls)) < len(known) / 3, known - closed(impls)
     sources = check_all(impls, target, tmp_path)
-    assert sum(source.parallel for source in sources) > PROGRAMS / 20
-    assert sum(source.items > 0 for source in sources) > PROGRAMS / 40
+    assert sum(source.parallel for source in sources) > FEW / 20
+    assert sum(source.items > 0 for source in sources) > FEW / 40
 
 
 def test_these_are_all_rewrites() -> None:
@@ -212,7 +196,7 @@ def test_these_are_all_rewrites() -> None:
 
 def test_random_goals_compile_for_neon(tmp_path: Path) -> None:
     neon = replace(find_target("neon"), cores=CORES)
-    impls = random_programs(neon, Random(1), PROGRAMS // 3)
+    impls = few_programs(neon, FEW // 2)
     sources = [set_apart(generate(impl, f"kernel{i}")) for i, impl in enumerate(impls)]
     (tmp_path / "all.c").write_text(one_file(sources, neon))
     command = [*find_compiler("zig").command, "-target", "aarch64-linux-gnu", "-mcpu=generic"]

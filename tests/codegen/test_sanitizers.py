@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.codegen.test_programs import one_file
 from tests.support import skip_unless_it_runs
 
 import morello
@@ -80,12 +81,13 @@ def needs_gcc(tmp_path: Path) -> None:
 def test_generated_code_is_clean(tmp_path: Path) -> None:
     specs = [morello.parse(text) for text in GOALS]
     sources = [
-        generate(reconstruct(spec, TARGET, search(spec, TARGET).decisions), f"kernel{i}").text
+        generate(reconstruct(spec, TARGET, search(spec, TARGET).decisions), f"kernel{i}")
         for i, spec in enumerate(specs)
     ]
+    text = one_file(sources, TARGET)
     calls = "\n".join(call(spec, f"kernel{i}") for i, spec in enumerate(specs))
     main = f"#include <stdint.h>\n#include <stdlib.h>\nint main(void) {{\n{calls}\nreturn 0; }}\n"
-    done = sanitized(tmp_path, main, *sources)
+    done = sanitized(tmp_path, main, text)
     assert done.returncode == 0, done.stderr[:3000]
 
 

@@ -19,6 +19,7 @@ from morello.ir.operation import (
     reordered,
 )
 from morello.ir.primitives import (
+    MOVE,
     SOFTMAX_PARTS,
     broadcast,
     conv,
@@ -50,7 +51,7 @@ every_one = pytest.mark.parametrize("one", PRIMITIVES, ids=[f"{p}{p.dims}" for p
 def made_again(one: Operation) -> Operation:
     """An operation of equal parts that are other objects."""
     return operation(
-        str(one.name), tuple(one.dims),
+        one.primitive, tuple(one.dims),
         tuple(replace(o, dims=(*o.dims,)) for o in one.operands),
         tuple(one.reduced), tuple(one.whole), one.accumulates, copy.deepcopy(one.function),
         tuple(replace(c) for c in one.components),
@@ -85,7 +86,7 @@ def test_constants_tell_functions_apart() -> None:
 
 def test_the_position_of_arguments_does_not_matter() -> None:
     by_name = operation(
-        name="Move",
+        primitive=MOVE,
         dims=("i",),
         operands=(Operand("src", ("i",)), Operand("dst", ("i",), written=True)),
     )

@@ -7,8 +7,7 @@ from functools import cache
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.search.reconstruct import reconstruct
-from morello.search.sample import sample
-from morello.search.solve import search
+from morello.search.session import Session
 from morello.targets.target import Target
 
 EXPRESSIONS = (
@@ -28,6 +27,6 @@ def programs(target: Target, expression: str, count: int = 5) -> list[Impl]:
 @cache
 def _programs(_: str, target: Target, expression: str, count: int) -> tuple[Impl, ...]:
     goal = parse(expression)
-    found = search(goal, target)
-    drawn = sample(goal, target, found.cost, count)
-    return tuple(reconstruct(goal, target, one) for one in (found.decisions, *drawn))
+    session = Session(goal, target)
+    drawn = session.sample(count)
+    return tuple(reconstruct(goal, target, decisions) for decisions in (session.decisions, *drawn))

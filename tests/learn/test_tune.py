@@ -21,7 +21,7 @@ from morello.codegen import generate
 from morello.errors import SearchError, TargetError
 from morello.impl import saved
 from morello.impl.tree import Impl
-from morello.learn import hardware, orders
+from morello.learn import hardware
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
 from morello.learn.label import source
@@ -32,10 +32,10 @@ from morello.learn.trait_errors import TraitErrors
 from morello.learn.tune import Trial, Tuning, plan, tune
 from morello.memo import Table
 from morello.memo.programs import keep, recall
+from morello.search.bounded import BoundedSpace
 from morello.search.budget import UNTIMED
-from morello.search.candidates import candidates
 from morello.search.sample import Walker, sampling_graph
-from morello.search.solve import search
+from morello.search.session import Session
 from morello.search.structure import Structure
 
 EXPRESSION = "f32[16,16] @ f32[16,16]"
@@ -148,14 +148,14 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
 ) -> None:
     monkeypatch.setattr("morello.learn.anneal.STEPS", 6)
     spec, target = plan("f32[4,8] @ f32[8,8]")
-    found = search(spec, target)
-    graph = sampling_graph(spec, target, found.cost)
-    others = list(islice(candidates(spec, target, found.cost, UNTIMED.start()), 6))
-    monkeypatch.setattr(orders, "sampling_graph", lambda *given: graph)
-    monkeypatch.setattr(orders, "candidates", lambda *given: iter(others))
+    session = Session(spec, target)
+    graph = sampling_graph(BoundedSpace(spec, target), session.cost)
+    others = list(islice(session.alternatives(UNTIMED.start()), 6))
+    monkeypatch.setattr(session, "walker", lambda random, _: Walker(graph, random))
+    monkeypatch.setattr(session, "alternatives", lambda _: iter(others))
 
     def chosen(seed: int, faster: int) -> list[list[Impl]]:
-        chooser = ByPrediction(found, ByCost(4e9), Random(seed), inf)
+        chooser = ByPrediction(session, ByCost(4e9), Random(seed), inf)
         batches = []
         for _ in range(3):
             batches.append(chooser.choose(FEW))

@@ -335,7 +335,7 @@ def schedules() -> list[tuple[Any, Target]]:
     return [(DATA, FROZEN), (FUSED, FOUR), *made]
 
 
-@settings(max_examples=250)
+@settings(max_examples=120)
 @given(st.data())
 def test_corrupted_data_is_read_or_refused(data: st.DataObject) -> None:
     of, target = data.draw(st.sampled_from(schedules()))

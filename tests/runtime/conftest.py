@@ -1,9 +1,8 @@
-"""One cache for all of these tests, so that each kernel is built once."""
+"""A kernel that several of these tests call, built by the compiler that is found without `$CC`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from tests.runtime.kernels import MATMUL, matmul_arguments
@@ -12,14 +11,12 @@ from morello.runtime.kernel import CompiledKernel, compile_kernel
 
 
 @pytest.fixture(scope="session", autouse=True)
-def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def without_cc() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        cache = tmp_path_factory.mktemp("cache")
-        patch.setenv("MORELLO_CACHE", str(cache))
         patch.delenv("CC", raising=False)
-        yield cache
+        yield
 
 
 @pytest.fixture(scope="session")
-def matmul(shared_cache: Path) -> CompiledKernel:
+def matmul(without_cc: None) -> CompiledKernel:
     return compile_kernel(MATMUL, "kernel", matmul_arguments())

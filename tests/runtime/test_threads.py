@@ -187,7 +187,7 @@ size = ctypes.c_long
 
 
 @pytest.fixture(scope="module")
-def path(shared_cache: Path) -> Path:
+def path(kernel_cache: Path) -> Path:
     return build(SOURCE, compiler=find_compiler())
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 from tests.goals import apply, conv_goal, goal_of, mapped, matmul_goal, product, reduced, tensor
-from tests.search.brute import small_target
+from tests.search.brute import Brute, small_target
 
 from morello.ir.compose import Tensor
 from morello.ir.dtype import BF16, F32, I8, I16, I32, U8, DType
@@ -196,3 +197,9 @@ def _on_all_cores() -> dict[str, tuple[Spec, Target]]:
 
 
 GOALS = _products() | _copies() | _maps() | _reductions() | _compositions() | _on_all_cores()
+
+
+@cache
+def brute(name: str) -> Brute:
+    """All programs of a goal, once for all tests that compare with them."""
+    return Brute(*GOALS[name])

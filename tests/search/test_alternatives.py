@@ -7,8 +7,8 @@ from itertools import islice, pairwise
 
 import numpy as np
 import pytest
-from tests.search.brute import Amounts, Brute
-from tests.search.small_goals import GOALS
+from tests.search.brute import Amounts
+from tests.search.small_goals import GOALS, brute
 from tests.support import with_capacities
 
 from morello.frontends.text import parse
@@ -16,9 +16,10 @@ from morello.impl.tree import replay
 from morello.search.alternatives import Alternatives
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED
-from morello.search.candidates import APART, SLACKS, candidates
+from morello.search.candidates import APART, SLACKS
 from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.reconstruct import reconstruct
+from morello.search.session import Session
 from morello.search.solve import search
 from morello.search.space.limits import Limits
 from morello.search.structure import Structure, structure
@@ -49,7 +50,7 @@ each = pytest.mark.parametrize(("name", "capacities"), CASES, ids=str)
 @cache
 def structures(name: str, capacities: Amounts) -> dict[Structure, float]:
     """What the cheapest program of every structure costs."""
-    return Brute(*GOALS[name]).structures(capacities)
+    return brute(name).structures(capacities)
 
 
 def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alternatives:
@@ -108,21 +109,21 @@ def test_the_decisions_make_a_program_of_that_cost_and_structure(
 
 def test_candidates_are_different_and_near_the_cheapest() -> None:
     goal, target = parse("f32[32,32] @ f32[32,48]"), find_target("avx2")
-    best = search(goal, target)
+    session = Session(goal, target)
     found = [
         reconstruct(goal, target, decisions)
-        for decisions in islice(candidates(goal, target, best.cost, UNTIMED.start()), 20)
+        for decisions in islice(session.alternatives(UNTIMED.start()), 20)
     ]
     costs = [impl.cost for impl in found]
     assert len({structure(impl) for impl in found}) == len(found) == 20
-    assert costs[0] == pytest.approx(best.cost)
-    assert max(costs) <= best.cost * SLACKS[-1] * (1 + 1e-9)
+    assert costs[0] == pytest.approx(session.cost)
+    assert max(costs) <= session.cost * SLACKS[-1] * (1 + 1e-9)
     assert sum(b > a * (1 + APART) for a, b in pairwise(costs)) >= 10
 
 
 def test_candidates_end() -> None:
     goal, target = parse("f32[1,1] @ f32[1,1]"), find_target("avx2")
-    found = list(candidates(goal, target, search(goal, target).cost, UNTIMED.start()))
+    found = list(Session(goal, target).alternatives(UNTIMED.start()))
     assert 1 <= len(found) < 100
 
 

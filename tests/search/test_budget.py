@@ -22,7 +22,8 @@ from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepen import deepen, narrow
 from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.reconstruct import reconstruct
-from morello.search.solve import Solution, search
+from morello.search.solution import Solution
+from morello.search.solve import search
 from morello.targets import find_target
 from morello.targets.target import Target
 
@@ -141,7 +142,7 @@ def test_a_search_may_run_out_of_memory(expression: str, monkeypatch: pytest.Mon
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("morello.search.solve.Bound", full)
+    monkeypatch.setattr("morello.search.bounded.Bound", full)
     with pytest.raises(SearchError, match="ran out of memory"):
         search(parse(expression), AVX2)
 

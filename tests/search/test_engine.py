@@ -72,29 +72,25 @@ def solve(
     parent = np.array([edge.parent for edge in edges], np.int32)
     child = np.array([c for c, _ in slots], np.int32)
     times = np.array([t for _, t in slots], np.int32)
-    guard, field = limits.guard, limits.field
-    start, order, bound, low, low_peak, _ = engine.bounds(
-        case.nodes, parent, own, allocation, first_child, child, times,
-        np.full(case.nodes, engine.INFINITE), np.zeros(case.nodes, np.int64), guard, field,
-    )  # fmt: skip
-    problem = engine.Problem(
-        start, order, bound, low, low_peak, own, allocation, first_child, child, times
-    )
+    graph = engine.Hypergraph(parent, own, allocation, first_child, child, times)
+    costs, peaks = np.full(case.nodes, engine.INFINITE), np.zeros(case.nodes, np.int64)
+    bounds = engine.Bounds(*engine.bounds(graph, costs, peaks, limits.packing))
+    problem = engine.Problem(graph, bounds, limits.packing)
     depth = case.nodes + 1
     boxes = engine.Boxes(
-        np.full(case.nodes, -1, np.int32), np.empty(room, np.int32),
+        np.zeros(2, np.int64), np.full(case.nodes, -1, np.int32), np.empty(room, np.int32),
         np.empty((room, keeps)), np.empty((room, keeps), np.int32),
         np.empty(room, np.int64), np.empty(room, np.int64),
     )  # fmt: skip
-    stack = engine.stack(problem, 0, limits.pack(case.limits), 0, depth, keeps)
+    stack = engine.stack(problem, 0, limits.pack(case.limits), depth, keeps)
     missed = np.zeros(case.nodes, np.uint8)
     upto = stride
-    while not engine.solve(problem, boxes, stack, missed, upto, guard, field):
-        assert stack.at[engine.AT_TRIED] == upto
+    while not engine.solve(problem, boxes, stack, missed, upto):
+        assert boxes.counts[engine.TRIED] == upto
         upto += stride
-    assert 0 < stack.at[engine.AT_BOXES] <= room
+    assert 0 < boxes.counts[engine.FILLED] <= room
     assert not missed.any()
-    return boxes.cost[boxes.head[0]].tolist(), float(low[0])
+    return boxes.cost[boxes.head[0]].tolist(), float(bounds.low[0])
 
 
 def finite(cost: float) -> float:

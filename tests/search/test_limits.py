@@ -39,14 +39,14 @@ def test_it_fits_if_it_fits_everywhere(pair: Pair) -> None:
     limits = Limits(tuple(pair[0]))
     amount, limit = (limits.pack(one) for one in pair)
     wanted = all(a <= b for a, b in zip(*pair, strict=True))
-    assert engine.fits(amount, limit, limits.guard) == wanted
+    assert engine.fits(amount, limit, limits.packing) == wanted
 
 
 @given(pairs())
 def test_the_larger_in_every_field(pair: Pair) -> None:
     limits = Limits(tuple(pair[0]))
     a, b = (limits.pack(one) for one in pair)
-    found = engine.larger(a, b, limits.guard, limits.field)
+    found = engine.larger(a, b, limits.packing)
     assert limits.unpack(found) == tuple(map(max, *pair))
 
 
@@ -66,7 +66,7 @@ def test_what_exceeds_a_field_fits_no_smaller_limit() -> None:
     limits = Limits((10, 10, 10))
     huge = int(limits.column({2: np.array([1 << 60])}, 1)[0])
     below = limits.pack([limits.largest, limits.largest - 1, limits.largest])
-    assert not engine.fits(huge, below, limits.guard)
+    assert not engine.fits(huge, below, limits.packing)
 
 
 def test_limits_beyond_a_field_are_refused() -> None:

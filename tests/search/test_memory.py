@@ -17,11 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.goals import conv_goal, goal_of, mapped, matmul_goal, product, softmax_goal, tensor
-from tests.search.brute import Amounts, Brute
-from tests.search.small_goals import CORES, GOALS, MASKS, PLAIN
-from tests.support import with_capacities
+from tests.search.brute import Amounts
+from tests.search.small_goals import CORES, GOALS, MASKS, PLAIN, brute
+from tests.support import searched, with_capacities
 
-from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.layout import odd_even, panels
@@ -35,7 +34,8 @@ from morello.memo.programs import Kept, keep, recall
 from morello.search.graph import grow
 from morello.search.query import answers
 from morello.search.reconstruct import reconstruct
-from morello.search.solve import Solution, search
+from morello.search.solution import Solution
+from morello.search.solve import search
 from morello.targets import TARGETS
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target
@@ -49,9 +49,8 @@ NESTED = ["sum-of-map", "sum", "relu-of-matmul", "matmul", "matmul-chain", "mlp"
 
 def solved(spec: Spec, target: Target, table: Table | None = None) -> Solution | None:
     """What the search finds, None if nothing fits."""
-    try:
-        solution = search(spec, target, table=table)
-    except SearchError:
+    solution = searched(spec, target, table=table)
+    if solution is None:
         return None
     impl = reconstruct(spec, target, solution.decisions)
     assert impl.complete
@@ -200,13 +199,6 @@ def test_answers_of_other_limits_than_are_met_are_worked_out(
 # ---- what a table claims is true
 
 
-@cache
-def brute(name: str) -> Brute:
-    found = Brute(*GOALS[name])
-    found.cheapest(ENOUGH)
-    return found
-
-
 def costs(name: str, spec: Spec, limits: Amounts) -> list[float]:
     """What the programs cost that begin with each of a Spec's rewrites, by trying them all."""
     one = brute(name)
@@ -231,7 +223,8 @@ def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) ->
             solved(*small(name, capacities), table)
         memory = Memory(table, with_capacities(PLAIN, capacities))
         for name in names:
-            for spec in brute(name).specs:
+            brute(name).cheapest(ENOUGH)  # which reaches all Specs
+            for spec in [*brute(name).specs]:
                 for peak, limit, listed in memory.decisions(Batch.of([spec], Forms())):
                     low, high = memory.limits.unpack(peak), memory.limits.unpack(limit)
                     assert all(a <= b <= c for a, b, c in zip(low, high, capacities, strict=True))

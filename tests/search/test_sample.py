@@ -9,8 +9,8 @@ from tests.support import with_capacities
 
 from morello.frontends.text import parse
 from morello.impl.tree import replay
-from morello.search.sample import SPREAD, Walker, sample, sampling_graph
-from morello.search.solve import search
+from morello.search.sample import SPREAD
+from morello.search.session import Session
 from morello.targets.catalog import find_target
 
 EXPRESSIONS = ["f32[4,8] @ f32[8,16]", "softmax(f32[2,24])", "relu(f32[4,4] @ f32[4,8])"]
@@ -20,8 +20,8 @@ TARGET = find_target("avx2")
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_samples_are_legal_and_differ(expression: str) -> None:
     goal = parse(expression)
-    best = search(goal, TARGET).cost
-    drawn = sample(goal, TARGET, best, 30)
+    session = Session(goal, TARGET)
+    best, drawn = session.cost, session.sample(30)
     impls = [replay(goal, TARGET, one) for one in drawn]
     assert len(impls) == 30 and all(impl.complete for impl in impls)
     costs = [impl.cost for impl in impls]
@@ -31,15 +31,15 @@ def test_samples_are_legal_and_differ(expression: str) -> None:
 
 def test_the_seed_decides() -> None:
     goal = parse(EXPRESSIONS[0])
-    best = search(goal, TARGET).cost
-    once, again, other = (sample(goal, TARGET, best, 10, seed) for seed in (1, 1, 2))
+    session = Session(goal, TARGET)
+    once, again, other = (session.sample(10, seed) for seed in (1, 1, 2))
     assert once == again != other
 
 
 def test_samples_fit_the_memory_there_is() -> None:
     goal = parse(EXPRESSIONS[0])
     tight = with_capacities(TARGET, (TARGET.levels[1].capacity, 40, 5))
-    drawn = sample(goal, tight, search(goal, tight).cost, 20)
+    drawn = Session(goal, tight).sample(20)
     assert len(drawn) > 10
     for one in drawn:
         impl = replay(goal, tight, one)  # raises where memory is short
@@ -48,18 +48,20 @@ def test_samples_fit_the_memory_there_is() -> None:
 
 def test_there_may_be_fewer() -> None:
     goal = parse("f32[1,1] @ f32[1,1]")
-    assert 1 <= len(sample(goal, TARGET, search(goal, TARGET).cost, 100)) < 100
+    assert 1 <= len(Session(goal, TARGET).sample(100)) < 100
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_mutations_are_legal_programs_near_the_old_one(expression: str) -> None:
     goal = parse(expression)
-    found = search(goal, TARGET)
-    walker = Walker(sampling_graph(goal, TARGET, found.cost), Random(3))
-    old = walker.edges(found.decisions)
-    assert old is not None and walker.rewrites(old) == list(found.decisions)
+    session = Session(goal, TARGET)
+    walker = session.walker(Random(3))
+    old = walker.edges(session.decisions)
+    assert old is not None and walker.rewrites(old) == list(session.decisions)
     made = [one for one in (walker.mutated(old) for _ in range(60)) if one is not None]
     assert len({tuple(edges) for _, edges in made}) > 15
     for cost, edges in made:
         impl = replay(goal, TARGET, walker.rewrites(edges))
-        assert impl.complete and impl.cost == pytest.approx(cost) and cost >= found.cost * 0.999999
+        assert (
+            impl.complete and impl.cost == pytest.approx(cost) and cost >= session.cost * 0.999999
+        )

@@ -262,7 +262,7 @@ class Case:
                 before.append(f"__builtin_memcpy({view.name}, {operand.name}, sizeof {view.name});")
                 after.append(f"__builtin_memcpy({operand.name}, {view.name}, sizeof {view.name});")
         impl = Impl(self.spec, target, Select(self.kernel.name))
-        statements = Body(target, Names(()), {}, impl.spec).emit(impl, views)
+        statements = Body(target, Names(()), {}, impl.spec, {}).emit(impl, views)
         lines = [*before, *printed(statements), *after]
         return function(name, self.spec, lines)
 

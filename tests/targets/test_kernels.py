@@ -54,14 +54,13 @@ def known_targets() -> list[Target]:
 
 
 def of_kernels(chosen: Callable[[Kernel], bool] = lambda kernel: True) -> pytest.MarkDecorator:
-    """Every kernel of the targets that run here, or those that are chosen."""
-    known = [
-        pytest.param(target, kernel.name, id=f"{target.name}-{kernel.name}")
-        for target in known_targets()
-        for kernel in target.kernels
-        if chosen(kernel)
-    ]
-    return pytest.mark.parametrize(("target", "kernel"), known)
+    """The kernels of each operation and target that runs here, or those that are chosen."""
+    known: dict[tuple[str, str], tuple[Target, list[str]]] = {}
+    for target in known_targets():
+        for kernel in filter(chosen, target.kernels):
+            _, names = known.setdefault((target.name, kernel.operation), (target, []))
+            names.append(kernel.name)
+    return pytest.mark.parametrize(("target", "kernels"), known.values(), ids=map("-".join, known))
 
 
 def is_of_floats(kernel: Kernel) -> bool:
@@ -302,32 +301,40 @@ def unpacked(groups: Array, dtypes: Sequence[DType], operation: Operation) -> Ar
 # ---- tests
 
 
-def check(suite: Suite, kernel: str, *, special: bool) -> None:
-    random = np.random.default_rng(7)
-    for name, case in suite.cases[kernel]:
-        inputs = arguments(case, random, special=special)
-        places = [case.places(i) for i in range(len(inputs))]
-        after = run(getattr(suite.library, name), case, inputs, places)
-        wanted = expected(case, inputs)
-        for index, value in zip(case.spec.operation.outputs, wanted, strict=True):
-            compare(case, after[index], value, inputs)
+def check(suite: Suite, kernels: Sequence[str], *, special: bool) -> None:
+    for kernel in kernels:
+        random = np.random.default_rng(7)
+        assert suite.cases[kernel]
+        for name, case in suite.cases[kernel]:
+            inputs = arguments(case, random, special=special)
+            places = [case.places(i) for i in range(len(inputs))]
+            after = run(getattr(suite.library, name), case, inputs, places)
+            wanted = expected(case, inputs)
+            for index, value in zip(case.spec.operation.outputs, wanted, strict=True):
+                compare(case, after[index], value, inputs)
 
 
 @of_kernels()
-def test_the_code_computes_the_semantics(target: Target, kernel: str, suite: Suite) -> None:
-    assert suite.cases[kernel]
-    check(suite, kernel, special=False)
+def test_the_code_computes_the_semantics(target: Target, kernels: list[str], suite: Suite) -> None:
+    check(suite, kernels, special=False)
 
 
 @of_kernels(is_of_floats)
-def test_nan_and_infinities_are_as_in_numpy(target: Target, kernel: str, suite: Suite) -> None:
-    check(suite, kernel, special=True)
+def test_nan_and_infinities_are_as_in_numpy(
+    target: Target, kernels: list[str], suite: Suite
+) -> None:
+    check(suite, kernels, special=True)
 
 
 @of_kernels(lambda kernel: "_part_" in kernel.name)
 def test_a_part_of_any_length_is_moved_and_nothing_else(
-    target: Target, kernel: str, suite: Suite
+    target: Target, kernels: list[str], suite: Suite
 ) -> None:
+    for kernel in kernels:
+        check_parts(suite, kernel)
+
+
+def check_parts(suite: Suite, kernel: str) -> None:
     name, case = suite.parts[kernel]
     code, random = getattr(suite.library, name), np.random.default_rng(3)
     (width,) = case.spec.sizes
@@ -341,8 +348,10 @@ def test_a_part_of_any_length_is_moved_and_nothing_else(
 
 
 @of_kernels()
-def test_a_kernel_costs_time_and_holds_registers(target: Target, kernel: str, suite: Suite) -> None:
-    for _, case in suite.cases[kernel]:
+def test_a_kernel_costs_time_and_holds_registers(
+    target: Target, kernels: list[str], suite: Suite
+) -> None:
+    for _, case in (named for kernel in kernels for named in suite.cases[kernel]):
         cost = np.broadcast_to(case.kernel.cost(Batch.of([case.spec], Forms())), 1)
         assert 0 < cost[0] < 50_000
         assert 0 <= case.kernel.registers <= target.limits[-1]

@@ -19,13 +19,13 @@ from morello.cli.targets import costs_of
 from morello.impl.tree import cycles
 from morello.ir.dtype import F32, DType
 from morello.ir.operation import Operation
+from morello.ir.primitives import MATMUL, is_in_order
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
 from morello.measure.timing import Timing, check_seconds, limit_threads, measure
 from morello.runtime.argument import Array
 from morello.runtime.packing import random_inputs
 from morello.runtime.threads import thread_count
-from morello.runtime.tolerance import least
 from morello.targets.calibration import chosen_path, load
 from morello.targets.cpu import host_cpu
 
@@ -86,21 +86,21 @@ def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> d
 def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], object]:
     """The Spec as NumPy code, computing in f32, or in the output's dtype if all are integers."""
     operation, dtype = spec.operation, spec.dtypes[-1]
+    primitive = operation.primitive
     if any(d.is_float for d in (*spec.dtypes, *(c.dtype for c in operation.components))):
         dtype = F32
-    if not inputs:
-        value = 0 if operation.name == "FillZero" else least(spec.dtypes[0])
+    if primitive is not None and primitive.filled is not None:
+        value = primitive.filled(spec.dtypes[0])
         return lambda: out.fill(value)
-    if operation.name == "Matmul" and all(d is dtype for d in spec.dtypes):
-        *lead, m, k, n = operation.dims
-        if [o.dims for o in operation.operands] == [(*lead, m, k), (*lead, k, n), (*lead, m, n)]:
-            a, b = spec.spread(inputs)
-            return lambda: np.matmul(a, b, out=out)
+    plain = primitive is MATMUL and is_in_order(operation)
+    if plain and all(d is dtype for d in spec.dtypes):
+        a, b = spec.spread(inputs)
+        return lambda: np.matmul(a, b, out=out)
 
     def run() -> object:
         operands = spec.spread([_as(dtype, array) for array in inputs])
         value = evaluate(operation, operands, spec.sizes)[0]
-        if operation.copies or operation.name in ("Broadcast", "OnePrefix"):
+        if primitive is not None and primitive.rearranges:
             out[...] = value  # a view of the input has to be copied
             return out
         return value if value.dtype == out.dtype else value.astype(out.dtype)
@@ -198,7 +198,7 @@ def _advice(result: dict[str, Any]) -> str:
 def _multiplies(operation: Operation) -> bool:
     """Whether there are matmuls or convolutions in it."""
     parts = [component.operation for component in operation.components] or [operation]
-    return any(part.name.startswith(("Matmul", "Conv")) for part in parts)
+    return any(part.is_product for part in parts)
 
 
 def _figure(rate: float) -> str:

@@ -8,6 +8,7 @@ from rich.console import Console
 
 from morello.cli.output import print_json
 from morello.cli.program import described, implement, predicted_us, prediction_text, search_text
+from morello.codegen.prefetch import notes
 from morello.impl import saved
 from morello.impl.printing import print_impl
 
@@ -19,7 +20,7 @@ def run(arguments: argparse.Namespace) -> None:
         print_json(described(impl, statistics) | {"schedule": saved.save(impl)})
         return
     console = Console(highlight=False)
-    print_impl(impl, console)
+    print_impl(impl, console, notes=notes(impl))
     if statistics is not None:
         console.print(f"\n{search_text(statistics)}")
     predicted = predicted_us(impl)

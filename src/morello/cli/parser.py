@@ -12,7 +12,7 @@ from pathlib import Path
 from signal import SIGINT, SIGTERM
 from typing import TextIO
 
-from morello import __version__
+from morello import __version__, debug
 from morello.cli.process import interrupted_by
 from morello.errors import MorelloError, quoted
 
@@ -27,6 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except SystemExit as error:  # argparse has printed its message
         return _flushed(USAGE_ERROR if error.code else 0)
     try:
+        debug.topics()  # raises for an unknown one
         _reset_openblas()
         _command(arguments.command)(arguments)
     except SystemExit:  # by rich: the reader of standard output has closed it
@@ -106,7 +107,10 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="morello",
         description="From a tensor-program Spec to the fastest CPU kernel, by exhaustive search.",
-        epilog='Example: morello bench "f32[512,512] @ f32[512,512]" --vs numpy',
+        epilog='Example: morello bench "f32[512,512] @ f32[512,512]" --vs numpy. '
+        f"{debug.VARIABLE}=topic,topic reports on stderr: "
+        + "; ".join(f"{topic}: {what}" for topic, what in debug.TOPICS.items())
+        + ".",
     )
     parser.add_argument("--version", action="version", version=f"morello {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")

@@ -20,7 +20,7 @@ from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.learn.predict import predict
 from morello.memo import Table
-from morello.search.solve import Statistics
+from morello.search.solution import Statistics
 from morello.targets import find_target, tuned
 
 

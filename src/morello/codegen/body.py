@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 
-from morello.codegen.loops import Loop, cut, emits_nothing, loops, with_size
+from morello.codegen.conv import matmul_views, merged_rows
+from morello.codegen.loops import Loop, cut, cut_each, emits_nothing, loops, over_registers
 from morello.codegen.names import Names
 from morello.codegen.parallel import Region
-from morello.codegen.prefetch import Ahead, Index
+from morello.codegen.prefetch import Plan
+from morello.codegen.prefetcher import Prefetcher
 from morello.codegen.statements import Block, Call, For, If, Statement
 from morello.codegen.views import (
     Address,
@@ -18,12 +19,12 @@ from morello.codegen.views import (
     RegisterView,
     View,
     buffer_view,
+    centered,
     register_view,
 )
 from morello.impl.tree import Branch, Impl
 from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import DType
-from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 from morello.rewrites import (
@@ -37,7 +38,6 @@ from morello.rewrites import (
     Split,
     Tile,
 )
-from morello.rewrites.conv import kept_dims
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target, c_type
 
@@ -45,7 +45,9 @@ from morello.targets.target import Target, c_type
 class Body:
     """Emits statements, and gathers what they need: a workspace and parallel regions."""
 
-    def __init__(self, target: Target, names: Names, pointers: dict[str, str], goal: Spec) -> None:
+    def __init__(
+        self, target: Target, names: Names, pointers: dict[str, str], goal: Spec, prefetches: Plan
+    ) -> None:
         self.target = target
         self._goal = goal
         self.regions: list[Region] = []
@@ -53,10 +55,11 @@ class Body:
         self._names = names
         self._pointers = pointers
         self._in_use = 0
-        self._ahead = Ahead(target)
+        self._prefetcher = Prefetcher(target, prefetches)
 
     def emit(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
         """The statements of a complete Impl over these views of its operands."""
+        self._prefetcher.enter(impl, views)
         with self._names.scope():
             return self._statements(impl, views)
 
@@ -73,15 +76,14 @@ class Body:
         if isinstance(rewrite, ParallelSplit):
             return self._parallel_split(impl, rewrite, views)
         if emits_nothing(impl):
-            with self._ahead.wishing(self._ahead.next_tiles(impl, views)):
-                return self.emit(impl.children[0].impl, views)
+            return self.emit(impl.children[0].impl, views)
         return self._sequence(impl, views)
 
     # ---- loops
 
     def _loop(self, impl: Impl, rewrite: Tile | Split, views: Sequence[View]) -> list[Statement]:
         spec, dim = impl.spec, rewrite.dim
-        if self._in_registers(spec.operation, dim, views):
+        if over_registers(spec.operation, dim, views):
             return self._unrolled(impl, rewrite, views)
         lines = []
         for loop in loops(impl, views, dim):
@@ -90,32 +92,28 @@ class Body:
         return lines
 
     def _steps(self, loop: Loop) -> list[Statement]:
-        operation = loop.spec.operation
         if loop.times == 1:
             return self.emit(loop.body, loop.tiles(None))
-        if loop.dim in operation.reduced and _writes_registers(operation, loop.views):
+        if loop.accumulates_in_registers:
             return self._reduction_loop(loop)
-        index = Index(self._names.fresh(loop.dim), loop.step, loop.times)
-        tiles = loop.tiles(index.name)
-        with self._ahead.inside(index, tiles):
-            nested = self.emit(loop.body, tiles)
-        return [For(index.name, loop.size, loop.step, nested)]
+        variable = self._names.fresh(loop.dim)
+        self._prefetcher.enter_loop(loop.body, loop.dim, variable)
+        nested = self.emit(loop.body, loop.tiles(variable))
+        return [For(variable, loop.size, loop.step, nested)]
 
     def _reduction_loop(self, loop: Loop) -> list[Statement]:
         """A loop that accumulates in registers, in chunks if it prefetches lines for later work."""
-        every, wishes = self._ahead.served(loop.times)
-        if not wishes:
+        prefetches = self._prefetcher.of(loop.body)
+        if prefetches is None:
             return self._accumulate(loop, loop.size)
-        part = Index(self._names.fresh(loop.dim), every * loop.step, loop.times // every)
-        prefetches = self._ahead.statements(wishes, part)
-        lines = self._accumulate(loop, part.step, part.name)
-        return [For(part.name, loop.size, part.step, [*prefetches, *lines])]
+        chunk, step = self._names.fresh(loop.dim), prefetches.iterations * loop.step
+        lines = self._prefetcher.statements(prefetches, chunk, step)
+        return [For(chunk, loop.size, step, [*lines, *self._accumulate(loop, step, chunk)])]
 
     def _accumulate(self, loop: Loop, size: int, start: str = "0") -> list[Statement]:
         """The reduction loop itself, over `size` elements from `start`."""
         variable = self._names.fresh(loop.dim)
-        with self._ahead.busy():
-            nested = self.emit(loop.body, loop.tiles(variable))
+        nested = self.emit(loop.body, loop.tiles(variable))
         return [For(variable, size, loop.step, nested, start)]
 
     def _unrolled(
@@ -129,43 +127,22 @@ class Body:
             lines += self.emit(body.impl, cut(spec, body.impl.spec, views, dim, start))
         return lines
 
-    @staticmethod
-    def _in_registers(operation: Operation, dim: str, views: Sequence[View]) -> bool:
-        """Whether a loop runs over registers: they have no addresses, so it must be unrolled."""
-        return any(
-            isinstance(view, RegisterView) and (operand, dim) in operation.places
-            for operand, view in enumerate(views)
-        )
-
     def _conv(
         self, impl: Impl, rewrite: SpatialSplit | Pointwise, views: Sequence[View]
     ) -> list[Statement]:
         """Loops over the pixels of the filter around a matmul over the remaining dimensions."""
         spec, child = impl.spec, impl.children[0]
-        lines: list[Statement] = []
         operation = spec.operation
         if isinstance(rewrite, Pointwise):
-            views = [
-                view if o == 1 else _merged(view, operation, o) for o, view in enumerate(views)
-            ]
-            return self.emit(child.impl, _matmul_views(operation, views))
-        pixels = [(dim, spec.size(dim)) for dim in ("p", "q")]
-        tiles: Sequence[View] = views
-        variables = []
-        for dim, size in pixels:
-            variable = self._names.fresh(dim) if size > 1 else ""
-            variables.append(variable)
-            inner = replace(spec, sizes=with_size(spec, dim, 1))
-            tiles = cut(spec, inner, tiles, dim, 0, variable)
-            spec = inner
-        with ExitStack() as stack:
-            for variable, (_, size) in zip(variables, pixels, strict=True):
-                if variable:
-                    stack.enter_context(self._ahead.inside(Index(variable, 1, size)))
-            lines = self.emit(child.impl, _matmul_views(operation, tiles))
-        for (_, size), variable in reversed(list(zip(pixels, variables, strict=True))):
+            return self.emit(child.impl, matmul_views(operation, merged_rows(operation, views)))
+        pixels = {dim: self._names.fresh(dim) if spec.size(dim) > 1 else "" for dim in "pq"}
+        tiles = cut_each(spec, views, [(dim, 1) for dim in pixels], list(pixels.values()))
+        for dim, variable in pixels.items():
+            self._prefetcher.enter_loop(child.impl, dim, variable)
+        lines = self.emit(child.impl, matmul_views(operation, tiles))
+        for dim, variable in reversed(pixels.items()):
             if variable:
-                lines = [For(variable, size, 1, lines)]
+                lines = [For(variable, spec.size(dim), 1, lines)]
         return lines
 
     # ---- parallel loops
@@ -175,12 +152,7 @@ class Body:
         spec, body, *rest = impl.spec, *impl.children
         counts = [spec.size(dim) // size for dim, size in rewrite.tiles]
         variables = [self._names.fresh(dim) for dim, _ in rewrite.tiles]
-        tiles: Sequence[View] = views
-        step = spec
-        for (dim, size), variable in zip(rewrite.tiles, variables, strict=True):
-            inner = replace(step, sizes=with_size(step, dim, size))
-            tiles = cut(step, inner, tiles, dim, 0, variable)
-            step = inner
+        tiles = cut_each(spec, views, rewrite.tiles, variables)
         region, saved = self._begin_region(views)
         head, divisor = [], 1
         for (_, size), variable, count in reversed(
@@ -198,7 +170,7 @@ class Body:
             lines = [If(f"item < {counts[0]}", lines, tail)]
         return self._end_region(region, saved, lines, divisor + len(rest))
 
-    def _begin_region(self, views: Sequence[View]) -> tuple[Region, tuple[int, int, Ahead]]:
+    def _begin_region(self, views: Sequence[View]) -> tuple[Region, tuple[int, int]]:
         """Start a parallel region: a C function of its own, with its own workspace."""
         pointers: dict[str, str] = {}
         variables: dict[str, None] = {}
@@ -207,16 +179,15 @@ class Body:
             pointers[view.pointer] = self._pointers[view.pointer]
             variables |= dict.fromkeys(view.address.terms)
         region = Region(self._names.lasting("region"), pointers, tuple(variables))
-        saved = self._in_use, self.workspace_bytes, self._ahead
+        saved = self._in_use, self.workspace_bytes
         self._in_use = self.workspace_bytes = 0
-        self._ahead = Ahead(self.target)
         return region, saved
 
     def _end_region(
-        self, region: Region, saved: tuple[int, int, Ahead], lines: list[Statement], count: int
+        self, region: Region, saved: tuple[int, int], lines: list[Statement], count: int
     ) -> list[Statement]:
         self.regions.append(replace(region, body=tuple(lines), workspace=self.workspace_bytes))
-        self._in_use, self.workspace_bytes, self._ahead = saved
+        self._in_use, self.workspace_bytes = saved
         return region.call(count)
 
     def _parallel_split(
@@ -273,12 +244,9 @@ class Body:
                     lines.append(line)
                     names_groups = True
                 if isinstance(impl.rewrite, PadFirst):
-                    view = _centered(view, tensor.shape)
+                    view = centered(view, tensor.shape)
                 used.append(view)
-            first = child is impl.children[0]
-            wishes = self._ahead.later if first else self._ahead.next_copies
-            with self._ahead.wishing(wishes(impl, views)):
-                lines += self.emit(child.impl, used)
+            lines += self.emit(child.impl, used)
         self._in_use = in_use
         if not (declared or names_groups):
             return lines
@@ -317,24 +285,14 @@ class Body:
         return declaration + comment, view
 
     def _packed(self, view: View, tensor: TensorSpec, before: DType) -> tuple[str, MemoryView]:
-        """The same memory, read in packed groups along the fastest dimension.
-
-        A tile that may begin inside a group of its buffer gets a pointer to its own start.
-        """
+        """The same memory, read in packed groups along the fastest dimension."""
         assert isinstance(view, MemoryView)
         lanes = tensor.dtype.lanes // before.lanes
-        fastest = view.layout.physical[-1]
-        strides = tuple(s if i == len(view.strides) - 1 else s // lanes
-                        for i, s in enumerate(view.strides))  # fmt: skip
-        shape = tuple(n // lanes if d == fastest else n for d, n in enumerate(view.shape))
         name = self._names.fresh(f"{view.pointer}_groups")
         c = f"const {_pointee(tensor.dtype)}"
         self._pointers[name] = c
-        start, within = view.pointer, view.address.divided(lanes)
-        if within is None:
-            start, within = f"&{view.element}", Address()
-        packed = replace(view, pointer=name, strides=strides, shape=shape, address=within)
-        return f"{c} *const restrict {name} = ({c} *){start};", packed
+        start = view.pointer if view.address.divided(lanes) else f"&{view.element}"
+        return f"{c} *const restrict {name} = ({c} *){start};", view.grouped(lanes, name)
 
     # ---- kernels
 
@@ -379,14 +337,6 @@ def _in_order(registers: Sequence[str]) -> str:
     return f'__asm__ volatile("" : {operands});'
 
 
-def _writes_registers(operation: Operation, views: Sequence[View]) -> bool:
-    """Whether an operand that the operation writes is in registers."""
-    return any(
-        operand.written and isinstance(view, RegisterView)
-        for operand, view in zip(operation.operands, views, strict=True)
-    )
-
-
 def _literal(value: float, dtype: DType) -> str:
     """A constant as C."""
     if not dtype.is_float:
@@ -400,14 +350,6 @@ def _wires(child: Branch, operands: int) -> Sequence[int]:
     return child.wires or range(operands)
 
 
-def _centered(view: View, shape: tuple[int, ...]) -> View:
-    """The view of this shape in the middle of a larger tensor, whose border is padding."""
-    for dim, (whole, size) in enumerate(zip(view.extents, shape, strict=True)):
-        if size < whole:
-            view = view.cut(dim, size, (whole - size) // 2, None, 1)
-    return view
-
-
 def _pointee(dtype: DType) -> str:
     """The C type that pointers to a dtype point to; packed groups may be unaligned."""
     return dtype.c if dtype.lanes == 1 else "group_t"
@@ -418,23 +360,3 @@ def _row_stride(view: MemoryView) -> int:
     fastest = view.layout.physical[-1]
     steps = [view.step(i) for i, d in enumerate(view.dims) if d != fastest and view.shape[d] > 1]
     return steps[0] if len(steps) == 1 else 0
-
-
-def _merged(view: View, operation: Operation, operand: int) -> View:
-    """A view in which dimension x runs through all rows: y and x merged."""
-    assert isinstance(view, MemoryView)
-    y, x = (view.dims[operation.places[operand, d][0]] for d in "yx")
-    shape = list(view.shape)
-    shape[x] *= shape[y]
-    shape[y] = 1
-    return replace(view, shape=tuple(shape))
-
-
-def _matmul_views(operation: Operation, views: Sequence[View]) -> list[View]:
-    """Views of a convolution's operands as those of the matmul of one row and filter pixel."""
-    kept = []
-    for operand, view in enumerate(views):
-        positions = kept_dims(operation, operand)
-        strides = [dict(operation.axes[operand][p].terms).get("x", 1) for p in positions]
-        kept.append(view.keep(positions, strides))
-    return kept

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from morello.codegen.views import MemoryView, View
+from morello.codegen.views import MemoryView, RegisterView, View
 from morello.impl.tree import Impl
+from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.rewrites import Move, MoveAll, Serial, Split, Tile
 
@@ -28,6 +29,15 @@ class Loop:
     @property
     def times(self) -> int:
         return self.size // self.step
+
+    @property
+    def accumulates_in_registers(self) -> bool:
+        """Whether it is a loop over a reduction whose sums are in registers."""
+        operation = self.spec.operation
+        return self.dim in operation.reduced and any(
+            operand.written and isinstance(view, RegisterView)
+            for operand, view in zip(operation.operands, self.views, strict=True)
+        )
 
     def tiles(self, variable: str | None) -> list[View]:
         """The operands' tiles in an iteration, by the loop variable; those of the first if None."""
@@ -128,6 +138,24 @@ def cut(
         size = inner.shape(operand)[position]
         tiles.append(view.cut(position, size, start, variable or None, stride))
     return tiles
+
+
+def cut_each(
+    spec: Spec, views: Sequence[View], sizes: Sequence[tuple[str, int]], variables: Sequence[str]
+) -> Sequence[View]:
+    """Every operand's tile of these sizes along several dimensions, by their loop variables."""
+    for (dim, size), variable in zip(sizes, variables, strict=True):
+        inner = replace(spec, sizes=with_size(spec, dim, size))
+        views, spec = cut(spec, inner, views, dim, 0, variable), inner
+    return views
+
+
+def over_registers(operation: Operation, dim: str, views: Sequence[View]) -> bool:
+    """Whether a loop runs over registers: they have no addresses, so it must be unrolled."""
+    return any(
+        isinstance(view, RegisterView) and (operand, dim) in operation.places
+        for operand, view in enumerate(views)
+    )
 
 
 def with_size(spec: Spec, dim: str, size: int) -> tuple[int, ...]:

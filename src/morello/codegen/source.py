@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from morello.codegen.body import Body
 from morello.codegen.names import Names, check_function_name
 from morello.codegen.parallel import PARALLEL, dispatcher
+from morello.codegen.prefetch import plan
 from morello.codegen.statements import Statement, printed
-from morello.codegen.views import buffer_view
+from morello.codegen.views import operand_views
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.rewrites import Parallel
@@ -92,17 +93,10 @@ class _Lowered:
         names = Names({*_exported(name), _guard(name), *impl.target.helpers})
         parameter_names = {array: names.parameter(array) for array in spec.arrays}
         parameters = {parameter_names[array]: pointee for array, pointee in _pointees(spec).items()}
-        views = [
-            buffer_view(
-                parameter_names[spec.name(index)],
-                tensor.form.layout,
-                tensor.shape,
-                spec.strides[index] if spec.strides else None,
-            )
-            for index, tensor in enumerate(spec.tensors)
-        ]
-        body = Body(impl.target, names, dict(parameters), spec)
-        return cls(body, parameters, body.emit(impl, views))
+        impl = impl.unshared()
+        body = Body(impl.target, names, dict(parameters), spec, plan(impl))
+        statements = body.emit(impl, operand_views(spec, parameter_names))
+        return cls(body, parameters, statements)
 
 
 def unit(impl: Impl, name: str) -> Unit:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from morello.ir.layout import Layout
+from morello.ir.spec import Spec
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,18 @@ class MemoryView:
             steps=tuple(self.steps[d] * n for d, n in zip(dims, steps, strict=True)),
         )
 
+    def grouped(self, lanes: int, pointer: str) -> MemoryView:
+        """The same memory by a pointer to groups of `lanes` elements along the fastest dimension.
+
+        The pointer is to the tile's own start if that may be inside a group of the buffer.
+        """
+        fastest = self.layout.physical[-1]
+        strides = tuple(s if i == len(self.strides) - 1 else s // lanes
+                        for i, s in enumerate(self.strides))  # fmt: skip
+        shape = tuple(n // lanes if d == fastest else n for d, n in enumerate(self.shape))
+        address = self.address.divided(lanes) or Address()
+        return replace(self, pointer=pointer, strides=strides, shape=shape, address=address)
+
     def _stride(self, dim: int, tile: int) -> int:
         """The stride of a dimension of the buffer: in a panel, or per element across panels."""
         layout = self.layout
@@ -163,6 +176,14 @@ class RegisterView:
 View = MemoryView | RegisterView
 
 
+def centered(view: View, shape: tuple[int, ...]) -> View:
+    """The view of this shape in the middle of a larger tensor, whose border is padding."""
+    for dim, (whole, size) in enumerate(zip(view.extents, shape, strict=True)):
+        if size < whole:
+            view = view.cut(dim, size, (whole - size) // 2, None, 1)
+    return view
+
+
 def buffer_view(
     pointer: str, layout: Layout, shape: tuple[int, ...], strides: tuple[int, ...] | None = None
 ) -> MemoryView:
@@ -172,6 +193,19 @@ def buffer_view(
     if strides is not None:
         steps = tuple(strides[d] for d in layout.order)
     return MemoryView(pointer, layout, steps, shape, tuple(range(rank)), (1,) * rank)
+
+
+def operand_views(spec: Spec, names: Mapping[str, str]) -> list[View]:
+    """The whole operands of a Spec, by pointers that have these names; see `Spec.arrays`."""
+    return [
+        buffer_view(
+            names[spec.name(index)],
+            tensor.form.layout,
+            tensor.shape,
+            spec.strides[index] if spec.strides else None,
+        )
+        for index, tensor in enumerate(spec.tensors)
+    ]
 
 
 def register_view(name: str, layout: Layout, shape: tuple[int, ...], width: int) -> RegisterView:

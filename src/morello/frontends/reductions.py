@@ -76,9 +76,9 @@ def _softmax_part(part: str, x: Value, given: list[Value], axis: int) -> Value:
         if operand.shape != rows or operand.dtype is not x.dtype:
             fix = f"it should be {x.dtype}{listed(rows)}"
             raise MisuseError("this argument needs one element for each row", fix, at=number)
-    shape = x.shape if part == "SoftmaxComplete" else rows
-    arguments = [x, *(value.settled for value in given)]
-    return made(softmax_operation(part, x.rank, along), arguments, shape)
+    operation = softmax_operation(part, x.rank, along)
+    shape = x.shape if operation.operands[-1].dims == operation.operands[0].dims else rows
+    return made(operation, [x, *(value.settled for value in given)], shape)
 
 
 def layer_norm(x: Value, gamma: Value, beta: Value) -> Value:

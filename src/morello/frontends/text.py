@@ -275,7 +275,7 @@ def _result_dtypes(tensor: Tensor) -> tuple[DType, ...]:
     """The dtypes that a result may have, the default first."""
     assert tensor.operation is not None
     default = tensor.dtype
-    if tensor.operation.name not in ("Matmul", "Conv"):
+    if not tensor.operation.is_product:
         return (default,)
     if default.is_float:
         return (F32, BF16, F16)

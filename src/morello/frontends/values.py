@@ -99,7 +99,7 @@ class Value:
 
     @property
     def filled(self) -> bool:
-        return self.tensor.operation is not None and self.tensor.operation.name.startswith("Fill")
+        return self.tensor.operation is not None and self.tensor.operation.fills
 
     @cached_property
     def solid(self) -> Value:

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 from morello.errors import RewriteError, quoted
 from morello.impl.fields import Fields, read_dtype, whole
-from morello.ir.axes import axis
 from morello.ir.compose import compose, tensor_dims
 from morello.ir.functions import BINARY, UNARY, Function
 from morello.ir.operation import (
@@ -25,22 +22,7 @@ from morello.ir.operation import (
     accumulating,
     operation,
 )
-from morello.ir.primitives import (
-    MAX_BATCH_DIMS,
-    MAX_RANK,
-    SOFTMAX_PARTS,
-    broadcast,
-    conv,
-    divide_vec_scalar,
-    elementwise,
-    fill,
-    matmul,
-    move,
-    one_prefix,
-    pack,
-    reduce,
-    softmax,
-)
+from morello.ir.primitives import primitive_of
 
 _TERM = r"([1-9]\d{0,3})?[a-z]\w{0,30}"
 _AXIS = re.compile(rf"{_TERM}(\+{_TERM})*(-[1-9]\d{{0,3}})?", re.ASCII)
@@ -98,7 +80,7 @@ def read_operation(data: Any, what: str) -> Operation:
         for component in fields.objects("components", f"{name:.60}'s component")
     )
     result = operation(
-        name,
+        None if components else primitive_of(name),
         fields.texts("dims"),
         tuple(_operand(operand) for operand in fields.objects("operands", f"{name:.60}'s operand")),
         fields.texts("reduced"),
@@ -109,7 +91,8 @@ def read_operation(data: Any, what: str) -> Operation:
     )
     if unused := fields.unused():
         raise RewriteError(f"{what}: an operation has no {quoted(unused[0])}.")
-    if not (_is_composition(result) if components else _is_primitive(result)):
+    exists = _is_composition(result) if components else _is_primitive(result)
+    if not exists or result.name != name:
         raise RewriteError(f"{what} is no operation that this Morello has, {quoted(name)}.")
     return result
 
@@ -153,66 +136,21 @@ def _function(data: dict[str, Any], what: str) -> Function | None:
 
 
 def _is_primitive(op: Operation) -> bool:
-    """Whether it is a primitive, with its operands' dimensions in any order."""
-    if op.function is not None and op.name not in ("Broadcast", "OnePrefix"):
-        return any(_signature(op) == _signature(other) for other in _elementwise(op, op.function))
-    if op.name.startswith("Conv"):
-        return any(_signature(op) == _signature(other) for other in _convolutions(op))
-    if op.name == "Pack":
-        return any(_signature(op) == _signature(other) for other in _packs(op))
-    return _signature(op) in _simple_signatures()
+    """Whether it is a primitive's operation, with its operands' dimensions in any order."""
+    if op.primitive is None:
+        return False
+    variants = op.primitive.variants(op)
+    if op.accumulates:
+        variants = (accumulating(other) for other in variants if accumulates_later(other))
+    return any(_signature(op) == _signature(other) for other in variants)
 
 
 def _signature(op: Operation) -> tuple[Any, ...]:
-    """All that defines an operation, except the orders of its operands' dimensions."""
+    """All that defines an operation of a primitive, except the orders of its operands' dims."""
     operands = tuple(
         (o.name, tuple(sorted(o.dims)), o.written, o.start, o.updated) for o in op.operands
     )
-    return (
-        op.name, op.dims, operands, op.reduced, op.whole, op.accumulates,
-        op.function, op.components,
-    )  # fmt: skip
-
-
-@cache
-def _simple_signatures() -> frozenset[tuple[Any, ...]]:
-    """The signatures of all primitives whose only parameters are a rank and a scanned dimension."""
-    primitives = [matmul(batch) for batch in range(MAX_BATCH_DIMS + 1)]
-    for rank in range(1, MAX_RANK + 1):
-        primitives += [move(rank), fill(rank), fill(rank, "lowest"), one_prefix(rank)]
-        for dim in range(rank):
-            primitives += [reduce("Sum", rank, dim), reduce("Max", rank, dim)]
-            primitives += [divide_vec_scalar(rank, dim), broadcast(rank, dim)]
-            primitives += [softmax(part, rank, dim) for part in SOFTMAX_PARTS]
-    primitives += [accumulating(op) for op in primitives if accumulates_later(op)]
-    return frozenset(map(_signature, primitives))
-
-
-def _convolutions(op: Operation) -> Iterator[Operation]:
-    """The convolutions with the same strides and padding."""
-    dims = op.operands[0].dims if op.operands else ()
-    windows = {a.names: a for a in map(axis, dims) if len(a.terms) == 2}
-    y, x = windows.get(("y", "p")), windows.get(("x", "q"))
-    if y is not None and x is not None:
-        strides = y.terms[0][1], x.terms[0][1]
-        padding = y.padding // 2, x.padding // 2
-        for last in (False, True):
-            yield conv(strides, padding, last, op.accumulates)
-
-
-def _packs(op: Operation) -> Iterator[Operation]:
-    grouped = [axis(dim) for dim in op.operands[0].dims] if op.operands else []
-    for dim, window in enumerate(grouped):
-        if len(window.terms) == 2 and len(grouped) <= MAX_RANK:
-            yield pack(len(grouped), dim, window.terms[0][1])
-
-
-def _elementwise(op: Operation, function: Function) -> Iterator[Operation]:
-    inputs, rank = op.operands[:-1], len(op.dims)
-    known = all(set(operand.dims) <= set(op.dims) for operand in inputs)
-    if known and inputs and len(inputs) == function.arity and rank <= MAX_RANK:
-        spans = tuple(tuple(op.dims.index(d) for d in operand.dims) for operand in inputs)
-        yield elementwise(function, spans, rank)
+    return op.dims, operands, op.reduced, op.whole, op.accumulates, op.function
 
 
 def _is_composition(op: Operation) -> bool:

@@ -6,7 +6,7 @@ and other steps that a rewrite adds. Any other body follows at the same indentat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -36,6 +36,9 @@ _STYLES = {
 }
 _GAP = "  "
 
+Notes = Mapping[int, Iterable[str]]
+"""What else to show of loops, by the `id` of their nodes: lines of text, shown below theirs."""
+
 
 @dataclass(frozen=True)
 class _Line:
@@ -46,30 +49,37 @@ class _Line:
     cells: tuple[str, ...] = ()
 
 
-def tree(impl: Impl, here: int | None = None) -> str:
+def tree(impl: Impl, here: int | None = None, notes: Notes | None = None) -> str:
     """The Impl as text: a title, then a line for every rewrite, in the order they run.
 
     `cycles` is the cost of one run of a line's subtree, `share` the fraction of the total
     cost that all its runs take; the other columns are the peak use of each level. A `+` marks
-    numbers to which holes will add. `here` is the hole to mark, counted in pre-order.
+    numbers to which holes will add. `here` is the hole to mark, counted in pre-order; `notes` are
+    shown at loops.
     """
-    return "\n".join((left + right).rstrip() for _, left, right in _aligned_lines(impl, here))
+    lines = _aligned_lines(impl, here, notes or {})
+    return "\n".join((left + right).rstrip() for _, left, right in lines)
 
 
-def print_impl(impl: Impl, console: Console | None = None, here: int | None = None) -> None:
+def print_impl(
+    impl: Impl,
+    console: Console | None = None,
+    here: int | None = None,
+    notes: Notes | None = None,
+) -> None:
     """Print the text of `tree`, in colour if the console supports it."""
     console = console or Console()
-    for kind, left, right in _aligned_lines(impl, here):
+    for kind, left, right in _aligned_lines(impl, here, notes or {}):
         line = Text.assemble((left, _STYLES[kind]), (right, _STYLES["note"]))
         line.rstrip()
         console.print(line, soft_wrap=True)
 
 
-def _aligned_lines(impl: Impl, here: int | None) -> Iterator[tuple[str, str, str]]:
+def _aligned_lines(impl: Impl, here: int | None, notes: Notes) -> Iterator[tuple[str, str, str]]:
     """Every line's kind, its program text, and its columns, aligned."""
     target = impl.target
     titles = ("Spec", "cycles", "share", *(level.name for level in target.levels[1:]))
-    lines = [_Line("note", "", titles), *_Listing(impl, here).lines(impl, 0, 1)]
+    lines = [_Line("note", "", titles), *_Listing(impl, here, notes).lines(impl, 0, 1)]
     yield "title", _title(impl), ""
     widths = [max(len(line.cells[i]) for line in lines if line.cells) for i in range(len(titles))]
     room = max(len(line.text) for line in lines)
@@ -102,9 +112,10 @@ def _title(impl: Impl) -> str:
 class _Listing:
     """Lists the lines of an Impl."""
 
-    def __init__(self, impl: Impl, here: int | None) -> None:
+    def __init__(self, impl: Impl, here: int | None, notes: Notes) -> None:
         self._whole = impl
         self._here = here
+        self._notes = notes
         self._holes = 0
 
     def lines(self, impl: Impl, depth: int, runs: int) -> Iterator[_Line]:
@@ -132,6 +143,8 @@ class _Listing:
         if body.times > 1:
             head = f"for {head}" + (f" by {tile}" if tile > 1 else "")
         yield self._line("loop", head, impl, depth, runs)
+        for note in self._notes.get(id(impl), ()):
+            yield _Line("note", _indent(depth + 1) + note)
         yield from self._bodies(impl, loop.dim, tile, depth, runs)
 
     def _parallel(self, impl: Impl, loop: Parallel, depth: int, runs: int) -> Iterator[_Line]:

@@ -57,6 +57,11 @@ class Impl:
         for child in self.children:
             yield from child.impl.walk()
 
+    def unshared(self) -> Impl:
+        """The same program, in which no object is more than one node: `id` tells nodes apart."""
+        children = (replace(child, impl=child.impl.unshared()) for child in self.children)
+        return replace(self, children=tuple(children))
+
     def decisions(self) -> list[Rewrite]:
         """The rewrites in pre-order; with the Spec, they determine the whole program."""
         return [impl.rewrite for impl in self.walk() if impl.rewrite is not None]

@@ -50,7 +50,7 @@ def compose(inputs: Sequence[Operand], components: Sequence[Component]) -> Opera
         whole |= {name for d in kept for name in named[d].names}
     operands = (*inputs, Operand("out", last.result_dims, written=True, start=out.start))
     return operation(
-        "Compose",
+        None,
         tuple(dims),
         operands,
         tuple(d for d in dims if d in reduced),
@@ -302,7 +302,7 @@ def _check_count(computed: Sequence[Tensor]) -> None:
 def _duplicated(computed: Sequence[Tensor], user: Tensor, operand: int) -> Tensor:
     """The result, rebuilt so that the `user` has a duplicate of the tensor at this operand."""
     source = user.inputs[operand]
-    if any(t.operation and t.operation.name in ("Matmul", "Conv") for t in in_order(source)[0]):
+    if any(t.operation and t.operation.is_product for t in in_order(source)[0]):
         raise SpecError(_IN_TWO_ROLES)
     duplicate = replace(source) if source.operation else replace(source, of=source.array)
     new: dict[Tensor, Tensor] = {}

@@ -25,6 +25,12 @@ class Function:
         """The number of operands."""
         return 2 if self.name in BINARY and self.constant is None else 1
 
+    @property
+    def title(self) -> str:
+        """The name of its elementwise operation: Add, AddConstant, GeluTanh."""
+        words = "".join(word.capitalize() for word in self.name.split("_"))
+        return words if self.constant is None else f"{words}Constant"
+
     def __call__(self, *values: Values) -> Values:
         """Apply the function to NumPy arrays, in their precision."""
         if self.name in UNARY:
@@ -83,3 +89,20 @@ INTEGER_FUNCTIONS = frozenset(
     {"abs", "cast", "neg", "relu", "square", "add", "subtract", "multiply", "maximum", "minimum"}
 )
 """The functions that map integers to integers."""
+
+ULP = {
+    "exp": 0.9,
+    "tanh": 3.0,
+    "sigmoid": 3.0,
+    "erf": 1.2,
+    "gelu": 6.5,
+    "gelu_tanh": 210.0,  # where it is 1e-36; 30 down to -5, 12 down to -3, 3 from -1 on
+    "silu": 4.0,
+    "relu": 0.0,
+    "sqrt": 0.5,
+    "rsqrt": 1.5,
+    "reciprocal": 0.5,
+    "abs": 0.0,
+    "neg": 0.0,
+}
+"""The largest error of each function as kernels compute it, in units of the last place."""

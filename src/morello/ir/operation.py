@@ -2,14 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
 
+import numpy.typing as npt
+
 from morello.ir.axes import Axis, axis, renamed
 from morello.ir.dtype import DType
 from morello.ir.functions import Function
+from morello.ir.rounding import Bounded
+from morello.ir.text import Result, Text
+
+Array = npt.NDArray[Any]
+
+
+def _no_reference(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    raise ValueError(f"{operation} has no reference")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Primitive:
+    """All that is known of a primitive, which has an operation for each rank of its operands.
+
+    `variants` lists the operations that one read from a file may be: all of them, or those with
+    the same parameters. Of an operation, `evaluate` computes the outputs from its inputs;
+    `bound` computes the output in float64, and a bound on the error of a kernel, from the inputs
+    and the dtypes of all operands; and `text` is its text, given those of its inputs. Along
+    dimensions that no input has, a computed output may be of size 1.
+
+    `flops` are the arithmetic operations at each point of the iteration space. `weight` is
+    larger than that of every primitive that a rewrite decomposes it into. `merge` gives, for a
+    rank, the operation that merges the partial results of a split reduction, which lie along
+    the last dimension. `closes_as` names the operation whose kernels implement it, if not its
+    own. `filled` is the constant, of a dtype, that it fills its output with.
+    """
+
+    name: str
+    variants: Callable[[Operation], Iterable[Operation]]
+    bound: Callable[[Operation, Sequence[Bounded], Sequence[DType]], Bounded]
+    text: Callable[[Operation, Sequence[Text], Result], Text]
+    evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]] = _no_reference
+    flops: int = 1
+    weight: int = 1
+    is_product: bool = False
+    """Whether it sums products, and so reads its inputs many times: their layouts matter."""
+    copies: bool = False
+    """Whether it does no arithmetic, but only moves data or fills a tensor with a constant."""
+    rearranges: bool = False
+    """Whether its output has the elements of its input, at other places."""
+    selects: bool = False
+    """Whether each element of its output is one of several elements of its input."""
+    keeps_integers: bool = True
+    """Whether its outputs are integers whenever its inputs, and its constant, are."""
+    filled: Callable[[DType], float] | None = None
+    merge: Callable[[int], Operation] | None = None
+    closes_as: str = ""
+
+    def __repr__(self) -> str:
+        return self.name
 
 
 @dataclass(frozen=True)
@@ -31,13 +83,13 @@ class Operand:
 class Operation:
     """A primitive, or a composition of primitives. Operands are the inputs, then the outputs.
 
-    Operations are hash-consed by `operation`, so they are compared by identity. `reduced` are
-    the reduction dimensions; an operation that `accumulates` combines its results with the
-    contents of its outputs. Dimensions in `whole` are never tiled. `function` is applied to
-    every element by an elementwise operation; `components` are those of a composition.
+    Operations are hash-consed by `operation`, so they are compared by identity. A composition
+    has `components` and no `primitive`. `reduced` are the reduction dimensions; an operation that
+    `accumulates` combines its results with the contents of its outputs. Dimensions in `whole`
+    are never tiled. `function` is applied to every element by an elementwise operation.
     """
 
-    name: str
+    primitive: Primitive | None
     dims: tuple[str, ...]
     operands: tuple[Operand, ...]
     reduced: tuple[str, ...] = ()
@@ -45,6 +97,12 @@ class Operation:
     accumulates: bool = False
     function: Function | None = None
     components: tuple[Component, ...] = ()
+
+    @cached_property
+    def name(self) -> str:
+        """By which kernels say what they compute; an accumulating form has a name of its own."""
+        base = "Compose" if self.primitive is None else self.primitive.name
+        return f"{base}Accum" if self.accumulates else base
 
     @cached_property
     def axes(self) -> tuple[tuple[Axis, ...], ...]:
@@ -72,8 +130,18 @@ class Operation:
 
     @cached_property
     def copies(self) -> bool:
-        """Whether it does no arithmetic, but only moves data or fills a tensor with a constant."""
-        return self.name in ("Move", "Pack") or self.name.startswith("Fill")
+        """Whether it is a primitive that only moves data or fills a tensor with a constant."""
+        return self.primitive is not None and self.primitive.copies
+
+    @cached_property
+    def fills(self) -> bool:
+        """Whether it is a primitive that fills a tensor with a constant."""
+        return self.primitive is not None and self.primitive.filled is not None
+
+    @cached_property
+    def is_product(self) -> bool:
+        """Whether it is a primitive that sums products."""
+        return self.primitive is not None and self.primitive.is_product
 
     @cached_property
     def windows(self) -> bool:
@@ -139,7 +207,7 @@ class Component:
 
 
 def operation(
-    name: str,
+    primitive: Primitive | None,
     dims: tuple[str, ...],
     operands: tuple[Operand, ...],
     reduced: tuple[str, ...] = (),
@@ -150,7 +218,7 @@ def operation(
 ) -> Operation:
     """The operation of this description, hash-consed: always the same object."""
     # The cache would tell arguments passed by name from those passed by position.
-    return _interned(name, dims, operands, reduced, whole, accumulates, function, components)
+    return _interned(primitive, dims, operands, reduced, whole, accumulates, function, components)
 
 
 _interned = cache(Operation)
@@ -164,7 +232,7 @@ def accumulating(base: Operation) -> Operation:
     if not accumulates_later(base):
         raise ValueError(f"{base} has no accumulating form")
     return operation(
-        base.name + "Accum", base.dims, base.operands, base.reduced, base.whole, True,
+        base.primitive, base.dims, base.operands, base.reduced, base.whole, True,
         base.function, base.components,
     )  # fmt: skip
 
@@ -178,6 +246,6 @@ def reordered(base: Operation, orders: Sequence[tuple[str, ...]]) -> Operation:
     """The operation with its operands' dimensions in other orders."""
     operands = tuple(replace(o, dims=dims) for o, dims in zip(base.operands, orders, strict=True))
     return operation(
-        base.name, base.dims, operands, base.reduced, base.whole, base.accumulates,
+        base.primitive, base.dims, operands, base.reduced, base.whole, base.accumulates,
         base.function, base.components,
     )  # fmt: skip

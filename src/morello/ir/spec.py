@@ -131,16 +131,12 @@ class Spec:
 
 
 def _flops(operation: Operation, sizes: dict[str, int]) -> int:
-    if operation.components:
+    if operation.primitive is None:
         return sum(
             _flops(c.operation, {d: a.extent(sizes) for d, a in c.axes.items()})
             for c in operation.components
         )
-    name = operation.name.removesuffix("Accum")
-    if operation.copies or name in ("Broadcast", "OnePrefix", "Cast"):
-        return 0
-    each = {"Matmul": 2, "Conv": 2, "Softmax": 4}.get(name, 3 if "Softmax" in name else 1)
-    return each * prod(sizes[d] for d in operation.dims)
+    return operation.primitive.flops * prod(sizes[d] for d in operation.dims)
 
 
 def goal(

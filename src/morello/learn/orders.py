@@ -15,10 +15,9 @@ from morello.jit import interruptible
 from morello.learn.anneal import Edges
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget, BudgetError, Watch
-from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
-from morello.search.sample import SPREAD, Walker, sampling_graph
-from morello.search.solve import Solution
+from morello.search.sample import SPREAD, Walker
+from morello.search.session import Session
 
 Order = Literal["learned", "affine", "random"]
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -31,24 +30,19 @@ MISSES = 500
 """After this many random programs in a row that are old or too expensive, there are no others."""
 
 
-def program(solution: Solution, decisions: Sequence[Rewrite]) -> Impl:
+def program(session: Session, decisions: Sequence[Rewrite]) -> Impl:
     """The program of a search's goal with these decisions."""
-    return reconstruct(solution.goal, solution.target, decisions)
-
-
-def choices(solution: Solution, watch: Watch) -> Iterator[list[Rewrite]]:
-    """The decisions of a search's choices, until the watch ends their enumeration."""
-    return candidates(solution.goal, solution.target, solution.cost, watch)
+    return reconstruct(session.goal, session.target, decisions)
 
 
 @interruptible
-def walker_of(solution: Solution, random: Random, watch: Watch) -> Walker | None:
+def walker_of(session: Session, random: Random, watch: Watch) -> Walker | None:
     """A random walker over legal programs of a search's goal.
 
     None if building its graph takes too much time or memory.
     """
     with suppress(BudgetError, MemoryError):
-        return Walker(sampling_graph(solution.goal, solution.target, solution.cost, watch), random)
+        return session.walker(random, watch)
     return None
 
 
@@ -72,9 +66,9 @@ class Chooser(Protocol):
 class ByAffineCost:
     """The search's choices, the cheapest first."""
 
-    def __init__(self, solution: Solution, ends: float) -> None:
+    def __init__(self, session: Session, ends: float) -> None:
         self._new = Distinct()
-        impls = (program(solution, decisions) for decisions in choices(solution, watch(ends)))
+        impls = (program(session, decisions) for decisions in session.alternatives(watch(ends)))
         self._impls = filter(self._new, impls)
 
     @interruptible
@@ -88,9 +82,9 @@ class ByAffineCost:
 class AtRandom:
     """Random legal programs, in random order."""
 
-    def __init__(self, solution: Solution, random: Random, ends: float) -> None:
-        self._solution, self._new = solution, Distinct()
-        walker = walker_of(solution, random, watch(ends))
+    def __init__(self, session: Session, random: Random, ends: float) -> None:
+        self._session, self._new = session, Distinct()
+        walker = walker_of(session, random, watch(ends))
         self._impls = iter(()) if walker is None else self._walks(walker)
 
     def choose(self, count: int) -> list[Impl]:
@@ -107,12 +101,12 @@ class AtRandom:
             walked = walker.walk()
             if (
                 walked is None
-                or walked[0] > SPREAD * self._solution.cost
+                or walked[0] > SPREAD * self._session.cost
                 or tuple(walked[1]) in seen
             ):
                 continue
             seen.add(tuple(walked[1]))
-            impl = program(self._solution, walker.rewrites(walked[1]))
+            impl = program(self._session, walker.rewrites(walked[1]))
             if self._new(impl):
                 misses = 0
                 yield impl

@@ -15,11 +15,11 @@ from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
 from morello.jit import interruptible
 from morello.learn.anneal import CHAINS, Edges, anneal
-from morello.learn.orders import choices, program, walker_of, watch
+from morello.learn.orders import program, walker_of, watch
 from morello.learn.predict import Predictor
 from morello.learn.programs import WORTH
 from morello.learn.trait_errors import TraitErrors
-from morello.search.solve import Solution
+from morello.search.session import Session
 from morello.search.structure import Structure, structure
 
 CANDIDATES = 36
@@ -58,22 +58,20 @@ class ByPrediction:
     """
 
     @interruptible
-    def __init__(
-        self, solution: Solution, predictor: Predictor, random: Random, ends: float
-    ) -> None:
+    def __init__(self, session: Session, predictor: Predictor, random: Random, ends: float) -> None:
         """Annealing ends at `ends`, of `time.monotonic`; each search may take half of the time."""
-        self._solution, self._predictor = solution, predictor
+        self._session, self._predictor = session, predictor
         self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
-        self._walker = walker_of(solution, random, watch(ends, WALKER_SHARE))
+        self._walker = walker_of(session, random, watch(ends, WALKER_SHARE))
         self._known: dict[Edges, Scored] = {}
         self._given: dict[int, Scored] = {}
         self._measured: list[tuple[float, Scored]] = []
-        others = islice(choices(solution, watch(ends, CHOICES_SHARE)), CANDIDATES)
-        first = [list(solution.decisions), *others]
+        others = islice(session.alternatives(watch(ends, CHOICES_SHARE)), CANDIDATES)
+        first = [list(session.decisions), *others]
         edges = [(self._walker and self._walker.edges(decisions)) or [] for decisions in first]
         self._left = self._scored(
-            [program(solution, decisions) for decisions in first], [tuple(e or ()) for e in edges]
+            [program(session, decisions) for decisions in first], [tuple(e or ()) for e in edges]
         )
         self._started = False
 
@@ -148,12 +146,12 @@ class ByPrediction:
             for edges in islice((scored.edges for scored in order if scored.edges), CHAINS // 2)
         ]
         if starts:
-            most = WORTH * self._solution.cost
+            most = WORTH * self._session.cost
             anneal(self._walker, starts, most, self._energies, self._random, self._ends)
 
     def _energies(self, programs: Sequence[Edges]) -> list[float]:
         assert self._walker is not None
         fresh = [edges for edges in dict.fromkeys(programs) if edges not in self._known]
-        impls = [program(self._solution, self._walker.rewrites(list(edges))) for edges in fresh]
+        impls = [program(self._session, self._walker.rewrites(list(edges))) for edges in fresh]
         self._left += self._scored(impls, fresh)
         return [self._energy(self._known[edges]) for edges in programs]

@@ -14,10 +14,9 @@ from morello.jit import interruptible
 from morello.learn.orders import walker_of
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget
-from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
 from morello.search.sample import Walker
-from morello.search.solve import search
+from morello.search.session import Session
 from morello.targets.costs import streamed
 from morello.targets.target import Target
 
@@ -55,16 +54,17 @@ def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -
     """
     own = streamed(target, goal)
     budget = Budget(seconds)
-    solution = search(goal, own, budget=budget)
+    session = Session(goal, own)
+    session.solve(budget)
     third = -(-count // 3)
-    others = candidates(goal, own, solution.cost, budget.start(None))
-    best = [list(solution.decisions), *islice(others, 4 * third)]
+    others = session.alternatives(budget.start(None))
+    best = [list(session.decisions), *islice(others, 4 * third)]
     random: list[list[Rewrite]] = []
     mutated: Iterator[list[Rewrite]] = iter(())
-    walker = walker_of(solution, Random(seed), budget.start(None))
+    walker = walker_of(session, Random(seed), budget.start(None))
     if walker is not None:
-        random = [walker.rewrites(edges) for edges in walker.spread(solution.cost, 2 * third)]
-        mutated = _mutations(walker, best[:PARENTS], solution.cost, TRIES * third, Random(seed))
+        random = [walker.rewrites(edges) for edges in walker.spread(session.cost, 2 * third)]
+        mutated = _mutations(walker, best[:PARENTS], session.cost, TRIES * third, Random(seed))
     distinct = Distinct()
     proposals = []
     for origin, pool in enumerate((best, random, mutated)):

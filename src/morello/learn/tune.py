@@ -29,7 +29,7 @@ from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import SECONDS, Budget
 from morello.search.reconstruct import reconstruct
-from morello.search.solve import search
+from morello.search.session import Session
 from morello.targets.costs import streamed
 from morello.targets.target import Target
 
@@ -146,7 +146,8 @@ def tune(
     ends = began + Budget(seconds).seconds
     toolchain = find_compiler(compiler)
     with Worker() as worker:
-        solution = search(goal, target, budget=Budget(min(SECONDS, SEARCHING * seconds)))
+        session = Session(goal, target)
+        solution = session.solve(Budget(min(SECONDS, SEARCHING * seconds)))
         first = reconstruct(goal, target, solution.decisions)
         run = _Run(worker, toolchain, first, solution.statistics.gap, began, ends)
         yield run.so_far()
@@ -154,11 +155,11 @@ def tune(
         chooser: Chooser
         if order == "learned":
             predictor = predictor or learned(target) or ByCost(Stopwatch(toolchain).hertz())
-            chooser = ByPrediction(solution, predictor, random, ends)
+            chooser = ByPrediction(session, predictor, random, ends)
         elif order == "affine":
-            chooser = ByAffineCost(solution, ends)
+            chooser = ByAffineCost(session, ends)
         else:
-            chooser = AtRandom(solution, random, ends)
+            chooser = AtRandom(session, random, ends)
         yield from run.batches(chooser, known)
         yield run.confirmed()
 

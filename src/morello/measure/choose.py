@@ -17,8 +17,8 @@ from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs
 from morello.runtime.toolchain import Compiler
 from morello.search.budget import Watch
-from morello.search.candidates import candidates
 from morello.search.reconstruct import reconstruct
+from morello.search.session import Session
 
 SECONDS = 0.5
 """The seconds that each program is timed for; more if `REPEATS` samples take longer."""
@@ -38,13 +38,12 @@ class Measured:
 
 
 @interruptible
-def rivals(best: Impl, count: int, watch: Watch) -> list[Impl]:
+def rivals(best: Impl, session: Session, count: int, watch: Watch) -> list[Impl]:
     """Up to `count` Impls of a goal: `best`, the cheapest, and others that may be faster.
 
     Fewer if the watch ends the search for them.
     """
-    goal, target = best.spec, best.target
-    others = candidates(goal, target, best.cost, watch)
+    goal, target, others = session.goal, session.target, session.alternatives(watch)
     impls = chain([best], (reconstruct(goal, target, decisions) for decisions in others))
     return list(islice(filter(Distinct(), impls), count))
 

@@ -3,18 +3,17 @@
 from morello.rewrites.accumulate import ToAccumulate
 from morello.rewrites.bufferize import Bufferize
 from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
-from morello.rewrites.decompose import SCHEMES, Decompose
+from morello.rewrites.decompose import SCHEMES, Decompose, decomposes
 from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
-from morello.rewrites.parallel_split import SPLIT, ParallelSplit
+from morello.rewrites.parallel_split import ParallelSplit, may_split
 from morello.rewrites.rewrite import Child, Edges, Rewrite, apply, expand
 from morello.rewrites.select import Select
 from morello.rewrites.tile import Cut, Divide, Split, Tile
 
 __all__ = [
     "SCHEMES",
-    "SPLIT",
     "Bufferize",
     "Child",
     "Cut",
@@ -37,5 +36,7 @@ __all__ = [
     "Tile",
     "ToAccumulate",
     "apply",
+    "decomposes",
     "expand",
+    "may_split",
 ]

@@ -13,7 +13,7 @@ from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operand, Operation, operation, reordered
 from morello.ir.placements import Bools, Forms, Ints
-from morello.ir.primitives import fill, matmul, move
+from morello.ir.primitives import CONV, fill, matmul, move
 from morello.ir.spec import Spec
 from morello.ir.tensor import Form
 from morello.rewrites.buffer import buffer_codes, level_number
@@ -111,7 +111,7 @@ class PadFirst:
     level: str
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        conv = batch.operation.name in ("Conv", "ConvAccum")
+        conv = batch.operation.primitive is CONV
         padded = conv and any(axis.padding for axis in batch.operation.axes[0])
         yield Condition(everywhere(batch, padded), f"{batch.operation} has no padding")
         level = level_number(self, self.level, target)
@@ -160,7 +160,7 @@ def unpadded(conv: Operation) -> Operation:
     image, *others = conv.operands
     dims = tuple(str(Axis(axis.terms)) for axis in conv.axes[0])
     operands = (Operand(image.name, dims), *others)
-    return operation(conv.name, conv.dims, operands, conv.reduced, (), conv.accumulates)
+    return operation(conv.primitive, conv.dims, operands, conv.reduced, (), conv.accumulates)
 
 
 def matmul_operation(conv: Operation) -> Operation:
@@ -260,7 +260,7 @@ def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
 
 
 def _is_accumulating_conv(batch: Batch) -> Iterator[Condition]:
-    right = batch.operation.name == "ConvAccum"
+    right = batch.operation.primitive is CONV and batch.operation.accumulates
     yield Condition(everywhere(batch, right), "it is for ConvAccum")
     padded = any(axis.padding for axis in batch.operation.axes[0])
     yield Condition(everywhere(batch, not padded), "its image is padded; apply pad_first")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,13 @@ from morello.errors import RewriteError, quoted
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.dtype import F32
 from morello.ir.layout import row_major
-from morello.ir.operation import Operation
+from morello.ir.operation import Operation, Primitive
 from morello.ir.placements import Ints
 from morello.ir.primitives import (
+    DENOMINATOR_AND_MAX,
+    DENOMINATOR_AND_UNSCALED,
+    DIVIDE_VEC_SCALAR,
+    SOFTMAX,
     broadcast,
     divide_vec,
     divide_vec_scalar,
@@ -27,19 +32,22 @@ from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Child, Edges, Rewrite, everywhere
 from morello.targets.target import Column, Condition, Target
 
+Step = Callable[[int, int], Operation]
+"""The operation of a step, for the rank and the scanned dimension of the decomposed one."""
+
 
 @dataclass(frozen=True)
 class Scheme:
-    """How to decompose the operations called `of` into steps.
+    """How to decompose the operations of a primitive into steps.
 
     `between` are the intermediate tensors: they have one element per scan ("rows"), or the
     full shape ("all"). Each step is an operation, and the tensor that each of its operands
     is: one of the decomposed operation's or an intermediate one, by name.
     """
 
-    of: str
+    of: Primitive
     between: Mapping[str, str]
-    steps: tuple[tuple[str, Mapping[str, str]], ...]
+    steps: tuple[tuple[Step, Mapping[str, str]], ...]
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -50,60 +58,62 @@ def _same(*names: str) -> dict[str, str]:
 SCHEMES = {
     # Softmax -> DenominatorAndUnscaled; DivideVecScalar: every exp is kept, and then scaled
     "to_softmax_parts": Scheme(
-        "Softmax",
+        SOFTMAX,
         {"denominator": "rows"},
         (
             (
-                "SoftmaxDenominatorAndUnscaled",
-                {"x": "x", "denominator": "denominator", "out": "out"},
+                partial(softmax, "SoftmaxDenominatorAndUnscaled"),
+                _same("x", "denominator", "out"),
             ),
-            ("DivideVecScalar", {"denominator": "denominator", "out": "out"}),
+            (divide_vec_scalar, _same("denominator", "out")),
         ),
     ),
     # Softmax -> DenominatorAndMax; Complete: every exp is computed twice
     "to_softmax_parts_recompute": Scheme(
-        "Softmax",
+        SOFTMAX,
         {"max": "rows", "denominator": "rows"},
         (
-            ("SoftmaxDenominatorAndMax", {"x": "x", "max": "max", "denominator": "denominator"}),
-            (
-                "SoftmaxComplete",
-                {"x": "x", "max": "max", "denominator": "denominator", "out": "out"},
-            ),
+            (partial(softmax, "SoftmaxDenominatorAndMax"), _same("x", "max", "denominator")),
+            (partial(softmax, "SoftmaxComplete"), _same("x", "max", "denominator", "out")),
         ),
     ),
     # DenominatorAndMax -> Max; Denominator: offline, two passes
     "to_max_and_denominator": Scheme(
-        "SoftmaxDenominatorAndMax",
+        DENOMINATOR_AND_MAX,
         {},
         (
-            ("Max", {"x": "x", "out": "max"}),
-            ("SoftmaxDenominator", _same("x", "max", "denominator")),
+            (partial(reduce, "Max"), {"x": "x", "out": "max"}),
+            (partial(softmax, "SoftmaxDenominator"), _same("x", "max", "denominator")),
         ),
     ),
     # DenominatorAndUnscaled -> Max; DenominatorAndUnscaledFromMax
     "to_max_and_unscaled": Scheme(
-        "SoftmaxDenominatorAndUnscaled",
+        DENOMINATOR_AND_UNSCALED,
         {"max": "rows"},
         (
-            ("Max", {"x": "x", "out": "max"}),
+            (partial(reduce, "Max"), {"x": "x", "out": "max"}),
             (
-                "SoftmaxDenominatorAndUnscaledFromMax",
-                {"x": "x", "max": "max", "denominator": "denominator", "out": "out"},
+                partial(softmax, "SoftmaxDenominatorAndUnscaledFromMax"),
+                _same("x", "max", "denominator", "out"),
             ),
         ),
     ),
     # DivideVecScalar -> Broadcast; DivideVec
     "broadcast_first": Scheme(
-        "DivideVecScalar",
+        DIVIDE_VEC_SCALAR,
         {"divisor": "all", "quotient": "all"},
         (
-            ("Broadcast", {"x": "denominator", "out": "divisor"}),
-            ("DivideVec", {"a": "out", "b": "divisor", "out": "quotient"}),
-            ("Move", {"src": "quotient", "dst": "out"}),
+            (broadcast, {"x": "denominator", "out": "divisor"}),
+            (lambda rank, _: divide_vec(rank), {"a": "out", "b": "divisor", "out": "quotient"}),
+            (lambda rank, _: move(rank), {"src": "quotient", "dst": "out"}),
         ),
     ),
 }
+
+
+def decomposes(scheme: str, operation: Operation) -> bool:
+    """Whether this scheme of `SCHEMES` is for the operation."""
+    return operation.primitive is SCHEMES[scheme].of and not operation.accumulates
 
 
 @dataclass(frozen=True)
@@ -124,9 +134,8 @@ class Decompose:
             raise RewriteError(f"no scheme {quoted(self.scheme)}; there are: {known}.")
         if level_number(self, self.level, target) == target.registers:
             raise RewriteError(f"{self}: intermediate tensors must be in memory.")
-        of = SCHEMES[self.scheme].of
-        right = batch.operation.name == of
-        yield Condition(everywhere(batch, right), f"it is for {of}")
+        right = decomposes(self.scheme, batch.operation)
+        yield Condition(everywhere(batch, right), f"it is for {SCHEMES[self.scheme].of.name}")
         if right:
             alike = {o.dims for o in batch.operation.operands} <= set(_spans(batch.operation))
             yield Condition(everywhere(batch, alike), "its operands' dimensions differ in order")
@@ -149,8 +158,10 @@ class Decompose:
             columns[name] = (len(operation.operands) + offset, here, code, F32)
             held = held + _lines(batch, shape)
         children = []
-        for part, wiring in scheme.steps:
-            step_operation = _step(part, operation)
+        rank = len(everything)
+        scan = next(i for i, d in enumerate(everything) if d not in rows)
+        for make, wiring in scheme.steps:
+            step_operation = make(rank, scan)
             used = [columns[wiring[operand.name]] for operand in step_operation.operands]
             sizes = _sizes(step_operation, batch, dims, wiring)
             wires, levels, codes, dtypes = zip(*used, strict=True)
@@ -173,29 +184,9 @@ class Decompose:
 def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The dims of full tensors, and of tensors with one element per scan."""
     widest = max((o.dims for o in operation.operands), key=len)
-    if operation.name == "DivideVecScalar":
-        return widest, operation.operands[0].dims
-    scanned = (*operation.reduced, *operation.whole)[0]
-    rows = tuple(d for d in operation.dims if d != scanned)
-    return widest, rows
-
-
-def _step(part: str, operation: Operation) -> Operation:
-    """The operation of a step, with the rank and scanned dimension of the decomposed one."""
-    everything, rows = _spans(operation)
-    rank = len(everything)
-    scan = next(i for i, d in enumerate(everything) if d not in rows)
-    if part == "Broadcast":
-        return broadcast(rank, scan)
-    if part == "DivideVec":
-        return divide_vec(rank)
-    if part == "DivideVecScalar":
-        return divide_vec_scalar(rank, scan)
-    if part == "Max":
-        return reduce("Max", rank, scan)
-    if part == "Move":
-        return move(rank)
-    return softmax(part, rank, scan)
+    if scanned := (*operation.reduced, *operation.whole):
+        return widest, tuple(d for d in operation.dims if d != scanned[0])
+    return widest, operation.operands[0].dims
 
 
 def _sizes(

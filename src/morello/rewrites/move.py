@@ -13,6 +13,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
 from morello.ir.placements import Bools, Ints, prod_columns, some
+from morello.ir.primitives import MATMUL
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
 from morello.rewrites.buffer import (
@@ -31,9 +32,6 @@ WRITTEN_ONLY = 16
 As many as the largest block that is transposed in registers has: each of its lines is written
 whole at once, and may be evicted afterwards.
 """
-
-PRODUCTS = ("Matmul", "MatmulAccum")
-"""Operations that accumulate products: each addition has a latency of several cycles."""
 
 SCHEDULED = 128
 """How many instructions may wait for their operands in a core's scheduler."""
@@ -145,7 +143,7 @@ class Move:
         The last steps of a reduction do not stall: the scheduler has begun the next sums.
         """
         operation = batch.operation
-        sums = operation.name in PRODUCTS and operand == operation.output
+        sums = operation.primitive is MATMUL and operand == operation.output
         if not (target.in_flight and sums and self.vector > 1):
             return 0.0
         if not self._dtype(batch, operand).is_float:

@@ -12,6 +12,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import row_major
 from morello.ir.placements import Bools, Ints
+from morello.ir.primitives import MATMUL
 from morello.ir.primitives import pack as pack_operation
 from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes
@@ -71,7 +72,7 @@ class Pack:
 
 
 def _packing(batch: Batch, target: Target) -> Packing | None:
-    if not batch.operation.name.startswith("Matmul"):
+    if batch.operation.primitive is not MATMUL:
         return None
     a, b, c = batch.dtypes
     return next((p for p in target.packs if p.inputs == (a, b) and p.output is c), None)

@@ -12,16 +12,12 @@ from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
-from morello.ir.primitives import MAX_RANK, SINGLE, reduce, softmax
+from morello.ir.primitives import MAX_RANK, PRIMITIVES, SINGLE
 from morello.ir.spec import Spec
 from morello.rewrites.buffer import buffer_codes
 from morello.rewrites.rewrite import Child, Edges, Rewrite, dim_index, everywhere
 from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Target
-
-_SCAN = "SoftmaxDenominatorAndMax"
-SPLIT = {"Matmul": "Sum", "Sum": "Sum", "Max": "Max", _SCAN: f"{_SCAN}FromParts"}
-"""The operations that may be split, and for each the one that merges its partial results."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +39,8 @@ class ParallelSplit:
         if self.pieces < 2:
             raise RewriteError(f"{self}: there must be at least 2 pieces.")
         operation, size = batch.operation, batch.sizes[dim_index(batch, self.dim)]
-        known = operation.name in SPLIT
-        yield Condition(everywhere(batch, known), f"it is for {', '.join(SPLIT)}")
+        known = ", ".join(name for name, primitive in PRIMITIVES.items() if primitive.merge)
+        yield Condition(everywhere(batch, may_split(operation)), f"it is for {known}")
         reduced = self.dim in operation.reduced
         yield Condition(everywhere(batch, reduced), f"{self.dim} is not reduced; use parallel")
         small = len(operation.operands[operation.output].dims) < MAX_RANK
@@ -91,13 +87,17 @@ class ParallelSplit:
         return f"parallel_split({self.dim} in {self.pieces})"
 
 
+def may_split(operation: Operation) -> bool:
+    """Whether partial results of the operation can be merged."""
+    primitive = operation.primitive
+    return primitive is not None and primitive.merge is not None and not operation.accumulates
+
+
 def merging(operation: Operation) -> Operation:
     """The operation that merges partial results, which lie along its last dimension."""
-    name, rows = SPLIT[operation.name], operation.operands[operation.output].dims
-    rank = len(rows) + (SINGLE not in rows)
-    if name in ("Sum", "Max"):
-        return reduce(name, rank, rank - 1)
-    return softmax(name, rank, rank - 1)
+    rows = operation.operands[operation.output].dims
+    assert operation.primitive is not None and operation.primitive.merge is not None
+    return operation.primitive.merge(len(rows) + (SINGLE not in rows))
 
 
 def parts_layout(rank: int) -> Layout:

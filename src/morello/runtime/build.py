@@ -6,11 +6,14 @@ import errno
 import hashlib
 import os
 import platform
+import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+from morello import debug
 from morello.errors import BuildError, CompilerTimeoutError
 from morello.runtime.cache import default_cache, is_whole, open_cache, publish, unwritable
 from morello.runtime.toolchain import Compiler, base_flags
@@ -42,15 +45,22 @@ def build(
     cache = (default_cache() if cache is None else cache).absolute()
     open_cache(cache)
     library = cache / f"{_key(source, compiler, flags)}.so"
+    kept = library.with_suffix(".c")
     if is_whole(library):
+        if debug.shows("c"):
+            debug.show("c", f"{kept}: built before")
         return library
     try:
         with workspace(cache) as room:
             text, compiled = room.path / "kernel.c", room.path / "kernel.so"
             text.write_text(source, encoding="utf-8")
+            command = _command(text, compiled, compiler, flags)
+            began = time.perf_counter()
+            problem = _compile(command, compiled, room, compiler, patience_s)
+            if debug.shows("c"):
+                seconds = time.perf_counter() - began
+                debug.show("c", f"{kept}: {shlex.join(command)}, {seconds:.2f} s")
             # The source first, so that every library in the cache has its source beside it.
-            kept = library.with_suffix(".c")
-            problem = _compile(text, compiled, room, compiler, flags, patience_s)
             os.replace(text, kept)
             if problem is not None:
                 raise BuildError(f"{compiler} could not compile {kept}:\n{problem}")
@@ -71,19 +81,18 @@ def _key(source: str, compiler: Compiler, flags: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
+def _command(source: Path, library: Path, compiler: Compiler, flags: tuple[str, ...]) -> list[str]:
+    """The compiler's command, to be run in the folder of both files."""
+    return [*compiler.command, *base_flags(compiler), *flags, source.name, "-o", library.name]
+
+
 def _compile(
-    source: Path,
-    library: Path,
-    room: Workspace,
-    compiler: Compiler,
-    flags: tuple[str, ...],
-    patience_s: float,
+    command: list[str], library: Path, room: Workspace, compiler: Compiler, patience_s: float
 ) -> str | None:
     """Runs the compiler; returns None, or the first lines of its errors.
 
     Raises `BuildError` if it cannot be run, `OSError` if the disk is full.
     """
-    command = [*compiler.command, *base_flags(compiler), *flags, source.name, "-o", library.name]
     environment = {**os.environ, "LC_ALL": "C"}
     if compiler.kind == "zig":
         # Zig has a cache of its own, and hangs if it cannot write it. Nothing in it is of use

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from morello.errors import VerificationError
 from morello.ir.dtype import F16, DType
 from morello.ir.operation import Operation
+from morello.ir.rounding import Bounded, integers
 from morello.ir.spec import Spec
 from morello.runtime.argument import Argument, Array, aligned_bytes, arguments
-from morello.runtime.tolerance import Bounded, expected, integers, only_integers
+from morello.runtime.tolerance import expected, only_integers
 
 _GUARD_BYTES = 4096
 
@@ -151,7 +152,7 @@ def _terms(spec: Spec) -> int:
     sizes = dict(zip(spec.operation.dims, spec.sizes, strict=True))
     counts = [1]
     for primitive, extents in _primitives(spec.operation, sizes):
-        if primitive.name.startswith(("Matmul", "Conv")):
+        if primitive.is_product:
             counts.append(prod(extents[d] for d in primitive.reduced))
     return max(counts)
 
@@ -177,14 +178,13 @@ def _data(
     for attempt in _attempts(style):
         random = np.random.default_rng(seed)
         values = [_random(random, argument, attempt) for argument in taken]
-        if spec.operation.name == "Max":
+        if spec.operation.primitive is not None and spec.operation.primitive.selects:
             values = [_sorted(spec.operation, values[0], attempt)]
         wanted = expected(spec, values)
         rounded = bool(attempt.integers) and wanted.error is not None
-        fill = spec.operation.name.startswith("Fill")
         with np.errstate(over="ignore"):
             finite = np.isfinite(wanted.value.astype(spec.dtypes[-1].np).astype(np.float64))
-        if not rounded and (fill or bool(finite.all())):
+        if not rounded and (spec.operation.fills or bool(finite.all())):
             break
     return values, wanted, attempt
 

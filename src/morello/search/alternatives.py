@@ -12,12 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy as np
-
-from morello.ir.placements import Ints
-from morello.jit import compiled
 from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.graph import Graph
@@ -67,10 +63,7 @@ class Alternatives:
         self.graph, self._limits = graph, graph.space.limits
         self._structures = Structures(graph)
         start, order, bound, *_ = graph.bounds
-        most = _most_memory(
-            start, order, graph.allocation, graph.first_child, graph.child,
-            self._limits.guard, self._limits.field,
-        )  # fmt: skip
+        most = engine.most_memory(graph.problem)
         # Lists, as reading single elements of NumPy arrays is slow.
         self._start, self._order, self._most = start.tolist(), order.tolist(), most.tolist()
         self._bound: list[float] = bound.tolist()
@@ -190,29 +183,3 @@ class Alternatives:
             if n >= last:
                 after = (*ranks[:n], ranks[n] + 1, *ranks[n + 1 :])
                 heappush(place.begun, (cost, edge, after, children))
-
-
-@compiled
-def _most_memory(
-    start: Ints,
-    order: Ints,
-    allocation: Ints,
-    first_child: Ints,
-    child: Ints,
-    guard: int,
-    field: int,
-) -> Ints:
-    """For every node, the most memory that any of its programs holds at a time."""
-    nodes = start.shape[0] - 1
-    full = guard - (guard >> (field - 1))
-    most = np.zeros(nodes, np.int64)
-    for node in range(nodes - 1, -1, -1):
-        for i in range(start[node], start[node + 1]):
-            e = order[i]
-            peak: Any = np.int64(0)
-            for j in range(first_child[e], first_child[e + 1]):
-                peak = engine.larger(peak, most[child[j]], guard, field)
-            room = engine.fits(allocation[e], full - peak, guard)
-            peak = peak + allocation[e] if room else full
-            most[node] = engine.larger(most[node], peak, guard, field)
-    return most

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
+from morello import debug
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
@@ -23,18 +25,36 @@ STRIDE = 1_000_000
 
 @dataclass
 class Answer:
-    """The result of solving a graph: the goal's cost, and boxes, of which `count` are filled.
+    """The result of solving a graph, as boxes.
 
-    `tried` counts the edges tried. `missed` marks the nodes whose known answers do not cover a
-    limit that was met.
+    `missed` marks the nodes whose known answers do not cover a limit that was met.
     """
 
     graph: Graph
-    cost: float
     boxes: engine.Boxes
-    count: int
-    tried: int
     missed: Ints
+
+    def __str__(self) -> str:
+        program = f"{self.cost:,.0f} cycles" if self.cost < engine.INFINITE else "no program"
+        return (
+            f"{self.graph.space.goal.expression}, solved: {program}, {len(self.graph.keys):,} "
+            f"Specs, {self.tried:,} rewrites tried, {self.count:,} boxes"
+        )
+
+    @property
+    def count(self) -> int:
+        """The number of boxes."""
+        return int(self.boxes.counts[engine.FILLED])
+
+    @property
+    def tried(self) -> int:
+        """The number of edges that were tried."""
+        return int(self.boxes.counts[engine.TRIED])
+
+    @property
+    def cost(self) -> float:
+        """The cost of the goal's best decision, infinite if it has none."""
+        return float(self.boxes.cost[self.boxes.head[0], 0])
 
     @property
     def last(self) -> float:
@@ -67,13 +87,37 @@ class Answer:
         known = low[node] < engine.INFINITE and start[node] == start[node + 1]
         if (low_edge[node] >= 0 or known) and peak != limits.full and limits.fits(peak, limit):
             return int(low_edge[node])
-        boxes = self.boxes
+        return int(self.boxes.edge[self._box(node, limit), 0])
+
+    def _box(self, node: int, limit: int) -> int:
+        """The box that has a node's answer under a limit, -1 if there is none."""
+        limits, boxes = self.graph.space.limits, self.boxes
         box = int(boxes.head[node])
-        while not (
+        while box >= 0 and not (
             limits.fits(int(boxes.peak[box]), limit) and limits.fits(limit, int(boxes.limit[box]))
         ):
             box = int(boxes.following[box])
-        return int(boxes.edge[box, 0])
+        return box
+
+    def best(
+        self, node: int, limit: int, progress: Progress | None = None
+    ) -> list[tuple[int, float]]:
+        """A node's best decisions under a limit, found now if they are not known: edges, costs."""
+        if self._box(node, limit) < 0:
+            self.solve(node, limit, progress)
+        box = self._box(node, limit)
+        edges, costs = self.boxes.edge[box].tolist(), self.boxes.cost[box].tolist()
+        return [(e, cost) for e, cost in zip(edges, costs, strict=True) if e >= 0]
+
+    def solve(self, node: int, limit: int, progress: Progress | None = None) -> None:
+        """Find the best decisions of a node under a limit, and of the nodes that these need."""
+        graph, depth = self.graph, self.graph.waves + 2
+        stack = engine.stack(graph.problem, node, limit, depth, self.boxes.cost.shape[1])
+        while not engine.solve(graph.problem, self.boxes, stack, self.missed, self.tried + STRIDE):
+            if self.count + depth >= len(self.boxes.following):
+                self.boxes = _grown(self.boxes)
+            if progress is not None:
+                progress(len(graph.keys), len(graph.parent))
 
     def box_nodes(self) -> Ints:
         """The node of every box."""
@@ -107,38 +151,25 @@ def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewri
 
 def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) -> Answer:
     """Find the `keeps` best decisions of a graph's first node under the target's limits."""
-    limits, known = graph.space.limits, graph.known
-    nodes, given = len(graph.keys), len(known.spec)
-    start, order, bound, low, low_peak, _ = graph.bounds
-    problem = engine.Problem(
-        start, order, bound, low, low_peak,
-        graph.own, graph.allocation, graph.first_child, graph.child, graph.times,
-    )  # fmt: skip
-    limit, depth = limits.pack(graph.space.target.limits), graph.waves + 2
-    boxes = _boxes(nodes, (1 << 16) + given + depth, keeps)
+    began = time.perf_counter()
+    nodes, known = len(graph.keys), graph.known
+    given = len(known.spec)
+    boxes = _boxes(nodes, given, (1 << 16) + given + graph.waves + 2, keeps)
     boxes.cost[:given], boxes.edge[:given] = engine.INFINITE, -1
     boxes.cost[:given, 0] = known.cost
     boxes.peak[:given], boxes.limit[:given] = known.peak, known.limit
     engine.link(known.spec, boxes.head, boxes.following)
-    stack = engine.stack(problem, 0, limit, given, depth, keeps)
-    missed = np.zeros(nodes, np.uint8)
-    tried = 0
-    while not engine.solve(
-        problem, boxes, stack, missed, tried + STRIDE, limits.guard, limits.field
-    ):
-        count, tried = stack.at[[engine.AT_BOXES, engine.AT_TRIED]].tolist()
-        if count + depth >= len(boxes.following):
-            boxes = _grown(boxes)
-        if progress is not None:
-            progress(nodes, len(graph.parent))
-    count, tried = stack.at[[engine.AT_BOXES, engine.AT_TRIED]].tolist()
-    return Answer(graph, float(boxes.cost[boxes.head[0], 0]), boxes, count, tried, missed)
+    answer = Answer(graph, boxes, np.zeros(nodes, np.uint8))
+    answer.solve(0, graph.space.limits.pack(graph.space.target.limits), progress)
+    if progress is not None and debug.shows("search"):
+        debug.show("search", f"{answer}, {1e3 * (time.perf_counter() - began):.1f} ms")
+    return answer
 
 
-def _boxes(nodes: int, room: int, keeps: int) -> engine.Boxes:
-    """Arrays for `room` boxes, with no boxes yet."""
+def _boxes(nodes: int, given: int, room: int, keeps: int) -> engine.Boxes:
+    """Arrays for `room` boxes; so many of them are given."""
     return engine.Boxes(
-        np.full(nodes, -1, np.int32), np.empty(room, np.int32),
+        np.array([given, 0]), np.full(nodes, -1, np.int32), np.empty(room, np.int32),
         np.empty((room, keeps)), np.empty((room, keeps), np.int32),
         np.empty(room, np.int64), np.empty(room, np.int64),
     )  # fmt: skip
@@ -148,6 +179,6 @@ def _grown(boxes: engine.Boxes) -> engine.Boxes:
     """The same boxes in arrays four times as long."""
     columns = (
         np.concatenate([column, np.empty_like(column, shape=(3 * len(column), *column.shape[1:]))])
-        for column in boxes[1:]
+        for column in boxes[2:]
     )
-    return engine.Boxes(boxes.head, *columns)
+    return engine.Boxes(boxes.counts, boxes.head, *columns)

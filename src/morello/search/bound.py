@@ -77,7 +77,7 @@ class Bound:
     def _compute(self, memory: Memory | None, progress: Progress | None) -> None:
         """Solve the relaxed space, and add the bounds to the memory."""
         graph = build(self.space, progress=progress)
-        low = graph.bounds[3]
+        low = graph.bounds.low
         self.specs = len(graph.keys)
         for index, family in enumerate(self.space.families):
             nodes = np.flatnonzero(graph.families == index)

@@ -6,14 +6,11 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 
-from morello.ir.spec import Spec
 from morello.rewrites import Rewrite
 from morello.search.alternatives import Alternatives
-from morello.search.bound import Bound
 from morello.search.budget import BudgetError, Watch
-from morello.search.graph import Pruning, Space, build, goal_sizes
+from morello.search.graph import Graph
 from morello.search.structure import Structure
-from morello.targets.target import Target
 
 SLACKS = (1.02, 1.1, 1.3)
 """How much programs may cost, relative to the cheapest, attempt by attempt."""
@@ -24,8 +21,11 @@ APART = 5e-4
 MOST = 200
 """The enumeration ends once an attempt has given more programs than this."""
 
+Graphs = Callable[[float, Watch], Graph]
+"""Gives a graph that has all programs of a goal which cost at most so much."""
 
-def candidates(goal: Spec, target: Target, cost: float, watch: Watch) -> Iterator[list[Rewrite]]:
+
+def candidates(graphs: Graphs, cost: float, watch: Watch) -> Iterator[list[Rewrite]]:
     """Programs of different structures, as decisions in pre-order.
 
     `cost` is the cost of the goal's cheapest program. Programs are in order of cost, except that
@@ -34,26 +34,19 @@ def candidates(goal: Spec, target: Target, cost: float, watch: Watch) -> Iterato
     """
     alike: list[Callable[[], list[Rewrite]]] = []
     with suppress(BudgetError, MemoryError):
-        yield from _distinct(goal, target, cost, alike, watch)
+        yield from _distinct(graphs, cost, alike, watch)
     for decisions in alike:
         yield decisions()
 
 
 def _distinct(
-    goal: Spec,
-    target: Target,
-    cost: float,
-    alike: list[Callable[[], list[Rewrite]]],
-    watch: Watch,
+    graphs: Graphs, cost: float, alike: list[Callable[[], list[Rewrite]]], watch: Watch
 ) -> Iterator[list[Rewrite]]:
     """Candidates in order of cost; those as expensive as an earlier one go to `alike`."""
-    sizes = goal_sizes(goal)
-    bound = Bound(goal, target, sizes, progress=watch)
-    space = Space(goal, target, sizes)
     seen: set[Structure] = set()
     given = 0.0
     for slack in SLACKS:
-        graph = build(space, Pruning(bound, cost * slack), watch)
+        graph = graphs(cost * slack, watch)
         alternatives = Alternatives(graph)
         alike.clear()
         for looked_at, program in enumerate(alternatives.within(cost * slack), start=1):

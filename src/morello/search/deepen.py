@@ -16,7 +16,7 @@ from morello.search import engine
 from morello.search.answer import Answer, solve_graph
 from morello.search.bound import Bound
 from morello.search.budget import BudgetError, Progress, Watch
-from morello.search.graph import Pruning, Space, build, grow
+from morello.search.graph import Graph, Pruning, Space, build, grow
 from morello.search.record import record
 
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
@@ -39,7 +39,8 @@ class Outcome:
     """The cheapest program found, as decisions in pre-order, and the size of the search.
 
     No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded,
-    `entries` the boxes, and `tried` the rewrites that the engine tried.
+    `entries` the boxes, and `tried` the rewrites that the engine tried. `graph` is the one in
+    which the program is proven the cheapest, unless parts of that came from a memory.
     """
 
     cost: float
@@ -49,6 +50,7 @@ class Outcome:
     rewrites: int
     entries: int
     tried: int
+    graph: Graph | None = None
 
     @staticmethod
     def of(answer: Answer, lower: float, memory: Memory | None = None) -> Outcome:
@@ -75,10 +77,7 @@ class Outcome:
 
 def exhaust(space: Space, memory: Memory | None, watch: Watch) -> Outcome:
     """The cheapest program, by expanding the whole space."""
-    answer = _solved(space, None, memory, watch)
-    if memory is not None:
-        record(answer, memory)
-    return Outcome.of(answer, answer.cost, memory)
+    return _proven(_solved(space, None, memory, watch), memory)
 
 
 def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> Outcome:
@@ -99,10 +98,7 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
         except (BudgetError, MemoryError):
             break
         if answer.last <= upper * (1 + _ROUNDING):
-            outcome = Outcome.of(answer, answer.cost, memory)
-            if memory is not None:
-                record(answer, memory)
-            return outcome
+            return _proven(answer, memory)
         lower, small = upper, len(answer.graph.keys) < FEW
         if answer.cost < engine.INFINITE:
             best = Outcome.of(answer, lower, memory)
@@ -132,6 +128,14 @@ def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> Outcome:
             raise
         best = min(best, outcome, key=lambda candidate: candidate.cost)
     return best
+
+
+def _proven(answer: Answer, memory: Memory | None) -> Outcome:
+    """The outcome of a graph that has the cheapest program; its answers are recorded."""
+    outcome = Outcome.of(answer, answer.cost, memory)
+    if memory is not None:
+        record(answer, memory)
+    return outcome if len(answer.graph.known.spec) else replace(outcome, graph=answer.graph)
 
 
 def _solved(

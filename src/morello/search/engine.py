@@ -7,8 +7,7 @@ is its allocation plus its children's largest. Edges lead to higher node numbers
 A node's answers are memoized as boxes: an answer with peak p, found under limit l, is the
 answer to every limit in [p, l].
 
-Amounts of memory are packed integers with a field for each level; `guard` has the guard bits of
-all fields, and `field` is a field's width in bits (see `Limits`).
+Amounts of memory are packed integers with a field for each level (see `Limits`).
 """
 
 from __future__ import annotations
@@ -26,18 +25,31 @@ Floats = npt.NDArray[np.floating[Any]]
 INFINITE = 1e30
 
 
+class Packing(NamedTuple):
+    """How amounts of memory are packed: the guard bits of all fields, and a field's width."""
+
+    guard: int
+    field: int
+
+
 @compiled
-def fits(amount: int, limit: int, guard: int) -> bool:
+def fits(amount: int, limit: int, packing: Packing) -> bool:
     """Whether amount <= limit in every field."""
-    return (((limit | guard) - amount) & guard) == guard
+    return (((limit | packing.guard) - amount) & packing.guard) == packing.guard
 
 
 @compiled
-def larger(a: int, b: int, guard: int, field: int) -> int:
+def larger(a: int, b: int, packing: Packing) -> int:
     """The maximum of both, field by field."""
-    wins = ((a | guard) - b) & guard
-    ones = wins - (wins >> (field - 1))
-    return (a & ones) | (b & ~ones & (guard - (guard >> (field - 1))))
+    wins = ((a | packing.guard) - b) & packing.guard
+    ones = wins - (wins >> (packing.field - 1))
+    return (a & ones) | (b & ~ones & largest(packing))
+
+
+@compiled
+def largest(packing: Packing) -> int:
+    """The largest value in every field."""
+    return packing.guard - (packing.guard >> (packing.field - 1))
 
 
 @compiled
@@ -50,7 +62,7 @@ def home(key: int, size: int) -> int:
 
 @compiled
 def merge(
-    keys: Ints, limit: Ints, budget: Floats, guard: int, field: int
+    keys: Ints, limit: Ints, budget: Floats, packing: Packing
 ) -> tuple[Ints, Ints, Ints, Floats]:
     """Deduplicate keys: each unique one with the largest limits and budget of all its copies.
 
@@ -80,7 +92,7 @@ def merge(
                 break
             if unique[entry] == key:
                 inverse[i] = entry
-                limits[entry] = larger(limits[entry], limit[i], guard, field)
+                limits[entry] = larger(limits[entry], limit[i], packing)
                 budgets[entry] = max(budgets[entry], budget[i])
                 break
             slot = (slot + 1) & (size - 1)
@@ -128,41 +140,64 @@ def look_up(wanted: Ints, slots: Ints, keys: Ints, values: Floats) -> Floats:
     return result
 
 
+class Hypergraph(NamedTuple):
+    """Edges, and their children, in flat arrays.
+
+    By edge: the node it is a rewrite of, its own cost, its allocation, and where its children
+    start. By child: its node, and how many times it runs.
+    """
+
+    parent: Ints
+    own: Floats
+    allocation: Ints
+    first_child: Ints
+    child: Ints
+    times: Ints
+
+
+class Bounds(NamedTuple):
+    """Every node's edges, sorted by their cost without memory limits, which is a lower bound.
+
+    By node: the position at which its edges start; its lower bound, and the peak and edge that
+    attain it. By position: the edge and its bound. A peak that exceeds its field becomes the
+    largest value in every field, and counts as unknown.
+    """
+
+    start: Ints
+    order: Ints
+    bound: Floats
+    low: Floats
+    low_peak: Ints
+    low_edge: Ints
+
+
+class Problem(NamedTuple):
+    """A graph for the solver."""
+
+    graph: Hypergraph
+    bounds: Bounds
+    packing: Packing
+
+
 @compiled
 def bounds(
-    nodes: int,
-    parent: Ints,
-    own: Floats,
-    allocation: Ints,
-    first_child: Ints,
-    child: Ints,
-    times: Ints,
-    known_cost: Floats,
-    known_peak: Ints,
-    guard: int,
-    field: int,
+    graph: Hypergraph, known_cost: Floats, known_peak: Ints, packing: Packing
 ) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
-    """Sort every node's edges by their cost without memory limits, which is a lower bound.
+    """The columns of `Bounds`.
 
     Nodes without edges may have a known answer (the known cost of all others is INFINITE).
-
-    Returns `(start, order, bound, low, low_peak, low_edge)`. By node: the position at which its
-    edges start; its lower bound, and the peak and edge that attain it. By position: the edge and
-    its bound. A peak that exceeds its field becomes the largest value in every field, and
-    counts as unknown.
     """
-    edges = parent.shape[0]
-    full = guard - (guard >> (field - 1))
+    edges, nodes = graph.parent.shape[0], known_cost.shape[0]
     start = np.zeros(nodes + 1, np.int32)
     for e in range(edges):
-        start[parent[e] + 1] += 1
+        start[graph.parent[e] + 1] += 1
     for node in range(nodes):
         start[node + 1] += start[node]
     fill = start[:-1].copy()
     order = np.empty(edges, np.int32)
     for e in range(edges):
-        order[fill[parent[e]]] = e
-        fill[parent[e]] += 1
+        order[fill[graph.parent[e]]] = e
+        fill[graph.parent[e]] += 1
     low, low_peak = known_cost.copy(), known_peak.copy()
     low_edge = np.full(nodes, -1, np.int32)
     bound = np.empty(edges, np.float64)
@@ -170,16 +205,13 @@ def bounds(
         begin = start[node]
         for i in range(begin, start[node + 1]):
             e = order[i]
-            cost = float(own[e])
-            peak = np.int64(0)
-            for j in range(first_child[e], first_child[e + 1]):
-                cost += times[j] * low[child[j]]
-                peak = larger(peak, low_peak[child[j]], guard, field)
+            cost = float(graph.own[e])
+            for j in range(graph.first_child[e], graph.first_child[e + 1]):
+                cost += graph.times[j] * low[graph.child[j]]
             cost = min(cost, INFINITE)
             if cost < low[node]:
-                room = fits(allocation[e], full - peak, guard)
                 low[node], low_edge[node] = cost, e
-                low_peak[node] = peak + allocation[e] if room else full
+                low_peak[node] = peak_of(graph, e, low_peak, packing)
             j = i
             while j > begin and bound[j - 1] > cost:
                 bound[j], order[j] = bound[j - 1], order[j - 1]
@@ -188,33 +220,26 @@ def bounds(
     return start, order, bound, low, low_peak, low_edge
 
 
-class Problem(NamedTuple):
-    """A graph for the solver.
-
-    By node: the position at which its edges start, its lower bound, and the peak that attains
-    it. By position: an edge and its bound. By edge: its own cost, its allocation, and where its
-    children start. By child: its node, and how many times it runs.
-    """
-
-    start: Ints
-    order: Ints
-    bound: Floats
-    low: Floats
-    low_peak: Ints
-    own: Floats
-    allocation: Ints
-    first_child: Ints
-    child: Ints
-    times: Ints
+@compiled
+def peak_of(graph: Hypergraph, edge: int, peaks: Ints, packing: Packing) -> int:
+    """The peak of an edge whose children have these peaks, by node; at most the largest value."""
+    peak = np.int64(0)
+    for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
+        peak = larger(peak, peaks[graph.child[j]], packing)
+    full = largest(packing)
+    room = fits(graph.allocation[edge], full - peak, packing)
+    return peak + graph.allocation[edge] if room else full
 
 
 class Boxes(NamedTuple):
     """Memoized answers: each node's are a linked list from `head` by `following`.
 
     A box holds as many decisions as there are columns, best first: their costs and edges. Its
-    peak is the largest of theirs, and it holds for limits from the peak up to `limit`.
+    peak is the largest of theirs, and it holds for limits from the peak up to `limit`. `counts`
+    has the numbers of boxes, and of edges tried to fill them.
     """
 
+    counts: Ints
     head: Ints
     following: Ints
     cost: Floats
@@ -223,18 +248,21 @@ class Boxes(NamedTuple):
     limit: Ints
 
 
+FILLED, TRIED = 0, 1
+"""The positions in `Boxes.counts`."""
+
+
 class Stack(NamedTuple):
     """The state of a depth-first search: the path from the root to the current node, a row each.
 
-    `at` holds the current row, its node, the position of its next edge, its limit, and the
-    numbers of boxes and of edges tried. The rows before it hold the node, position, child,
-    limit, cost and peak to resume from. `best*` are the best decisions so far in every row:
-    cost, peak and edge.
+    `at` holds the current row, its node, the position of its next edge, and its limit. The rows
+    before it hold the node, position, child, limit, cost and peak to resume from. `best*` are the
+    best decisions so far in every row: cost, peak and edge.
     """
 
     at: Ints
     node: Ints
-    edge: Ints
+    place: Ints
     child: Ints
     limit: Ints
     cost: Floats
@@ -244,17 +272,13 @@ class Stack(NamedTuple):
     best_edge: Ints
 
 
-AT_BOXES, AT_TRIED = 4, 5
-"""The positions in `Stack.at` of the number of boxes, and of the edges tried."""
-
-
-def stack(problem: Problem, root: int, limit: int, given: int, depth: int, keeps: int) -> Stack:
+def stack(problem: Problem, root: int, limit: int, depth: int, keeps: int) -> Stack:
     """The initial state of a search for the `keeps` best decisions of `root` under `limit`.
 
-    `given` is the number of boxes there are already, `depth` the most nodes on a path.
+    `depth` is the most nodes on a path.
     """
     return Stack(
-        np.array([0, root, problem.start[root], limit, given, 0], np.int64),
+        np.array([0, root, problem.bounds.start[root], limit], np.int64),
         np.empty(depth, np.int32), np.empty(depth, np.int32), np.empty(depth, np.int32),
         np.empty(depth, np.int64), np.empty(depth), np.empty(depth, np.int64),
         np.full((depth, keeps), INFINITE), np.zeros((depth, keeps), np.int64),
@@ -262,10 +286,101 @@ def stack(problem: Problem, root: int, limit: int, given: int, depth: int, keeps
     )  # fmt: skip
 
 
+SUMMED, TOO_MUCH, UNKNOWN = 0, 1, 2
+"""What came of adding up an edge's children: all costs were known, or were too large, or one of
+them is not known yet."""
+
+
+class Sum(NamedTuple):
+    """An edge's children added up before the next `child`: the cost, and the largest peak."""
+
+    child: int
+    cost: float
+    peak: int
+
+
+NOT_BEGUN = Sum(-1, 0.0, 0)
+
+
 @compiled
-def solve(
-    problem: Problem, boxes: Boxes, stack: Stack, missed: Ints, upto: int, guard: int, field: int
-) -> bool:
+def add_children(
+    problem: Problem,
+    boxes: Boxes,
+    missed: Ints,
+    edge: int,
+    limit: int,
+    worst: float,
+    begun: Sum,
+) -> tuple[int, Sum]:
+    """Add up an edge's children while the cost is less than `worst`; gives the state as well."""
+    graph, bounds, packing = problem
+    child, cost, peak = begun
+    while child < graph.first_child[edge + 1]:
+        node = graph.child[child]
+        known, child_cost, child_peak = answer(problem, boxes, node, limit)
+        if not known:
+            if bounds.start[node] < bounds.start[node + 1]:
+                return UNKNOWN, Sum(child, cost, peak)
+            missed[node] = 1
+        cost += graph.times[child] * child_cost
+        if child_cost >= INFINITE or cost >= worst:
+            return TOO_MUCH, Sum(child, cost, peak)
+        peak = larger(peak, child_peak, packing)
+        child += 1
+    return SUMMED, Sum(child, cost, peak)
+
+
+@compiled
+def answer(problem: Problem, boxes: Boxes, node: int, limit: int) -> tuple[bool, float, int]:
+    """Whether the answer of a node under a limit is known, and its cost and peak."""
+    bounds, packing = problem.bounds, problem.packing
+    low, peak = bounds.low[node], bounds.low_peak[node]
+    if low >= INFINITE or (peak != largest(packing) and fits(peak, limit, packing)):
+        return True, low, peak
+    box = boxes.head[node]
+    while box >= 0:
+        if fits(boxes.peak[box], limit, packing) and fits(limit, boxes.limit[box], packing):
+            return True, boxes.cost[box, 0], boxes.peak[box]
+        box = boxes.following[box]
+    return False, INFINITE, peak
+
+
+@compiled
+def insert(stack: Stack, row: int, edge: int, cost: float, peak: int) -> None:
+    """Insert a decision among a row's best, the last of which it displaces."""
+    place = stack.best.shape[1] - 1
+    while place > 0 and stack.best[row, place - 1] > cost:
+        stack.best[row, place] = stack.best[row, place - 1]
+        stack.best_edge[row, place] = stack.best_edge[row, place - 1]
+        stack.best_peak[row, place] = stack.best_peak[row, place - 1]
+        place -= 1
+    stack.best[row, place], stack.best_edge[row, place] = cost, edge
+    stack.best_peak[row, place] = peak
+
+
+@compiled
+def push(stack: Stack, row: int, node: int, place: int, limit: int, begun: Sum) -> None:
+    """Keep the state of a row to resume from, and clear the next one."""
+    stack.node[row], stack.place[row], stack.limit[row] = node, place, limit
+    stack.child[row], stack.cost[row], stack.peak[row] = begun.child, begun.cost, begun.peak
+    stack.best[row + 1], stack.best_edge[row + 1], stack.best_peak[row + 1] = INFINITE, -1, 0
+
+
+@compiled
+def memoize(
+    boxes: Boxes, box: int, stack: Stack, row: int, node: int, limit: int, packing: Packing
+) -> None:
+    """Make the best decisions of a row a box of its node."""
+    boxes.following[box], boxes.head[node] = boxes.head[node], box
+    boxes.limit[box], boxes.peak[box] = limit, 0
+    for place in range(boxes.cost.shape[1]):
+        boxes.cost[box, place] = stack.best[row, place]
+        boxes.edge[box, place] = stack.best_edge[row, place]
+        boxes.peak[box] = larger(boxes.peak[box], stack.best_peak[row, place], packing)
+
+
+@compiled
+def solve(problem: Problem, boxes: Boxes, stack: Stack, missed: Ints, upto: int) -> bool:
     """Run or resume a depth-first branch and bound for a node's cheapest decisions.
 
     Answers are memoized in boxes, which follow those that are given. Returns True when the
@@ -273,103 +388,51 @@ def solve(
     may be no room for more boxes. Sets `missed` for nodes without edges whose known answers do
     not cover a limit that was met: then the result is invalid.
     """
-    start, order, bound, low, low_peak, own, allocation, first_child, child, times = problem
-    head, following, box_cost, box_edge, box_peak, box_limit = boxes
-    at, at_node, at_edge, at_child, at_limit, at_cost, at_peak, best, best_peak, best_edge = stack
-    keeps = box_cost.shape[1]
-    last = keeps - 1
-    room = following.shape[0] - at_node.shape[0]
-    full = guard - (guard >> (field - 1))
-    sp, node, i, limit, count, tried = at[0], at[1], at[2], at[3], at[4], at[5]
-    j = np.int32(-1)  # the next child of the current edge; -1: the edge was not started
-    cost = 0.0
-    peak = np.int64(0)
+    graph, bounds, packing = problem
+    last = boxes.cost.shape[1] - 1
+    room = boxes.following.shape[0] - stack.node.shape[0]
+    count, tried = boxes.counts[FILLED], boxes.counts[TRIED]
+    row, node, place, limit = stack.at[0], stack.at[1], stack.at[2], stack.at[3]
+    begun = NOT_BEGUN
     while True:
-        descend = False
-        wanted = np.int32(0)
-        inner = limit
-        end = start[node + 1]
-        while i < end:
-            e = order[i]
-            if j < 0:
-                if bound[i] >= best[sp, last]:
+        state, inner = SUMMED, limit
+        while place < bounds.start[node + 1]:
+            edge = bounds.order[place]
+            if begun.child < 0:
+                if bounds.bound[place] >= stack.best[row, last]:
                     break
                 if tried >= upto or count >= room:
-                    at[0], at[1], at[2], at[3], at[4], at[5] = sp, node, i, limit, count, tried
+                    stack.at[0], stack.at[1], stack.at[2], stack.at[3] = row, node, place, limit
+                    boxes.counts[FILLED], boxes.counts[TRIED] = count, tried
                     return False
                 tried += 1
-                if not fits(allocation[e], limit, guard):
-                    i += 1
+                if not fits(graph.allocation[edge], limit, packing):
+                    place += 1
                     continue
-                j = first_child[e]
-                cost = np.float64(own[e])
-                peak = np.int64(0)
-            inner = limit - allocation[e]
-            possible = True
-            while j < first_child[e + 1]:
-                wanted = child[j]
-                known = low[wanted] >= INFINITE
-                child_cost = low[wanted]
-                child_peak = low_peak[wanted]
-                if not known:
-                    known = child_peak != full and fits(child_peak, inner, guard)
-                box = head[wanted]
-                while not known and box >= 0:
-                    if fits(box_peak[box], inner, guard) and fits(inner, box_limit[box], guard):
-                        known = True
-                        child_cost, child_peak = box_cost[box, 0], box_peak[box]
-                        break
-                    box = following[box]
-                if not known and start[wanted] == start[wanted + 1]:
-                    missed[wanted] = 1
-                    known, child_cost = True, INFINITE
-                if not known:
-                    descend = True
-                    break
-                if child_cost >= INFINITE:
-                    possible = False
-                    break
-                cost += times[j] * child_cost
-                if cost >= best[sp, last]:
-                    possible = False
-                    break
-                peak = larger(peak, child_peak, guard, field)
-                j += 1
-            if descend:
+                begun = Sum(np.int64(graph.first_child[edge]), graph.own[edge], np.int64(0))
+            inner = limit - graph.allocation[edge]
+            worst = stack.best[row, last]
+            state, begun = add_children(problem, boxes, missed, edge, inner, worst, begun)
+            if state == UNKNOWN:
                 break
-            if possible:
-                place = last
-                while place > 0 and best[sp, place - 1] > cost:
-                    best[sp, place] = best[sp, place - 1]
-                    best_edge[sp, place] = best_edge[sp, place - 1]
-                    best_peak[sp, place] = best_peak[sp, place - 1]
-                    place -= 1
-                best[sp, place], best_edge[sp, place] = cost, e
-                best_peak[sp, place] = peak + allocation[e]
-            i += 1
-            j = np.int32(-1)
-        if descend:
-            at_node[sp], at_edge[sp], at_child[sp], at_limit[sp] = node, i, j, limit
-            at_cost[sp], at_peak[sp] = cost, peak
-            sp += 1
-            best[sp], best_edge[sp], best_peak[sp] = INFINITE, -1, 0
-            node, limit = np.int64(wanted), inner
-            i = np.int64(start[node])
-            j = np.int32(-1)
+            if state == SUMMED:
+                insert(stack, row, edge, begun.cost, begun.peak + graph.allocation[edge])
+            place += 1
+            begun = NOT_BEGUN
+        if state == UNKNOWN:
+            push(stack, row, node, place, limit, begun)
+            row += 1
+            node, limit = np.int64(graph.child[begun.child]), inner
+            place, begun = np.int64(bounds.start[node]), NOT_BEGUN
             continue
-        following[count], head[node] = head[node], count
-        box_limit[count], box_peak[count] = limit, 0
-        for place in range(keeps):
-            box_cost[count, place] = best[sp, place]
-            box_edge[count, place] = best_edge[sp, place]
-            box_peak[count] = larger(box_peak[count], best_peak[sp, place], guard, field)
+        memoize(boxes, count, stack, row, node, limit, packing)
         count += 1
-        if sp == 0:
-            at[4], at[5] = count, tried
+        if row == 0:
+            boxes.counts[FILLED], boxes.counts[TRIED] = count, tried
             return True
-        sp -= 1
-        node, i, j, limit = np.int64(at_node[sp]), np.int64(at_edge[sp]), at_child[sp], at_limit[sp]
-        cost, peak = at_cost[sp], at_peak[sp]
+        row -= 1
+        node, place, limit = np.int64(stack.node[row]), np.int64(stack.place[row]), stack.limit[row]
+        begun = Sum(np.int64(stack.child[row]), stack.cost[row], stack.peak[row])
 
 
 @compiled
@@ -381,22 +444,7 @@ def link(node: Ints, head: Ints, following: Ints) -> None:
 
 @compiled
 def unlimited(
-    start: Ints,
-    order: Ints,
-    bound: Floats,
-    low: Floats,
-    low_peak: Ints,
-    dropped: Floats,
-    answered: Ints,
-    own: Floats,
-    allocation: Ints,
-    first_child: Ints,
-    child: Ints,
-    times: Ints,
-    budget: Floats,
-    keeps: int,
-    guard: int,
-    field: int,
+    problem: Problem, dropped: Floats, answered: Ints, budget: Floats, keeps: int
 ) -> tuple[Floats, Ints, Ints, Ints]:
     """Each node's cheapest decisions within its budget, where no memory limit binds.
 
@@ -406,15 +454,15 @@ def unlimited(
     of memory cost more (`dropped` is a lower bound by node), and so does everything built from
     them. `answered` is 0, or, for nodes whose answer was known, 2 if this holds for them, else 1.
     """
-    nodes = low.shape[0]
+    graph, bounds, packing = problem
+    nodes = bounds.low.shape[0]
     cost = np.full((nodes, keeps), INFINITE)
     edge = np.full((nodes, keeps), -1, np.int32)
     peaks = np.zeros(nodes, np.int64)
     free = np.zeros(nodes, np.uint8)
-    least = low.copy()  # lower bounds with more memory than was allowed
-    full = guard - (guard >> (field - 1))
+    least = bounds.low.copy()  # lower bounds with more memory than was allowed
     for node in range(nodes - 1, -1, -1):
-        begin, end = start[node], start[node + 1]
+        begin, end = bounds.start[node], bounds.start[node + 1]
         if answered[node] > 0:
             free[node] = answered[node] == 2
             if free[node] == 0:
@@ -422,28 +470,36 @@ def unlimited(
             continue
         count = 0
         while count < keeps and begin + count < end:
-            i = begin + count
-            e = order[i]
-            if bound[i] > budget[node] or bound[i] >= INFINITE:
+            e, lowest = bounds.order[begin + count], bounds.bound[begin + count]
+            peak = peak_of(graph, e, bounds.low_peak, packing)
+            if lowest > budget[node] or lowest >= INFINITE or peak == largest(packing):
                 break
-            peak = np.int64(0)
-            for j in range(first_child[e], first_child[e + 1]):
-                peak = larger(peak, low_peak[child[j]], guard, field)
-            if peak == full or not fits(allocation[e], full - peak, guard):
-                break
-            cost[node, count], edge[node, count] = bound[i], e
-            peaks[node] = larger(peaks[node], peak + allocation[e], guard, field)
+            cost[node, count], edge[node, count] = lowest, e
+            peaks[node] = larger(peaks[node], peak, packing)
             count += 1
         worst = cost[node, count - 1] if count > 0 else budget[node]
         settled = True
         least[node] = min(dropped[node], budget[node])
         for i in range(begin, end):
-            e = order[i]
-            lowest = own[e]
-            for j in range(first_child[e], first_child[e + 1]):
-                lowest += times[j] * least[child[j]]
-                settled = settled and (i - begin >= count or free[child[j]] == 1)
+            e = bounds.order[i]
+            lowest = graph.own[e]
+            for j in range(graph.first_child[e], graph.first_child[e + 1]):
+                lowest += graph.times[j] * least[graph.child[j]]
+                settled = settled and (i - begin >= count or free[graph.child[j]] == 1)
             least[node] = min(least[node], lowest)
             settled = settled and (i - begin < count or lowest >= worst)
         free[node] = settled and dropped[node] >= worst
     return cost, edge, peaks, free
+
+
+@compiled
+def most_memory(problem: Problem) -> Ints:
+    """For every node, the most memory that any of its programs holds at a time."""
+    graph, bounds, packing = problem
+    nodes = bounds.low.shape[0]
+    most = np.zeros(nodes, np.int64)
+    for node in range(nodes - 1, -1, -1):
+        for i in range(bounds.start[node], bounds.start[node + 1]):
+            peak = peak_of(graph, bounds.order[i], most, packing)
+            most[node] = larger(most[node], peak, packing)
+    return most

@@ -7,6 +7,7 @@ within a wave, and the numbers of the nodes are a topological order.
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from morello import debug
 from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
@@ -117,22 +119,13 @@ def goal_sizes(goal: Spec) -> Sizes:
     return Sizes(goal.sizes, Panels.of(goal).widths)
 
 
-_WEIGHTS = {
-    "Conv": 2, "DivideVecScalar": 2, "Softmax": 4,
-    "SoftmaxDenominatorAndMax": 3, "SoftmaxDenominatorAndUnscaled": 3,
-    "SoftmaxDenominatorAndMaxFromParts": 1,
-}  # fmt: skip
-
-
 @cache
 def weight(operation: Operation) -> int:
     """A number larger than that of every operation that this one can be rewritten to."""
-    if operation.components:
+    if operation.primitive is None:
         return 1 + sum(max(1, weight(component.operation)) for component in operation.components)
-    if operation.copies:
-        return 0
     padded = any(axis.padding for axes in operation.axes for axis in axes)
-    return _WEIGHTS.get(operation.name.removesuffix("Accum"), 1) + padded
+    return operation.primitive.weight + padded
 
 
 @dataclass
@@ -166,19 +159,24 @@ class Graph:
         family = self.space.families[int(self.families[node])]
         return family.batch(keys, self.space.forms).spec()
 
+    @property
+    def bounds(self) -> engine.Bounds:
+        """Every node's edges in order of their cost without limits."""
+        return self.problem.bounds
+
     @cached_property
-    def bounds(self) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
-        """Every node's edges in order of their cost without limits; see `engine.bounds`."""
+    def problem(self) -> engine.Problem:
+        """The graph for the engine."""
         limits, nodes = self.space.limits, len(self.keys)
         cost, peak = np.full(nodes, engine.INFINITE), np.zeros(nodes, np.int64)
         known = self.known
         here = known.within(self.limit[known.spec], limits)
         cost[known.spec[here]], peak[known.spec[here]] = known.cost[here], known.peak[here]
-        result: tuple[Ints, Ints, Floats, Floats, Ints, Ints] = engine.bounds(
-            nodes, self.parent, self.own, self.allocation,
-            self.first_child, self.child, self.times, cost, peak, limits.guard, limits.field,
-        )  # fmt: skip
-        return result
+        graph = engine.Hypergraph(
+            self.parent, self.own, self.allocation, self.first_child, self.child, self.times
+        )
+        bounds = engine.Bounds(*engine.bounds(graph, cost, peak, limits.packing))
+        return engine.Problem(graph, bounds, limits.packing)
 
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
@@ -186,6 +184,23 @@ class Graph:
         spec = self.spec(node)
         kind = self.space.families[int(self.families[node])].kind
         return self.space.rewrites(kind)[int(self.rule[edge])].concrete(spec)
+
+    def edges(self, decisions: Sequence[Rewrite]) -> list[int] | None:
+        """The edges of a program's decisions, in pre-order; None if any is not in the graph."""
+        start, order, *_ = self.bounds
+        remaining = iter(decisions)
+        edges: list[int] = []
+
+        def down(node: int) -> bool:
+            wanted = next(remaining)
+            for edge in order[start[node] : start[node + 1]].tolist():
+                if self.rewrite(edge) == wanted:
+                    edges.append(edge)
+                    first, last = self.first_child[edge : edge + 2].tolist()
+                    return all(down(child) for child in self.child[first:last].tolist())
+            return False
+
+        return edges if down(0) else None
 
 
 @dataclass
@@ -235,8 +250,7 @@ class _Pending:
             np.concatenate(self.keys),
             np.concatenate(self.limits),
             np.concatenate(self.budgets),
-            limits.guard,
-            limits.field,
+            limits.packing,
         )
         return result
 
@@ -320,12 +334,28 @@ class _Expansion:
         waves = 0
         self._queue(below=np.inf)
         while self.waiting:
+            began, before = time.perf_counter(), (self.node_count, self.edge_count)
             rank = max(self.waiting)
             for family, pending in self.waiting.pop(rank).items():
                 self._wave(family, pending)
             self._queue(below=rank)
             waves += 1
+            if self.progress is not None and debug.shows("search"):
+                self._show(f"wave {waves}", before, time.perf_counter() - began)
         return self._graph(waves)
+
+    def _show(self, wave: str, before: tuple[int, int], seconds: float) -> None:
+        """Report a wave, and what it added to the numbers of Specs and rewrites before it."""
+        specs, rewrites = self.node_count - before[0], self.edge_count - before[1]
+        space, pruning = self.space, self.pruning
+        bound = "relaxed" if space.relaxed else "any cost"
+        if pruning is not None and pruning.upper < np.inf:
+            bound = f"at most {pruning.upper:,.0f} cycles"
+        debug.show(
+            "search",
+            f"{space.goal.expression}, {bound}, {wave}: {specs:,} Specs, {rewrites:,} rewrites, "
+            f"{1e3 * seconds:.1f} ms",
+        )
 
     def _defer(self, batch: Batch, slots: Ints, limits: Ints, budgets: Floats) -> None:
         """Put Specs aside until the current wave, which reached them, is complete."""
@@ -458,7 +488,8 @@ class _Expansion:
             child[slots] = numbers
         columns = [np.concatenate(c) for c in zip(*self.edges, strict=True)] if self.edges else []
         self.edges.clear()
-        parent, own, allocation = columns or [np.empty(0, np.int64)] * 3
+        none = np.empty(0, np.int32), np.empty(0), np.empty(0, np.int64)
+        parent, own, allocation = columns or none
         counts, *kinds = np.array(self.kinds, np.int64).reshape(-1, 3).T
         rule, arity = (np.repeat(kind.astype(np.uint8), counts) for kind in kinds)
         first_child = np.zeros(len(parent) + 1, np.int32)

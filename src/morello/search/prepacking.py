@@ -22,7 +22,7 @@ def weights_of(operation: Operation) -> dict[int, tuple[str, ...]]:
 
     By number; the values are the names of their reduction dimensions.
     """
-    if operation.name in ("Matmul", "Conv"):
+    if operation.is_product:
         return {1: operation.reduced}
     weights: dict[int, tuple[str, ...]] = {}
     for number in range(len(operation.operands) - 1):
@@ -32,7 +32,7 @@ def weights_of(operation: Operation) -> dict[int, tuple[str, ...]]:
             for place, tensor in enumerate(component.inputs)
             if tensor == number
         ]
-        if uses and all(o.operation.name in ("Matmul", "Conv") and p == 1 for o, p in uses):
+        if uses and all(o.operation.is_product and p == 1 for o, p in uses):
             component = uses[0][0]
             weights[number] = tuple(
                 name for d in component.operation.reduced for name in component.axes[d].names

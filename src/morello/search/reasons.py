@@ -15,10 +15,9 @@ from morello.ir.layout import row_major
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec, goal
 from morello.ir.tensor import canonical, gapless
-from morello.search.bound import Bound
+from morello.search.bounded import BoundedSpace
 from morello.search.budget import Budget, BudgetError, Watch
 from morello.search.engine import INFINITE
-from morello.search.graph import Pruning, Space, build, goal_sizes
 from morello.search.space.family import Kind
 from morello.search.space.limits import Limits
 from morello.search.space.rules import closing_operation
@@ -36,7 +35,7 @@ def why_none(spec: Spec, target: Target) -> str:
     with suppress(BudgetError, MemoryError):
         roomy, watch = _roomy(target), Budget(SECONDS).start()
         for primitive in _primitives(spec):
-            if _bound(primitive, roomy, watch) >= INFINITE:
+            if BoundedSpace(primitive, roomy).least(watch) >= INFINITE:
                 return f"{spec.expression}: {_unsupported_dtypes(primitive, target)}"
         if not _possible(spec, roomy, watch):
             return f"{spec.expression}: {_unsupported_layouts(spec, roomy, watch)}"
@@ -56,17 +55,10 @@ def _roomy(target: Target) -> Target:
     return replace(target, levels=(first, *(replace(level, capacity=most) for level in levels)))
 
 
-def _bound(spec: Spec, target: Target, watch: Watch) -> float:
-    bound = Bound(spec, target, goal_sizes(spec), progress=watch)
-    return float(bound(bound.space.goal_batch())[0])
-
-
 def _possible(spec: Spec, target: Target, watch: Watch) -> bool:
     """Whether the goal has a program, however much it costs."""
-    sizes = goal_sizes(spec)
-    bound = Bound(spec, target, sizes, progress=watch)
-    graph = build(Space(spec, target, sizes), Pruning(bound, inf), watch)
-    return float(graph.bounds[3][0]) < INFINITE
+    graph = BoundedSpace(spec, target).graph(inf, watch)
+    return float(graph.bounds.low[0]) < INFINITE
 
 
 def _primitives(spec: Spec) -> Iterator[Spec]:

@@ -47,12 +47,10 @@ def _unlimited_answers(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarr
     answered = np.zeros(nodes, np.uint8)
     answered[graph.known.spec] = 1
     answered[graph.known.spec[limits.fits(capacity, graph.known.limit)]] = 2
-    start, order, bound, low, low_peak, _ = graph.bounds
+    low_peak = graph.bounds.low_peak
     cost, edge, peak, free = engine.unlimited(
-        start, order, bound, low, low_peak, graph.dropped, answered,
-        graph.own, graph.allocation, graph.first_child, graph.child, graph.times,
-        graph.budget, answer.boxes.cost.shape[1], limits.guard, limits.field,
-    )  # fmt: skip
+        graph.problem, graph.dropped, answered, graph.budget, answer.boxes.cost.shape[1]
+    )
     limit = np.where(free == 1, capacity, graph.limit)
     solved = (answered == 0) & (cost[:, 0] < engine.INFINITE)
     # The best decision alone may need less memory than all decisions of an answer, and parents

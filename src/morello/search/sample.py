@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from math import exp, log
 from random import Random
 
-from morello.ir.spec import Spec
 from morello.rewrites import Rewrite
 from morello.search import engine
-from morello.search.bound import Bound
+from morello.search.bounded import BoundedSpace
 from morello.search.budget import Progress
-from morello.search.graph import Graph, Pruning, Space, build, goal_sizes
-from morello.targets.target import Target
+from morello.search.graph import Graph
 
 SPREAD = 30.0
 """Samples cost less than this many times as much as the cheapest program."""
@@ -34,39 +32,24 @@ Edges = list[int]
 """A program of a graph: the numbers of its edges (rewrites), in pre-order."""
 
 
-def sample(
-    goal: Spec,
-    target: Target,
-    cost: float,
-    count: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> list[list[Rewrite]]:
-    """The decisions of up to `count` legal programs of distinct costs, in order of cost.
+def sampling_graph(space: BoundedSpace, cost: float, progress: Progress | None = None) -> Graph:
+    """The graph of the programs that cost no more than a few times `cost` (see `SLACKS`).
 
-    `cost` is that of the goal's cheapest program. A random walk chooses a rewrite with a lower
-    probability the more it costs; the lower the walk's temperature, the stronger this effect.
+    `cost` is that of the goal's cheapest program.
     """
-    walker = Walker(sampling_graph(goal, target, cost, progress), Random(seed))
-    return [walker.rewrites(program) for program in walker.spread(cost, count)]
-
-
-def sampling_graph(
-    goal: Spec, target: Target, cost: float, progress: Progress | None = None
-) -> Graph:
-    """The graph of a goal's programs that cost no more than a few times `cost` (see `SLACKS`)."""
-    sizes = goal_sizes(goal)
-    bound = Bound(goal, target, sizes, progress=progress)
-    space = Space(goal, target, sizes)
     for slack in SLACKS:
-        graph = build(space, Pruning(bound, cost * slack), progress)
+        graph = space.graph(cost * slack, progress)
         if len(graph.keys) > NODES:
             break
     return graph
 
 
 class Walker:
-    """Random walks from a graph's root down to leaf kernels."""
+    """Random walks from a graph's root down to leaf kernels.
+
+    A walk chooses a rewrite with a lower probability the more it costs; the lower the walk's
+    temperature, the stronger this effect.
+    """
 
     def __init__(self, graph: Graph, random: Random) -> None:
         self._graph, self._random = graph, random
@@ -113,19 +96,7 @@ class Walker:
 
     def edges(self, decisions: Sequence[Rewrite]) -> Edges | None:
         """The edges of these decisions; None if the graph lacks any of them."""
-        remaining = iter(decisions)
-        result: Edges = []
-
-        def down(node: int) -> bool:
-            wanted = next(remaining)
-            for place in range(self._start[node], self._start[node + 1]):
-                edge = self._order[place]
-                if self._graph.rewrite(edge) == wanted:
-                    result.append(edge)
-                    return all(down(child) for child in self._children(edge))
-            return False
-
-        return result if down(0) else None
+        return self._graph.edges(decisions)
 
     def rewrites(self, edges: Edges) -> list[Rewrite]:
         """The decisions of a program, in pre-order."""

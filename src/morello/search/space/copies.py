@@ -30,12 +30,11 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
             if layout.panel is not None
         ]
         return list(dict.fromkeys(packed))
-    name = operation.name.removesuffix("Accum")
-    if name not in ("Matmul", "Conv"):
+    if not operation.is_product:
         return []
     operand = operation.operands[index]
     rank = len(operand.dims)
-    if name == "Conv":
+    if operation.windows:
         return _conv_layouts(operation, index, dtype, target)
     layouts = [row_major(rank), column_major(rank)]
     if not operand.written:

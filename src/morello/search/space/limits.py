@@ -14,6 +14,7 @@ import numpy as np
 
 from morello.errors import SearchError
 from morello.ir.placements import Bools, Ints
+from morello.search.engine import Packing
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class Limits:
     def guard(self) -> int:
         """The guard bits of all fields."""
         return sum(1 << (self.field * (i + 1) - 1) for i in range(len(self.capacities)))
+
+    @cached_property
+    def packing(self) -> Packing:
+        """How they are packed, for the engine."""
+        return Packing(self.guard, self.field)
 
     @cached_property
     def full(self) -> int:

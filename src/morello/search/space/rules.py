@@ -15,11 +15,11 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.compose import inputs_of, intermediates, maker
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
-from morello.ir.operation import Operation, accumulates_later
+from morello.ir.operation import Operation, accumulates_later, accumulating
 from morello.ir.placements import Bools, prod_columns, some
+from morello.ir.primitives import CONV, MATMUL
 from morello.rewrites import (
     SCHEMES,
-    SPLIT,
     Bufferize,
     Cut,
     Decompose,
@@ -36,8 +36,9 @@ from morello.rewrites import (
     SpatialSplit,
     Spread,
     ToAccumulate,
+    decomposes,
+    may_split,
 )
-from morello.rewrites.move import PRODUCTS
 from morello.search.space.copies import copy_layouts
 from morello.search.space.family import Kind
 from morello.search.space.sizes import FACTORS, MOST_CUTS, Sizes
@@ -75,10 +76,10 @@ def rules(
     for dim in operation.dims:
         if operation.may_cut(dim) and not (_is_conv(operation) and dim == "x"):
             groups += _loops(dim, sizes, vectors=not _is_conv(operation))
-        if target.cuts_to_rows and operation.name in PRODUCTS and dim not in operation.reduced:
+        if target.cuts_to_rows and operation.primitive is MATMUL and dim not in operation.reduced:
             groups.append(Rules(partial(_has_rows, dim, sizes), (Cut(dim, sizes.rows),)))
     groups += [Rules(_always, (step,)) for step in _steps(kind, target, relaxed)]
-    if operation.components and not any(_is_product(c.operation) for c in operation.components):
+    if operation.components and not any(c.operation.is_product for c in operation.components):
         caches = target.levels[1 : target.registers]
         return [*groups, Rules(_always, tuple(MoveAll(level.name) for level in caches))]
     for index in range(len(operation.operands)):
@@ -92,14 +93,9 @@ def rules(
 def closing_operation(kind: Kind) -> str:
     """The name of the operation whose leaf kernels finally implement Specs of this kind."""
     operation = kind.operation
-    if _is_conv(operation):
-        return "MatmulAccum"
-    return operation.name + ("Accum" if accumulates_later(operation) else "")
-
-
-def _is_product(operation: Operation) -> bool:
-    """Whether it is a sum of products, which reads its inputs many times: their layouts matter."""
-    return operation.name.removesuffix("Accum") in ("Matmul", "Conv")
+    if operation.primitive is not None and operation.primitive.closes_as:
+        return operation.primitive.closes_as
+    return (accumulating(operation) if accumulates_later(operation) else operation).name
 
 
 def _feeds_product(operation: Operation, index: int) -> bool:
@@ -107,13 +103,13 @@ def _feeds_product(operation: Operation, index: int) -> bool:
     # As a tensor number, the operand index of the output is that of an intermediate tensor.
     external = index < inputs_of(operation)
     return external and any(
-        _is_product(c.operation) and index in c.inputs for c in operation.components
+        c.operation.is_product and index in c.inputs for c in operation.components
     )
 
 
 def _is_conv(operation: Operation) -> bool:
     """Whether it is a convolution; rows are tiled and held in registers once it is a matmul."""
-    return operation.name.startswith("Conv")
+    return operation.primitive is CONV
 
 
 def _kernels(kind: Kind, target: Target) -> list[Rules]:
@@ -153,7 +149,7 @@ def _parallel(kind: Kind, target: Target) -> Iterator[Rewrite]:
 def _reductions(kind: Kind, target: Target) -> Iterator[Rules]:
     """Splits of the reduction dimensions into pieces for all cores."""
     operation = kind.operation
-    if operation.name in SPLIT:
+    if may_split(operation):
         for count in _counts(target):
             pieces = tuple(ParallelSplit(dim, count) for dim in operation.reduced)
             yield Rules(partial(_outweighs, count=count), pieces)
@@ -176,11 +172,11 @@ def _steps(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
     operation = kind.operation
     if accumulates_later(operation):
         yield ToAccumulate()
-    if operation.name == "ConvAccum":
+    if _is_conv(operation) and operation.accumulates:
         yield from (SpatialSplit(), Pointwise())
     if _is_conv(operation) and any(axis.padding for axis in operation.axes[0]):
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])
-    if operation.name == "Matmul" and target.packs:
+    if operation.primitive is MATMUL and not operation.accumulates and target.packs:
         yield Pack()
     yield from _decompositions(kind, (target.levels[target.nearest].name, target.levels[0].name))
     if operation.components:
@@ -188,8 +184,8 @@ def _steps(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
 
 
 def _decompositions(kind: Kind, levels: tuple[str, ...]) -> Iterator[Rewrite]:
-    for name, scheme in SCHEMES.items():
-        if scheme.of == kind.operation.name and name != "broadcast_first":
+    for name in SCHEMES:
+        if decomposes(name, kind.operation) and name != "broadcast_first":
             yield from (Decompose(name, level) for level in levels)
 
 
@@ -207,7 +203,7 @@ def seams(operation: Operation) -> list[int]:
         producer = maker(operation, tensor)
         users = [c for c in operation.components if tensor in c.inputs]
         changes = any(set(user.result_dims) != set(producer.result_dims) for user in users)
-        products = any(_is_product(component.operation) for component in (producer, *users))
+        products = any(component.operation.is_product for component in (producer, *users))
         if changes or products or operation.components[-1] in users:
             tensors.append(tensor)
     return tensors
@@ -229,7 +225,7 @@ def _buffers(kind: Kind, target: Target, relaxed: bool) -> Iterator[Rewrite]:
             producer.operation,
             *(c.operation for c in operation.components if tensor in c.inputs),
         ]
-        streams = not any(_is_product(neighbour) for neighbour in neighbours)
+        streams = not any(neighbour.is_product for neighbour in neighbours)
         for level in target.levels[int(streams) : target.registers]:
             yield from (Bufferize(component, level.name, layout) for layout in layouts)
         name = target.levels[target.registers].name
@@ -349,7 +345,7 @@ def _vector_positions(kind: Kind, index: int, kernels: list[Kernel]) -> list[int
     """The positions of an operand's dimensions along which vector registers may hold it."""
     operation = kind.operation
     axes = operation.axes[index]
-    if closing_operation(kind) == "MatmulAccum":
+    if operation.is_product:
         dims = {held.along for k in kernels if (held := k.held[index])}
         return [i for i, axis in enumerate(axes) if axis.names[0] in dims]
     return [i for i, axis in enumerate(axes) if axis.plain]
@@ -357,7 +353,7 @@ def _vector_positions(kind: Kind, index: int, kernels: list[Kernel]) -> list[int
 
 def _loadable(guard: Guard, unit_stride: Callable[[Batch], Bools], kind: Kind) -> Guard:
     """Require unit stride too, except for sums of products, which may load single elements."""
-    if closing_operation(kind) == "MatmulAccum":
+    if kind.operation.is_product:
         return guard
     return lambda batch: guard(batch) & unit_stride(batch)
 

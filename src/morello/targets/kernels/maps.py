@@ -85,8 +85,7 @@ def _constant(name: str, dtype: DType, width: int) -> Kernel:
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
     symbol = OPERATORS.get(name)
     text = f"{{x}} {symbol} {constant}" if symbol else f"{_helper(name)}_{kind}({{x}}, {constant})"
-    operation = "".join(word.capitalize() for word in name.split("_")) + "Constant"
-    line = f"{{out}} = {text};"
+    line, operation = f"{{out}} = {text};", Function(name, constant=0.0).title
     return _kernel(name, f"{name}_{kind}_constant", dtype, (held, held), line, operation)
 
 
@@ -122,7 +121,7 @@ def _kernel(
     def semantics(*values: Any, constant: float | None = None) -> Any:
         return Function(function, constant)(*(np.asarray(v) for v in values))
 
-    operation = operation or "".join(word.capitalize() for word in function.split("_"))
+    operation = operation or Function(function).title
     return Kernel(
         name, operation, (dtype,) * len(held), held, line, semantics, applies, cost, registers=2
     )

@@ -1,20 +1,24 @@
-"""Lines that are asked for ahead are those that are needed then, and few enough."""
+"""Lines that are prefetched are those that are needed then, and few enough."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import morello
 from morello.codegen import generate
-from morello.codegen.prefetch import DENSE, SPARSE, Wish
+from morello.codegen.lines import Lines
+from morello.codegen.prefetch import notes, plan
 from morello.codegen.views import MemoryView, buffer_view
+from morello.impl.printing import tree
 from morello.ir.batch import LINE_BYTES
 from morello.ir.layout import panels, row_major
+from morello.rewrites import Split
 
 ELEMENT = 4
 PER_LINE = LINE_BYTES // ELEMENT
 
-ASK = re.compile(
+PREFETCH = re.compile(
     r"(?:if \((\w+) % (\d+) == 0\) |for \(long more = 0; more < (\d+); \+\+more\) )?"
     r"\{\n\s+const long line = (.+);\n"
     r"\s+__builtin_prefetch\(&(\w+)\[(.+)\], (\d), (\d)\);"
@@ -27,13 +31,13 @@ def value(expression: str, variables: dict[str, int]) -> int:
     return int(eval(expression.replace("/", "//"), {}, variables))
 
 
-def asked(text: str) -> list[tuple[str, set[int], bool]]:
-    """Of each place that asks: the operand, the loops around, the lines in their first steps.
+def prefetched(text: str) -> list[tuple[str, set[int], bool]]:
+    """Of each prefetch: the operand, the lines in the loops' first steps, whether it is written.
 
     The loops around that it spreads over go round, the others stay at 0.
     """
-    found = []
-    for match in ASK.finditer(text):
+    requests = []
+    for match in PREFETCH.finditer(text):
         before = text[: match.start()].split("\n")
         indent = len(before[-1])
         around: list[tuple[str, int, int]] = []
@@ -53,8 +57,8 @@ def asked(text: str) -> list[tuple[str, set[int], bool]]:
             for p in points
             if condition is None or p[condition] % int(every) == 0
         }
-        found.append((operand, lines, written == "1"))
-    return found
+        requests.append((operand, lines, written == "1"))
+    return requests
 
 
 def lines_of(view: MemoryView) -> set[int]:
@@ -72,69 +76,105 @@ def test_every_line_of_a_tile_has_a_number() -> None:
     whole = buffer_view("x", row_major(2), (64, 256))
     tile = whole.cut(0, 8, 8, None, 1).cut(1, 64, 128, None, 1)
     assert isinstance(tile, MemoryView)
-    wish = Wish(tile, ELEMENT, False, 0, SPARSE)
-    places = [wish.place(str(number)) for number in range(wish.lines)]
+    lines = Lines(tile, ELEMENT)
+    places = [lines.place(str(number)) for number in range(lines.count)]
     numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
     assert {number // PER_LINE for number in numbers} == lines_of(tile)
     assert len(numbers) == len(set(numbers))
 
 
-def test_a_large_product_asks_for_the_next_rows_and_those_it_copies_next() -> None:
+def test_a_large_product_prefetches_the_next_rows_and_those_it_copies_next() -> None:
     impl, _ = morello.implement("f32[2048,2048] @ f32[2048,2048]", target="avx512")
-    found = {operand: (lines, written) for operand, lines, written in asked(generate(impl).text)}
-    assert {operand: written for operand, (_, written) in found.items()} == {
+    requests = {
+        operand: (lines, written) for operand, lines, written in prefetched(generate(impl).text)
+    }
+    assert {operand: written for operand, (_, written) in requests.items()} == {
         "a": False,
         "b": False,
         "c": True,
     }
     row = 2048 // PER_LINE
-    for operand, (lines, _) in found.items():
+    for operand, (lines, _) in requests.items():
         rows = {line // row for line in lines}
         count = len(rows)
         assert rows == set(range(count, 2 * count)), f"{operand}: what follows the first {count}"
         assert len(lines) % count == 0, f"{operand}: whole rows of the tile"
 
 
-def test_softmax_asks_for_its_rows_while_their_scores_are_made() -> None:
+def test_softmax_prefetches_its_rows_while_their_scores_are_made() -> None:
     impl, _ = morello.implement("softmax(f32[1024,64] @ f32[64,1024])", target="avx512")
-    found = {operand: (lines, written) for operand, lines, written in asked(generate(impl).text)}
-    lines, written = found["out"]
+    requests = {
+        operand: (lines, written) for operand, lines, written in prefetched(generate(impl).text)
+    }
+    lines, written = requests["out"]
     assert written
     rows = len(lines) * PER_LINE // 1024
     assert lines == set(range(rows * 1024 // PER_LINE)), "the block of rows that is made"
 
 
-def test_what_the_caches_hold_is_not_asked_for() -> None:
+def test_what_the_caches_hold_is_not_prefetched() -> None:
     for size in (16, 64, 128):
         impl, _ = morello.implement(f"f32[{size},{size}] @ f32[{size},{size}]", target="avx512")
         assert "__builtin_prefetch" not in generate(impl).text
+        assert plan(impl) == {} and notes(impl) == {}
 
 
 def test_the_lines_of_panels_follow_each_other() -> None:
     layout = panels(2, 1, 32)
     whole = buffer_view("x", layout, (64, 256))
     tile = whole.cut(1, 64, 128, None, 1)
-    wish = Wish(tile, ELEMENT, False, 0, DENSE)
-    assert wish.lines == 64 * 64 // PER_LINE
-    places = [wish.place(str(number)) for number in range(wish.lines)]
+    lines = Lines(tile, ELEMENT)
+    assert lines.count == 64 * 64 // PER_LINE
+    places = [lines.place(str(number)) for number in range(lines.count)]
     numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
     assert numbers == list(range(128 * 64, 192 * 64, PER_LINE))
 
 
-def test_panels_of_constant_weights_are_asked_for_line_by_line() -> None:
+def test_panels_of_constant_weights_are_prefetched_line_by_line() -> None:
     product = "f32[8,4096] @ f32[4096,4096]"
     impl, _ = morello.implement(product, target="avx512", weights="constant")
     assert impl.spec.tensor(1).form.layout.panel is not None
-    ((operand, lines, written),) = asked(generate(impl).text)
+    ((operand, lines, written),) = prefetched(generate(impl).text)
     assert operand == "b" and not written
     assert lines == set(range(min(lines), min(lines) + len(lines)))
     assert len(lines) * LINE_BYTES > 4096, "more than a page"
     assert min(lines) % len(lines) == 0 < min(lines), "a piece that follows"
 
 
-def test_a_loop_asks_for_what_its_own_next_step_reads() -> None:
+def test_a_loop_prefetches_what_its_own_next_step_reads() -> None:
     impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512")
     text = generate(impl).text
-    (lines,) = (lines for operand, lines, _ in asked(text) if operand == "a")
+    (lines,) = (lines for operand, lines, _ in prefetched(text) if operand == "a")
     rows = 1 + max(int(row) for row in re.findall(r"c_reg0\[(\d+)\]\[0\] \+=", text))
     assert {line // (768 // PER_LINE) for line in lines} == set(range(rows, 2 * rows))
+
+
+def test_the_plan_is_made_before_any_c_and_shown_at_the_loops() -> None:
+    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512")
+    nodes = {id(node): node for node in impl.walk()}
+    for body, loop in plan(impl).items():
+        whole, piece = nodes[loop.node], nodes[body]
+        assert isinstance(whole.rewrite, Split)
+        assert loop.iterations * loop.chunks * piece.spec.size("k") == whole.spec.size("k")
+    shown = notes(impl)
+    assert {note.split(",")[0] for texts in shown.values() for note in texts} >= {"prefetches a"}
+    lines = tree(impl, notes=shown).splitlines()
+    for node, texts in shown.items():
+        at = lines.index(next(line for line in lines if line.strip() == texts[0]))
+        assert [line.strip() for line in lines[at : at + len(texts)]] == texts
+        assert lines[at - 1].lstrip().startswith("for k in ")
+        assert str(nodes[node].spec) in lines[at - 1]
+    assert [line for line in lines if "prefetches" not in line] == tree(impl).splitlines()
+
+
+def test_equal_parts_of_a_program_may_be_one_object() -> None:
+    """Here only the first of two equal products prefetches what the second one writes."""
+    schedule = morello.schedule("(f32[64,256] @ f32[256,256]) @ f32[256,256]", target="avx512")
+    impl = schedule.tile(m=16).bufferize(0, "memory").solve(budget=600).impl
+    (body,) = impl.children
+    first, second = body.impl.children
+    assert first.impl.decisions() == second.impl.decisions()
+    children = (first, replace(second, impl=first.impl))
+    shared = replace(impl, children=(replace(body, impl=replace(body.impl, children=children)),))
+    assert generate(shared).text == generate(impl).text
+    assert [note for texts in notes(impl).values() for note in texts if " out," in note]

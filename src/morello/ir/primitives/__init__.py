@@ -1,0 +1,83 @@
+"""The primitive operations, of which compositions are made: one record each, whole.
+
+What the rest of the compiler must know of a primitive is a field of its `Primitive`; nothing
+outside of here tells primitives apart by their names.
+"""
+
+from __future__ import annotations
+
+from morello.ir.operation import Primitive
+from morello.ir.primitives.copies import FILL_LOWEST, FILL_ZERO, MOVE, PACK, fill, move, pack
+from morello.ir.primitives.dims import MAX_BATCH_DIMS, MAX_RANK, SINGLE
+from morello.ir.primitives.maps import (
+    BROADCAST,
+    DIVIDE_VEC_SCALAR,
+    MAPS,
+    ONE_PREFIX,
+    broadcast,
+    divide_vec,
+    divide_vec_scalar,
+    elementwise,
+    one_prefix,
+)
+from morello.ir.primitives.products import CONV, MATMUL, conv, is_in_order, matmul
+from morello.ir.primitives.reductions import MAX, SUM, reduce
+from morello.ir.primitives.softmax import (
+    DENOMINATOR_AND_MAX,
+    DENOMINATOR_AND_UNSCALED,
+    PARTS,
+    SOFTMAX,
+    SOFTMAX_PARTS,
+    softmax,
+)
+
+PRIMITIVES: dict[str, Primitive] = {
+    primitive.name: primitive
+    for primitive in (
+        MATMUL, CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST, *MAPS.values(), DIVIDE_VEC_SCALAR,
+        BROADCAST, ONE_PREFIX, SUM, MAX, *PARTS.values(),
+    )
+}  # fmt: skip
+"""All primitives, by name."""
+
+
+def primitive_of(name: str) -> Primitive | None:
+    """The primitive whose operations, or their accumulating forms, have this name."""
+    return PRIMITIVES.get(name.removesuffix("Accum"))
+
+
+__all__ = [
+    "BROADCAST",
+    "CONV",
+    "DENOMINATOR_AND_MAX",
+    "DENOMINATOR_AND_UNSCALED",
+    "DIVIDE_VEC_SCALAR",
+    "FILL_LOWEST",
+    "FILL_ZERO",
+    "MATMUL",
+    "MAX",
+    "MAX_BATCH_DIMS",
+    "MAX_RANK",
+    "MOVE",
+    "ONE_PREFIX",
+    "PACK",
+    "PRIMITIVES",
+    "SINGLE",
+    "SOFTMAX",
+    "SOFTMAX_PARTS",
+    "SUM",
+    "broadcast",
+    "conv",
+    "divide_vec",
+    "divide_vec_scalar",
+    "elementwise",
+    "fill",
+    "is_in_order",
+    "matmul",
+    "move",
+    "one_prefix",
+    "pack",
+    "primitive_of",
+    "reduce",
+    "softmax",
+]

@@ -1,0 +1,236 @@
+"""Elementwise functions, and copies along a new dimension, which are maps as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+
+from morello.ir.dtype import DType
+from morello.ir.functions import (
+    BINARY,
+    INTEGER_FUNCTIONS,
+    OPERATORS,
+    ULP,
+    UNARY,
+    Function,
+)
+from morello.ir.operation import Array, Operand, Operation, Primitive, operation
+from morello.ir.primitives.copies import bound_moved, called
+from morello.ir.primitives.dims import MAX_RANK, each_rank, each_scan, named, scanned
+from morello.ir.rounding import EPSILON, FLUSHED, Bounded, plus, propagated, rounded
+from morello.ir.semantics import reference, spread
+from morello.ir.text import Result, Text, call, number, operator, oriented
+
+CANCELLED = 2.0**-50
+"""The float64 cancellation error of the functions below, relative to their argument."""
+
+_CANCELLING = {"erf", "gelu", "gelu_tanh", "sigmoid", "silu", "tanh"}
+
+_ULPS = {"add": 0.5, "subtract": 0.5, "multiply": 0.5, "square": 0.5, "divide": 2.0}
+_ULPS |= dict.fromkeys(("maximum", "minimum", "relu", "abs", "neg", "cast"), 0.0)
+
+_LIBRARY = 1.5
+"""The factor by which a function's error may exceed its measured error, `ULP`."""
+
+
+@cache
+def elementwise(function: Function, spans: tuple[tuple[int, ...], ...], rank: int) -> Operation:
+    """out[...] = function(...): `spans` lists the dimensions of the output that each input has.
+
+    An input that spans fewer dimensions than the output is broadcast along the others.
+    The name says whether the function has a constant: AddConstant, Add.
+    """
+    dims = named(rank)
+    names = ("x",) if function.arity == 1 else ("a", "b")
+    inputs = [
+        Operand(name, tuple(dims[d] for d in span)) for name, span in zip(names, spans, strict=True)
+    ]
+    out = Operand("out", dims, written=True)
+    return operation(MAPS[function.title], dims, (*inputs, out), function=function)
+
+
+def divide_vec(rank: int) -> Operation:
+    """out = a / b, element by element."""
+    whole = tuple(range(rank))
+    return elementwise(Function("divide"), (whole, whole), rank)
+
+
+@cache
+def divide_vec_scalar(rank: int, scan: int) -> Operation:
+    """out /= denominator, in place, with one denominator per row along the dimension `scan`."""
+    dims, rows, extra = scanned(rank, scan)
+    return operation(
+        DIVIDE_VEC_SCALAR,
+        (*extra, *dims),
+        (Operand("denominator", rows), Operand("out", dims, written=True, updated=True)),
+    )
+
+
+@cache
+def broadcast(rank: int, dim: int) -> Operation:
+    """out[..., d, ...] = x[...] for every d along the output's dimension `dim`."""
+    dims, rows, extra = scanned(rank, dim)
+    return operation(
+        BROADCAST,
+        (*extra, *dims),
+        (Operand("x", rows), Operand("out", dims, written=True)),
+        function=Function("cast"),
+    )
+
+
+@cache
+def one_prefix(rank: int) -> Operation:
+    """out[0, ...] = x[...]: a leading dimension of size 1; `rank` is the input's."""
+    dims = named(rank)
+    out = Operand("out", ("z", *dims), written=True)
+    return operation(ONE_PREFIX, ("z", *dims), (Operand("x", dims), out), function=Function("cast"))
+
+
+def _elementwise(like: Operation) -> Iterator[Operation]:
+    """The map of the same function over operands with the same dimensions."""
+    function, inputs, rank = like.function, like.operands[:-1], len(like.dims)
+    known = all(set(operand.dims) <= set(like.dims) for operand in inputs)
+    if function and known and inputs and len(inputs) == function.arity and rank <= MAX_RANK:
+        spans = tuple(tuple(like.dims.index(d) for d in operand.dims) for operand in inputs)
+        yield elementwise(function, spans, rank)
+
+
+# ---- what they compute
+
+
+def _evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    assert operation.function is not None
+    dims = operation.operands[-1].dims
+    return (operation.function(*(spread(operation, i, x, dims) for i, x in enumerate(inputs))),)
+
+
+def _evaluate_divide_vec_scalar(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    denominator, out = inputs
+    return (out / spread(operation, 0, denominator, operation.operands[1].dims),)
+
+
+def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+    """An elementwise function, with the errors of its arguments propagated."""
+    function, compute = operation.function, reference(operation)
+    assert function is not None
+    name, values = function.name, [x.value for x in inputs]
+    value = compute(*values)
+    floor = 0.0 if name in ("sqrt", "rsqrt") else -np.inf
+    error = propagated(compute, inputs, value, floor)
+    for constant in _constants(function, dtypes[0]):
+        other = replace(operation, function=replace(function, constant=constant))
+        error = plus(error, np.abs(reference(other)(*values) - value))
+    ulps = _ULPS[name] if name in _ULPS else _LIBRARY * ULP[name]
+    rounding = ulps * EPSILON * np.abs(value)
+    if name not in _ULPS:
+        rounding = rounding + FLUSHED
+    if name in _CANCELLING:
+        size = reference(replace(operation, function=Function("abs")))(*values)
+        rounding = rounding + CANCELLED * size
+    exact: Array | bool = False
+    if name in _ULPS and name != "divide":
+        exact = value.astype(np.float32) == value
+        exact &= error is None or error == 0
+    return rounded(value, error, rounding, exact)
+
+
+def _constants(function: Function, dtype: DType) -> set[float]:
+    """The rounded values that a kernel may use in place of a function's constant."""
+    constant = function.constant
+    if constant is None:
+        return set()
+    nearest = {float(np.float32(constant)), float(dtype.np.type(constant))}
+    return nearest - {float(constant)}
+
+
+# ---- their text
+
+
+def _text(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
+    """The text of an elementwise operation: an infix operator if its function has one."""
+    function, dtype = operation.function, result.dtype
+    assert function is not None
+    out = operation.operands[-1].dims
+    values = []
+    for argument, operand in zip(arguments, operation.operands[:-1], strict=True):
+        spanned = [d for d in out if d in operand.dims]
+        text = oriented(argument, operand.dims, spanned)
+        inner = range(out.index(spanned[0]), len(out)) if spanned else range(0)
+        for position, dim in enumerate(out[i] for i in inner):
+            if dim not in spanned:
+                text = Text(f"expand_dims({text.text}, axis={position})", dtype)
+        values.append(text)
+    if function.constant is not None:
+        values.append(Text(number(function.constant), dtype))
+    if function.name not in OPERATORS:
+        return call(function.name, values, (), dtype)
+    left, right = values
+    value = operator(OPERATORS[function.name], left, right, dtype)
+    same = len(arguments) == 2 and arguments[0] is arguments[1]
+    if same and function.name == "multiply":  # else parsed as a square
+        return Text(f"({value.text} unsquared)", dtype)
+    return value
+
+
+def _text_broadcast(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
+    x, out = (operand.dims for operand in operation.operands)
+    (new,) = set(out) - set(x)
+    # no call computes the broadcast of a single number
+    function = "broadcast" if set(x) <= set(out) else "Broadcast"
+    options = (("axis", out.index(new)), ("size", result.sizes[new]))
+    return call(function, arguments, options, result.dtype)
+
+
+def _map(function: Function) -> Primitive:
+    return Primitive(
+        function.title,
+        variants=_elementwise,
+        evaluate=_evaluate,
+        bound=_bound,
+        text=_text,
+        flops=int(function.name != "cast"),
+        keeps_integers=function.name in INTEGER_FUNCTIONS,
+    )
+
+
+MAPS = {
+    function.title: _map(function)
+    for function in (
+        *(Function(name) for name in (*UNARY, *BINARY)),
+        *(Function(name, constant=0.0) for name in BINARY),
+    )
+}
+"""The elementwise primitives by name; functions of a constant are one primitive for all values."""
+
+DIVIDE_VEC_SCALAR = Primitive(
+    "DivideVecScalar",
+    variants=each_scan(divide_vec_scalar),
+    evaluate=_evaluate_divide_vec_scalar,
+    bound=bound_moved,
+    text=called("DivideVecScalar"),
+    weight=2,
+    keeps_integers=False,
+)
+
+BROADCAST = Primitive(
+    "Broadcast",
+    variants=each_scan(broadcast),
+    evaluate=_evaluate,
+    bound=bound_moved,
+    text=_text_broadcast,
+    flops=0,
+    rearranges=True,
+)
+
+ONE_PREFIX = Primitive(
+    "OnePrefix",
+    variants=each_rank(one_prefix),
+    evaluate=_evaluate,
+    bound=bound_moved,
+    text=called("one_prefix"),
+    flops=0,
+    rearranges=True,
+)

@@ -1,0 +1,69 @@
+"""Sums and maxima along a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, partial
+
+import numpy as np
+
+from morello.ir.dtype import DType
+from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
+from morello.ir.primitives.copies import bound_moved
+from morello.ir.primitives.dims import each_scan, scanned
+from morello.ir.rounding import Bounded, summed
+from morello.ir.semantics import in_order, reference, scan_axis
+from morello.ir.text import Result, Text, call
+
+
+@cache
+def reduce(kind: str, rank: int, dim: int, accumulates: bool = False) -> Operation:
+    """out = the sum ("Sum") or the maximum ("Max") of x along a dimension."""
+    dims, rows, extra = scanned(rank, dim)
+    primitive, start = {"Sum": (SUM, "zero"), "Max": (MAX, "lowest")}[kind]
+    overwriting = operation(
+        primitive,
+        (*extra, *dims),
+        (Operand("x", dims), Operand("out", rows, written=True, start=start)),
+        reduced=(dims[dim],),
+    )
+    return accumulating(overwriting) if accumulates else overwriting
+
+
+def _evaluate_sum(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    total = np.sum(inputs[0], axis=scan_axis(operation, 0))
+    return (in_order(operation, operation.output, np.asarray(total)),)
+
+
+def _evaluate_max(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    highest = np.max(inputs[0], axis=scan_axis(operation, 0))
+    return (in_order(operation, operation.output, np.asarray(highest)),)
+
+
+def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+    terms = inputs[0].value.shape[scan_axis(operation, 0)]
+    return summed(reference(operation), inputs, terms, dtypes[-1])
+
+
+def _text(function: str, operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
+    return call(function, arguments, (("axis", scan_axis(operation, 0)),), result.dtype)
+
+
+SUM = Primitive(
+    "Sum",
+    variants=each_scan(partial(reduce, "Sum")),
+    evaluate=_evaluate_sum,
+    bound=_bound_sum,
+    text=partial(_text, "sum"),
+    merge=lambda rank: reduce("Sum", rank, rank - 1),
+)
+
+MAX = Primitive(
+    "Max",
+    variants=each_scan(partial(reduce, "Max")),
+    evaluate=_evaluate_max,
+    bound=bound_moved,
+    text=partial(_text, "max"),
+    merge=lambda rank: reduce("Max", rank, rank - 1),
+    selects=True,
+)

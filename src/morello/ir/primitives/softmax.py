@@ -1,0 +1,224 @@
+"""Softmax and its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+
+import numpy as np
+
+from morello.ir.dtype import DType
+from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
+from morello.ir.primitives.dims import each_scan, scanned
+from morello.ir.rounding import (
+    EPSILON,
+    FLUSHED,
+    ROUNDINGS,
+    Bounded,
+    Floats,
+    epsilon,
+    narrow,
+    propagated,
+    rounded,
+)
+from morello.ir.semantics import in_order, reference, scan_axis, spread
+from morello.ir.text import Result, Text, call
+
+
+@cache
+def softmax(part: str, rank: int, scan: int, accumulates: bool = False) -> Operation:
+    """Softmax along the dimension `scan`, or a part of it.
+
+    Softmax: out = exp(x - max) / denominator, with the maximum and the sum over `scan`
+    SoftmaxComplete: the same, given max and denominator
+    SoftmaxDenominator: denominator = sum of exp(x - max), given max
+    SoftmaxDenominatorAndMax: both in one pass; accumulating, a running maximum
+    SoftmaxDenominatorAndMaxFromParts: both, from the maxima and denominators of tiles
+    SoftmaxDenominatorAndUnscaled: denominator, and out = exp(x - max)
+    SoftmaxDenominatorAndUnscaledFromMax: the same, given max
+    """
+    dims, rows, extra = scanned(rank, scan)
+    along = (dims[scan],)
+    x, out = Operand("x", dims), Operand("out", dims, written=True)
+    given = {"max": Operand("max", rows), "denominator": Operand("denominator", rows)}
+    highest = Operand("max", rows, written=True, start="lowest")
+    total = Operand("denominator", rows, written=True, start="zero")
+    whole_total = Operand("denominator", rows, written=True)
+    merged = (Operand("max_parts", dims), Operand("denominator_parts", dims))
+    primitive = PARTS[part]
+    operands, reduced, whole = {
+        SOFTMAX: ((x, out), (), along),
+        COMPLETE: ((x, given["max"], given["denominator"], out), (), ()),
+        DENOMINATOR: ((x, given["max"], total), along, ()),
+        DENOMINATOR_AND_MAX: ((x, highest, total), along, ()),
+        FROM_PARTS: ((*merged, highest, total), along, ()),
+        DENOMINATOR_AND_UNSCALED: ((x, whole_total, out), (), along),
+        UNSCALED_FROM_MAX: ((x, given["max"], total, out), along, ()),
+    }[primitive]
+    overwriting = operation(primitive, (*extra, *dims), operands, reduced, whole)
+    return accumulating(overwriting) if accumulates else overwriting
+
+
+# ---- what they compute
+
+Outputs = Callable[[Array, Array, Array], tuple[Array, ...]]
+"""The outputs of a part, given the maximum and the denominator of each row, and exp(x - max)."""
+
+
+def _evaluate(outputs: Outputs, operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    x, axis = inputs[0], scan_axis(operation, 0)
+    if len(inputs) > 1:
+        top = spread(operation, 1, inputs[1], operation.operands[0].dims)
+    else:
+        top = x.max(axis=axis, keepdims=True)
+    unscaled = np.exp(x - top)
+    return _in_order(operation, outputs(top, unscaled.sum(axis=axis, keepdims=True), unscaled))
+
+
+def _evaluate_complete(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    dims = operation.operands[0].dims
+    x, top, total = (spread(operation, i, value, dims) for i, value in enumerate(inputs))
+    return _in_order(operation, (np.exp(x - top) / total,))
+
+
+def _evaluate_from_parts(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    axis, dims = scan_axis(operation, 0), operation.operands[0].dims
+    highest, total = (spread(operation, i, value, dims) for i, value in enumerate(inputs))
+    top = highest.max(axis=axis, keepdims=True)
+    merged = (total * np.exp(highest - top)).sum(axis=axis, keepdims=True)
+    return _in_order(operation, (top, merged))
+
+
+def _in_order(operation: Operation, values: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs, without the scanned dimension where an output has none."""
+    outputs = []
+    for output, value in zip(operation.outputs, values, strict=True):
+        if _scan(operation) not in operation.operands[output].dims:
+            value = value.squeeze(scan_axis(operation, 0))
+        outputs.append(in_order(operation, output, value))
+    return tuple(outputs)
+
+
+def _scan(operation: Operation) -> str:
+    """The dimension that a maximum and a denominator are taken along."""
+    if operation.reduced or operation.whole:
+        return (*operation.reduced, *operation.whole)[0]
+    rows = operation.operands[1].dims
+    return next(d for d in operation.operands[0].dims if d not in rows)
+
+
+def _bound_softmax(
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
+) -> Bounded:
+    """Softmax: an error of x is one of exp's result, and of the denominator."""
+    (x,), axis = inputs, scan_axis(operation, 0)
+    value, error = reference(operation)(x.value), None
+    if x.error is not None:
+        error = value * np.expm1(2 * x.error.max(axis=axis, keepdims=True))
+    reach = x.value.max(axis=axis, keepdims=True) - x.value
+    return _exponentials(value, error, x.value.shape[axis], reach, dtypes[-1])
+
+
+def _bound_part(
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
+) -> Bounded:
+    compute, x, other = reference(operation), inputs[0].value, inputs[1].value
+    value = compute(*(x.value for x in inputs))
+    reach = np.abs(x).max(initial=0) + np.abs(other).max(initial=0)
+    scans = operation.reduced or operation.whole
+    terms = x.shape[scan_axis(operation, 0)] if scans else 1
+    return _exponentials(value, propagated(compute, inputs, value), terms, reach, dtypes[-1])
+
+
+def _exponentials(
+    value: Array, error: Floats | None, terms: int, reach: Array, dtype: DType
+) -> Bounded:
+    """A sum of this many exponentials, of arguments of magnitudes up to `reach`.
+
+    The absolute error of exp's argument is a relative error of its result, and the argument is
+    rounded, too. A narrow output may hold the numerators, and so is rounded once more.
+    """
+    relative = EPSILON * (terms**0.5 + ROUNDINGS + reach)
+    if narrow(dtype):
+        relative = relative + epsilon(dtype)
+    return rounded(value, error, relative * np.abs(value) + FLUSHED, exact=False)
+
+
+# ---- their text
+
+
+def _text(function: str, operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
+    dims = operation.operands[0].dims
+    axis = dims.index(_scan(operation))
+    options = () if axis == len(dims) - 1 else (("axis", axis),)
+    return call(function, arguments, options, result.dtype)
+
+
+def _part(
+    name: str,
+    evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]],
+    function: str = "",
+    weight: int = 1,
+    merge: Callable[[int], Operation] | None = None,
+) -> Primitive:
+    """A part of softmax; the `function` of that name, if there is any, computes it in a text."""
+    return Primitive(
+        name,
+        variants=each_scan(partial(softmax, name)),
+        evaluate=evaluate,
+        bound=_bound_part,
+        text=partial(_text, function or name),
+        flops=3,
+        weight=weight,
+        keeps_integers=False,
+        merge=merge,
+    )
+
+
+COMPLETE = _part("SoftmaxComplete", _evaluate_complete, "softmax_complete")
+
+DENOMINATOR = _part(
+    "SoftmaxDenominator",
+    partial(_evaluate, lambda top, total, unscaled: (total,)),
+    "softmax_denominator",
+)
+
+FROM_PARTS = _part("SoftmaxDenominatorAndMaxFromParts", _evaluate_from_parts)
+
+DENOMINATOR_AND_MAX = _part(
+    "SoftmaxDenominatorAndMax",
+    partial(_evaluate, lambda top, total, unscaled: (top, total)),
+    weight=3,
+    merge=lambda rank: softmax(FROM_PARTS.name, rank, rank - 1),
+)
+
+DENOMINATOR_AND_UNSCALED = _part(
+    "SoftmaxDenominatorAndUnscaled",
+    partial(_evaluate, lambda top, total, unscaled: (total, unscaled)),
+    weight=3,
+)
+
+UNSCALED_FROM_MAX = _part(
+    "SoftmaxDenominatorAndUnscaledFromMax",
+    partial(_evaluate, lambda top, total, unscaled: (total, unscaled)),
+)
+
+SOFTMAX = replace(
+    _part("Softmax", partial(_evaluate, lambda top, total, unscaled: (unscaled / total,))),
+    bound=_bound_softmax,
+    text=partial(_text, "softmax"),
+    flops=4,
+    weight=4,
+)
+
+PARTS = {
+    primitive.name: primitive
+    for primitive in (
+        SOFTMAX, COMPLETE, DENOMINATOR, DENOMINATOR_AND_MAX, FROM_PARTS,
+        DENOMINATOR_AND_UNSCALED, UNSCALED_FROM_MAX,
+    )
+}  # fmt: skip
+"""Softmax and its parts, by name."""
+
+SOFTMAX_PARTS = tuple(PARTS)

@@ -1,0 +1,42 @@
+"""A goal's search space with its lower bound, and the graphs of its cheap programs."""
+
+from __future__ import annotations
+
+from morello.ir.spec import Spec
+from morello.memo.memory import Memory
+from morello.search.bound import Bound
+from morello.search.budget import Progress
+from morello.search.graph import Graph, Pruning, Space, build, goal_sizes
+from morello.targets.target import Target
+
+
+class BoundedSpace:
+    """The search space of a goal, and a lower bound on the costs of its Specs.
+
+    The bound is computed, or read from the memory, when it is first needed.
+    """
+
+    def __init__(self, goal: Spec, target: Target, memory: Memory | None = None) -> None:
+        self.space = Space(goal, target, goal_sizes(goal))
+        self._memory = memory
+        self._bound: Bound | None = None
+
+    def bound(self, progress: Progress | None = None) -> Bound:
+        """The lower bound."""
+        if self._bound is None:
+            space = self.space
+            self._bound = Bound(space.goal, space.target, space.sizes, self._memory, progress)
+        return self._bound
+
+    @property
+    def bounded(self) -> int:
+        """How many relaxed Specs were solved for the bound so far."""
+        return 0 if self._bound is None else self._bound.specs
+
+    def least(self, progress: Progress | None = None) -> float:
+        """A lower bound on the cost of the goal; at least `INFINITE` if it has no program."""
+        return float(self.bound(progress)(self.space.goal_batch())[0])
+
+    def graph(self, upper: float, progress: Progress | None = None) -> Graph:
+        """The graph of all programs of the goal that cost at most `upper`."""
+        return build(self.space, Pruning(self.bound(progress), upper), progress)

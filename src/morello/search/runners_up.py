@@ -1,0 +1,86 @@
+"""What else could have been decided at every Spec of a program, and what it would cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from morello.ir.spec import Spec
+from morello.rewrites import Rewrite
+from morello.search.answer import solve_graph
+from morello.search.budget import Progress
+from morello.search.graph import Graph
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A rewrite of a Spec, and the cost of the Spec's cheapest program that begins with it."""
+
+    rewrite: Rewrite
+    cost: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A Spec of a program: what was decided, and the runners-up, cheapest first.
+
+    The program runs the Spec so many `times`, and leaves it so much memory of each level after
+    the first (`limits`), within which costs are the least.
+    """
+
+    spec: Spec
+    times: int
+    limits: tuple[int, ...]
+    taken: Decision
+    runners_up: tuple[Decision, ...]
+
+
+def choices(
+    graph: Graph, decisions: Sequence[Rewrite], count: int, progress: Progress | None = None
+) -> list[Choice]:
+    """The choice at every Spec of a program of the graph's goal, in pre-order.
+
+    Gives up to `count` runners-up of each, without those that pruning may have cut short. Empty
+    if the graph does not have the program.
+    """
+    edges = graph.edges(decisions)
+    if edges is None:
+        return []
+    limits = graph.space.limits
+    answer = solve_graph(graph, count + 1, progress)
+    todo = [(1, limits.pack(graph.space.target.limits))]
+    result = []
+    for edge, cost in zip(edges, _costs(graph, edges), strict=True):
+        times, limit = todo.pop()
+        node = int(graph.parent[edge])
+        others = [
+            Decision(graph.rewrite(other), other_cost)
+            for other, other_cost in answer.best(node, limit, progress)
+            if other != edge and other_cost <= graph.budget[node]
+        ]
+        taken = Decision(graph.rewrite(edge), cost)
+        result.append(
+            Choice(graph.spec(node), times, limits.unpack(limit), taken, tuple(others[:count]))
+        )
+        children = _children(graph, edge)
+        left = limit - int(graph.allocation[edge])
+        todo += [(times * int(graph.times[child]), left) for child in reversed(children)]
+    return result
+
+
+def _costs(graph: Graph, edges: Sequence[int]) -> list[float]:
+    """What the subprograms cost that begin with each edge of a program in pre-order."""
+    costs: list[float] = []
+    waiting: list[float] = []
+    for edge in reversed(edges):
+        cost = float(graph.own[edge])
+        for child in _children(graph, edge):
+            cost += int(graph.times[child]) * waiting.pop()
+        waiting.append(cost)
+        costs.append(cost)
+    return costs[::-1]
+
+
+def _children(graph: Graph, edge: int) -> range:
+    """The positions of an edge's children."""
+    return range(*graph.first_child[edge : edge + 2].tolist())

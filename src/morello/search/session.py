@@ -1,0 +1,251 @@
+"""A search as an object: it solves a goal, keeps what it found, and gives other programs."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from functools import cache
+from math import inf
+from random import Random
+
+import numpy as np
+
+from morello.errors import SearchError
+from morello.ir.compose import inputs_of, maker
+from morello.ir.layout import row_major
+from morello.ir.spec import Spec, matmul_spec
+from morello.jit import interruptible
+from morello.memo import Table
+from morello.memo.memory import Memory
+from morello.rewrites import Bufferize, Rewrite
+from morello.rewrites.rewrite import apply
+from morello.search.answer import recalled, solve_graph
+from morello.search.bound import Bound
+from morello.search.bounded import BoundedSpace
+from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
+from morello.search.candidates import candidates
+from morello.search.deepen import FIRST, Outcome, deepen, exhaust
+from morello.search.graph import Graph
+from morello.search.reasons import why_none
+from morello.search.runners_up import Choice, choices
+from morello.search.sample import Walker, sampling_graph
+from morello.search.solution import Solution, Statistics
+from morello.search.space.keys import Numbering
+from morello.search.space.panels import Panels
+from morello.search.space.rules import seams
+from morello.targets import find_target
+from morello.targets.target import Target
+
+
+class Session:
+    """The search for the programs of a goal.
+
+    It keeps the search space, the lower bound, the graph of cheap programs and the solution, so
+    that whatever is asked next starts from there. Answers in the `table` are reused, and new ones
+    are added to it. If the `cost` of the cheapest program is known already, the goal need not be
+    solved first.
+    """
+
+    def __init__(
+        self, goal: Spec, target: Target, table: Table | None = None, cost: float | None = None
+    ) -> None:
+        self.goal, self.target = goal, target
+        self._table, self._cost = table, cost
+        self._memory = None if table is None else Memory(table, target, Panels.of(goal))
+        self._space = BoundedSpace(goal, target, self._memory)
+        self._graph: Graph | None = None
+        self._solution: Solution | None = None
+
+    # ---- the cheapest program
+
+    @interruptible
+    def solve(
+        self,
+        budget: Budget = UNTIMED,
+        progress: Progress | None = None,
+        *,
+        everything: bool = False,
+    ) -> Solution:
+        """The cheapest program, exactly, among all that the rules can reach.
+
+        Goal-directed: expands only Specs that may belong to a program within a few percent of a
+        lower bound, and raises that margin until there is such a program; what was pruned cannot
+        be cheaper. With `everything`, nothing is pruned. When the `budget` is used up, the search
+        ends with the cheapest program so far (see `Statistics.gap`), or, if there is none yet,
+        with one that it finds soon after. Raises `SearchError` when nothing fits the target's
+        memory limits, or when the search does not fit the budget's memory.
+        """
+        _load_engine()
+        if self._table is not None:
+            _load_table()
+        memory = self._memory
+        try:
+            self._solution = self._solve(everything, budget.start(progress))
+        except BudgetError as error:
+            raise SearchError(f"{self.goal.expression}: {error}; make the sizes smaller.") from None
+        except MemoryError:
+            raise SearchError(f"{self.goal.expression}: the search ran out of memory.") from None
+        if memory is not None:
+            memory.write()
+        self._cost = self._solution.cost
+        return self._solution
+
+    @property
+    def solution(self) -> Solution:
+        """The cheapest program; the goal is solved, without a time limit, if it was not so far."""
+        return self._solution or self.solve()
+
+    @property
+    def cost(self) -> float:
+        """The cost of the cheapest program, in cycles."""
+        return self.solution.cost if self._cost is None else self._cost
+
+    @property
+    def decisions(self) -> tuple[Rewrite, ...]:
+        """The decisions of the cheapest program, in pre-order."""
+        return self.solution.decisions
+
+    # ---- other programs
+
+    def graph(self, upper: float, progress: Progress | None = None) -> Graph:
+        """A graph that has all programs which cost at most `upper`: the last one, or a new one."""
+        if self._graph is None or self._graph.budget[0] < upper:
+            self._graph = None  # the next one needs the memory
+            self._graph = self._space.graph(upper, progress)
+        return self._graph
+
+    def alternatives(self, watch: Watch) -> Iterator[list[Rewrite]]:
+        """The next best programs of different structures, as decisions; see `candidates`.
+
+        The cheapest is one of them. They end early when the watch's budget is used up.
+        """
+        return candidates(self.graph, self.cost, watch)
+
+    @interruptible
+    def runners_up(
+        self, count: int = 3, slack: float = 1.1, progress: Progress | None = None
+    ) -> list[Choice]:
+        """The decisions of the cheapest program, each with up to `count` that come next.
+
+        Those are of programs of the goal that cost at most `slack` times as much as the cheapest.
+        """
+        return choices(self.graph(self.cost * slack, progress), self.decisions, count, progress)
+
+    def walker(self, random: Random, progress: Progress | None = None) -> Walker:
+        """Random walks among the programs that cost up to a few times as much as the cheapest."""
+        return Walker(sampling_graph(self._space, self.cost, progress), random)
+
+    def sample(
+        self, count: int, seed: int = 0, progress: Progress | None = None
+    ) -> list[list[Rewrite]]:
+        """The decisions of up to `count` legal programs of distinct costs, in order of cost."""
+        walker = self.walker(Random(seed), progress)
+        return [walker.rewrites(program) for program in walker.spread(self.cost, count)]
+
+    # ---- how the goal is solved
+
+    def _solve(self, everything: bool, watch: Watch) -> Solution:
+        """As `solve`, but new answers are only buffered in the memory, not written to its table."""
+        began = time.perf_counter()
+        recalled_solution = self._recall(began)
+        if recalled_solution is not None:
+            return recalled_solution
+        try:
+            outcome = self._outcome(everything, watch)
+        except LookupError:  # a page of the table may be damaged
+            self._memory, self._space = None, BoundedSpace(self.goal, self.target)
+            return self._solve(everything, watch)
+        if outcome is None:
+            return self._in_parts(watch, began)
+        if not outcome.found:
+            raise SearchError(why_none(self.goal, self.target))
+        self._graph = outcome.graph
+        statistics = Statistics(
+            time.perf_counter() - began, outcome.specs, outcome.rewrites, outcome.entries,
+            outcome.tried, self._space.bounded, everything, gap=outcome.gap,
+        )  # fmt: skip
+        return Solution(self.goal, self.target, outcome.cost, outcome.decisions, statistics)
+
+    def _outcome(self, everything: bool, watch: Watch) -> Outcome | None:
+        """The outcome of the search; None if the goal is to be cut into parts."""
+        if everything:
+            return exhaust(self._space.space, self._memory, watch)
+        bound = self._bound(watch)
+        if bound is None:
+            return None
+        return deepen(self._space.space, bound, self._memory, watch)
+
+    def _bound(self, watch: Watch) -> Bound | None:
+        """The lower bound; None if that exceeds the budget and the goal can be cut into parts."""
+        if not seams(self.goal.operation):
+            return self._space.bound(watch.untimed())
+        try:
+            return self._space.bound(watch.part(FIRST))
+        except (BudgetError, MemoryError):
+            return None
+
+    def _in_parts(self, watch: Watch, began: float) -> Solution:
+        """A program of a composition cut in two, with the tensor between the parts in main memory.
+
+        Each part is searched alone, so the gap to the cheapest program of the whole is unknown.
+        """
+        goal, target = self.goal, self.target
+        operation, memory = goal.operation, target.levels[0].name
+        tensor = seams(operation)[0]
+        layout = row_major(len(maker(operation, tensor).result_dims))
+        cut = Bufferize(tensor - inputs_of(operation), memory, layout)
+        step = apply(cut, goal, target)
+        parts = [
+            Session(hole.spec, target)._solve(False, watch.part(1 / (len(step.holes) - number)))
+            for number, hole in enumerate(step.holes)
+        ]
+        of_parts = [part.statistics for part in parts]
+        statistics = Statistics(
+            time.perf_counter() - began,
+            specs=sum(part.specs for part in of_parts),
+            rewrites=sum(part.rewrites for part in of_parts),
+            entries=sum(part.entries for part in of_parts),
+            tried=sum(part.tried for part in of_parts),
+            bounded=sum(part.bounded for part in of_parts),
+            exhaustive=False,
+            gap=inf,
+        )
+        costs = [hole.times * part.cost for hole, part in zip(step.holes, parts, strict=True)]
+        decisions = (cut, *(decision for part in parts for decision in part.decisions))
+        return Solution(goal, target, step.cost + sum(costs), decisions, statistics)
+
+    def _recall(self, began: float) -> Solution | None:
+        """The solution, if the memory has all answers that it needs."""
+        memory, space = self._memory, self._space.space
+        if memory is None:
+            return None
+        limit = space.limits.pack(self.target.limits)
+        known = memory.known(space.goal_batch())
+        boxes = np.flatnonzero(known.within(limit, space.limits))
+        if not len(boxes):
+            return None
+        try:
+            decisions = tuple(recalled(space, memory, self.goal, limit))
+        except LookupError:  # a page may be damaged
+            return None
+        statistics = Statistics.of_recall(time.perf_counter() - began)
+        return Solution(self.goal, self.target, float(known.cost[boxes[0]]), decisions, statistics)
+
+
+@cache
+def _load_engine() -> None:
+    """Load the compiled engine (the first time ever, compile it) before the search is timed."""
+    Numbering().numbers(np.zeros(1, np.int64))
+    solve_graph(BoundedSpace(matmul_spec((1, 1), (1, 1)), find_target("avx2")).graph(inf))
+
+
+@cache
+def _load_table() -> None:
+    """As `_load_engine`, for the compiled functions that a table needs."""
+    target = find_target("avx2")
+    with Table(":memory:") as table:
+        for size in (1, 2):
+            session = Session(matmul_spec((size, size), (size, 2)), target, table)
+            session._solve(False, UNTIMED.start())
+            if session._memory is not None:
+                session._memory.write()

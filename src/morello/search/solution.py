@@ -1,0 +1,54 @@
+"""What a search gives: the cheapest program, and statistics of the search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from morello.ir.spec import Spec
+from morello.rewrites import Rewrite
+from morello.targets.target import Target
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """Statistics of a search. `specs` and `rewrites` count the space it expanded.
+
+    `bounded` counts the relaxed Specs solved for the lower bound, `entries` the memoized answers
+    (boxes), `tried` the rewrites checked against memory limits. `measured` is how many programs
+    were timed to choose the fastest, 0 if the cost model chose. If a budget ended the search,
+    `gap` is the optimality gap: the program costs at most this fraction more than the cheapest;
+    infinite if no bound is known. For a program for several tunings of a target, `worst` is its
+    largest loss, a fraction, against the cheapest program for any of them.
+    """
+
+    seconds: float
+    specs: int
+    rewrites: int
+    entries: int
+    tried: int
+    bounded: int
+    exhaustive: bool
+    measured: int = 0
+    gap: float = 0.0
+    worst: float | None = None
+
+    @property
+    def proven(self) -> bool:
+        """No program is cheaper under the cost model."""
+        return self.gap == 0.0
+
+    @staticmethod
+    def of_recall(seconds: float, measured: int = 0, gap: float = 0.0) -> Statistics:
+        """The statistics of an answer that a table had."""
+        return Statistics(seconds, 0, 0, 0, 0, 0, False, measured, gap)
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The cheapest program as decisions in pre-order, with its cost in cycles."""
+
+    goal: Spec
+    target: Target
+    cost: float
+    decisions: tuple[Rewrite, ...]
+    statistics: Statistics

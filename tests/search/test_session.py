@@ -1,0 +1,170 @@
+"""A session: what is asked of it after the search is what separate searches would give."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import islice
+
+import pytest
+from tests.search.small_goals import GOALS
+from tests.support import with_capacities
+
+from morello.frontends.text import parse
+from morello.ir.spec import Spec
+from morello.memo import Table
+from morello.rewrites import Rewrite
+from morello.rewrites.rewrite import apply
+from morello.search import bounded
+from morello.search.bound import Bound
+from morello.search.bounded import BoundedSpace
+from morello.search.budget import UNTIMED, Budget
+from morello.search.candidates import candidates
+from morello.search.graph import Graph, build
+from morello.search.runners_up import Choice
+from morello.search.session import Session
+from morello.search.solve import search
+from morello.targets.catalog import find_target
+from morello.targets.target import Target
+
+AVX2 = find_target("avx2")
+SOME = ["matmul", "conv-strides", "relu-of-matmul", "parallel-matmul"]
+TIGHT = {"matmul": (3, 4), "divide-by-columns": (2, 2), "matmul-chain": (3, 3)}
+"""Memory that the cheapest programs do not fit."""
+
+CASES = [(name, GOALS[name][1].limits) for name in SOME] + list(TIGHT.items())
+by_case = pytest.mark.parametrize(("name", "capacities"), CASES, ids=str)
+
+
+def first(session: Session, count: int = 20) -> list[list[Rewrite]]:
+    return list(islice(session.alternatives(UNTIMED.start()), count))
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_alternatives_are_those_of_new_graphs(name: str) -> None:
+    goal, target = GOALS[name]
+    cost = search(goal, target).cost
+    graphs = BoundedSpace(goal, target).graph
+    wanted = list(islice(candidates(graphs, cost, UNTIMED.start()), 20))
+    solved, known, whole = (
+        Session(goal, target),
+        Session(goal, target, cost=cost),
+        Session(*GOALS[name]),
+    )
+    solved.solve()
+    whole.solve(everything=True)
+    with Table(":memory:") as table:
+        search(goal, target, table=table)
+        recalled = Session(goal, target, table)
+        recalled.solve()
+        for session in (solved, known, whole, recalled):
+            assert first(session) == wanted
+
+
+def test_one_bound_serves_everything(monkeypatch: pytest.MonkeyPatch) -> None:
+    bounds, graphs = [], []
+
+    def counted_bound(goal: Spec, *arguments: object) -> Bound:
+        bounds.append(goal)
+        return Bound(goal, *arguments)  # type: ignore[arg-type]
+
+    def counted_build(*arguments: object) -> Graph:
+        graphs.append(arguments)
+        return build(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(bounded, "Bound", counted_bound)
+    monkeypatch.setattr(bounded, "build", counted_build)
+    session = Session(*GOALS["matmul"])
+    session.solve()
+    first(session)
+    before = len(graphs)
+    assert first(session) and session.graph(session.cost)
+    assert len(graphs) == before  # the last graph has them all
+    session.sample(5)
+    session.runners_up()
+    assert bounds.count(session.goal) == 1
+    bounds.clear()
+    graphs.clear()
+    whole = Session(*GOALS["matmul"])
+    whole.solve(everything=True)
+    first(whole)
+    assert whole.runners_up()
+    assert not bounds and not graphs  # nothing was left out of the first graph
+
+
+def test_a_goal_is_solved_when_that_is_needed() -> None:
+    goal, target = GOALS["matmul"]
+    session = Session(goal, target)
+    solution = search(goal, target)
+    assert session.cost == solution.cost
+    assert session.decisions == solution.decisions
+    assert session.solution is session.solution
+
+
+@by_case
+def test_choices_are_those_of_the_cheapest_program(name: str, capacities: tuple[int, ...]) -> None:
+    goal, target = GOALS[name]
+    session = Session(goal, with_capacities(target, capacities))
+    choices = session.runners_up(slack=1.5)
+    assert [choice.taken.rewrite for choice in choices] == list(session.decisions)
+    assert choices[0].taken.cost == pytest.approx(session.cost)
+    assert choices[0].spec == goal and choices[0].limits == capacities
+    assert any(choice.runners_up for choice in choices)
+    for choice in choices:
+        rewrites = [choice.taken.rewrite, *(other.rewrite for other in choice.runners_up)]
+        assert len({*map(str, rewrites)}) == len(rewrites) <= 4
+        costs = [choice.taken.cost, *(other.cost for other in choice.runners_up)]
+        assert costs == pytest.approx(sorted(costs))
+
+
+@pytest.mark.parametrize("name", TIGHT)
+def test_runners_up_cost_what_a_search_finds(name: str) -> None:
+    goal, target = GOALS[name]
+    seen: dict[tuple[Spec, tuple[int, ...]], float] = {}
+    runners_up = 0
+    for choice in Session(goal, with_capacities(target, TIGHT[name])).runners_up(count=2):
+        runners_up += len(choice.runners_up)
+        for decision in (choice.taken, *choice.runners_up):
+            wanted = cost_of(choice, decision.rewrite, target, seen)
+            assert decision.cost == pytest.approx(wanted), (str(choice.spec), str(decision.rewrite))
+    assert runners_up
+
+
+def cost_of(
+    choice: Choice,
+    rewrite: Rewrite,
+    target: Target,
+    seen: dict[tuple[Spec, tuple[int, ...]], float],
+) -> float:
+    """The cost of a Spec's cheapest program that begins with a rewrite, by searches."""
+    step = apply(rewrite, choice.spec, with_capacities(target, choice.limits))
+    left = tuple(
+        limit - int(step.allocation.get(level, 0))
+        for level, limit in enumerate(choice.limits, start=1)
+    )
+    cost = float(step.cost)
+    for hole in step.holes:
+        query = hole.spec, left
+        if query not in seen:
+            seen[query] = search(hole.spec, with_capacities(target, left)).cost
+        cost += hole.times * seen[query]
+    return cost
+
+
+def test_a_session_goes_on_after_its_budget() -> None:
+    goal = parse("f32[12,13] @ f32[13,14]")
+    session = Session(goal, AVX2)
+    hasty = session.solve(Budget(1e-6))
+    assert not hasty.statistics.proven
+    choices = session.runners_up()
+    assert [choice.taken.rewrite for choice in choices] == list(hasty.decisions)
+    assert list(session.alternatives(Budget(1e-6).start())) == []
+    assert session.solve().statistics.proven
+    assert first(session, 3) == first(Session(goal, AVX2), 3)
+
+
+def test_a_parallel_target_has_its_choices() -> None:
+    goal = replace(parse("f32[64,32] @ f32[32,64]"), parallel=True)
+    session = Session(goal, replace(AVX2, cores=2))
+    choices = session.runners_up()
+    assert choices[0].taken.cost == pytest.approx(session.cost)
+    assert [choice.taken.rewrite for choice in choices] == list(session.decisions)

@@ -1,0 +1,39 @@
+"""The tests themselves: each module is of one kind, and none sees what the user has."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from tests.kinds import BUILDING, FOLDERS, MODULES, kind_of
+
+from morello.runtime.cache import default_cache
+
+TESTS = Path(__file__).parent
+PROJECT = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())
+KINDS = {marker.partition(":")[0] for marker in PROJECT["tool"]["pytest"]["ini_options"]["markers"]}
+PATHS = {path.relative_to(TESTS) for path in TESTS.rglob("test_*.py")}
+
+
+def test_every_module_is_of_one_kind() -> None:
+    assert {kind_of(path) for path in PATHS} == KINDS
+    assert MODULES.keys() <= {path.as_posix() for path in PATHS}
+    folders = {path.parent.as_posix() for path in PATHS}
+    assert {folder or "." for folder in FOLDERS} == folders
+    for module, kind in MODULES.items():
+        assert kind != FOLDERS[module.rpartition("/")[0]], f"{module} need not be named"
+
+
+def test_every_test_has_its_modules_kind(request: pytest.FixtureRequest) -> None:
+    for item in request.session.items:
+        kinds = {mark.name for mark in item.iter_markers()} & KINDS
+        assert kinds == {kind_of(item.path.relative_to(TESTS))}, item.nodeid
+
+
+def test_some_kinds_start_no_commands() -> None:
+    assert set(BUILDING) < KINDS
+
+
+def test_no_test_sees_the_users_kernels(tmp_path_factory: pytest.TempPathFactory) -> None:
+    assert default_cache().is_relative_to(tmp_path_factory.getbasetemp().parent)
