@@ -57,3 +57,26 @@ def test_a_pip_that_is_not_the_pinned_one_is_refused(
     monkeypatch.setattr(bootstrap, "fetch", lambda url: pages.get(url) or fetch(url))
     with pytest.raises(SystemExit, match="does not have the pinned SHA-256"):
         bootstrap.download_pip(tmp_path.as_uri())
+
+
+@pytest.mark.parametrize(
+    ("installed", "wanted", "current"),
+    [("learn", "", True), ("docs", "", True), ("", "docs", False), ("learn", "docs", False)],
+)
+def test_an_extra_includes_the_plain_dependencies(
+    bootstrap: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    installed: str,
+    wanted: str,
+    current: bool,
+) -> None:
+    """Plain dependencies count as installed with any extra; no extra counts as another."""
+    monkeypatch.setattr(bootstrap, "VENV", tmp_path)
+    monkeypatch.setattr(bootstrap, "PYTHON", Path(__file__))
+    bootstrap.stamp_of(installed).write_text(bootstrap.fingerprint(installed))
+    steps: list[str] = []
+    monkeypatch.setattr(bootstrap, "ensure_pip", lambda: steps.append("pip"))
+    monkeypatch.setattr(bootstrap, "pip_install", lambda *arguments: steps.append(arguments[-1]))
+    bootstrap.main(wanted)
+    assert steps[1:2] == ([] if current else [str(bootstrap.LOCKS[wanted])])
