@@ -69,7 +69,7 @@ lint: setup-learn ## check style and formatting with ruff
 typecheck: setup-learn ## check types with mypy
 	$(BIN)/mypy
 
-unit: setup-learn ## run the tests, on JOBS=2 processes
+unit: setup-learn ## run the tests of all kinds, on JOBS=2 processes
 	$(BIN)/pytest -n $(JOBS) --dist worksteal
 
 format: setup ## fix style and formatting in place

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-BUILDING = ("emit", "train", "crash", "docs")
+BUILDING = ("property", "emit", "train", "crash", "docs")
 """The kinds whose tests may start a compiler, or any other command."""
 
 FOLDERS = {

@@ -36,7 +36,7 @@ from morello.targets import TARGETS
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target
 
-RANDOM_PROGRAMS = 80
+RANDOM_PROGRAMS = 120
 BEST_PROGRAMS = 4
 
 targets = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)

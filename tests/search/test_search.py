@@ -54,7 +54,7 @@ CASES: list[tuple[Spec, Target]] = [
     (goal(4, 1, 3, turned=True), MASKS),
     (goal(2, 1, 2, 1), PLAIN),
     (goal(4, 4, 4), PLAIN),
-    (goal(3, 5, 6), MASKS),
+    (goal(3, 5, 2), MASKS),
 ]
 
 
@@ -96,7 +96,7 @@ amounts = st.sampled_from([3, 4, 6, 10, 40])
 
 
 @given(goals(), targets, st.tuples(amounts, amounts))
-@settings(max_examples=25)
+@settings(max_examples=15)
 def test_leaving_out_what_cannot_win_changes_nothing(
     spec: Spec, target: Target, capacities: tuple[int, int]
 ) -> None:
