@@ -24,7 +24,7 @@ from rich.console import Console
 from morello.impl.saved import save
 from morello.impl.tree import replay
 from morello.measure.calibrate.first_use import PROBES
-from morello.measure.calibrate.goals import MEMORY, Goal
+from morello.measure.calibrate.goals import MEMORY, ProbeGoal
 from morello.measure.calibrate.programs import cheapest, uncertain
 from morello.targets.caches import sized
 from morello.targets.cpu import Cache
@@ -85,7 +85,7 @@ def main() -> int:
 
 def chosen(expression: str, target: Target, machines: int = MACHINES) -> list[Mapping[str, Any]]:
     """The programs of a Spec that are cheapest under most of the costs, as saved schedules."""
-    goal = Goal(expression, MEMORY)
+    goal = ProbeGoal(expression, MEMORY)
     often: Counter[str] = Counter()
     programs: dict[str, Mapping[str, Any]] = {}
     for machine in (target, *islice(uncertain(target), machines)):

@@ -131,7 +131,7 @@ def recorded(
     return {"expression": text, "spec": spec_data(best.spec, target), "programs": rows}
 
 
-def _program(program: quality.Built, number: int, timing: Timing) -> dict[str, Any]:
+def _program(program: quality.VerifiedProgram, number: int, timing: Timing) -> dict[str, Any]:
     """A program as JSON-able data; `number` is that of a random one."""
     return {
         "seconds": timing.min_s,

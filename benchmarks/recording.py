@@ -21,7 +21,7 @@ from morello.errors import MorelloError
 from morello.impl.saved import VERSION, load
 from morello.impl.tree import Impl
 from morello.learn.collect import name_of
-from morello.learn.corpus import Measured, write
+from morello.learn.corpus import MeasuredSpec, write
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES, Machine
 from morello.targets.target import Target
@@ -124,5 +124,5 @@ def as_corpus(recording: Recording, folder: Path) -> None:
         }  # fmt: skip
         schedules = [rewrites for rewrites, _ in entry.programs]
         origins, cold = np.zeros(len(schedules), np.int8), np.zeros((len(schedules), 0))
-        measured = Measured(about, schedules, origins, times, times, cold)
+        measured = MeasuredSpec(about, schedules, origins, times, times, cold)
         write(folder / name_of(entry.expression), measured)

@@ -4,7 +4,7 @@ import numpy as np
 
 from morello.frontends.text import parse_tensor
 from morello.fusion.fuse import fuse
-from morello.fusion.graph import Graph, cut
+from morello.fusion.graph import OperationGraph, cut
 from morello.fusion.prices import Prices
 from morello.fusion.program import compile_all, reference
 from morello.learn.predict import ByCost
@@ -12,7 +12,7 @@ from morello.learn.predict import ByCost
 HERTZ = 4e9
 """The affine cost is in cycles."""
 
-graph = Graph(parse_tensor("relu(f32[16,64] @ f32[64,64] + f32[64]) @ f32[64,16]"))
+graph = OperationGraph(parse_tensor("relu(f32[16,64] @ f32[64,64] + f32[64]) @ f32[64,16]"))
 prices = Prices(ByCost(HERTZ), seconds=10)
 partition = fuse(graph, prices, prices.proven)
 

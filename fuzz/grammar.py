@@ -183,16 +183,16 @@ class Grammar:
 
     def constant(self, shape: Shape, dtype: str, depth: int) -> str:
         inner, r = self.any(shape, dtype, depth), self.random
-        forms = ["({}) * {}", "({}) + {}", "({}) - {}", "maximum({}, {})", "minimum({}, {})"]
+        placements = ["({}) * {}", "({}) + {}", "({}) - {}", "maximum({}, {})", "minimum({}, {})"]
         if dtype in FLOATS:
             number = r.choice(CONSTANTS)
             if number != "0":
-                forms += ["({}) / {}"]
+                placements += ["({}) / {}"]
             if r.random() < 0.2:
                 return r.choice(("1 / ({})", "0.5 - ({})", "maximum(0.25, {})")).format(inner)
         else:
             number = r.choice(("0", "1", "3", "100"))
-        return r.choice(forms).format(inner, number)
+        return r.choice(placements).format(inner, number)
 
     def binary(self, shape: Shape, dtype: str, depth: int) -> str:
         return self._operator(dtype).format(
@@ -211,8 +211,14 @@ class Grammar:
         )
 
     def _operator(self, dtype: str) -> str:
-        forms = ["({}) + ({})", "({}) - ({})", "({}) * ({})", "maximum({}, {})", "minimum({}, {})"]
-        return self.random.choice(forms + ["({}) / ({})"] * (dtype in FLOATS))
+        placements = [
+            "({}) + ({})",
+            "({}) - ({})",
+            "({}) * ({})",
+            "maximum({}, {})",
+            "minimum({}, {})",
+        ]
+        return self.random.choice(placements + ["({}) / ({})"] * (dtype in FLOATS))
 
     def kept(self, shape: Shape, dtype: str, depth: int) -> str:
         """A tensor minus its reduction along an axis that is kept with size 1."""

@@ -181,7 +181,8 @@ def compare(impl: Impl, directory: Path) -> None:
     ]
     wanted = expected(spec, arrays)
     placed = [
-        lying(array, tensor.form.layout) for array, tensor in zip(arrays, spec.tensors, strict=True)
+        lying(array, tensor.placement.layout)
+        for array, tensor in zip(arrays, spec.tensors, strict=True)
     ]
     kernel = compile_c(generate(impl).text, impl.target, directory).kernel
     kernel(*(ctypes.c_void_p(buffer.ctypes.data) for buffer, _ in placed))
@@ -392,10 +393,10 @@ def test_known_of_operands(machine: Target) -> None:
     a, b, c = schedule.at.tensors
     assert [one.dtype for one in (a, b, c)] == [F32, F32, F32]
     assert [machine.levels[one.level].name for one in (a, b, c)] == ["L1", "L2", "registers"]
-    assert b.form.gapless and a.form.layout == row_major(2)
+    assert b.placement.gapless and a.placement.layout == row_major(2)
     tiled = schedule.to_accumulate().split(k=16).at
     assert tiled is not None
-    assert (tiled.forms[0].contiguous, tiled.forms[2].vector) == (1, width)
+    assert (tiled.placements[0].contiguous, tiled.placements[2].vector) == (1, width)
 
 
 # ---- rewrites

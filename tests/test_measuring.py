@@ -17,10 +17,10 @@ from morello.codegen import generate
 from morello.errors import SearchError, TargetError
 from morello.impl.tree import Impl
 from morello.measure import choose as measuring
-from morello.measure.choose import Measured, rivals, time_all
+from morello.measure.choose import TimedImpl, build_and_time, candidate_impls
 from morello.measure.timing import Timing
 from morello.memo import Table
-from morello.memo.programs import keep, recall
+from morello.memo.programs import load_program, store_program
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import UNTIMED
 from morello.search.session import Session
@@ -34,19 +34,19 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> list[list[Impl]]:
     """Instead of a clock: the more a program costs, the faster it is. What was measured."""
     asked: list[list[Impl]] = []
 
-    def time_all(impls: Iterable[Impl], _: Compiler) -> list[Measured]:
+    def build_and_time(impls: Iterable[Impl], _: Compiler) -> list[TimedImpl]:
         asked.append(list(impls))
-        found = [Measured(impl, Timing((1 / impl.cost,), 1)) for impl in asked[-1]]
+        found = [TimedImpl(impl, Timing((1 / impl.cost,), 1)) for impl in asked[-1]]
         return sorted(found, key=lambda one: one.timing.min_s)
 
-    monkeypatch.setattr(api, "time_all", time_all)
+    monkeypatch.setattr(api, "time_all", build_and_time)
     return asked
 
 
 def test_rivals_differ_and_the_cheapest_is_the_first() -> None:
     best, _ = api.implement(GOAL)
     session = Session(best.spec, best.target, cost=best.cost)
-    found = rivals(best, session, 6, UNTIMED.start())
+    found = candidate_impls(best, session, 6, UNTIMED.start())
     assert found[0] is best and len(found) == 6
     assert len({generate(impl).text for impl in found}) == 6
     assert len({structure(impl) for impl in found}) == 6
@@ -56,7 +56,7 @@ def test_rivals_differ_and_the_cheapest_is_the_first() -> None:
 def test_what_is_timed_is_sorted_by_its_time() -> None:
     best, _ = api.implement(GOAL)
     slow = morello.schedule(GOAL).tile(m=1, n=1).solve().impl
-    found = time_all([slow, best], find_compiler())
+    found = build_and_time([slow, best], find_compiler())
     assert [one.impl for one in found] == [best, slow]
     assert 0 < found[0].timing.min_s < found[1].timing.min_s
 
@@ -85,11 +85,11 @@ def test_the_winner_is_remembered(backwards: list[list[Impl]], tmp_path: Path) -
         assert (statistics.measured, statistics.specs) == (3, 0)
     assert len(backwards) == 1
     with Table(path) as table:
-        keep(cheapest, table)
-        kept = recall(winner.spec, winner.target, table)
+        store_program(cheapest, table)
+        kept = load_program(winner.spec, winner.target, table)
         assert kept is not None and (kept.impl, kept.measured) == (winner, 3)
         parallel = replace(winner.spec, parallel=True)
-        assert recall(parallel, replace(winner.target, cores=2), table) is None
+        assert load_program(parallel, replace(winner.target, cores=2), table) is None
 
 
 def test_merged_tables_keep_what_was_measured(backwards: list[list[Impl]]) -> None:

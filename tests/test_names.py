@@ -138,7 +138,7 @@ def test_an_array_in_two_roles_keeps_its_layout() -> None:
     with pytest.raises(SpecError, match="no weights"):
         morello.compile("x = f32[8,8]; x @ transpose(x)", weights="constant")
     kernel = morello.compile(RESIDUAL, weights="constant")
-    assert kernel.spec.forms[0] == kernel.spec.forms[2]
+    assert kernel.spec.placements[0] == kernel.spec.placements[2]
 
 
 def test_numpy_races_with_arrays_in_two_roles(capsys: pytest.CaptureFixture[str]) -> None:

@@ -19,9 +19,9 @@ from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.memo import Table
 from morello.memo.memory import space_name
-from morello.memo.programs import recall
+from morello.memo.programs import load_program
 from morello.precompute import (
-    Progress,
+    PrecomputeProgress,
     Task,
     dask_workers,
     precompute,
@@ -55,7 +55,9 @@ def rows(path: Path) -> list[list[Any]]:
         ]
 
 
-def run(path: Path, workers: Executor, count: int, steps: int | None = None) -> list[Progress]:
+def run(
+    path: Path, workers: Executor, count: int, steps: int | None = None
+) -> list[PrecomputeProgress]:
     """Precompute, or some steps of it."""
     with Table(path, 1) as table:
         return list(islice(precompute(MATMULS, table, TARGET, workers, count), steps))
@@ -78,7 +80,7 @@ def test_all_members_are_in_the_table(wanted: Path) -> None:
         assert len(table.goals()) == len(MATMULS)
         for _, expression in MATMULS.expressions():
             goal = parse(expression)
-            kept = recall(goal, target, table)
+            kept = load_program(goal, target, table)
             assert kept is not None
             found = search(goal, target, table=table)
             assert found.statistics.specs == 0

@@ -80,7 +80,7 @@ def test_a_kernel_for_constant_weights_computes_the_same(expression: str, weight
 def test_panels_are_chosen_where_rows_of_weights_are_far_apart() -> None:
     expression = "f32[8,512] @ f32[512,4096]"
     impl, _ = morello.implement(expression, target="avx512", weights="constant")
-    layout = impl.spec.forms[1].layout
+    layout = impl.spec.placements[1].layout
     assert layout.panel is not None and layout.panel[0] == 1
     assert arguments(impl.spec)[1].shape == (512 * 4096,)
 

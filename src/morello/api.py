@@ -31,11 +31,11 @@ from morello.impl.costs import cost_table
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.predict import Prediction, predict, ranked
-from morello.measure.calibrate.first_use import find_measured
-from morello.measure.choose import rivals, time_all
+from morello.measure.calibrate.first_use import find_calibrated
+from morello.measure.choose import build_and_time, candidate_impls
 from morello.measure.load import load, source_of
 from morello.memo import Table
-from morello.memo.programs import keep, recall
+from morello.memo.programs import load_program, store_program
 from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import laid_out, lay_out, plain
@@ -47,9 +47,9 @@ from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.prepacking import with_layouts
 from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
-from morello.search.solution import Statistics
+from morello.search.solution import SearchStatistics
 from morello.targets.catalog import find_target, runs_here
-from morello.targets.costs import streamed
+from morello.targets.costs import with_streaming_costs
 from morello.targets.target import Target
 
 WEIGHTS = ("plain", "constant")
@@ -123,7 +123,7 @@ class Kernel(CompiledKernel):
     source: Source
     compiler: Compiler
     threads: int
-    statistics: Statistics | None
+    statistics: SearchStatistics | None
     max_error: float | None
 
     def pack(self, name: str, values: ArrayLike) -> Array:
@@ -192,7 +192,7 @@ def compile(
     return kernel
 
 
-def _compiled(impl: Impl, compiler: Compiler, statistics: Statistics | None) -> Kernel:
+def _compiled(impl: Impl, compiler: Compiler, statistics: SearchStatistics | None) -> Kernel:
     source = source_of(impl)
     kernel = load(Kernel, impl, source, compiler)
     kernel.spec, kernel.impl, kernel.source = impl.spec, impl, source
@@ -205,7 +205,7 @@ def _compiled(impl: Impl, compiler: Compiler, statistics: Statistics | None) -> 
 def _unpickled(
     schedule: dict[str, Any],
     compiler: Compiler,
-    statistics: Statistics | None,
+    statistics: SearchStatistics | None,
     max_error: float | None,
 ) -> Kernel:
     """Restores the kernel from what `Kernel.__reduce__` returned."""
@@ -245,7 +245,7 @@ def implement(
     budget: float = SECONDS,
     compiler: str | None = None,
     progress: Progress | None = None,
-) -> tuple[Impl, Statistics | None]:
+) -> tuple[Impl, SearchStatistics | None]:
     """The Impl of a Spec, found by search or scheduled by hand, and the search's statistics.
 
     The options are those of `compile`; the compiler is for programs that are measured.
@@ -284,15 +284,15 @@ def _plan(
                 "or leave out how many."
             )
         return goal, goal.target
-    machine = find_measured(target) if isinstance(target, str) else target
+    machine = find_calibrated(target) if isinstance(target, str) else target
     if machine.cores != count:
         machine = replace(machine, cores=count)
-    return replace(goal, parallel=count > 1), streamed(machine, goal)
+    return replace(goal, parallel=count > 1), with_streaming_costs(machine, goal)
 
 
 def _implement(
     goal: Spec | Impl, machine: Target, options: _Options
-) -> tuple[Impl, Statistics | None]:
+) -> tuple[Impl, SearchStatistics | None]:
     if isinstance(goal, Impl):
         if not goal.complete:
             raise SpecError("the schedule has Specs left to do; solve() fills them by search.")
@@ -312,7 +312,9 @@ def _implement(
     return impl, statistics
 
 
-def _search_layouts(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+def _search_layouts(
+    goal: Spec, machine: Target, options: _Options
+) -> tuple[Impl, SearchStatistics]:
     """The best program, with the layouts of weights that the options allow."""
     if options.weights == "plain":
         return _searched(goal, machine, options)
@@ -320,14 +322,19 @@ def _search_layouts(goal: Spec, machine: Target, options: _Options) -> tuple[Imp
     return best if options.wants_cheapest else _searched(best[0].spec, machine, options)
 
 
-def _search_tunings(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+def _search_tunings(
+    goal: Spec, machine: Target, options: _Options
+) -> tuple[Impl, SearchStatistics]:
     """Of the best programs for each tuning, the one with the smallest worst-case loss."""
     if options.measure > 1 or options.rank != "cost":
         raise SearchError(
             f"{machine.name} is many machines, and times of one tell nothing of the others; "
             "leave out how many programs to measure, and how to rank them."
         )
-    tunings = [streamed(replace(tuning, cores=machine.cores), goal) for tuning in machine.tunings]
+    tunings = [
+        with_streaming_costs(replace(tuning, cores=machine.cores), goal)
+        for tuning in machine.tunings
+    ]
     results = [
         _search_layouts(goal, tuning, share)
         for tuning, share in zip(tunings, _shares(options, len(tunings)), strict=True)
@@ -350,7 +357,7 @@ def _search_tunings(goal: Spec, machine: Target, options: _Options) -> tuple[Imp
     return replay(impl.spec, machine, impl.decisions()), statistics
 
 
-def _best_layout(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+def _best_layout(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, SearchStatistics]:
     """The cheapest program over all layouts of the weights; their searches share the budget."""
     variants = list(with_layouts(goal, machine))
     results = [
@@ -371,14 +378,14 @@ def _shares(options: _Options, count: int) -> Iterator[_Options]:
         yield replace(options, budget=replace(options.budget, seconds=max(left, LEAST_S)))
 
 
-def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Statistics]:
+def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, SearchStatistics]:
     table = options.table
     assert not isinstance(table, str | Path)
     began = time.perf_counter()
-    kept = None if table is None else recall(goal, machine, table)
+    kept = None if table is None else load_program(goal, machine, table)
     if kept is not None and kept.serves(options.wants_cheapest, options.budget.seconds):
         seconds = time.perf_counter() - began
-        return kept.impl, Statistics.of_recall(seconds, kept.measured, kept.gap)
+        return kept.impl, SearchStatistics.of_recall(seconds, kept.measured, kept.gap)
     session = Session(goal, machine, table)
     solution = session.solve(options.budget, options.progress)
     impl, statistics = reconstruct(goal, machine, solution.decisions), solution.statistics
@@ -390,7 +397,7 @@ def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, Sta
         return _proposed(impl, session, options)[0], statistics
     if table is not None:
         gap, seconds = statistics.gap, options.budget.seconds
-        keep(impl, table, statistics.measured, gap, inf if statistics.proven else seconds)
+        store_program(impl, table, statistics.measured, gap, inf if statistics.proven else seconds)
     return impl, statistics
 
 
@@ -401,7 +408,7 @@ def _fastest(best: Impl, session: Session, options: _Options) -> tuple[Impl, int
     arguments(best.spec)
     proposed = [impl for impl in _proposed(best, session, options) if impl is not best]
     programs = [best, *proposed[: options.measure - 1]]
-    measured = time_all(programs, find_compiler(options.compiler))
+    measured = build_and_time(programs, find_compiler(options.compiler))
     return measured[0].impl, len(measured)
 
 
@@ -409,12 +416,12 @@ def _proposed(best: Impl, session: Session, options: _Options) -> list[Impl]:
     """Programs for a goal, of which `best` is the cheapest, ranked as the options say."""
     watch = options.budget.start(options.progress)
     if options.rank == "cost":
-        return rivals(best, session, options.measure, watch)
+        return candidate_impls(best, session, options.measure, watch)
     if best.spec.parallel:
         raise SearchError(
             "a learned model knows programs for one thread; leave out the threads or the ranking."
         )
-    return ranked(rivals(best, session, max(RANKED, options.measure), watch))
+    return ranked(candidate_impls(best, session, max(RANKED, options.measure), watch))
 
 
 def check_runs_here(target: Target) -> None:

@@ -18,17 +18,17 @@ from itertools import islice
 from math import inf, log2
 
 from morello.errors import MorelloError, TableError, TargetError
-from morello.frontends.ranges import Family
+from morello.frontends.ranges import SpecFamily
 from morello.frontends.text import parse
 from morello.memo import Key, Table
 from morello.memo.memory import space_name
 from morello.memo.page import decode, encode
-from morello.memo.programs import keep
+from morello.memo.programs import store_program
 from morello.search.budget import Budget
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.catalog import find_target
-from morello.targets.costs import streamed
+from morello.targets.costs import with_streaming_costs
 
 AHEAD = 4
 """Tasks submitted ahead for each worker, so that none is idle."""
@@ -48,7 +48,7 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Found:
+class TaskResult:
     """The result of a task: encoded pages, programs, and the errors of Specs that failed."""
 
     pages: tuple[tuple[Key, bytes], ...]
@@ -57,7 +57,7 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Progress:
+class PrecomputeProgress:
     """Progress: how many tasks are done, and which share of the total work."""
 
     done: int
@@ -66,7 +66,7 @@ class Progress:
     failed: int
 
 
-def tasks_of(family: Family, target: str, keeps: int) -> list[Task]:
+def tasks_of(family: SpecFamily, target: str, keeps: int) -> list[Task]:
     """The tasks of a family, in order."""
     space = space_name(find_target(target))
     tasks: list[Task] = []
@@ -94,7 +94,7 @@ def _task(members: Sequence[str], weight: float, space: str, keeps: int) -> Task
     return Task(hashlib.blake2b(name.encode(), digest_size=12).hexdigest(), tuple(members), weight)
 
 
-def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) -> Found:
+def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) -> TaskResult:
     """Solve the members of a task; called in one of `workers` worker processes.
 
     There is no time limit, as the result must not depend on the time available.
@@ -112,19 +112,19 @@ def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) ->
         for expression in task.expressions:
             try:
                 goal = parse(expression)
-                own = streamed(machine, goal)
+                own = with_streaming_costs(machine, goal)
                 solution = search(goal, own, table=table, budget=budget)
-                keep(reconstruct(goal, own, solution.decisions), table)
+                store_program(reconstruct(goal, own, solution.decisions), table)
             except MorelloError as error:
                 failed.append(str(error))
         pages = tuple((key, encode(page, str(key))) for key, page, _ in table.pages())
         programs = tuple((s, g, table.program(s, g) or "") for s, g in table.goals())
-    return Found(pages, programs, tuple(failed))
+    return TaskResult(pages, programs, tuple(failed))
 
 
 def precompute(
-    family: Family, table: Table, target: str, workers: Executor, count: int
-) -> Iterator[Progress]:
+    family: SpecFamily, table: Table, target: str, workers: Executor, count: int
+) -> Iterator[PrecomputeProgress]:
     """Solve what a table lacks of a family, on `count` workers; yields progress.
 
     The caller shuts the workers down, and with them the tasks that were submitted ahead.
@@ -135,9 +135,9 @@ def precompute(
     share = sum(task.weight for task in tasks if task.name in known)
     left = [task for task in tasks if task.name not in known]
     done, failed = len(tasks) - len(left), 0
-    yield Progress(done, len(tasks), share / total, failed)
+    yield PrecomputeProgress(done, len(tasks), share / total, failed)
     space = space_name(find_target(target))
-    waiting: list[tuple[Task, Future[Found]]] = []
+    waiting: list[tuple[Task, Future[TaskResult]]] = []
     coming = iter(left)
     while True:
         for task in islice(coming, AHEAD * count - len(waiting)):
@@ -154,7 +154,7 @@ def precompute(
         )
         done, share = done + 1, share + task.weight
         failed += len(result.failed)
-        yield Progress(done, len(tasks), share / total, failed)
+        yield PrecomputeProgress(done, len(tasks), share / total, failed)
 
 
 @contextmanager

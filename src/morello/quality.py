@@ -16,7 +16,7 @@ from morello.errors import SearchError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.jit import interruptible
-from morello.measure.choose import COMPILER_S, rivals
+from morello.measure.choose import COMPILER_S, candidate_impls
 from morello.measure.load import load_all
 from morello.measure.timing import check_seconds, measure
 from morello.runtime.kernel import CompiledKernel
@@ -145,7 +145,7 @@ def assess(
 
 
 @dataclass(frozen=True)
-class Built:
+class VerifiedProgram:
     """A program and its kernel. `choice` is that of `Point`."""
 
     impl: Impl
@@ -161,19 +161,19 @@ def programs(
     compiler: Compiler,
     limit: Budget,
     progress: Progress | None = None,
-) -> list[Built]:
+) -> list[VerifiedProgram]:
     """The search's first choices for the goal of `best`, its cheapest program, and random ones.
 
     Each of the two searches may use the budget `limit`. Programs that take the compiler too long
     are left out.
     """
     session = Session(best.spec, best.target, cost=best.cost)
-    chosen = rivals(best, session, choices, limit.start(progress))
+    chosen = candidate_impls(best, session, choices, limit.start(progress))
     drawn = session.sample(samples, seed, limit.start(progress))
     impls = [*chosen, *(reconstruct(best.spec, best.target, decisions) for decisions in drawn)]
     kernels = load_all(impls, compiler, COMPILER_S)
     return [
-        Built(impl, kernel, n if n < len(chosen) else None)
+        VerifiedProgram(impl, kernel, n if n < len(chosen) else None)
         for n, (impl, kernel) in enumerate(zip(impls, kernels, strict=True))
         if kernel is not None
     ]

@@ -10,7 +10,7 @@ import pytest
 from benchmarks import fusion, tuning
 from benchmarks.tuning import compare
 from morello import api
-from morello.fusion.study import Outcome, Row
+from morello.fusion.study import CutTiming, Row
 from morello.learn.orders import ORDERS, Order
 from morello.learn.tune import Trial, Tuning
 
@@ -44,7 +44,7 @@ def test_the_report_of_tuning(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
 
 
 def test_the_report_of_fusion(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    apart = Outcome(4, 4e-6, 8e-6)
+    apart = CutTiming(4, 4e-6, 8e-6)
     row = Row("chain of 3, square", replace(apart, measured=4e-6), apart, apart)
     monkeypatch.setattr(fusion, "study", lambda *given: iter([row]))
     assert fusion.main(["--predictor", "cost", "--out", str(tmp_path)]) == 0

@@ -16,7 +16,7 @@ from benchmarks.probes import EXPRESSIONS, TARGETS, chosen
 from morello.cli import bench, targets
 from morello.cli.parser import main
 from morello.measure.calibrate import first_use
-from morello.measure.calibrate.first_use import PROBES, better, find_measured, probes
+from morello.measure.calibrate.first_use import PROBES, better, find_calibrated, probes
 from morello.measure.calibrate.fit import Sample
 from morello.targets import catalog
 from morello.targets.calibration import VARIABLE, default_path, load
@@ -79,7 +79,7 @@ def test_it_is_not_measured(
         (tmp_path / "file").touch()
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
     monkeypatch.setattr(first_use, "measured", lambda *_: pytest.fail("it was measured"))
-    assert find_measured(target).name == target
+    assert find_calibrated(target).name == target
     assert not stranger.exists()
 
 
@@ -87,7 +87,7 @@ def test_what_a_compiler_cannot_build_is_not_kept(
     stranger: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CC", "false")
-    assert find_measured("native").name == "native"
+    assert find_calibrated("native").name == "native"
     assert not stranger.exists()
 
 

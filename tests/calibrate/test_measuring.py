@@ -11,7 +11,7 @@ import pytest
 
 from morello.cli.parser import main
 from morello.measure.calibrate import run as runs
-from morello.measure.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, Goal
+from morello.measure.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, ProbeGoal
 from morello.measure.calibrate.programs import compiled, found
 from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.runtime.build import build
@@ -28,7 +28,7 @@ void many(const float *x, float *out) { for (int i = 0; i < 9000; ++i) *out = *o
 
 
 @pytest.mark.parametrize("goal", [*FITTED, *HELD_OUT], ids=lambda goal: goal.expression)
-def test_goals_lie_where_they_say(goal: Goal) -> None:
+def test_goals_lie_where_they_say(goal: ProbeGoal) -> None:
     spec = goal.spec()
     assert spec.levels == (goal.level,) * len(spec.levels)
     least, most = {L1: (0, 20), L2: (64, 224), MEMORY: (80, 65536)}[goal.level]
@@ -40,7 +40,7 @@ def test_no_goal_is_fitted_and_held_out() -> None:
 
 
 def test_several_programs_of_a_goal() -> None:
-    goal, target = Goal("f32[16,64] + f32[16,64]", L2), uncalibrated()
+    goal, target = ProbeGoal("f32[16,64] + f32[16,64]", L2), uncalibrated()
     told: list[int] = []
     programs = found([goal], target, 2.0, told.append)
     assert told == sorted(told) and told[-1] == len(programs)
@@ -77,8 +77,8 @@ def test_the_clock_and_the_threads() -> None:
 
 
 FEW = (
-    (Goal("f32[16,32] + f32[16,32]", L1), Goal("relu(f32[128,128])", L2)),
-    (Goal("f32[16,48] * f32[16,48]", L1),),
+    (ProbeGoal("f32[16,32] + f32[16,32]", L1), ProbeGoal("relu(f32[128,128])", L2)),
+    (ProbeGoal("f32[16,48] * f32[16,48]", L1),),
 )
 
 
@@ -94,7 +94,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_calibration_from_end_to_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs.Outcome, "better", True)
+    monkeypatch.setattr(runs.CalibrationOutcome, "better", True)
     path = tmp_path / "new" / "costs.json"
     assert main(["calibrate", "--json", "--output", str(path)]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -131,7 +131,7 @@ def test_what_people_are_told(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runs.Outcome, "better", better)
+    monkeypatch.setattr(runs.CalibrationOutcome, "better", better)
     path = tmp_path / "costs.json"
     assert main(["calibrate", "--output", str(path), *options]) == 0
     text = capsys.readouterr().out

@@ -12,7 +12,7 @@ from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
-from morello.targets.target import Held, Kernel, Target
+from morello.targets.target import Held, LeafKernel, Target
 
 STEPS = 250
 """Rewrites tried before a program is given up and another one begun."""
@@ -105,14 +105,14 @@ class _Builder:
         self.random.shuffle(fitting)
         return [*fitting]
 
-    def _known(self, spec: Spec) -> list[Kernel]:
+    def _known(self, spec: Spec) -> list[LeafKernel]:
         known = self.target.kernels_of(spec.operation.name)
         return [k for k in known if k.dtypes == spec.dtypes]
 
     def _is_held(self, spec: Spec, operand: int, held: Held | None) -> bool:
         if held is None:
             return spec.levels[operand] == self.target.nearest
-        return spec.forms[operand].vector == held.width
+        return spec.placements[operand].vector == held.width
 
     def _whim(self, spec: Spec) -> Rewrite:
         random, operation = self.random, spec.operation
@@ -141,13 +141,13 @@ class _Builder:
     def _end_of_copy(self, spec: Spec) -> Iterator[Rewrite]:
         """One register's worth after the other, along the dimension of neighbours."""
         yield from self._nearer(spec)
-        held = [f for f in spec.forms if f.vector]
-        form = held[0] if held else self.random.choice(spec.forms)
+        held = [f for f in spec.placements if f.vector]
+        placement = held[0] if held else self.random.choice(spec.placements)
         for index, dim in enumerate(spec.operation.dims):
-            if index != form.fastest:
+            if index != placement.fastest:
                 yield from _small_loops(spec, dim)
-        along = spec.operation.dims[form.fastest]
-        widths = [form.vector] if held else self.target.widths(F32)
+        along = spec.operation.dims[placement.fastest]
+        widths = [placement.vector] if held else self.target.widths(F32)
         yield from (Tile(along, tile) for tile in self.random.sample(widths, len(widths)))
         yield from _small_loops(spec, along)
 
@@ -164,8 +164,8 @@ class _Builder:
             for dim in spec.operation.operands[output].dims:
                 yield from _small_loops(spec, dim)
             yield Move(spec.operation.operands[output].name, self.registers, row_major(rank), 1)
-        if spec.forms[output].vector:
-            along = spec.operation.operands[output].dims[spec.forms[output].fastest]
+        if spec.placements[output].vector:
+            along = spec.operation.operands[output].dims[spec.placements[output].fastest]
             inputs = self.random.sample(range(output), output)
         else:
             along = self.random.choice(spec.operation.operands[output].dims[-2:])
@@ -182,14 +182,14 @@ class _Builder:
             yield Tile(along, tile)
         yield from _small_loops(spec, along)
         near = self.target.levels[self.target.nearest].name
-        for one, form in zip(spec.operation.operands, spec.forms, strict=True):
-            if not form.vector:
+        for one, placement in zip(spec.operation.operands, spec.placements, strict=True):
+            if not placement.vector:
                 for layout in (row_major(len(one.dims)), column_major(len(one.dims))):
                     yield Move(one.name, near, layout)
 
     def _is_inner_product(self, spec: Spec) -> bool:
         """All in memory, and both inputs lie along the reduced dimension."""
-        a, b, c = spec.forms
+        a, b, c = spec.placements
         flat = all(f.layout.panel is None and f.contiguous > 0 for f in (a, b))
         along = (a.fastest, b.fastest) == (a.layout.rank - 1, b.layout.rank - 2)
         narrow = min(w for w in self.target.widths(F32) if w > 1)
@@ -198,10 +198,10 @@ class _Builder:
 
     def _into_registers(self, spec: Spec, operand: int) -> Iterator[Rewrite]:
         """In the way that it lies in memory, and that a kernel takes beside the others."""
-        form = spec.forms[operand]
-        if form.vector:
+        placement = spec.placements[operand]
+        if placement.vector:
             return
-        rank = form.layout.rank
+        rank = placement.layout.rank
         taken = {
             wanted.width
             for k in self.target.kernels
@@ -209,16 +209,18 @@ class _Builder:
             and k.dtypes == (F32, F32, F32)
             and (wanted := k.held[operand])
             and all(
-                not spec.forms[i].vector or self._is_held(spec, i, held)
+                not spec.placements[i].vector or self._is_held(spec, i, held)
                 for i, held in enumerate(k.held)
                 if i != operand
             )
         }
-        neighbours = form.contiguous > 0 and form.layout.panel is None
+        neighbours = placement.contiguous > 0 and placement.layout.panel is None
         for width in sorted(taken, reverse=True):
             for order in (row_major(rank), column_major(rank)):
                 along = order.physical[-1]
-                flat = spec.shape(operand)[along] == 1 or (neighbours and along == form.fastest)
+                flat = spec.shape(operand)[along] == 1 or (
+                    neighbours and along == placement.fastest
+                )
                 if width == 1 or (flat and self._may_run_along(spec, operand, along)):
                     name = spec.operation.operands[operand].name
                     yield Move(name, self.registers, order, width)
@@ -227,7 +229,7 @@ class _Builder:
     def _may_run_along(spec: Spec, operand: int, along: int) -> bool:
         """Registers of an input run along a dimension of the output, as the output's do."""
         operands, output = spec.operation.operands, spec.operation.output
-        dim, held = operands[operand].dims[along], spec.forms[output]
+        dim, held = operands[operand].dims[along], spec.placements[output]
         if held.vector:
             return dim == operands[output].dims[held.fastest]
         return dim not in spec.operation.reduced
@@ -236,9 +238,9 @@ class _Builder:
 def _small_loops(spec: Spec, dim: str) -> Iterator[Rewrite]:
     """Over single elements, or where that would cut panels, over panels."""
     yield _loop(spec, dim, 1)
-    for form in spec.forms:
-        if form.layout.panel is not None:
-            yield _loop(spec, dim, form.layout.panel[1])
+    for placement in spec.placements:
+        if placement.layout.panel is not None:
+            yield _loop(spec, dim, placement.layout.panel[1])
 
 
 def _loop(spec: Spec, dim: str, tile: int) -> Rewrite:

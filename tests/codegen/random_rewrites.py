@@ -15,7 +15,7 @@ from morello.errors import RewriteError
 from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import DTYPES, DType
 from morello.ir.layout import Layout, odd_even, panels, row_major
-from morello.ir.operation import accumulates_later
+from morello.ir.operation import has_accumulating_form
 from morello.ir.spec import Spec
 from morello.rewrites import (
     SCHEMES,
@@ -82,7 +82,7 @@ class Whims:
             yield from (*(self._parallel,) * 6, _serial)
         else:
             yield from (self._select, self._select)
-        if accumulates_later(operation):
+        if has_accumulating_form(operation):
             yield from (_accumulate, _accumulate)
         if operation.components:
             yield from (self.buffer, self.buffer, self.buffer)

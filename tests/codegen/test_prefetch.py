@@ -133,7 +133,7 @@ def test_the_lines_of_panels_follow_each_other() -> None:
 def test_panels_of_constant_weights_are_prefetched_line_by_line() -> None:
     product = "f32[8,4096] @ f32[4096,4096]"
     impl, _ = morello.implement(product, target="avx512", weights="constant")
-    assert impl.spec.tensor(1).form.layout.panel is not None
+    assert impl.spec.tensor(1).placement.layout.panel is not None
     ((operand, lines, written),) = prefetched(generate(impl).text)
     assert operand == "b" and not written
     assert lines == set(range(min(lines), min(lines) + len(lines)))

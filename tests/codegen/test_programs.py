@@ -60,10 +60,12 @@ def check(function: object, impl: Impl) -> None:
     """The function computes the Spec, writes all of it and nothing else."""
     spec = impl.spec
     inputs = [random_values(spec.shape(i), seed=i) for i in range(2)]
-    packed = [in_layout(x, t.form.layout)[0] for x, t in zip(inputs, spec.tensors[:2], strict=True)]
+    packed = [
+        in_layout(x, t.placement.layout)[0] for x, t in zip(inputs, spec.tensors[:2], strict=True)
+    ]
     untouched = [x.copy() for x in packed]
     shape = spec.shape(2)
-    padded, where = in_layout(np.zeros(shape, np.float32), spec.forms[2].layout)
+    padded, where = in_layout(np.zeros(shape, np.float32), spec.placements[2].layout)
     padded[:] = GUARD
     padded[where] = np.nan
     whole, output = guarded(padded)

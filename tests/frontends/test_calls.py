@@ -142,4 +142,4 @@ def test_bad_arguments(a: object, said: str) -> None:
 def test_a_tensor_spec_need_not_be_canonical() -> None:
     column = TensorSpec((8, 1), F32)
     assert matmul("f32[4,8]", column) == parse("f32[4,8] @ f32[8,1]")
-    assert Layout((0, 1)) == column.form.layout
+    assert Layout((0, 1)) == column.placement.layout

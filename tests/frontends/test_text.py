@@ -198,7 +198,7 @@ def test_expressions_are_printed_as_they_are_read(text: str) -> None:
 def test_layouts_and_batches() -> None:
     spec = parse("f32[3,8,4]{1,2,0} @ f32[3,4,32]{1,2,0:T(1,16,1)} -> f32[3,8,32]{1,2,0}")
     assert spec.operation.dims == ("b", "m", "k", "n")
-    assert [tensor.form.layout for tensor in spec.tensors] == [
+    assert [tensor.placement.layout for tensor in spec.tensors] == [
         column_major(3),
         panels(3, 2, 16),
         column_major(3),
@@ -208,8 +208,8 @@ def test_layouts_and_batches() -> None:
 def test_strides_say_where_the_gaps_are() -> None:
     spec = parse("f32[8,4]{0,1}S(1,9) @ f32[4,6] -> f32[8,6]S(7,1)")
     assert spec.strides == ((1, 9), None, (7, 1))
-    assert [t.form.gapless for t in spec.tensors] == [False, True, False]
-    assert spec.tensors[0].form.layout == column_major(2)
+    assert [t.placement.gapless for t in spec.tensors] == [False, True, False]
+    assert spec.tensors[0].placement.layout == column_major(2)
 
 
 def test_strides_without_gaps_say_nothing() -> None:
@@ -239,7 +239,7 @@ def test_inputs_come_in_the_order_of_their_first_use() -> None:
 )
 def test_names(text: str, names: str) -> None:
     spec = parse(text)
-    called = [spec.name(operand) for operand in range(len(spec.forms))]
+    called = [spec.name(operand) for operand in range(len(spec.placements))]
     assert called == names.split()
     again = parse(spec.expression)
     assert again == spec and again.names == spec.names

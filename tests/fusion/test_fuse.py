@@ -12,9 +12,9 @@ from morello.errors import SearchError, SpecError
 from morello.frontends.maps import add, maximum
 from morello.frontends.text import parse_tensor
 from morello.frontends.types import make_type
-from morello.frontends.values import Value, laid, value_of
+from morello.frontends.values import Value, placed_input, value_of
 from morello.fusion.fuse import Price, fuse
-from morello.fusion.graph import Graph, Group, cut
+from morello.fusion.graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, apart, in_order_of_outputs
 from morello.ir.compose import Tensor
 from morello.ir.dtype import F32
@@ -24,9 +24,9 @@ MOST = 4
 """No more operations than these are one kernel, in what follows."""
 
 
-def random_graph(random: Random, operations: int) -> Graph:
+def random_graph(random: Random, operations: int) -> OperationGraph:
     """Maps of one or two of the tensors before them, and what is left over added up."""
-    values = [value_of(laid(make_type((4,), F32))) for _ in range(2)]
+    values = [value_of(placed_input(make_type((4,), F32))) for _ in range(2)]
     unused: list[Value] = []
     for number in range(operations):
         source = random.choice(values[-4:])
@@ -41,7 +41,7 @@ def random_graph(random: Random, operations: int) -> Graph:
     result = unused[0]
     for one in unused[1:]:
         result = add(result, one)
-    return Graph(result.tensor)
+    return OperationGraph(result.tensor)
 
 
 def random_prices(seed: int) -> Price:
@@ -55,7 +55,7 @@ def random_prices(seed: int) -> Price:
     return price
 
 
-def partitions(graph: Graph) -> list[Partition]:
+def partitions(graph: OperationGraph) -> list[Partition]:
     """All that are legal, one for each set of tensors that are written to memory."""
     found = []
     inner = graph.operations[:-1]
@@ -67,7 +67,7 @@ def partitions(graph: Graph) -> list[Partition]:
             home[one] = one if one in written or not of_users else min(of_users, key=id)
             groups.setdefault(home[one], []).insert(0, one)
         try:
-            every = [Group(tuple(members)) for members in groups.values()]
+            every = [OperationGroup(tuple(members)) for members in groups.values()]
             found.append(in_order_of_outputs(graph, every))
         except SpecError:
             continue  # what is not written is used by several groups
@@ -87,14 +87,14 @@ def test_no_partition_is_cheaper(seed: int) -> None:
 
 
 def test_a_tensor_that_several_operations_read_is_paid_for_once() -> None:
-    graph = Graph(parse_tensor("x = exp(f32[4]); (x + 1) * (x + 2)"))
+    graph = OperationGraph(parse_tensor("x = exp(f32[4]); (x + 1) * (x + 2)"))
     prices = {"exp(f32[4])": 10.0, "x = f32[4]; (x + 1) * (x + 2)": 3.0}
     found = fuse(graph, lambda spec: prices.get(spec.expression.replace("a", "x"), 14.0))
     assert [len(group.operations) for group in found.groups] == [1, 3]
 
 
 def test_prices_alone_decide() -> None:
-    graph = Graph(parse_tensor("relu(f32[4,4] @ f32[4,4]) @ f32[4,4]"))
+    graph = OperationGraph(parse_tensor("relu(f32[4,4] @ f32[4,4]) @ f32[4,4]"))
     together = fuse(graph, lambda spec: 1.0)
     assert [len(group.operations) for group in together.groups] == [3]
     cheap_apart = fuse(graph, lambda spec: 9.0 if spec.operation.components else 1.0)
@@ -102,7 +102,7 @@ def test_prices_alone_decide() -> None:
 
 
 def test_what_is_too_expensive_is_cut() -> None:
-    graph = Graph(parse_tensor("f32[4,4] @ f32[4,4] @ f32[4,4] @ f32[4,4] @ f32[4,4]"))
+    graph = OperationGraph(parse_tensor("f32[4,4] @ f32[4,4] @ f32[4,4] @ f32[4,4] @ f32[4,4]"))
 
     def at_most_two(spec: Spec) -> float:
         return inf if len(spec.operation.components) > 2 else 1.0
@@ -111,7 +111,7 @@ def test_what_is_too_expensive_is_cut() -> None:
 
 
 def test_nothing_larger_is_tried_than_what_is_too_expensive() -> None:
-    graph = Graph(parse_tensor(" @ ".join(["f32[4,4]"] * 7)))
+    graph = OperationGraph(parse_tensor(" @ ".join(["f32[4,4]"] * 7)))
     sizes: list[int] = []
 
     def price(spec: Spec) -> float:
@@ -123,19 +123,19 @@ def test_nothing_larger_is_tried_than_what_is_too_expensive() -> None:
 
 
 def test_a_group_that_does_not_grow_is_still_taken() -> None:
-    graph = Graph(parse_tensor(" @ ".join(["f32[4,4]"] * 5)))
+    graph = OperationGraph(parse_tensor(" @ ".join(["f32[4,4]"] * 5)))
     found = fuse(graph, lambda spec: 1.0, lambda spec: not spec.operation.components)
     assert [len(group.operations) for group in found.groups] == [2, 2]
 
 
 def test_a_group_that_is_no_spec_is_cut() -> None:
     """x is used in two roles, and is a product."""
-    graph = Graph(parse_tensor("x = f32[4,4] @ f32[4,4]; x @ transpose(x)"))
+    graph = OperationGraph(parse_tensor("x = f32[4,4] @ f32[4,4]; x @ transpose(x)"))
     found = fuse(graph, lambda spec: 1.0)
     assert [str(group.output.operation) for group in found.groups] == ["Matmul", "Matmul"]
 
 
 def test_an_operation_without_a_kernel_is_named() -> None:
-    graph = Graph(parse_tensor("relu(tanh(f32[4]))"))
+    graph = OperationGraph(parse_tensor("relu(tanh(f32[4]))"))
     with pytest.raises(SearchError, match="tanh"):
         fuse(graph, lambda spec: inf if "tanh" in spec.expression else 1.0)

@@ -9,7 +9,7 @@ import pytest
 from morello.errors import SpecError
 from morello.frontends.text import parse, parse_tensor
 from morello.fusion.compositions import COMPOSITIONS
-from morello.fusion.graph import Graph, Group, cut
+from morello.fusion.graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, apart, by_rule
 
 
@@ -19,7 +19,7 @@ def names(partition: Partition) -> list[str]:
 
 
 def test_a_graph_is_in_order() -> None:
-    graph = Graph(parse_tensor("x = f32[4,4]; y = x @ f32[4,4]; relu(y) + tanh(y)"))
+    graph = OperationGraph(parse_tensor("x = f32[4,4]; y = x @ f32[4,4]; relu(y) + tanh(y)"))
     assert [str(one.operation) for one in graph.operations] == ["Matmul", "Relu", "Tanh", "Add"]
     product, relu, tanh, last = graph.operations
     assert graph.users[product] == {relu, tanh}
@@ -40,34 +40,34 @@ def test_a_graph_is_in_order() -> None:
     ],
 )
 def test_the_whole_as_a_group_is_the_spec_of_the_text(text: str) -> None:
-    graph = Graph(parse_tensor(text))
-    whole = cut(Group(graph.operations))
+    graph = OperationGraph(parse_tensor(text))
+    whole = cut(OperationGroup(graph.operations))
     assert whole.spec == parse(text)
     assert whole.spec.names == parse(text).names
     assert whole.inputs == graph.inputs
 
 
 def test_a_group_reads_what_others_make() -> None:
-    graph = Graph(parse_tensor("softmax(f32[4,8] @ f32[8,4]) @ f32[4,16]"))
+    graph = OperationGraph(parse_tensor("softmax(f32[4,8] @ f32[8,4]) @ f32[4,16]"))
     product, softmax, last = graph.operations
-    found = cut(Group((softmax, last)))
+    found = cut(OperationGroup((softmax, last)))
     assert found.spec == parse("softmax(f32[4,4]) @ f32[4,16]")
     assert found.inputs == (product, graph.inputs[2])
 
 
 def test_what_is_made_elsewhere_is_read_in_another_order() -> None:
-    graph = Graph(parse_tensor("f32[4,8] @ transpose(f32[16,4] @ f32[4,8])"))
+    graph = OperationGraph(parse_tensor("f32[4,8] @ transpose(f32[16,4] @ f32[4,8])"))
     product, turned, last = graph.operations
-    found = cut(Group((turned, last)))
+    found = cut(OperationGroup((turned, last)))
     assert found.spec == parse("f32[4,8] @ transpose(f32[16,8])")
     assert found.inputs == (graph.inputs[0], product)
-    assert cut(Group((turned,))).spec == parse("transpose(f32[16,8])")
+    assert cut(OperationGroup((turned,))).spec == parse("transpose(f32[16,8])")
 
 
 def test_too_many_arrays_are_no_kernel() -> None:
-    graph = Graph(parse_tensor(" + ".join(["f32[4]"] * 9)))
+    graph = OperationGraph(parse_tensor(" + ".join(["f32[4]"] * 9)))
     with pytest.raises(SpecError, match="9 tensors"):
-        cut(Group(graph.operations))
+        cut(OperationGroup(graph.operations))
     assert len(by_rule(graph).groups) == 2
 
 
@@ -89,17 +89,17 @@ def test_too_many_arrays_are_no_kernel() -> None:
     ],
 )
 def test_the_rule(text: str, groups: list[str]) -> None:
-    assert names(by_rule(Graph(parse_tensor(text)))) == groups
+    assert names(by_rule(OperationGraph(parse_tensor(text)))) == groups
 
 
 def test_apart_leaves_out_copies_that_no_one_needs() -> None:
-    graph = Graph(parse_tensor("relu(f32[4,4] @ transpose(f32[4,4] @ f32[4,4]))"))
+    graph = OperationGraph(parse_tensor("relu(f32[4,4] @ transpose(f32[4,4] @ f32[4,4]))"))
     assert names(apart(graph)) == ["Matmul", "Move Matmul", "Relu"]
 
 
 @pytest.mark.parametrize("text", COMPOSITIONS.values(), ids=COMPOSITIONS.keys())
 def test_the_compositions_are_cut(text: str) -> None:
-    graph = Graph(parse_tensor(text))
+    graph = OperationGraph(parse_tensor(text))
     for partition in (apart(graph), by_rule(graph)):  # which check themselves
         for group in partition.groups:
             assert len(cut(group).inputs) <= 7
@@ -107,14 +107,14 @@ def test_the_compositions_are_cut(text: str) -> None:
 
 
 def test_partitions_that_are_none() -> None:
-    graph = Graph(parse_tensor("x = relu(f32[4]); exp(x) + tanh(x)"))
+    graph = OperationGraph(parse_tensor("x = relu(f32[4]); exp(x) + tanh(x)"))
     relu, exp, tanh, last = graph.operations
     with pytest.raises(SpecError, match="put every operation into one group"):
-        Partition(graph, (Group((relu,)), Group((tanh, last))))
+        Partition(graph, (OperationGroup((relu,)), OperationGroup((tanh, last))))
     for groups in ((relu, exp), (tanh, last)), ((exp, relu), (tanh, last)), ((last, tanh), ()):
         rest = tuple(one for one in graph.operations if one not in chain(*groups))
-        some = [Group(members) for members in groups if members]
+        some = [OperationGroup(members) for members in groups if members]
         with pytest.raises(SpecError, match="is not only for operations that follow it"):
-            Partition(graph, (*some, *(Group((one,)) for one in rest)))
+            Partition(graph, (*some, *(OperationGroup((one,)) for one in rest)))
     with pytest.raises(SpecError, match="put it after"):
-        Partition(graph, (Group((exp, tanh, last)), Group((relu,))))
+        Partition(graph, (OperationGroup((exp, tanh, last)), OperationGroup((relu,))))

@@ -11,10 +11,10 @@ import pytest
 from morello.errors import CallError
 from morello.frontends.text import parse, parse_tensor
 from morello.fusion.fuse import fuse
-from morello.fusion.graph import Graph, cut
+from morello.fusion.graph import OperationGraph, cut
 from morello.fusion.partition import Partition, by_rule
 from morello.fusion.prices import Prices
-from morello.fusion.program import Program, compile_all, reference
+from morello.fusion.program import FusedProgram, compile_all, reference
 from morello.fusion.study import study
 from morello.impl.tree import Impl
 from morello.learn.predict import ByCost, Floats
@@ -38,7 +38,7 @@ def prices() -> Prices:
     return Prices(ByCost(4e9), PATIENCE_S)
 
 
-def run(program: Program, graph: Graph) -> None:
+def run(program: FusedProgram, graph: OperationGraph) -> None:
     """Compare a program with NumPy in float64, on random data, twice."""
     random = np.random.default_rng(0)
     for _ in range(2):  # what is left from a first call is no matter
@@ -49,12 +49,12 @@ def run(program: Program, graph: Graph) -> None:
         np.testing.assert_allclose(out, reference(graph, inputs), rtol=1e-4, atol=1e-5)
 
 
-def compiled(partition: Partition, prices: Prices) -> Program:
+def compiled(partition: Partition, prices: Prices) -> FusedProgram:
     return compile_all(partition, lambda spec: prices.found(spec).impl)
 
 
 def test_a_fused_composition_computes_what_numpy_does(prices: Prices) -> None:
-    graph = Graph(parse_tensor(RESIDUAL))
+    graph = OperationGraph(parse_tensor(RESIDUAL))
     partition = fuse(graph, prices)
     assert len(partition.groups) < len(graph.operations)
     run(compiled(partition, prices), graph)
@@ -63,18 +63,18 @@ def test_a_fused_composition_computes_what_numpy_does(prices: Prices) -> None:
 @pytest.mark.parametrize("text", [MLP, HEADS], ids=["MLP", "heads"])
 def test_so_does_one_that_is_cut_by_the_rule(text: str, prices: Prices) -> None:
     """The keys of heads are read in another order than they are written."""
-    graph = Graph(parse_tensor(text))
+    graph = OperationGraph(parse_tensor(text))
     run(compiled(by_rule(graph), prices), graph)
 
 
 def test_intermediates_lie_on_cache_lines(prices: Prices) -> None:
-    program = compiled(by_rule(Graph(parse_tensor(MLP))), prices)
+    program = compiled(by_rule(OperationGraph(parse_tensor(MLP))), prices)
     assert len(program.buffers) == len(program.steps) - 1 == 1
     assert all(buffer.ctypes.data % CACHE_LINE == 0 for buffer in program.buffers)
 
 
 def test_arrays_that_do_not_fit_are_refused(prices: Prices) -> None:
-    program = compiled(by_rule(Graph(parse_tensor(MLP))), prices)
+    program = compiled(by_rule(OperationGraph(parse_tensor(MLP))), prices)
     arrays = [one.empty() for one in program.arguments[:-1]]
     with pytest.raises(CallError, match="takes 4"):
         program(*arrays[:-1])
@@ -99,7 +99,7 @@ def test_each_spec_is_searched_once() -> None:
             return super().seconds(impls)
 
     known = Prices(Counting(4e9), PATIENCE_S)
-    graph = Graph(parse_tensor("f32[4,4] @ f32[4,4] @ f32[4,4]"))
+    graph = OperationGraph(parse_tensor("f32[4,4] @ f32[4,4] @ f32[4,4]"))
     for _ in range(2):
         fuse(graph, known)
     assert met == 2  # a product, and two of them
@@ -122,7 +122,7 @@ def test_a_table_has_what_was_searched_before(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_the_reference_is_what_the_whole_computes() -> None:
-    graph = Graph(parse_tensor("sum(f32[2,3] @ f32[3,2], axis=1)"))
+    graph = OperationGraph(parse_tensor("sum(f32[2,3] @ f32[3,2], axis=1)"))
     a, b = np.arange(6.0).reshape(2, 3), np.ones((3, 2))
     assert reference(graph, [a, b]).tolist() == [6.0, 24.0]
     assert [t.shape for t in cut(by_rule(graph).groups[0]).inputs] == [(2, 3), (3, 2)]

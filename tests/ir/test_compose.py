@@ -21,8 +21,8 @@ from morello.ir.compose import (
     build,
     inputs_of,
     intermediates,
-    maker,
     part,
+    producer,
     tensor_dims,
 )
 from morello.ir.dtype import F32
@@ -207,7 +207,7 @@ def test_the_last_part_of_what_accumulates_accumulates() -> None:
     assert part(whole, hidden).operation.name == "Compose"
     assert part(whole, last, (hidden,)).operation is accumulating(matmul())
     assert part(whole, last, (hidden - 1,)).operation.accumulates
-    assert maker(whole, last).operation is matmul()
+    assert producer(whole, last).operation is matmul()
 
 
 def test_softmax_keeps_its_rows_whole() -> None:

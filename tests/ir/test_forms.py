@@ -11,20 +11,20 @@ from tests.ir.strategies import Chain, chains, layouts, shapes
 from tests.support import Ints, places
 
 from morello.ir.layout import Layout, row_major
-from morello.ir.placements import Forms
-from morello.ir.tensor import Form, canonical, gapless, relaxed, runs, tile_form
+from morello.ir.placements import Placements
+from morello.ir.tensor import Placement, canonical, gapless, relaxed, runs, tile_placement
 
 ELEMENT_BYTES = 512  # so that rows of 4, 8, ... elements are aliased
 
 
-def scalar_forms(chain: Chain) -> list[Form]:
+def scalar_forms(chain: Chain) -> list[Placement]:
     """The form of the whole tensor and of every tile."""
-    forms = [canonical(chain.shape, gapless(chain.layout))]
+    placements = [canonical(chain.shape, gapless(chain.layout))]
     shape = chain.shape
     for cut in chain.cuts:
-        forms.append(tile_form(shape, cut.shape, forms[-1], ELEMENT_BYTES))
+        placements.append(tile_placement(shape, cut.shape, placements[-1], ELEMENT_BYTES))
         shape = cut.shape
-    return forms
+    return placements
 
 
 def element_places(chain: Chain) -> list[Ints]:
@@ -47,23 +47,23 @@ def column(values: Sequence[int]) -> Ints:
 
 @given(chains())
 def test_a_form_is_canonical(chain: Chain) -> None:
-    for shape, form in zip(shapes_of(chain), scalar_forms(chain), strict=True):
-        assert canonical(shape, form) == form
+    for shape, placement in zip(shapes_of(chain), scalar_forms(chain), strict=True):
+        assert canonical(shape, placement) == placement
 
 
 @given(chains())
 def test_a_form_keeps_the_order_of_elements(chain: Chain) -> None:
     cases = zip(shapes_of(chain), scalar_forms(chain), element_places(chain), strict=True)
-    for shape, form, actual in cases:
-        claimed = places(shape, form.layout)
+    for shape, placement, actual in cases:
+        claimed = places(shape, placement.layout)
         np.testing.assert_array_equal(np.argsort(claimed, None), np.argsort(actual, None))
 
 
 @given(chains(whole_panels=True))
 def test_runs_have_no_gaps(chain: Chain) -> None:
     cases = zip(shapes_of(chain), scalar_forms(chain), element_places(chain), strict=True)
-    for shape, form, actual in cases:
-        count, length = runs(shape, form)
+    for shape, placement, actual in cases:
+        count, length = runs(shape, placement)
         assert count * length == actual.size
         steps = np.diff(np.sort(actual, None).reshape(count, length), axis=1)
         assert (steps == 1).all()
@@ -71,31 +71,31 @@ def test_runs_have_no_gaps(chain: Chain) -> None:
 
 @given(chains())
 def test_neighbours_lie_next_to_each_other(chain: Chain) -> None:
-    forms = Forms()
+    placements = Placements()
     cases = zip(shapes_of(chain), scalar_forms(chain), element_places(chain), strict=True)
-    for shape, form, actual in cases:
-        code = column([forms.code(form)])
+    for shape, placement, actual in cases:
+        code = column([placements.code(placement)])
         for dim in range(len(shape)):
-            if forms.unit_stride(code, [column([s]) for s in shape], dim)[0]:
-                assert (np.diff(actual, axis=dim) == 1).all(), (shape, form, dim)
+            if placements.unit_stride(code, [column([s]) for s in shape], dim)[0]:
+                assert (np.diff(actual, axis=dim) == 1).all(), (shape, placement, dim)
 
 
 @given(shapes.flatmap(lambda shape: st.tuples(st.just(shape), layouts(len(shape)))))
 def test_neighbours_in_whole_tensors_are_seen(case: tuple[tuple[int, ...], Layout]) -> None:
     shape, layout = case
-    form = canonical(shape, gapless(Layout(layout.order)))
-    where = places(shape, form.layout)
-    forms = Forms()
-    code = column([forms.code(form)])
+    placement = canonical(shape, gapless(Layout(layout.order)))
+    where = places(shape, placement.layout)
+    placements = Placements()
+    code = column([placements.code(placement)])
     for dim in range(len(shape)):
-        seen = forms.unit_stride(code, [column([s]) for s in shape], dim)[0]
+        seen = placements.unit_stride(code, [column([s]) for s in shape], dim)[0]
         assert seen == (np.diff(where, axis=dim) == 1).all()
 
 
 @given(st.lists(chains(), min_size=1, max_size=6))
 def test_columns_agree_with_single_forms(several: list[Chain]) -> None:
-    """Chains of one rank go through the columns side by side, in one `Forms`."""
-    forms = Forms()
+    """Chains of one rank go through the columns side by side, in one `Placements`."""
+    placements = Placements()
     for rank in (1, 2, 3, 4):
         side_by_side = [c for c in several if len(c.shape) == rank]
         longest = max((len(c.cuts) for c in side_by_side), default=0)
@@ -104,12 +104,12 @@ def test_columns_agree_with_single_forms(several: list[Chain]) -> None:
             before = [shapes_of(c)[step] for c in some]
             after = [shapes_of(c)[step + 1] for c in some]
             single = [scalar_forms(c)[step : step + 2] for c in some]
-            codes = column([forms.code(start) for start, _ in single]).astype(np.int16)
+            codes = column([placements.code(start) for start, _ in single]).astype(np.int16)
             shape = [column(sizes) for sizes in zip(*before, strict=True)]
             tile = [column(sizes) for sizes in zip(*after, strict=True)]
-            found = forms.tile(shape, tile, codes, ELEMENT_BYTES)
-            assert [forms[code] for code in found.tolist()] == [end for _, end in single]
-            counts, lengths = forms.runs(tile, found)
+            found = placements.tile(shape, tile, codes, ELEMENT_BYTES)
+            assert [placements[code] for code in found.tolist()] == [end for _, end in single]
+            counts, lengths = placements.runs(tile, found)
             wanted = [runs(t, end) for t, (_, end) in zip(after, single, strict=True)]
             pairs = zip(counts.tolist(), lengths.tolist(), strict=True)
             assert list(pairs) == wanted
@@ -117,11 +117,11 @@ def test_columns_agree_with_single_forms(several: list[Chain]) -> None:
 
 @given(chains())
 def test_an_aliased_form_has_a_plain_twin(chain: Chain) -> None:
-    forms = Forms()
-    codes = column([forms.code(form) for form in scalar_forms(chain)])
-    assert all(forms[c].aliased for c in forms.twin[codes].tolist())
-    assert not any(forms[c].aliased for c in forms.plain[codes].tolist())
-    np.testing.assert_array_equal(forms.plain[forms.twin[codes]], forms.plain[codes])
+    placements = Placements()
+    codes = column([placements.code(placement) for placement in scalar_forms(chain)])
+    assert all(placements[c].aliased for c in placements.twin[codes].tolist())
+    assert not any(placements[c].aliased for c in placements.plain[codes].tolist())
+    np.testing.assert_array_equal(placements.plain[placements.twin[codes]], placements.plain[codes])
 
 
 # ---- the ideal form
@@ -140,7 +140,7 @@ HELPS: dict[str, tuple[object, ...]] = {
     "row_major": (),
     "runs_along": ((0,),),
     "unit_stride": ([COLUMN], 0),
-    "where": (lambda form: False,),
+    "where": (lambda placement: False,),
 }
 COSTS: dict[str, tuple[object, ...]] = {
     "aliased": (),
@@ -155,18 +155,20 @@ COSTS: dict[str, tuple[object, ...]] = {
 
 
 def test_all_that_helps_is_true_of_ideal_forms_and_nothing_that_costs() -> None:
-    forms = Forms()
-    codes = forms.codes([relaxed(gapless(row_major(1))), relaxed(Form(row_major(1), 1, vector=8))])
+    placements = Placements()
+    codes = placements.codes(
+        [relaxed(gapless(row_major(1))), relaxed(Placement(row_major(1), 1, vector=8))]
+    )
     for code in codes:
         for expected, predicates in ((True, HELPS), (False, COSTS)):
             for name, arguments in predicates.items():
-                assert getattr(forms, name)(column([code]), *arguments)[0] == expected, name
+                assert getattr(placements, name)(column([code]), *arguments)[0] == expected, name
 
 
 def test_no_predicate_is_left_out() -> None:
     predicates = {
         name
-        for name, function in vars(Forms).items()
+        for name, function in vars(Placements).items()
         if name[0] != "_" and getattr(function, "__annotations__", {}).get("return") == "Bools"
     }
     assert predicates == HELPS.keys() | COSTS.keys()

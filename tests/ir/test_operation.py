@@ -13,8 +13,8 @@ from morello.ir.functions import Function
 from morello.ir.operation import (
     Operand,
     Operation,
-    accumulates_later,
     accumulating,
+    has_accumulating_form,
     operation,
     reordered,
 )
@@ -61,7 +61,7 @@ def made_again(one: Operation) -> Operation:
 @every_one
 def test_equal_parts_make_the_same_object(one: Operation) -> None:
     assert made_again(one) is one
-    if accumulates_later(one):
+    if has_accumulating_form(one):
         assert accumulating(one) is accumulating(made_again(one))
         assert accumulating(one) is not one
 
@@ -126,14 +126,14 @@ def test_shapes_follow_the_dimensions(one: Operation) -> None:
 
 @every_one
 def test_accumulating_reads_what_it_adds_to(one: Operation) -> None:
-    if not accumulates_later(one):
+    if not has_accumulating_form(one):
         assert not any(o.start for o in one.operands)
         with pytest.raises(ValueError, match="has no accumulating form"):
             accumulating(one)
         return
     later = accumulating(one)
     assert later.name == one.name + "Accum"
-    assert not accumulates_later(later)
+    assert not has_accumulating_form(later)
     for operand, each in enumerate(one.operands):
         assert one.reads(operand) == (not each.written or each.updated)
         assert later.reads(operand) == (one.reads(operand) or bool(each.start))

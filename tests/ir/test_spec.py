@@ -16,10 +16,10 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, parse_dtype
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.operation import accumulating
-from morello.ir.placements import Forms
+from morello.ir.placements import Placements
 from morello.ir.primitives import matmul
 from morello.ir.spec import Spec, matmul_spec
-from morello.ir.tensor import Form, canonical, gapless, runs, tile_form
+from morello.ir.tensor import Placement, canonical, gapless, runs, tile_placement
 
 LINE = 64
 
@@ -29,18 +29,18 @@ def specs(draw: st.DrawFn, batch: int) -> Spec:
     """A matmul whose operands lie and are held in any way."""
     operation = matmul(batch, draw(st.booleans()))
     sizes = tuple(draw(st.integers(1, 20)) for _ in operation.dims)
-    levels, forms = [], []
+    levels, placements = [], []
     for operand in range(len(operation.operands)):
         shape = operation.extents(operand, sizes)
         level = draw(st.integers(0, 3))
         layout = draw(layouts(len(shape)))
         if level == 3:
             vector = draw(st.sampled_from([1, 4, 8]))
-            forms.append(Form(Layout(layout.order), layout.rank, vector=vector))
+            placements.append(Placement(Layout(layout.order), layout.rank, vector=vector))
         else:
-            forms.append(canonical(shape, gapless(layout)))
+            placements.append(canonical(shape, gapless(layout)))
         levels.append(level)
-    return Spec(operation, sizes, tuple(levels), tuple(forms), (F32, F32, F32))
+    return Spec(operation, sizes, tuple(levels), tuple(placements), (F32, F32, F32))
 
 
 def same_operation(several: list[Spec]) -> list[Spec]:
@@ -53,7 +53,7 @@ many = st.integers(0, 2).flatmap(lambda batch: st.lists(specs(batch), min_size=1
 @given(many)
 def test_a_batch_gives_its_specs_back(several: list[Spec]) -> None:
     several = same_operation(several)
-    batch = Batch.of(several, Forms())
+    batch = Batch.of(several, Placements())
     assert len(batch) == len(several)
     assert [batch.spec(row) for row in range(len(batch))] == several
     backwards = batch[np.arange(len(batch))[::-1]]
@@ -65,33 +65,33 @@ def test_a_batch_gives_its_specs_back(several: list[Spec]) -> None:
 @given(many)
 def test_a_batch_counts_registers_as_the_code_has_them(several: list[Spec]) -> None:
     several = same_operation(several)
-    batch = Batch.of(several, Forms())
+    batch = Batch.of(several, Placements())
     for operand in range(3):
         counted = batch.registers(operand)
         for row, spec in enumerate(several):
-            form, shape = spec.forms[operand], spec.shape(operand)
-            if form.vector:
-                view = register_view("r", form.layout, shape, form.vector)
+            placement, shape = spec.placements[operand], spec.shape(operand)
+            if placement.vector:
+                view = register_view("r", placement.layout, shape, placement.vector)
                 assert counted[row] == len(view.names()) == prod(view.counts())
 
 
 @given(many)
 def test_a_batch_counts_lines_run_by_run(several: list[Spec]) -> None:
     several = same_operation(several)
-    batch = Batch.of(several, Forms())
+    batch = Batch.of(several, Placements())
     for operand in range(3):
         counted = batch.lines(operand)
         for row, spec in enumerate(several):
-            count, length = runs(spec.shape(operand), spec.forms[operand])
+            count, length = runs(spec.shape(operand), spec.placements[operand])
             assert counted[row] == count * -(-length * 4 // LINE)
 
 
 def test_rows_with_gaps_take_lines_of_their_own() -> None:
     whole = gapless(row_major(2))
-    half_rows = tile_form((8, 32), (8, 16), whole, 4)
+    half_rows = tile_placement((8, 32), (8, 16), whole, 4)
     assert runs((8, 32), whole) == (1, 256)
     assert runs((8, 16), half_rows) == (8, 16)
-    assert tile_form((8, 32), (4, 32), whole, 4) == whole
+    assert tile_placement((8, 32), (4, 32), whole, 4) == whole
 
 
 def test_sizes_and_shapes() -> None:

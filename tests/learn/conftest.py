@@ -10,7 +10,7 @@ from tests.learn.made_up import EXPRESSIONS, made_up
 
 from morello.learn.corpus import write
 from morello.learn.dataset import load, prepare
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 
 
 @pytest.fixture(scope="session")
@@ -22,6 +22,6 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def groups(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
+def groups(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> list[ProgramGroup]:
     with ThreadPoolExecutor(1) as workers:
         return load(prepare(corpus, tmp_path_factory.mktemp("groups"), workers))

@@ -8,7 +8,7 @@ import numpy as np
 
 from morello.frontends.text import parse
 from morello.impl.saved import save, spec_data
-from morello.learn.corpus import Measured
+from morello.learn.corpus import MeasuredSpec
 from morello.learn.programs import propose
 from morello.targets.catalog import recorded
 
@@ -21,7 +21,7 @@ EXPRESSIONS = (
 )
 
 
-def made_up(family: str, expression: str, hertz: float = 4e9) -> Measured:
+def made_up(family: str, expression: str, hertz: float = 4e9) -> MeasuredSpec:
     """Programs whose times are their costs, but for noise."""
     target = recorded("Zen 5", CACHES)
     goal = parse(expression)
@@ -37,4 +37,4 @@ def made_up(family: str, expression: str, hertz: float = 4e9) -> Measured:
     schedules = [save(one.impl)["rewrites"] for one in found]
     origins = np.array([one.origin for one in found], np.int8)
     cold = np.zeros((len(found), 0))
-    return Measured(about, schedules, origins, times, times[:1].repeat(len(found), 0), cold)
+    return MeasuredSpec(about, schedules, origins, times, times[:1].repeat(len(found), 0), cold)

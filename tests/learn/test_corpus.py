@@ -20,9 +20,9 @@ from morello.cli.parser import main
 from morello.errors import CorpusError, VerificationError
 from morello.frontends.text import parse
 from morello.learn import collect, hardware
-from morello.learn.collect import Machine, name_of
-from morello.learn.corpus import VERSION, Measured, read, write
-from morello.learn.label import REPEATS, Built, label, source
+from morello.learn.collect import MeasuringMachine, name_of
+from morello.learn.corpus import VERSION, MeasuredSpec, read, write
+from morello.learn.label import REPEATS, BuiltPrograms, label, source
 from morello.learn.programs import ORIGINS, propose
 from morello.learn.specs import SPECS, interleaved, varied
 from morello.learn.worker import CrashError, Worker
@@ -35,8 +35,8 @@ COUNT = 9
 
 
 @pytest.fixture(scope="module")
-def measured() -> Measured:
-    return Machine.here().measured("squares", EXPRESSION, COUNT)
+def measured() -> MeasuredSpec:
+    return MeasuringMachine.here().measured("squares", EXPRESSION, COUNT)
 
 
 def test_there_are_many_specs_of_many_families() -> None:
@@ -75,7 +75,7 @@ def test_programs_differ_and_come_of_all_origins() -> None:
     assert [one.impl.decisions() for one in found] == [one.impl.decisions() for one in again]
 
 
-def test_times_are_of_all_repeats(measured: Measured) -> None:
+def test_times_are_of_all_repeats(measured: MeasuredSpec) -> None:
     assert measured.repeats.shape == measured.reference.shape
     assert measured.repeats.shape[1] == REPEATS and len(measured.schedules) > COUNT / 2
     assert (measured.seconds > 0).all() and (measured.seconds < 1e-3).all()
@@ -84,7 +84,7 @@ def test_times_are_of_all_repeats(measured: Measured) -> None:
     assert len(impls) == len(measured.schedules)
 
 
-def test_a_file_says_what_was_measured(measured: Measured, tmp_path: Path) -> None:
+def test_a_file_says_what_was_measured(measured: MeasuredSpec, tmp_path: Path) -> None:
     path = tmp_path / "new" / "one.npz"
     write(path, measured)
     back = read(path)
@@ -98,8 +98,8 @@ def test_a_file_says_what_was_measured(measured: Measured, tmp_path: Path) -> No
         np.testing.assert_allclose(runtime, measured.seconds * 1e9, atol=0.51)
 
 
-def _changed(field: str, value: float) -> Callable[[Measured], Measured]:
-    def change(one: Measured) -> Measured:
+def _changed(field: str, value: float) -> Callable[[MeasuredSpec], MeasuredSpec]:
+    def change(one: MeasuredSpec) -> MeasuredSpec:
         table = getattr(one, field).copy()
         table[0, :] = value
         return replace(one, **{field: table})
@@ -107,7 +107,7 @@ def _changed(field: str, value: float) -> Callable[[Measured], Measured]:
     return change
 
 
-POISONS: dict[str, Callable[[Measured], Measured]] = {
+POISONS: dict[str, Callable[[MeasuredSpec], MeasuredSpec]] = {
     "no positive": _changed("repeats", 0.0),
     "no positive numbers": _changed("repeats", np.inf),
     "positive": _changed("repeats", np.nan),
@@ -118,7 +118,7 @@ POISONS: dict[str, Callable[[Measured], Measured]] = {
 
 
 @pytest.mark.parametrize("said", POISONS)
-def test_bad_numbers_are_refused(measured: Measured, tmp_path: Path, said: str) -> None:
+def test_bad_numbers_are_refused(measured: MeasuredSpec, tmp_path: Path, said: str) -> None:
     path = tmp_path / "bad.npz"
     with warnings.catch_warnings(action="ignore"):
         write(path, POISONS[said](measured))
@@ -126,7 +126,7 @@ def test_bad_numbers_are_refused(measured: Measured, tmp_path: Path, said: str) 
         read(path)
 
 
-def test_other_files_are_refused(measured: Measured, tmp_path: Path) -> None:
+def test_other_files_are_refused(measured: MeasuredSpec, tmp_path: Path) -> None:
     path = tmp_path / "one.npz"
     write(path, measured)
     whole = path.read_bytes()
@@ -145,7 +145,7 @@ def test_other_files_are_refused(measured: Measured, tmp_path: Path) -> None:
 
 
 def test_another_version_is_refused(
-    measured: Measured, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    measured: MeasuredSpec, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("morello.learn.corpus.VERSION", VERSION + 1)
     write(tmp_path / "one.npz", measured)
@@ -200,18 +200,18 @@ def test_one_bad_program_costs_itself(kind: str, monkeypatch: pytest.MonkeyPatch
         return before + head + after.replace("{", "{\n  " + BAD[kind], 1)
 
     monkeypatch.setattr(hardware, "source", spoiled)
-    found = Machine.here().measured("squares", EXPRESSION, 6)
+    found = MeasuringMachine.here().measured("squares", EXPRESSION, 6)
     assert found.about["lost"] == 1 and len(found.schedules) >= 4
 
 
 def test_wrong_results_have_no_times() -> None:
-    machine = Machine.here()
+    machine = MeasuringMachine.here()
     one = propose(parse(EXPRESSION), machine.target, 3, seed=0, seconds=20)[0].impl
     text = source([one, one], ["right", "wrong"])
     text = text[::-1].replace("}", "};1 + ]0[c = ]1[c  ", 1)[::-1]
     compiler = find_compiler()
     path = build(text, compiler=compiler, flags=arch_flags(compiler, machine.target.arch))
-    found = label(Built(EXPRESSION, [(path, ["right", "wrong"])]), compiler, cold=True)
+    found = label(BuiltPrograms(EXPRESSION, [(path, ["right", "wrong"])]), compiler, cold=True)
     assert found.wrong.tolist() == [False, True]
     assert np.isnan(found.repeats).all(axis=1).tolist() == [False, True]
     assert np.isfinite(found.cold[0]).all() and (found.cold[0] > 0).all()

@@ -17,10 +17,10 @@ from morello.errors import CorpusError
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted
 from morello.learn.dataset import group_of, prepare, read_group, write_group
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 
 
-def test_archives_hold_every_program(groups: list[Group]) -> None:
+def test_archives_hold_every_program(groups: list[ProgramGroup]) -> None:
     for group, (family, expression) in zip(groups, EXPRESSIONS, strict=True):
         assert (group.family, group.expression) == (family, expression) and not group.shared
         count = len(group.seconds)
@@ -86,7 +86,7 @@ def test_bad_archives_are_refused(said: str, tmp_path: Path) -> None:
         read_group(path)
 
 
-def test_truncated_archives_are_refused(groups: list[Group], tmp_path: Path) -> None:
+def test_truncated_archives_are_refused(groups: list[ProgramGroup], tmp_path: Path) -> None:
     path = tmp_path / "one.npz"
     write_group(path, groups[0])
     path.write_bytes(path.read_bytes()[:-200])
@@ -107,13 +107,13 @@ def test_programs_that_are_no_longer_legal_are_left_out(tmp_path: Path) -> None:
 # ---- models that know the affine cost alone
 
 
-def test_the_affine_cost_is_judged_by_its_order(groups: list[Group]) -> None:
+def test_the_affine_cost_is_judged_by_its_order(groups: list[ProgramGroup]) -> None:
     model = Affine()
     for group in groups:
         np.testing.assert_allclose(np.exp(model.predict(group)), group.seconds, rtol=0.03)
 
 
-def test_refitting_finds_the_coefficients(groups: list[Group]) -> None:
+def test_refitting_finds_the_coefficients(groups: list[ProgramGroup]) -> None:
     factors = np.random.default_rng(0).uniform(0.5, 2.0, groups[0].terms.shape[1])
     slower = [replace(g, seconds=(g.terms @ factors) / g.hertz) for g in groups]
     model = Refitted()
@@ -125,7 +125,7 @@ def test_refitting_finds_the_coefficients(groups: list[Group]) -> None:
 
 
 def test_models_never_learn_from_what_they_are_judged_by(
-    groups: list[Group], monkeypatch: pytest.MonkeyPatch
+    groups: list[ProgramGroup], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[set[str]] = []
 
@@ -133,7 +133,7 @@ def test_models_never_learn_from_what_they_are_judged_by(
         def fit(self, groups: Any, seed: int) -> None:
             self.known = {group.expression for group in groups}
 
-        def predict(self, group: Group) -> Any:
+        def predict(self, group: ProgramGroup) -> Any:
             assert group.expression not in self.known
             seen.append(self.known)
             return super().predict(group)

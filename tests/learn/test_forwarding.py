@@ -7,7 +7,7 @@ from dataclasses import replace
 from tests.learn.drawn import EXPRESSIONS, programs
 
 from morello.learn.forwarding import IN_FLIGHT, forwarded
-from morello.learn.nest import Access, Loop, Site, nest
+from morello.learn.nest import Access, ProgramLoop, Site, nest
 from morello.targets.catalog import find_target
 
 TARGET = find_target("avx512")
@@ -25,8 +25,8 @@ def site(one: Access, kernel: str = "") -> Site:
     return replace(made, kernel=replace(SITE.kernel, name=kernel)) if kernel else made
 
 
-def loop(*sites: Site, inner: tuple[Loop, ...] = (), times: int = 1) -> Loop:
-    return Loop(f"i.{times}", times, 0, sites, inner, 0.0)
+def loop(*sites: Site, inner: tuple[ProgramLoop, ...] = (), times: int = 1) -> ProgramLoop:
+    return ProgramLoop(f"i.{times}", times, 0, sites, inner, 0.0)
 
 
 STORE, LOAD = access(count=16, written=True), access(count=16, read=True)

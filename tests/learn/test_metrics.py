@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from morello.learn.metrics import ape, chosen, interval, mape, regret, tau
 from morello.learn.specs import interleaved
-from morello.learn.splits import Split, by_family, by_spec
+from morello.learn.splits import HeldOut, by_family, by_spec
 
 SECONDS = np.array([1.0, 2.0, 4.0, 8.0])
 
@@ -60,7 +60,7 @@ def test_intervals_hold_the_mean_and_shrink() -> None:
 FAMILIES, EXPRESSIONS = zip(*interleaved(), strict=True)
 
 
-def check(splits: list[Split]) -> None:
+def check(splits: list[HeldOut]) -> None:
     """Every Spec is held out once, and never learned from while it is."""
     held = [number for split in splits for number in split.test]
     assert sorted(held) == list(range(len(EXPRESSIONS)))

@@ -22,7 +22,7 @@ from morello.impl.tree import Impl
 from morello.learn import predict
 from morello.learn.adapt import corrected
 from morello.learn.features import PROGRAM_FEATURES, VERSION
-from morello.learn.groups import Group, of_programs
+from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.local import local_path, read_local, write_local
 from morello.learn.model import Model, read_model, write_model
 from morello.learn.network import Shape
@@ -38,7 +38,7 @@ BUSY = 4.0
 
 
 @pytest.fixture(scope="module")
-def model(groups: list[Group]) -> Model:
+def model(groups: list[ProgramGroup]) -> Model:
     recipe = Recipe(shape=Shape(width=8), steps=20, programs=8)
     models = [model_of(groups, recipe, seed, "Zen 5") for seed in (0, 1)]
     members = [member for one in models for member in one.members]
@@ -54,14 +54,16 @@ def ships(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     return tmp_path / "zen5.npz"
 
 
-def test_a_model_is_the_mean_of_its_networks(model: Model, groups: list[Group]) -> None:
+def test_a_model_is_the_mean_of_its_networks(model: Model, groups: list[ProgramGroup]) -> None:
     for group in groups:
         alone = [replace(model, members=[one]).log_cycles(group) for one in model.members]
         assert np.abs(alone[0] - alone[1]).max() > 1e-3
         np.testing.assert_allclose(model.log_cycles(group), np.mean(alone, axis=0), rtol=1e-5)
 
 
-def test_files_keep_what_is_predicted(model: Model, groups: list[Group], ships: Path) -> None:
+def test_files_keep_what_is_predicted(
+    model: Model, groups: list[ProgramGroup], ships: Path
+) -> None:
     found = read_model(ships)
     assert (found.machine, found.hertz, found.shape) == (model.machine, model.hertz, model.shape)
     for group in groups:
@@ -173,7 +175,7 @@ def test_explain_tells_microseconds(
 
 
 def test_a_correction_learns_what_a_machine_does_otherwise(
-    model: Model, groups: list[Group]
+    model: Model, groups: list[ProgramGroup]
 ) -> None:
     column = model.configs(groups[0].configs).std(axis=0).argmax()
     other = []
@@ -187,7 +189,7 @@ def test_a_correction_learns_what_a_machine_does_otherwise(
         assert np.abs(told - np.log(group.seconds * model.hertz)).mean() < 0.1
 
 
-def test_noise_is_not_learned(model: Model, groups: list[Group]) -> None:
+def test_noise_is_not_learned(model: Model, groups: list[ProgramGroup]) -> None:
     random = np.random.default_rng(0)
     other = [
         replace(

@@ -11,8 +11,8 @@ import pytest
 from tests.learn.drawn import EXPRESSIONS, programs
 
 from morello.impl.tree import Impl
-from morello.learn.footprint import Cache, Footprints
-from morello.learn.nest import Access, Loop, nest
+from morello.learn.footprint import CacheGeometry, Footprints
+from morello.learn.nest import Access, ProgramLoop, nest
 from morello.rewrites import Select
 from morello.targets.catalog import find_target
 
@@ -24,7 +24,7 @@ def every(expressions: tuple[str, ...] = EXPRESSIONS) -> Iterator[Impl]:
         yield from programs(TARGET, expression)
 
 
-def addresses(loop: Loop, at: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
+def addresses(loop: ProgramLoop, at: Mapping[str, int]) -> Iterator[tuple[str, int, int]]:
     """What is accessed, in order: (array, first byte, bytes) of each element."""
     for n in range(loop.times):
         now = {**at, loop.name: n}
@@ -42,13 +42,13 @@ def elements(access: Access, at: Mapping[str, int]) -> Iterator[tuple[str, int, 
         yield access.array, start + offset, access.size
 
 
-def units(loop: Loop, unit: int) -> Iterator[tuple[str, int]]:
+def units(loop: ProgramLoop, unit: int) -> Iterator[tuple[str, int]]:
     for array, first, size in addresses(loop, {}):
         for number in range(first // unit, (first + size - 1) // unit + 1):
             yield array, number
 
 
-def fetched(loop: Loop, unit: int, capacity: int) -> int:
+def fetched(loop: ProgramLoop, unit: int, capacity: int) -> int:
     """Misses of a cache that replaces what was not used for longest."""
     held: OrderedDict[tuple[str, int], None] = OrderedDict()
     misses = 0
@@ -71,7 +71,7 @@ def test_calls_are_those_of_the_program() -> None:
         assert called == selected(impl, 1)
 
 
-def executed(loop: Loop, times: int) -> Iterator[tuple[Loop, int]]:
+def executed(loop: ProgramLoop, times: int) -> Iterator[tuple[ProgramLoop, int]]:
     yield loop, times * loop.times
     for inner in loop.inner:
         yield from executed(inner, times * loop.times)
@@ -106,7 +106,7 @@ def test_traffic_is_about_that_of_a_simulated_cache() -> None:
     for impl in every((EXPRESSIONS[0], EXPRESSIONS[-1])):
         root = nest(impl)
         for capacity in (16, 64, 256):
-            traffic = Footprints(root).traffic(Cache(64, capacity))[0]
+            traffic = Footprints(root).traffic(CacheGeometry(64, capacity))[0]
             guessed = sum(one.units for one in traffic.values())
             ratios.append(guessed / fetched(root, 64, capacity))
     assert 0.7 < np.median(ratios) < 1.5
@@ -117,11 +117,11 @@ def test_what_a_cache_holds_is_fetched_once_unless_sets_overflow() -> None:
     impl, *_ = programs(TARGET, "transpose(f32[32,512])", 1)
     footprints = Footprints(nest(impl))
     touched = footprints.touched(0, 64, once=False)
-    roomy = footprints.traffic(Cache(64, 1 << 20))[0]
+    roomy = footprints.traffic(CacheGeometry(64, 1 << 20))[0]
     assert {array: one.units for array, one in roomy.items()} == {
         array: one.units for array, one in touched.items()
     }
-    tight = footprints.traffic(Cache(64, 1 << 12, sets=1 << 9))[0]  # of eight ways
-    loose = footprints.traffic(Cache(64, 1 << 12))[0]
+    tight = footprints.traffic(CacheGeometry(64, 1 << 12, sets=1 << 9))[0]  # of eight ways
+    loose = footprints.traffic(CacheGeometry(64, 1 << 12))[0]
     total = [sum(one.units for one in traffic.values()) for traffic in (tight, loose)]
     assert total[0] >= total[1]

@@ -13,7 +13,7 @@ import pytest
 from morello.learn import network, training
 from morello.learn.batches import Examples, Scale, graphs
 from morello.learn.evaluate import judge, together
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 from morello.learn.network import OnNumpy, Reduction, Shape, predict
 from morello.learn.study import BLIND, trials
 from morello.learn.training import Loss, Network, OnJax, Recipe
@@ -23,13 +23,13 @@ REDUCTIONS: tuple[Reduction, ...] = ("coefficients", "nodes", "columns", "lstm",
 LOSSES: tuple[Loss, ...] = ("hinge", "logistic", "listmle", "mse", "both")
 
 
-def examples(groups: list[Group]) -> list[Examples]:
+def examples(groups: list[ProgramGroup]) -> list[Examples]:
     nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
     configs = Scale.of(np.concatenate([group.configs for group in groups]))
     return [Examples.of(group, nodes, configs) for group in groups]
 
 
-def parameters(shape: Shape, group: Group) -> dict[str, Any]:
+def parameters(shape: Shape, group: ProgramGroup) -> dict[str, Any]:
     """Those of a network that says something else of every program."""
     found = network.initial(shape, group.nodes.shape[1], group.configs.shape[1], seed=1)
     return {name: value * (10 if "out" in name else 1) for name, value in found.items()}
@@ -37,7 +37,9 @@ def parameters(shape: Shape, group: Group) -> dict[str, Any]:
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("at_nodes", [True, False])
-def test_numpy_and_jax_agree(groups: list[Group], reduction: Reduction, at_nodes: bool) -> None:
+def test_numpy_and_jax_agree(
+    groups: list[ProgramGroup], reduction: Reduction, at_nodes: bool
+) -> None:
     shape = Shape(width=16, layers=2, reduction=reduction, program_at_nodes=at_nodes)
     some = examples(groups)
     chosen = [(one, np.arange(len(one.log_cycles))) for one in some]
@@ -50,7 +52,7 @@ def test_numpy_and_jax_agree(groups: list[Group], reduction: Reduction, at_nodes
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_programs_do_not_see_each_other(groups: list[Group], reduction: Reduction) -> None:
+def test_programs_do_not_see_each_other(groups: list[ProgramGroup], reduction: Reduction) -> None:
     shape = Shape(width=16, reduction=reduction)
     learned = parameters(shape, groups[0])
     some = examples(groups)[1]
@@ -60,7 +62,7 @@ def test_programs_do_not_see_each_other(groups: list[Group], reduction: Reductio
     np.testing.assert_allclose(at_once, np.concatenate(alone), rtol=1e-4, atol=1e-4)
 
 
-def test_unlearned_coefficients_are_the_cycles_of_the_graph(groups: list[Group]) -> None:
+def test_unlearned_coefficients_are_the_cycles_of_the_graph(groups: list[ProgramGroup]) -> None:
     (some, *_) = examples(groups)
     shape = Shape(width=8)
     learned = network.initial(shape, some.nodes.shape[1], some.configs.shape[1], seed=0)
@@ -90,7 +92,7 @@ def test_losses_prefer_what_is_right(loss: Loss) -> None:
         assert float(here) == pytest.approx(float(there), rel=1e-3)
 
 
-def slower_loops(groups: list[Group]) -> list[Group]:
+def slower_loops(groups: list[ProgramGroup]) -> list[ProgramGroup]:
     """The same programs, whose loops take eight cycles an iteration: no cost says so."""
     found = []
     for group in groups:
@@ -101,7 +103,7 @@ def slower_loops(groups: list[Group]) -> list[Group]:
     return found
 
 
-def test_a_network_learns_what_costs_do_not_know(groups: list[Group]) -> None:
+def test_a_network_learns_what_costs_do_not_know(groups: list[ProgramGroup]) -> None:
     slower = slower_loops(groups)
     model = Network(Recipe(shape=Shape(width=16), steps=250, programs=12, dropout=0.0))
     model.fit(slower, seed=0)
@@ -116,7 +118,7 @@ def test_a_network_learns_what_costs_do_not_know(groups: list[Group]) -> None:
 
 
 @pytest.mark.parametrize("objective", ["rank", "residual"])
-def test_trees_learn_it_too(groups: list[Group], objective: Any) -> None:
+def test_trees_learn_it_too(groups: list[ProgramGroup], objective: Any) -> None:
     slower = slower_loops(groups)
     model = Trees(objective)
     model.fit(slower * 8, seed=0)  # trees want many programs
@@ -130,7 +132,7 @@ def test_predictions_of_several_are_their_mean() -> None:
     np.testing.assert_array_equal(together(several)[0], [2.0, 4.0])
 
 
-def test_trials_differ(groups: list[Group]) -> None:
+def test_trials_differ(groups: list[ProgramGroup]) -> None:
     found = list(trials(2))
     assert len({(one.table, one.protocol, one.name) for one in found}) == len(found) > 25
     for one, other in itertools.combinations(found, 2):

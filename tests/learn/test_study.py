@@ -18,12 +18,12 @@ from morello.learn.affine import Affine
 from morello.learn.corpus import files, read
 from morello.learn.dataset import read_group, write_group
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
-from morello.learn.groups import Group, part_of
+from morello.learn.groups import ProgramGroup, part_of
 from morello.learn.limits import PROTOCOL, blinded, halved, measured_again, starting
 from morello.learn.model import read_model, write_model
 from morello.learn.network import Shape
 from morello.learn.report import BEGIN, END, write_report
-from morello.learn.study import Result, Trial, again
+from morello.learn.study import Experiment, Result, again
 from morello.learn.training import Network, Recipe
 from morello.learn.transfer import transferred
 from morello.learn.trees import Trees
@@ -32,7 +32,7 @@ QUICK = Recipe(shape=Shape(width=8), steps=10, programs=6)
 
 
 @pytest.fixture(scope="module")
-def paths(groups: list[Group], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+def paths(groups: list[ProgramGroup], tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     folder = tmp_path_factory.mktemp("features")
     for number, group in enumerate(groups):
         write_group(folder / f"{number}.npz", group)
@@ -42,11 +42,11 @@ def paths(groups: list[Group], tmp_path_factory: pytest.TempPathFactory) -> list
 @pytest.fixture
 def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[Result]:
     some = [
-        Trial("models", "affine", Affine),
-        Trial("models", "network", partial(Network, QUICK), "family", 2),
-        Trial("curve", "half", partial(Network, QUICK), part=0.5),
-        Trial("features", "blind", partial(Network, QUICK), blind=starting("L1_", "times")),
-        Trial("limits", "trees", partial(Trees, "residual"), PROTOCOL, blind=starting("cost")),
+        Experiment("models", "affine", Affine),
+        Experiment("models", "network", partial(Network, QUICK), "family", 2),
+        Experiment("curve", "half", partial(Network, QUICK), part=0.5),
+        Experiment("features", "blind", partial(Network, QUICK), blind=starting("L1_", "times")),
+        Experiment("limits", "trees", partial(Trees, "residual"), PROTOCOL, blind=starting("cost")),
     ]
     monkeypatch.setattr(study, "trials", lambda seeds: iter(some))
     with ThreadPoolExecutor(1) as workers:
@@ -61,7 +61,7 @@ def test_every_trial_has_a_result(results: list[Result]) -> None:
     assert [one.mean.specs for one in results] == [4, 4, 4, 4, 8]
 
 
-def test_halves_have_each_program_once(groups: list[Group]) -> None:
+def test_halves_have_each_program_once(groups: list[ProgramGroup]) -> None:
     halves, splits = halved(groups, seed=0)
     for number, group in enumerate(groups):
         both = np.concatenate([one.seconds for one in halves[number :: len(groups)]])
@@ -77,7 +77,7 @@ def test_noise_is_what_measuring_again_gets_wrong(corpus: Path) -> None:
     assert exact.regrets[1] == 0.0
 
 
-def test_hidden_features_are_zero(groups: list[Group]) -> None:
+def test_hidden_features_are_zero(groups: list[ProgramGroup]) -> None:
     hidden = starting("share", "cycles_")
     one = blinded(groups[0], hidden)
     for names, before, after in (
@@ -118,7 +118,9 @@ def test_what_ships_is_trained(
     assert read_model(tmp_path / "model.npz").machine == "Zen 5"
 
 
-def test_models_of_another_machine(groups: list[Group], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_of_another_machine(
+    groups: list[ProgramGroup], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(transfer, "Recipe", lambda: QUICK)
     there = [replace(group, seconds=3.0 * group.seconds) for group in groups]
     scores = list(transferred(groups, there, "Zen 5"))

@@ -31,7 +31,7 @@ from morello.learn.prediction import ByPrediction
 from morello.learn.trait_errors import TraitErrors
 from morello.learn.tune import Trial, Tuning, plan, tune
 from morello.memo import Table
-from morello.memo.programs import keep, recall
+from morello.memo.programs import load_program, store_program
 from morello.search.bounded import BoundedSpace
 from morello.search.budget import UNTIMED
 from morello.search.sample import Walker, sampling_graph
@@ -268,8 +268,8 @@ def test_known_programs_are_measured_in_any_case(learned: Tuning) -> None:
 def test_a_measured_program_serves_all_searches(faster: Tuning) -> None:
     impl = faster.trials[1].impl
     with Table(":memory:") as table:
-        keep(impl, table, 2, gap=0.1)
-        kept = recall(impl.spec, impl.target, table)
+        store_program(impl, table, 2, gap=0.1)
+        kept = load_program(impl.spec, impl.target, table)
     assert kept is not None and kept.gap == 0.1 and kept.seconds == inf
     assert kept.serves(False, 1000.0)
 

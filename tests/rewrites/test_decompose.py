@@ -10,7 +10,7 @@ import pytest
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.ir.batch import Batch
-from morello.ir.placements import Forms
+from morello.ir.placements import Placements
 from morello.rewrites.decompose import Decompose
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
@@ -25,7 +25,7 @@ GOAL = f"softmax(f32[{ROWS},{LINES_OF_ROW * 16}])"
 @pytest.mark.parametrize("scheme", ["to_softmax_parts", "to_softmax_parts_recompute"])
 def test_a_later_step_pays_for_what_the_last_cache_could_not_keep(scheme: str) -> None:
     """Both schemes have two steps, and one tensor (x or out) in common."""
-    batch = Batch.of([parse(GOAL)], Forms())
+    batch = Batch.of([parse(GOAL)], Placements())
     whole = 2 * ROWS * LINES_OF_ROW
     for shared, again in ((0, 0), (whole, 0), (whole - 1, ROWS * LINES_OF_ROW)):
         target = replace(AVX512, last=8 * shared, refetch=2.5)

@@ -15,7 +15,7 @@ from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.primitives import conv, fill, matmul, move
 from morello.ir.spec import Spec, goal, matmul_spec
-from morello.ir.tensor import IDEAL, Form, gapless
+from morello.ir.tensor import IDEAL, Placement, gapless
 from morello.rewrites import (
     Divide,
     Move,
@@ -67,14 +67,14 @@ def spec(
     k: int,
     n: int,
     levels: tuple[int, int, int] = (MEMORY, MEMORY, MEMORY),
-    forms: tuple[Form, Form, Form] = (ROWS, ROWS, ROWS),
+    placements: tuple[Placement, Placement, Placement] = (ROWS, ROWS, ROWS),
     accumulates: bool = True,
 ) -> Spec:
-    return Spec(matmul(0, accumulates), (m, k, n), levels, forms, (F32, F32, F32))
+    return Spec(matmul(0, accumulates), (m, k, n), levels, placements, (F32, F32, F32))
 
 
-def registers(vector: int, layout: Layout = ROWS.layout) -> Form:
-    return Form(layout, 2, vector=vector)
+def registers(vector: int, layout: Layout = ROWS.layout) -> Placement:
+    return Placement(layout, 2, vector=vector)
 
 
 def sizes(step: Step) -> list[tuple[tuple[int, ...], int, str]]:
@@ -94,16 +94,16 @@ def test_tile() -> None:
     assert sizes(step) == [((4, 8, 16), 3, "body")]
     assert (step.cost, step.allocation) == (0.0, {})
     (body,) = step.holes
-    assert body.spec.forms == (ROWS, ROWS, ROWS)  # rows of row-major operands stay whole
+    assert body.spec.placements == (ROWS, ROWS, ROWS)  # rows of row-major operands stay whole
     assert body.spec.levels == (MEMORY, MEMORY, MEMORY)
 
 
 def test_tile_with_a_remainder() -> None:
     step = apply(Tile("n", 4), spec(12, 8, 10), TARGET)
     assert sizes(step) == [((12, 8, 4), 2, "body"), ((12, 8, 2), 1, "remainder")]
-    with_gaps = Form(row_major(2), 1)
+    with_gaps = Placement(row_major(2), 1)
     for hole in step.holes:
-        assert hole.spec.forms == (ROWS, with_gaps, with_gaps)
+        assert hole.spec.placements == (ROWS, with_gaps, with_gaps)
 
 
 def test_tile_of_most_leaves_one_and_a_remainder() -> None:
@@ -117,7 +117,7 @@ def test_split() -> None:
     step = apply(Split("k", 4), spec(12, 10, 16), TARGET)
     assert sizes(step) == [((12, 4, 16), 2, "body"), ((12, 2, 16), 1, "remainder")]
     assert (step.cost, step.allocation) == (0.0, {})
-    assert step.holes[0].spec.forms == (Form(row_major(2), 1), ROWS, ROWS)
+    assert step.holes[0].spec.placements == (Placement(row_major(2), 1), ROWS, ROWS)
 
 
 def test_divide_is_a_loop_over_equal_parts() -> None:
@@ -146,16 +146,16 @@ def test_where_loops_are_refused() -> None:
 
 def test_loops_keep_panels_whole() -> None:
     paneled = gapless(panels(2, 1, 16))
-    whole = spec(4, 8, 64, forms=(ROWS, paneled, ROWS))
+    whole = spec(4, 8, 64, placements=(ROWS, paneled, ROWS))
     refuse(Tile("n", 8), whole, "it would cut panels of b")
     refuse(Tile("n", 24), whole, "it would cut panels of b")
     (two,) = apply(Tile("n", 32), whole, TARGET).holes
-    assert two.spec.forms[1] == paneled
+    assert two.spec.placements[1] == paneled
     (one,) = apply(Tile("n", 16), whole, TARGET).holes
-    assert one.spec.forms[1] == ROWS  # a single panel is a row-major matrix
+    assert one.spec.placements[1] == ROWS  # a single panel is a row-major matrix
     (part,) = apply(Tile("n", 8), one.spec, TARGET).holes
-    assert part.spec.forms[1] == Form(row_major(2), 1)
-    assert apply(Split("k", 4), whole, TARGET).holes[0].spec.forms[1].layout == paneled.layout
+    assert part.spec.placements[1] == Placement(row_major(2), 1)
+    assert apply(Split("k", 4), whole, TARGET).holes[0].spec.placements[1].layout == paneled.layout
 
 
 def test_loops_keep_registers_whole() -> None:
@@ -163,7 +163,7 @@ def test_loops_keep_registers_whole() -> None:
     refuse(Tile("n", 8), held, "it would cut registers of c")
     step = apply(Tile("n", 16), held, TARGET)
     assert sizes(step) == [((4, 1, 16), 2, "body"), ((4, 1, 8), 1, "remainder")]
-    assert step.holes[0].spec.forms[2] == registers(16)
+    assert step.holes[0].spec.placements[2] == registers(16)
     assert sizes(apply(Tile("m", 1), held, TARGET)) == [((1, 1, 40), 4, "body")]
     scalars = spec(4, 1, 5, (L1, L1, REGISTERS), (ROWS, ROWS, registers(1)))
     assert sizes(apply(Tile("n", 1), scalars, TARGET)) == [((4, 1, 1), 5, "body")]
@@ -204,7 +204,7 @@ def test_a_cache_takes_what_is_used_by_itself() -> None:
     step = apply(Move("a", "L2"), spec(4, 32, 16), TARGET)
     assert sizes(step) == [((4, 32, 16), 1, "body")]
     assert step.holes[0].spec.levels == (L2, MEMORY, MEMORY)
-    assert step.holes[0].spec.forms == (ROWS, ROWS, ROWS)
+    assert step.holes[0].spec.placements == (ROWS, ROWS, ROWS)
     assert step.allocation == {L2: 8}
     assert step.cost == 8 * 4.0 + 10.0  # lines, and one run
 
@@ -218,19 +218,21 @@ def test_what_is_written_is_brought_back() -> None:
 
 
 def test_every_run_takes_its_own_lines() -> None:
-    gaps = Form(row_major(2), 1)
-    step = apply(Move("b", "L2"), spec(4, 32, 3, forms=(ROWS, gaps, ROWS)), TARGET)
+    gaps = Placement(row_major(2), 1)
+    step = apply(Move("b", "L2"), spec(4, 32, 3, placements=(ROWS, gaps, ROWS)), TARGET)
     assert step.allocation == {L2: 32}
     assert step.cost == 32 * 4.0 + 32 * 10.0
     aliased = replace(gaps, aliased=True)
-    worse = apply(Move("b", "L2"), spec(4, 16, 3, forms=(ROWS, aliased, ROWS)), TARGET)
+    worse = apply(Move("b", "L2"), spec(4, 16, 3, placements=(ROWS, aliased, ROWS)), TARGET)
     assert worse.cost == 16 * (4.0 + 10.0 + 100.0)
 
 
 def test_rows_that_are_only_written_evict_each_other_too() -> None:
-    aliased = Form(row_major(2), 1, aliased=True)
-    forms = (ROWS, ROWS, aliased)
-    written = apply(Move("c", "L2"), spec(8, 16, 3, forms=forms, accumulates=False), TARGET)
+    aliased = Placement(row_major(2), 1, aliased=True)
+    placements = (ROWS, ROWS, aliased)
+    written = apply(
+        Move("c", "L2"), spec(8, 16, 3, placements=placements, accumulates=False), TARGET
+    )
     assert written.cost == 8 * (4.0 + 50.0)
 
 
@@ -246,18 +248,20 @@ def test_sums_in_few_registers_wait_for_one_another(m: int, n: int, waits: int) 
     few_steps = spec(m, 12, n, (L1, L1, L1))
     assert apply(Move("c", "registers", order, 8), few_steps, target).cost == 0
     whole = apply(
-        Move("c", "registers", Layout(()), 8), replace(near, forms=(IDEAL, IDEAL, IDEAL)), target
+        Move("c", "registers", Layout(()), 8),
+        replace(near, placements=(IDEAL, IDEAL, IDEAL)),
+        target,
     )
     assert whole.cost <= step.cost, "a bound is no higher"
 
 
 def test_rows_that_evict_each_other_must_be_copied() -> None:
-    aliased = Form(row_major(2), 1, aliased=True)
+    aliased = Placement(row_major(2), 1, aliased=True)
     near = spec(5, 32, 3, (L2, L2, L2), (aliased, ROWS, ROWS))
     refuse(Move("a", "L1"), near, "rows of a a power of two apart .* copy them with a layout")
     fewer = replace(near, sizes=(4, 32, 3))
     (body,) = apply(Move("a", "L1"), fewer, TARGET).holes
-    assert body.spec.forms[0] == Form(row_major(2), 1)  # forgiven once it is near
+    assert body.spec.placements[0] == Placement(row_major(2), 1)  # forgiven once it is near
     far = replace(near, sizes=(17, 32, 3), levels=(MEMORY, L2, L2))
     refuse(Move("a", "L2"), far, "would evict each other")
     copied = apply(Move("a", "L1", row_major(2)), near, TARGET)
@@ -265,10 +269,10 @@ def test_rows_that_evict_each_other_must_be_copied() -> None:
 
 
 def test_rows_that_are_only_written_need_not_stay() -> None:
-    aliased = Form(row_major(2), 1, aliased=True)
+    aliased = Placement(row_major(2), 1, aliased=True)
     near = spec(16, 32, 3, (L1, L1, L2), (ROWS, ROWS, aliased), accumulates=False)
     (body,) = apply(Move("c", "L1"), near, TARGET).holes
-    assert body.spec.forms[2] == Form(row_major(2), 1)
+    assert body.spec.placements[2] == Placement(row_major(2), 1)
     more = replace(near, sizes=(17, 32, 3))
     refuse(Move("c", "L1"), more, "rows of c a power of two apart")
     added_to = spec(16, 32, 3, (L1, L1, L2), (ROWS, ROWS, aliased))
@@ -279,9 +283,9 @@ def test_rows_that_are_only_written_need_not_stay() -> None:
 
 def test_rows_of_sums_over_windows_are_read_again() -> None:
     """A convolution adds to its output pixel by pixel: none of its rows may be evicted."""
-    aliased = Form(row_major(4), 2, aliased=True)
+    aliased = Placement(row_major(4), 2, aliased=True)
     whole = goal(conv(), (1, 4, 3, 8, 32, 3, 3), (F32, F32, F32))
-    near = replace(whole, levels=(L1, L1, L2), forms=(*whole.forms[:2], aliased))
+    near = replace(whole, levels=(L1, L1, L2), placements=(*whole.placements[:2], aliased))
     assert near.shape(2) == (1, 4, 8, 32)
     apply(Move("out", "L1"), near, TARGET)
     more = replace(near, sizes=(1, 5, 3, 8, 32, 3, 3))
@@ -290,9 +294,9 @@ def test_rows_of_sums_over_windows_are_read_again() -> None:
 
 def test_tiles_of_tall_arrays_are_aliased() -> None:
     """Rows of 512 floats lie 2048 bytes apart, those of 500 do not."""
-    assert apply(Split("k", 4), spec(8, 512, 8), TARGET).holes[0].spec.forms[0].aliased
-    assert not apply(Split("k", 4), spec(8, 500, 8), TARGET).holes[0].spec.forms[0].aliased
-    assert not apply(Split("k", 4), spec(1, 512, 8), TARGET).holes[0].spec.forms[0].aliased
+    assert apply(Split("k", 4), spec(8, 512, 8), TARGET).holes[0].spec.placements[0].aliased
+    assert not apply(Split("k", 4), spec(8, 500, 8), TARGET).holes[0].spec.placements[0].aliased
+    assert not apply(Split("k", 4), spec(1, 512, 8), TARGET).holes[0].spec.placements[0].aliased
 
 
 def test_a_copy_of_what_is_read() -> None:
@@ -330,13 +334,13 @@ def test_a_copy_of_what_is_only_written() -> None:
         (Move("b", "registers", row_major(2), 16), 3, registers(16)),
     ],
 )
-def test_into_registers(rewrite: Move, held: int, form: Form) -> None:
+def test_into_registers(rewrite: Move, held: int, placement: Placement) -> None:
     whole = spec(4, 1, 40, (L1, L1, L1))
     step = apply(rewrite, whole, TARGET)
     body = next(hole for hole in step.holes if hole.role == "body")
     operand = whole.operation.find(rewrite.operand)
     assert step.allocation == {REGISTERS: held}
-    assert (body.spec.levels[operand], body.spec.forms[operand]) == (REGISTERS, form)
+    assert (body.spec.levels[operand], body.spec.placements[operand]) == (REGISTERS, placement)
     roles = [hole.role for hole in step.holes]
     assert roles == (["in", "body", "out"] if rewrite.operand == "c" else ["in", "body"])
 
@@ -388,7 +392,7 @@ def test_select() -> None:
     refuse(Select("fma_row_f32x16"), replace(row, sizes=(2, 1, 40)), "every size but n must be 1")
     refuse(Select("fma_row_f32x16"), replace(row, levels=(L2, 3, 3)), "a must be in L1")
     refuse(Select("fma_row_f32x16"), replace(row, levels=(L1, L1, 3)), "b must be in registers")
-    upright = replace(row, forms=(ROWS, registers(16), registers(16, column_major(2))))
+    upright = replace(row, placements=(ROWS, registers(16), registers(16, column_major(2))))
     refuse(Select("fma_row_f32x16"), upright, "registers of c must run along n")
     refuse(Select("load_f32x16"), row, "it computes Move")
     refuse(
@@ -401,16 +405,16 @@ def test_a_vector_is_not_loaded_into_the_first_of_several_registers() -> None:
     """A column of single elements, each in a register of its own, is no vector."""
     column = Spec(move(2), (16, 1), (L1, REGISTERS), (COLUMNS, registers(16)), (F32, F32))
     refuse(Select("load_f32x16"), column, "dst must be one register")
-    back = replace(column, levels=(REGISTERS, L1), forms=(registers(16), COLUMNS))
+    back = replace(column, levels=(REGISTERS, L1), placements=(registers(16), COLUMNS))
     refuse(Select("store_f32x16"), back, "src must be one register")
 
 
 def test_elements_of_different_panels_are_no_vector() -> None:
     """Two panels of one row, with other rows between them, are not 32 neighbours."""
-    forms = (Form(panels(2, 1, 16), 1), COLUMNS, registers(1))
-    inner = spec(1, 32, 1, (L1, L1, REGISTERS), forms)
+    placements = (Placement(panels(2, 1, 16), 1), COLUMNS, registers(1))
+    inner = spec(1, 32, 1, (L1, L1, REGISTERS), placements)
     refuse(Select("dot_f32x16"), inner, "a's elements must lie next to each other")
-    apply(Select("dot_f32x16"), replace(inner, forms=(ROWS, COLUMNS, registers(1))), TARGET)
+    apply(Select("dot_f32x16"), replace(inner, placements=(ROWS, COLUMNS, registers(1))), TARGET)
 
 
 # ---- programs: growing and replaying them
@@ -493,7 +497,7 @@ def test_registers_of_a_filter_run_along_its_features_or_channels() -> None:
     pixel = apply(
         ToAccumulate(), goal(conv(), (1, 4, 2, 1, 5, 1, 1), (F32,) * 3), TARGET
     ).holes[1].spec  # fmt: skip
-    held = Form(Layout((0, 1, 2, 3)), 4, vector=16)  # along the pixels of the filter
-    levels, forms = (L1, REGISTERS, L1), (pixel.forms[0], held, pixel.forms[2])
+    held = Placement(Layout((0, 1, 2, 3)), 4, vector=16)  # along the pixels of the filter
+    levels, placements = (L1, REGISTERS, L1), (pixel.placements[0], held, pixel.placements[2])
     with pytest.raises(RewriteError, match="must run along a dimension of the matmul"):
-        apply(Pointwise(), replace(pixel, levels=levels, forms=forms), TARGET)
+        apply(Pointwise(), replace(pixel, levels=levels, placements=placements), TARGET)

@@ -27,7 +27,7 @@ from morello.impl.saved import load, save
 from morello.impl.tree import Impl
 from morello.ir.dtype import BF16, F32
 from morello.ir.functions import Function
-from morello.ir.operation import Operation, accumulates_later, accumulating, reordered
+from morello.ir.operation import Operation, accumulating, has_accumulating_form, reordered
 from morello.ir.primitives import (
     SOFTMAX_PARTS,
     broadcast,
@@ -120,7 +120,7 @@ def operations() -> list[Operation]:
     ]
     transposed = [("b", "k", "m"), ("b", "k", "n"), ("n", "m", "b")]
     found.append(reordered(matmul(1), transposed))
-    return found + [accumulating(one) for one in found if accumulates_later(one)]
+    return found + [accumulating(one) for one in found if has_accumulating_form(one)]
 
 
 @pytest.mark.parametrize("one", operations(), ids=str)

@@ -10,7 +10,7 @@ from math import inf
 
 from morello.errors import RewriteError
 from morello.ir.batch import Batch
-from morello.ir.placements import Forms
+from morello.ir.placements import Placements
 from morello.ir.spec import Spec
 from morello.rewrites import Rewrite, apply
 from morello.rewrites.rewrite import Step
@@ -147,7 +147,7 @@ class Brute:
         return _Way(rewrite, step.cost, held, holes)
 
     def _steps(self, spec: Spec) -> Iterator[tuple[Rewrite, Step]]:
-        batch = Batch.of([spec], Forms())
+        batch = Batch.of([spec], Placements())
         kind = Kind.of(batch)
         if kind not in self._rules:
             blocks = Panels.of(self.goal).odd_even

@@ -15,7 +15,7 @@ from morello.errors import SearchError
 from morello.frontends.text import parse
 from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.memo.programs import keep, recall
+from morello.memo.programs import load_program, store_program
 from morello.search import budget as module
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError
@@ -188,15 +188,15 @@ def test_a_table_keeps_what_is_not_proven_until_there_is_more_time() -> None:
     hasty = search(goal, AVX2, budget=SHORT)
     impl = reconstruct(goal, AVX2, hasty.decisions)
     with Table(":memory:") as table:
-        keep(impl, table, gap=hasty.statistics.gap, seconds=SHORT.seconds)
-        kept = recall(goal, AVX2, table)
+        store_program(impl, table, gap=hasty.statistics.gap, seconds=SHORT.seconds)
+        kept = load_program(goal, AVX2, table)
         assert kept is not None
         assert (kept.impl, kept.gap) == (impl, hasty.statistics.gap)
         assert kept.serves(True, SHORT.seconds)
         assert not kept.serves(True, 2 * SHORT.seconds)
         assert not kept.serves(False, SHORT.seconds)
-        keep(impl, table, gap=inf, seconds=3.0)
-        assert recall(goal, AVX2, table) == replace(kept, gap=inf, seconds=3.0)
-        keep(impl, table)
-        proven = recall(goal, AVX2, table)
+        store_program(impl, table, gap=inf, seconds=3.0)
+        assert load_program(goal, AVX2, table) == replace(kept, gap=inf, seconds=3.0)
+        store_program(impl, table)
+        proven = load_program(goal, AVX2, table)
         assert proven is not None and proven.gap == 0.0 and proven.serves(True, inf)

@@ -34,7 +34,7 @@ from morello.search.space.family import Kind
 from morello.search.space.rules import Rules, rules
 from morello.search.space.sizes import Sizes
 from morello.targets.kernels import standard_kernels
-from morello.targets.target import Kernel, Level, Target
+from morello.targets.target import LeafKernel, Level, Target
 
 
 def toy(limits: Amounts) -> Target:
@@ -52,7 +52,7 @@ def toy(limits: Amounts) -> Target:
 
 
 @cache
-def kernels() -> tuple[Kernel, ...]:
+def kernels() -> tuple[LeafKernel, ...]:
     """The real ones of these names, with the definition's costs."""
     known = {k.name: k for k in standard_kernels((VECTOR * BYTES,), False, {}, frozenset())}
 
@@ -64,7 +64,7 @@ def kernels() -> tuple[Kernel, ...]:
 
 def task_of(spec: Spec) -> Task:
     """The same to the definition: row-major or column-major in memory."""
-    orders = [form.layout.order for form in spec.forms]
+    orders = [placement.layout.order for placement in spec.placements]
     places = [Place(0, in_order(spec.shape(o), order)) for o, order in enumerate(orders)]
     sizes = zip(spec.operation.dims, spec.sizes, strict=True)
     return Task(OPERATIONS[spec.operation.name], tuple(sizes), tuple(places))

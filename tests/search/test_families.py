@@ -17,13 +17,12 @@ from morello.frontends.text import parse
 from morello.impl.tree import replay
 from morello.ir.batch import Batch
 from morello.ir.layout import Layout
-from morello.ir.placements import Forms
+from morello.ir.placements import Placements
 from morello.ir.primitives import SOFTMAX_PARTS
 from morello.ir.spec import Spec
-from morello.ir.tensor import Form
+from morello.ir.tensor import Placement
 from morello.rewrites import (
     Bufferize,
-    Cut,
     Decompose,
     Divide,
     Move,
@@ -33,6 +32,7 @@ from morello.rewrites import (
     ParallelSplit,
     Pointwise,
     Select,
+    SizedTile,
     SpatialSplit,
     Spread,
     ToAccumulate,
@@ -40,7 +40,7 @@ from morello.rewrites import (
 from morello.search import graph as graphs
 from morello.search.answer import solve_graph
 from morello.search.bound import Bound
-from morello.search.graph import Floats, Graph, Space, build, goal_sizes
+from morello.search.graph import Floats, SearchGraph, Space, build, goal_sizes
 from morello.search.reconstruct import reconstruct
 from morello.search.space.family import Kind
 from morello.search.space.rules import Rules, rules
@@ -57,7 +57,7 @@ PRIMITIVES = {
 }  # fmt: skip
 
 NEEDED: list[tuple[str, type]] = [
-    ("matmul", Divide), ("matmul-ragged", Cut), ("matmul", Move), ("matmul", ToAccumulate),
+    ("matmul", Divide), ("matmul-ragged", SizedTile), ("matmul", Move), ("matmul", ToAccumulate),
     ("matmul-bf16-packed", Pack), ("matmul-bytes-packed", Pack), ("conv-strides", SpatialSplit),
     ("conv-pointwise", Pointwise), ("conv-padded", PadFirst), ("Softmax", Decompose),
     ("matmul-chain", Bufferize), ("map-of-map", MoveAll), ("parallel-matmul", Spread),
@@ -82,7 +82,7 @@ def optima(name: str) -> dict[Amounts, float]:
 
 
 @cache
-def whole_graph(name: str, capacities: Amounts) -> Graph:
+def whole_graph(name: str, capacities: Amounts) -> SearchGraph:
     """Everything that the search expands where nothing is left out."""
     spec, target = GOALS[name]
     tight = with_capacities(target, capacities)
@@ -131,7 +131,7 @@ def test_the_bound_of_no_spec_exceeds_what_it_costs(name: str) -> None:
             families[one.operation, one.dtypes, one.parallel].append((one, cost))
         exact = 0
         for known in families.values():
-            low = bound(Batch.of([one for one, _ in known], Forms()))
+            low = bound(Batch.of([one for one, _ in known], Placements()))
             truth = np.array([cost for _, cost in known])
             too_high = np.flatnonzero(low > truth * (1 + 1e-9))
             assert len(too_high) == 0, known[too_high[0]]
@@ -206,8 +206,8 @@ def test_parts_have_room_for_the_layouts_of_all_their_goal() -> None:
     space = Space(goal, AVX2, goal_sizes(goal))
     part = parse("f32[2,2,2,2] + 1")
     orders = (Layout(order) for order in permutations(range(6)))
-    space.forms.codes([Form(order, 6) for order in orders])
-    batch = Batch.of([part], space.forms)
+    space.placements.codes([Placement(order, 6) for order in orders])
+    batch = Batch.of([part], space.placements)
     family = space.families[space.family(batch)]
-    assert len(space.forms.forms) > 512
-    assert family.batch(family.keys(batch), space.forms).spec() == part
+    assert len(space.placements.placements) > 512
+    assert family.batch(family.keys(batch), space.placements).spec() == part

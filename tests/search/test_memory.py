@@ -24,13 +24,13 @@ from tests.support import searched, with_capacities
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.layout import odd_even, panels
-from morello.ir.placements import Forms
+from morello.ir.placements import Placements
 from morello.ir.primitives import matmul, move, reduce
 from morello.ir.spec import Spec, goal
 from morello.memo import Key, Table, points
 from morello.memo import memory as memories
-from morello.memo.memory import Memory, space_name
-from morello.memo.programs import Kept, keep, recall
+from morello.memo.memory import SpaceMemo, space_name
+from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.search.graph import grow
 from morello.search.query import answers
 from morello.search.reconstruct import reconstruct
@@ -221,11 +221,11 @@ def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) ->
     with Table(":memory:", keeps) as table:
         for name in names:
             solved(*small(name, capacities), table)
-        memory = Memory(table, with_capacities(PLAIN, capacities))
+        memory = SpaceMemo(table, with_capacities(PLAIN, capacities))
         for name in names:
             brute(name).cheapest(ENOUGH)  # which reaches all Specs
             for spec in [*brute(name).specs]:
-                for peak, limit, listed in memory.decisions(Batch.of([spec], Forms())):
+                for peak, limit, listed in memory.decisions(Batch.of([spec], Placements())):
                     low, high = memory.limits.unpack(peak), memory.limits.unpack(limit)
                     assert all(a <= b <= c for a, b, c in zip(low, high, capacities, strict=True))
                     for limits in corners(low, high):
@@ -334,20 +334,20 @@ def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.Monk
     spec, target = small("matmul")
     with Table(":memory:") as table:
         solution = search(spec, target, table=table)
-        keep(reconstruct(spec, target, solution.decisions), table)
+        store_program(reconstruct(spec, target, solution.decisions), table)
         assert answers(spec, target, table)
-        assert recall(spec, target, table) is not None
+        assert load_program(spec, target, table) is not None
         known = {space_name(target)}
         for other in other_machines(target):
             assert answers(spec, other, table) == []
-            assert recall(spec, other, table) is None
+            assert load_program(spec, other, table) is None
             known.add(space_name(other))
             assert search(spec, other, table=table).statistics.specs > 0
         assert len(known) == 1 + len(other_machines(target))
         assert set(table.spaces()) == known
         monkeypatch.setattr(memories, "SPACE_VERSION", 0)
         assert answers(spec, target, table) == []
-        assert recall(spec, target, table) is None
+        assert load_program(spec, target, table) is None
         assert search(spec, target, table=table).statistics.specs > 0
         assert search(spec, target, table=table).statistics.specs == 0
 
@@ -369,15 +369,15 @@ def test_goals_in_panels_are_apart() -> None:
 def test_a_goal_is_answered_with_its_program() -> None:
     spec, target = small("relu-of-matmul")
     with Table(":memory:") as table:
-        assert recall(spec, target, table) is None
+        assert load_program(spec, target, table) is None
         impl = reconstruct(spec, target, search(spec, target).decisions)
-        keep(impl, table)
-        assert recall(spec, target, table) == Kept(impl, 0)
-        assert recall(replace(spec, parallel=True), target, table) is None
+        store_program(impl, table)
+        assert load_program(spec, target, table) == StoredProgram(impl, 0)
+        assert load_program(replace(spec, parallel=True), target, table) is None
         (space, name) = table.goals()[0]
         for text in ('{"format": 1}', '{"format": 1, "rewrites": []}'):
             table.keep_program(space, name, text)
-            assert recall(spec, target, table) is None
+            assert load_program(spec, target, table) is None
 
 
 # ---- Specs as points
@@ -385,7 +385,7 @@ def test_a_goal_is_answered_with_its_program() -> None:
 
 @given(st.lists(st.tuples(*[st.integers(1, 5000)] * 2), min_size=1, max_size=20))
 def test_coordinates_are_those_of_one_size(sizes: list[tuple[int, int]]) -> None:
-    batch = Batch.of([goal(move(2), one, (F32, F32)) for one in sizes], Forms())
+    batch = Batch.of([goal(move(2), one, (F32, F32)) for one in sizes], Placements())
     coordinates = points.coordinates(batch)
     back = points.sizes_of(coordinates)
     assert [tuple(row) for row in np.stack(back, 1).tolist()] == sizes

@@ -11,7 +11,7 @@ from morello.ir.dtype import BF16, F16, F32, U8, DType
 from morello.ir.layout import Layout, panels, row_major
 from morello.ir.primitives import move, softmax
 from morello.ir.spec import Spec, goal
-from morello.ir.tensor import Form, gapless
+from morello.ir.tensor import Placement, gapless
 from morello.search.solve import search
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2
@@ -74,7 +74,7 @@ def test_layouts_that_no_kernel_takes_are_said() -> None:
 
 
 def test_operands_that_no_kernel_takes_where_they_are_are_said() -> None:
-    columns = Form(Layout((1, 0)), 2, vector=8)
+    columns = Placement(Layout((1, 0)), 2, vector=8)
     spec = Spec(move(2), (8, 8), (3, 2), (columns, gapless(row_major(2))), (F32, F32))
     assert said(spec) == (
         "no kernel of avx2 takes src as f32[8,8]{0,1} in registers, dst as f32[8,8] in L1 "

@@ -20,12 +20,12 @@ from tests.targets.cases import MOST_DRAWN, Batches, drawn, operations
 
 import morello
 from morello.ir.batch import Batch
-from morello.ir.placements import Bools, Forms
+from morello.ir.placements import Bools, Placements
 from morello.ir.spec import Spec
 from morello.ir.tensor import relaxed
 from morello.rewrites import Edges, Rewrite, Select, expand
 from morello.search.space import rules
-from morello.targets.target import Kernel, Target
+from morello.targets.target import LeafKernel, Target
 
 SOME = 1 + 1e-12  # rounding
 
@@ -39,7 +39,7 @@ def loosened(batch: Batch, which: Sequence[Bools | bool]) -> Batch:
 # ---- kernels
 
 
-def where_it_applies(kernel: Kernel, batch: Batch, target: Target) -> Bools:
+def where_it_applies(kernel: LeafKernel, batch: Batch, target: Target) -> Bools:
     holds = np.ones(len(batch), np.bool_)
     for condition in Select(kernel.name).conditions(batch, target):
         holds &= condition.holds
@@ -48,13 +48,13 @@ def where_it_applies(kernel: Kernel, batch: Batch, target: Target) -> Bools:
 
 @pytest.mark.parametrize("target", TARGETS, ids=lambda target: target.name)
 def test_a_kernel_applies_to_looser_specs_for_no_more(target: Target) -> None:
-    random, forms = np.random.default_rng(0), Forms()
+    random, placements = np.random.default_rng(0), Placements()
     batches: Batches = {}
     for kernel in target.kernels:
         closed = 0
         for _ in range(MOST_DRAWN):
             for operation in operations(kernel):
-                batch, _ = drawn(operation, kernel, target, forms, random, batches)
+                batch, _ = drawn(operation, kernel, target, placements, random, batches)
                 batch = batch[where_it_applies(kernel, batch, target)]
                 which = [random.random(len(batch)) < 0.5 for _ in batch.codes]
                 for looser in (batch.relaxed(), loosened(batch, which)):
@@ -72,9 +72,9 @@ def test_a_kernel_applies_to_looser_specs_for_no_more(target: Target) -> None:
 
 
 def is_looser(spec: Spec, other: Spec) -> bool:
-    pairs = list(zip(spec.forms, other.forms, strict=True))
-    return replace(spec, forms=other.forms) == other and all(
-        form in (before, relaxed(before)) for form, before in pairs
+    pairs = list(zip(spec.placements, other.placements, strict=True))
+    return replace(spec, placements=other.placements) == other and all(
+        placement in (before, relaxed(before)) for placement, before in pairs
     )
 
 
@@ -107,7 +107,7 @@ def check(rewrite: Rewrite, edges: Edges, looser: Sequence[Batch], target: Targe
 def looser_batches(stop: Stop) -> list[Batch]:
     """With ideal forms for all operands, and for some of them."""
     random = Random(str(stop.spec))
-    some = [random.random() < 0.5 for _ in stop.spec.forms]
+    some = [random.random() < 0.5 for _ in stop.spec.placements]
     return [stop.batch.relaxed(), loosened(stop.batch, some)]
 
 

@@ -116,7 +116,7 @@ def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
     truth = graph.bounds.low
     for family in range(len(graph.space.families)):
         nodes = np.flatnonzero(graph.families == family)
-        batch = graph.space.families[family].batch(graph.keys[nodes], graph.space.forms)
+        batch = graph.space.families[family].batch(graph.keys[nodes], graph.space.placements)
         too_high = np.flatnonzero(bound(batch) > truth[nodes] * (1 + 1e-9))
         assert len(too_high) == 0, graph.spec(int(nodes[too_high[0]]))
 

@@ -19,7 +19,7 @@ from morello.search.bound import Bound
 from morello.search.bounded import BoundedSpace
 from morello.search.budget import UNTIMED, Budget
 from morello.search.candidates import candidates
-from morello.search.graph import Graph, build
+from morello.search.graph import SearchGraph, build
 from morello.search.runners_up import Choice
 from morello.search.session import Session
 from morello.search.solve import search
@@ -67,7 +67,7 @@ def test_one_bound_serves_everything(monkeypatch: pytest.MonkeyPatch) -> None:
         bounds.append(goal)
         return Bound(goal, *arguments)  # type: ignore[arg-type]
 
-    def counted_build(*arguments: object) -> Graph:
+    def counted_build(*arguments: object) -> SearchGraph:
         graphs.append(arguments)
         return build(*arguments)  # type: ignore[arg-type]
 

@@ -50,7 +50,7 @@ class Stop:
 
     @property
     def batch(self) -> Batch:
-        return Batch.of([self.spec], self.space.forms)
+        return Batch.of([self.spec], self.space.placements)
 
     def searched(self) -> Iterator[tuple[Rewrite, Edges]]:
         """The rewrites that the search tries on it, and their edges."""
@@ -88,7 +88,7 @@ def _way(goal: Spec, target: Target, random: Random) -> Iterator[Stop]:
     """From a goal down to a Spec that only kernels apply to."""
     space, whims, spec = Space(goal, target, goal_sizes(goal)), Whims(target, random), goal
     for _ in range(DEEPEST):
-        rules = space.rules(Kind.of(Batch.of([spec], space.forms)))
+        rules = space.rules(Kind.of(Batch.of([spec], space.placements)))
         stop = Stop(space, spec, rules, [whims.any(spec) for _ in range(WHIMS)])
         yield stop
         applied = [*stop.searched(), *stop.tried()]

@@ -21,7 +21,7 @@ from morello.ir.dtype import DType
 from morello.ir.functions import BINARY, UNARY, Function
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation, reordered
-from morello.ir.placements import Bools, Forms, Ints
+from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.primitives import (
     broadcast,
     divide_vec_scalar,
@@ -35,11 +35,11 @@ from morello.ir.primitives import (
     softmax,
 )
 from morello.ir.spec import Spec
-from morello.ir.tensor import Form, canonical, gapless
+from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
 from morello.targets.helpers.products import BLOCK_WAYS, WAYS
 from morello.targets.kernels.products import MOST_ROWS
-from morello.targets.target import Held, Kernel, Target, c_type
+from morello.targets.target import Held, LeafKernel, Target, c_type
 
 ROWS = 1000
 PER_OPERATION = 2
@@ -57,7 +57,7 @@ CONSTANTS = {True: 1.25, False: 3.0}
 # ---- the operations that a kernel is for
 
 
-def operations(kernel: Kernel) -> list[Operation]:
+def operations(kernel: LeafKernel) -> list[Operation]:
     """Of several ranks, and with operands' dimensions in several orders."""
     name = kernel.operation
     if name == "MatmulAccum":
@@ -91,7 +91,7 @@ def operations(kernel: Kernel) -> list[Operation]:
     return _maps(_function(kernel), len(kernel.dtypes) - 1)
 
 
-def _function(kernel: Kernel) -> Function:
+def _function(kernel: LeafKernel) -> Function:
     """The function of a map's kernel, with a constant if that takes one."""
     constant = kernel.operation.endswith("Constant")
     for name in (*UNARY, *BINARY):
@@ -137,17 +137,17 @@ class Home:
     def whole(self, middle: Sequence[Ints]) -> list[Ints]:
         return [m * (3 if gap else 1) for m, gap in zip(middle, self.gaps, strict=True)]
 
-    def codes(self, shape: Sequence[Ints], forms: Forms, element_bytes: int) -> Ints:
+    def codes(self, shape: Sequence[Ints], placements: Placements, element_bytes: int) -> Ints:
         """The forms of tiles of these shapes that are at home here."""
         rank, rows = len(shape), len(shape[0])
         if self.vector:
-            code = forms.code(Form(self.layout, rank, vector=self.vector))
+            code = placements.code(Placement(self.layout, rank, vector=self.vector))
             return np.full(rows, code, np.int16)
         middle = self.middle(shape)
         steps = [self.whole(middle), middle, list(shape)]
-        codes = np.full(rows, forms.code(gapless(self.layout)), np.int16)
+        codes = np.full(rows, placements.code(gapless(self.layout)), np.int16)
         for before, after in zip([steps[0], *steps], steps, strict=False):
-            codes = forms.tile(before, after, codes, element_bytes).astype(np.int16)
+            codes = placements.tile(before, after, codes, element_bytes).astype(np.int16)
         return codes
 
     def can_be(self, shape: Sequence[Ints], target: Target, dtype: DType) -> Bools:
@@ -189,7 +189,7 @@ def _homes(rank: int, held: Held | None, dtype: DType, target: Target) -> tuple[
 class Case:
     """A Spec that a kernel closes, with a home for every operand."""
 
-    kernel: Kernel
+    kernel: LeafKernel
     spec: Spec
     homes: tuple[Home, ...]
 
@@ -275,7 +275,7 @@ def function(name: str, spec: Spec, lines: Sequence[str], more: str = "") -> str
     return "\n  ".join([f"void {name}({parameters}{more}) {{", *lines]) + "\n}\n"
 
 
-def part_case(kernel: Kernel) -> Case | None:
+def part_case(kernel: LeafKernel) -> Case | None:
     """For a kernel of parts of registers: a whole one, side by side, of one dimension."""
     if "_part_" not in kernel.name:
         return None
@@ -283,9 +283,9 @@ def part_case(kernel: Kernel) -> Case | None:
     width = int(re.findall(r"x(\d+)", kernel.name)[-1])
     vectors = [held.width if held else 0 for held in kernel.held]
     homes = tuple(Home(row_major(1), (False,), vector) for vector in vectors)
-    forms = tuple(gapless(row_major(1)) for _ in kernel.held)
+    placements = tuple(gapless(row_major(1)) for _ in kernel.held)
     levels = (0,) * len(kernel.held)
-    return Case(kernel, Spec(operation, (width,), levels, forms, kernel.dtypes), homes)
+    return Case(kernel, Spec(operation, (width,), levels, placements, kernel.dtypes), homes)
 
 
 def part_function(case: Case, name: str) -> str:
@@ -329,7 +329,7 @@ def _random_sizes(
     return [column.astype(np.int32) for column in np.where(long, lengths, 1)]
 
 
-def _wanted(kernel: Kernel) -> dict[str, tuple[int, int]]:
+def _wanted(kernel: LeafKernel) -> dict[str, tuple[int, int]]:
     """The least and the most of sizes that random ones hardly ever have, by dimension."""
     if kernel.name.startswith(FILTERS):
         n = kernel.registers
@@ -350,9 +350,9 @@ MOST_DRAWN = 20
 
 def _random_batch(
     operation: Operation,
-    kernel: Kernel,
+    kernel: LeafKernel,
     target: Target,
-    forms: Forms,
+    placements: Placements,
     random: np.random.Generator,
 ) -> tuple[Batch, list[Ints]]:
     """Specs of random sizes and homes, and the number of each operand's home."""
@@ -376,12 +376,12 @@ def _random_batch(
             possible[rows] &= legal
             rows = rows[legal]
             if len(rows):
-                code[rows] = home.codes([column[rows] for column in shape], forms, dtype.bytes)
+                code[rows] = home.codes([column[rows] for column in shape], placements, dtype.bytes)
         levels.append(np.full(ROWS, target.home(kernel, operand), np.int8))
         codes.append(code)
         chosen.append(choice)
     batch = Batch(
-        operation, kernel.dtypes, forms, tuple(sizes), tuple(levels), tuple(codes)
+        operation, kernel.dtypes, placements, tuple(sizes), tuple(levels), tuple(codes)
     )  # fmt: skip
     for operand, held in enumerate(kernel.held):
         if held is not None:
@@ -392,13 +392,13 @@ def _random_batch(
 
 def random_cases(target: Target) -> list[Case]:
     """A few random cases of every kernel, of each operation that it is for."""
-    random, forms = np.random.default_rng(0), Forms()
+    random, placements = np.random.default_rng(0), Placements()
     batches: Batches = {}
     found = []
     for kernel in target.kernels:
         own: list[Case] = []
         for _ in range(MOST_DRAWN):
-            own = _random_cases(kernel, target, forms, random, batches)
+            own = _random_cases(kernel, target, placements, random, batches)
             if own:
                 break
             batches.clear()  # what is rare is drawn again
@@ -407,12 +407,16 @@ def random_cases(target: Target) -> list[Case]:
 
 
 def _random_cases(
-    kernel: Kernel, target: Target, forms: Forms, random: np.random.Generator, batches: Batches
+    kernel: LeafKernel,
+    target: Target,
+    placements: Placements,
+    random: np.random.Generator,
+    batches: Batches,
 ) -> list[Case]:
     """Those of the kernel among random Specs, which kernels of operands alike have in common."""
     own: list[Case] = []
     for operation in operations(kernel):
-        batch, chosen = drawn(operation, kernel, target, forms, random, batches)
+        batch, chosen = drawn(operation, kernel, target, placements, random, batches)
         holds = np.ones(len(batch), np.bool_)
         for condition in Select(kernel.name).conditions(batch, target):
             holds &= condition.holds
@@ -427,9 +431,9 @@ def _random_cases(
 
 def drawn(
     operation: Operation,
-    kernel: Kernel,
+    kernel: LeafKernel,
     target: Target,
-    forms: Forms,
+    placements: Placements,
     random: np.random.Generator,
     batches: Batches,
 ) -> tuple[Batch, list[Ints]]:
@@ -442,6 +446,6 @@ def drawn(
     rare = _wanted(kernel).values()
     key = (operation.dims, spans, kernel.held, sizes, kernel.streams, *rare)
     if key not in batches:
-        batches[key] = _random_batch(operation, kernel, target, forms, random)
+        batches[key] = _random_batch(operation, kernel, target, placements, random)
     like, chosen = batches[key]
     return replace(like, operation=operation, dtypes=kernel.dtypes), chosen

@@ -15,9 +15,9 @@ from morello.targets.costs import (
     coefficients,
     group_of,
     measured_as,
-    streamed,
     tied,
     with_coefficients,
+    with_streaming_costs,
 )
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2, AVX512
@@ -50,11 +50,13 @@ def test_every_group_has_kernels(target: Target) -> None:
 def test_what_streams_from_memory_has_costs_of_its_own() -> None:
     target = replace(AVX512, last=2 * 1500, streaming={"kernels.dots": 3.0})
     small, large = parse("f32[100,100] + f32[100]"), parse("f32[100,100] + f32[100,100]")
-    assert streamed(target, small) == target
-    assert streamed(replace(target, streaming={}), large).kernels == target.kernels
-    before, after = coefficients(target), coefficients(streamed(target, large))
+    assert with_streaming_costs(target, small) == target
+    assert with_streaming_costs(replace(target, streaming={}), large).kernels == target.kernels
+    before, after = coefficients(target), coefficients(with_streaming_costs(target, large))
     assert after == before | {"kernels.dots": 3.0 * before["kernels.dots"]}
-    assert streamed(streamed(target, large), large) == streamed(target, large)
+    assert with_streaming_costs(with_streaming_costs(target, large), large) == with_streaming_costs(
+        target, large
+    )
 
 
 @pytest.mark.parametrize(

@@ -16,13 +16,13 @@ from tests.targets.cases import Case, part_case, part_function, random_cases
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
 from morello.ir.operation import Operation
-from morello.ir.placements import Forms, Ints
+from morello.ir.placements import Ints, Placements
 from morello.targets import TARGETS
 from morello.targets.cpu import host_cpu
 from morello.targets.helpers.collect import used_in
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
-from morello.targets.target import Kernel, Target
+from morello.targets.target import LeafKernel, Target
 from morello.targets.x86 import AVX2, AVX512, PRODUCTS, avx512
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -53,7 +53,7 @@ def known_targets() -> list[Target]:
     return [target for target in found if runs_here(target)]
 
 
-def of_kernels(chosen: Callable[[Kernel], bool] = lambda kernel: True) -> pytest.MarkDecorator:
+def of_kernels(chosen: Callable[[LeafKernel], bool] = lambda kernel: True) -> pytest.MarkDecorator:
     """The kernels of each operation and target that runs here, or those that are chosen."""
     known: dict[tuple[str, str], tuple[Target, list[str]]] = {}
     for target in known_targets():
@@ -63,7 +63,7 @@ def of_kernels(chosen: Callable[[Kernel], bool] = lambda kernel: True) -> pytest
     return pytest.mark.parametrize(("target", "kernels"), known.values(), ids=map("-".join, known))
 
 
-def is_of_floats(kernel: Kernel) -> bool:
+def is_of_floats(kernel: LeafKernel) -> bool:
     return all(dtype.is_float for dtype in kernel.dtypes) and kernel.operation != "MatmulAccum"
 
 
@@ -352,7 +352,7 @@ def test_a_kernel_costs_time_and_holds_registers(
     target: Target, kernels: list[str], suite: Suite
 ) -> None:
     for _, case in (named for kernel in kernels for named in suite.cases[kernel]):
-        cost = np.broadcast_to(case.kernel.cost(Batch.of([case.spec], Forms())), 1)
+        cost = np.broadcast_to(case.kernel.cost(Batch.of([case.spec], Placements())), 1)
         assert 0 < cost[0] < 50_000
         assert 0 <= case.kernel.registers <= target.limits[-1]
 

@@ -8,7 +8,7 @@ from tests.hosts import ZEN3 as MILAN
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32
-from morello.ir.placements import Forms
+from morello.ir.placements import Placements
 from morello.ir.primitives import matmul
 from morello.ir.spec import goal
 from morello.targets import catalog
@@ -126,7 +126,7 @@ def streamed(machine: Machine) -> float:
     kernel = avx2(machine).kernel("row_sums_f32")
     assert kernel is not None
     spec = goal(matmul(accumulates=True), (1, 8, 4096), (F32, F32, F32))
-    return float(np.max(kernel.cycles(Batch.of([spec], Forms()))))
+    return float(np.max(kernel.cycles(Batch.of([spec], Placements()))))
 
 
 def test_rows_that_stream_are_bound_by_what_l2_gives() -> None:

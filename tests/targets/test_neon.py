@@ -128,7 +128,7 @@ class Program:
     @property
     def call(self) -> str:
         """A case of the driver's: the declaration and a call."""
-        pointers = [f"p[{i}]" for i in range(len(self.spec.forms))]
+        pointers = [f"p[{i}]" for i in range(len(self.spec.placements))]
         name = f"kernel{self.number}"
         return f"case {self.number}: {{ void {name}(); {name}({', '.join(pointers)}); return; }}"
 

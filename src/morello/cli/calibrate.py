@@ -20,8 +20,8 @@ from morello.errors import TargetError
 from morello.files import check_writable, make_folder
 from morello.learn.local import local_path, write_local
 from morello.learn.predict import correction
-from morello.measure.calibrate.fit import Quality
-from morello.measure.calibrate.run import Outcome, calibrate
+from morello.measure.calibrate.fit import FitQuality
+from morello.measure.calibrate.run import CalibrationOutcome, calibrate
 from morello.runtime.toolchain import find_compiler
 from morello.targets.calibration import VARIABLE, default_path, save
 from morello.targets.catalog import native, uncalibrated
@@ -72,7 +72,7 @@ def _current() -> Target:
         return uncalibrated()
 
 
-def _described(outcome: Outcome, path: Path | None) -> dict[str, Any]:
+def _described(outcome: CalibrationOutcome, path: Path | None) -> dict[str, Any]:
     return {
         "cpu": outcome.calibration.cpu,
         "hertz": outcome.calibration.hertz,
@@ -89,12 +89,12 @@ def _described(outcome: Outcome, path: Path | None) -> dict[str, Any]:
     }
 
 
-def _qualities(pair: tuple[Quality, Quality]) -> dict[str, Any]:
+def _qualities(pair: tuple[FitQuality, FitQuality]) -> dict[str, Any]:
     before, after = pair
     return {"before": asdict(before), "after": asdict(after)}
 
 
-def _print(outcome: Outcome) -> None:
+def _print(outcome: CalibrationOutcome) -> None:
     console = Console(highlight=False)
     console.print(
         f"[bold]{outcome.calibration.cpu}[/bold] at {outcome.calibration.hertz / 1e9:.2f} GHz: "
@@ -135,7 +135,7 @@ def _percent(factor: float) -> str:
     return f"{factor - 1:.0%}"
 
 
-def _kept(outcome: Outcome, path: Path, written: bool) -> str:
+def _kept(outcome: CalibrationOutcome, path: Path, written: bool) -> str:
     if not outcome.better:
         return (
             "The new costs are not kept: they predict the programs held out no better, or choose "

@@ -20,11 +20,11 @@ from rich.table import Table as Grid
 
 from morello.errors import CorpusError, quoted
 from morello.files import check_writable
-from morello.learn.collect import Progress, collect, summary
+from morello.learn.collect import CollectProgress, collect, summary
 from morello.learn.corpus import files, read
 from morello.learn.dataset import load, prepare
 from morello.learn.evaluate import Score, evaluate
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 from morello.learn.model import write_model
 from morello.learn.specs import SPECS, interleaved, varied
 from morello.measure.timing import limit_threads
@@ -79,7 +79,7 @@ def _collect(arguments: argparse.Namespace) -> None:
     )
 
 
-def _line(progress: Progress) -> str:
+def _line(progress: CollectProgress) -> str:
     where = f"{progress.done} of {progress.specs}: {progress.expression}"
     if progress.problem:
         return f"{where}: left out, as {progress.problem}"
@@ -106,7 +106,7 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     console.print(_grid(scores))
 
 
-def _summary(groups: Sequence[Group]) -> str:
+def _summary(groups: Sequence[ProgramGroup]) -> str:
     programs = sum(len(group.seconds) for group in groups)
     return f"{programs:,} programs of {len(groups)} Specs, each Spec held out once"
 

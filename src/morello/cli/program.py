@@ -20,11 +20,11 @@ from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.learn.predict import predict
 from morello.memo import Table
-from morello.search.solution import Statistics
+from morello.search.solution import SearchStatistics
 from morello.targets import find_target, tuned
 
 
-def implement(arguments: argparse.Namespace) -> tuple[Impl, Statistics | None]:
+def implement(arguments: argparse.Namespace) -> tuple[Impl, SearchStatistics | None]:
     goal = saved_impl(arguments) or arguments.expression
     target, threads = arguments.target, arguments.threads
     if arguments.tune is not None:
@@ -74,7 +74,7 @@ def opened(path: Path | None) -> Iterator[Table | None]:
             print(f"morello: {path}: {problem} It was left out.", file=sys.stderr)
 
 
-def described(impl: Impl, statistics: Statistics | None) -> dict[str, Any]:
+def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]:
     data: dict[str, Any] = {
         "spec": impl.spec.expression,
         "target": impl.target.name,
@@ -110,7 +110,7 @@ def prediction_text(predicted_us: dict[str, float]) -> str:
     return f"learned model: {middle} a call ({low} to {high})"
 
 
-def search_text(statistics: Statistics) -> str:
+def search_text(statistics: SearchStatistics) -> str:
     chosen = f"The fastest of {statistics.measured} measured. " if statistics.measured else ""
     if statistics.worst is not None:
         chosen = (
@@ -130,7 +130,7 @@ def search_text(statistics: Statistics) -> str:
     )
 
 
-def gap_text(statistics: Statistics) -> str:
+def gap_text(statistics: SearchStatistics) -> str:
     """The optimality gap of a program whose search was ended by its budget, in words."""
     if not isfinite(statistics.gap):
         return "Not proven cheapest (a longer --budget may find better)"

@@ -19,14 +19,14 @@ from rich.table import Table as Grid
 from morello.errors import TableError
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
-from morello.measure.calibrate.first_use import find_measured
+from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo import Table
-from morello.memo.statistics import Statistics, statistics
-from morello.precompute import Progress, dask_workers, precompute
+from morello.memo.statistics import TableStatistics, statistics
+from morello.precompute import PrecomputeProgress, dask_workers, precompute
 from morello.runtime.threads import available_threads
 from morello.search.query import answers
 from morello.targets.catalog import find_target
-from morello.targets.costs import streamed
+from morello.targets.costs import with_streaming_costs
 from morello.workers import local_workers
 
 
@@ -34,9 +34,9 @@ def run_precompute(arguments: argparse.Namespace) -> None:
     """Solve a family of Specs into a table."""
     members = family(arguments.expression, arguments.sizes)
     parse(next(members.expressions())[1])  # raises for an invalid expression right away
-    find_measured(arguments.target)  # so that workers need not measure the machine
+    find_calibrated(arguments.target)  # so that workers need not measure the machine
     began = time.perf_counter()
-    progress = Progress(0, 0, 0.0, 0)
+    progress = PrecomputeProgress(0, 0, 0.0, 0)
     with ExitStack() as stack:
         if arguments.dask:
             workers, count = stack.enter_context(dask_workers(arguments.dask))
@@ -103,7 +103,7 @@ def run_table(arguments: argparse.Namespace) -> None:
 
 def _stats(arguments: argparse.Namespace) -> None:
     with Table(arguments.path, create=False) as table:
-        spaces: dict[str, list[Statistics]] = defaultdict(list)
+        spaces: dict[str, list[TableStatistics]] = defaultdict(list)
         for kind in statistics(table):
             spaces[kind.space].append(kind)
         size, goals = table.bytes(), len(table.goals())
@@ -163,7 +163,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 def _query(arguments: argparse.Namespace) -> None:
     goal = parse(arguments.expression)
-    target = streamed(find_target(arguments.target), goal)
+    target = with_streaming_costs(find_target(arguments.target), goal)
     with Table(arguments.path, create=False) as table:
         results = answers(goal, target, table)
         others = table.spaces()

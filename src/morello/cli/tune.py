@@ -22,7 +22,7 @@ from morello.impl import saved
 from morello.learn.tune import Tuning, plan, tune
 from morello.measure.timing import limit_threads
 from morello.memo import Table
-from morello.memo.programs import keep, recall
+from morello.memo.programs import load_program, store_program
 from morello.runtime.toolchain import find_compiler
 
 WIDTH: Final = 60
@@ -30,7 +30,7 @@ HEIGHT: Final = 10
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TuningOutcome:
     """The outcome of tuning for an expression: its result so far, or why it failed."""
 
     expression: str
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
                 f"{len(expressions)}; give a table with --db."
             )
         check_writable(arguments.save)
-    outcomes: list[Outcome] = []
+    outcomes: list[TuningOutcome] = []
     interrupted = False
     with limit_threads(), opened(arguments.db) as table:
         for expression in expressions:
@@ -81,7 +81,7 @@ def run(arguments: argparse.Namespace) -> None:
             except MorelloError as error:
                 if len(expressions) == 1:
                     raise
-                outcomes.append(Outcome(expression, problem=str(error)))
+                outcomes.append(TuningOutcome(expression, problem=str(error)))
             if interrupted:
                 break
     _tell(outcomes, arguments)
@@ -89,10 +89,10 @@ def run(arguments: argparse.Namespace) -> None:
         raise KeyboardInterrupt
 
 
-def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) -> Outcome:
+def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) -> TuningOutcome:
     """Tune for an expression and keep the result; interrupts before the first one are raised."""
     goal, target = plan(expression, arguments.target)
-    kept = None if table is None else recall(goal, target, table)
+    kept = None if table is None else load_program(goal, target, table)
     before = kept.measured if kept is not None else 0
     known = [kept.impl] if kept is not None and before else []
     tuning: Tuning | None = None
@@ -114,10 +114,10 @@ def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) 
     best = tuning.best.impl
     tried = len(tuning.trials) - 1 + tuning.failed
     if table is not None and tried >= max(1, len(known)):  # else its program may be faster
-        keep(best, table, before + len(tuning.trials), tuning.gap)
+        store_program(best, table, before + len(tuning.trials), tuning.gap)
     if arguments.save is not None:
         write_text(arguments.save, json.dumps(saved.save(best), indent=2) + "\n")
-    return Outcome(expression, tuning, interrupted)
+    return TuningOutcome(expression, tuning, interrupted)
 
 
 def _bar() -> Progress:
@@ -140,7 +140,7 @@ def _so_far(tuning: Tuning) -> str:
     )
 
 
-def _tell(outcomes: Sequence[Outcome], arguments: argparse.Namespace) -> None:
+def _tell(outcomes: Sequence[TuningOutcome], arguments: argparse.Namespace) -> None:
     if arguments.json:
         about = {"target": arguments.target, "order": arguments.order, "seed": arguments.seed}
         about |= {"compiler": str(find_compiler(arguments.compiler))}

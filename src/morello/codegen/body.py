@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from morello.codegen.conv import matmul_views, merged_rows
-from morello.codegen.loops import Loop, cut, cut_each, loops, over_registers
+from morello.codegen.loops import MergedLoop, cut, cut_each, loops, over_registers
 from morello.codegen.names import Names
 from morello.codegen.parallel import Region
 from morello.codegen.prefetch import Plan
@@ -87,7 +87,7 @@ class Body:
                 lines += self._steps(loop)
         return lines
 
-    def _steps(self, loop: Loop) -> list[Statement]:
+    def _steps(self, loop: MergedLoop) -> list[Statement]:
         if loop.times == 1:
             return self.emit(loop.body, loop.tiles(None))
         if loop.accumulates_in_registers:
@@ -97,7 +97,7 @@ class Body:
         nested = self.emit(loop.body, loop.tiles(variable))
         return [For(variable, loop.size, loop.step, nested)]
 
-    def _reduction_loop(self, loop: Loop) -> list[Statement]:
+    def _reduction_loop(self, loop: MergedLoop) -> list[Statement]:
         """A loop that accumulates in registers, in chunks if it prefetches lines for later work."""
         prefetches = self._prefetcher.of(loop.body)
         if prefetches is None:
@@ -106,7 +106,7 @@ class Body:
         lines = self._prefetcher.statements(prefetches, chunk, step)
         return [For(chunk, loop.size, step, [*lines, *self._accumulate(loop, step, chunk)])]
 
-    def _accumulate(self, loop: Loop, size: int, start: str = "0") -> list[Statement]:
+    def _accumulate(self, loop: MergedLoop, size: int, start: str = "0") -> list[Statement]:
         """The reduction loop itself, over `size` elements from `start`."""
         variable = self._names.fresh(loop.dim)
         nested = self.emit(loop.body, loop.tiles(variable))
@@ -207,7 +207,7 @@ class Body:
             lines.append(line)
             parts.append(part)
             tensor = body.impl.spec.tensor(output)
-            whole = buffer_view(part.pointer, tensor.form.layout, tensor.shape)
+            whole = buffer_view(part.pointer, tensor.placement.layout, tensor.shape)
             size = tensor.bytes // tensor.dtype.bytes
             pieces[output] = replace(whole, address=Address().plus(0, "piece", size))
         inputs = [view for i, view in enumerate(views) if i not in outputs]
@@ -267,14 +267,14 @@ class Body:
         return self._buffer(f"{stem}_{self.target.levels[tensor.level].name}_", tensor)
 
     def _registers(self, stem: str, tensor: TensorSpec) -> tuple[str, RegisterView]:
-        form, name = tensor.form, self._names.fresh(f"{stem}_reg")
-        view = register_view(name, form.layout, tensor.shape, form.vector)
+        placement, name = tensor.placement, self._names.fresh(f"{stem}_reg")
+        view = register_view(name, placement.layout, tensor.shape, placement.vector)
         dims = "".join(f"[{count}]" for count in view.counts())
-        return f"{c_type(tensor.dtype, form.vector)} {name}{dims};", view
+        return f"{c_type(tensor.dtype, placement.vector)} {name}{dims};", view
 
     def _buffer(self, stem: str, tensor: TensorSpec) -> tuple[str, MemoryView]:
         offset = self._in_use
-        layout = tensor.form.layout
+        layout = tensor.placement.layout
         view = buffer_view(self._names.fresh(stem), layout, tensor.shape)
         size = view.strides[0] * layout.extents(tensor.shape)[0] * tensor.dtype.bytes
         self._in_use += -(-size // LINE_BYTES) * LINE_BYTES

@@ -16,7 +16,7 @@ LONG = 32
 
 
 @dataclass(frozen=True)
-class Loop:
+class MergedLoop:
     """A loop over `size` elements of a dimension of a Spec, `step` at a time, from its views on."""
 
     spec: Spec
@@ -53,7 +53,7 @@ class Loop:
         return [view.address.constant for view in self.views if isinstance(view, MemoryView)]
 
 
-def loops(impl: Impl, views: Sequence[View], dim: str) -> list[Loop]:
+def loops(impl: Impl, views: Sequence[View], dim: str) -> list[MergedLoop]:
     """The loops of a program along a dimension, in order.
 
     A loop nested in another over the same dimension is collapsed with it, if the inner one is
@@ -61,7 +61,7 @@ def loops(impl: Impl, views: Sequence[View], dim: str) -> list[Loop]:
     short ones are unrolled. A loop is merged with one that continues where it ends and has the
     same body.
     """
-    merged: list[Loop] = []
+    merged: list[MergedLoop] = []
     for loop in _nested(impl, views, dim):
         if merged and _continues(merged[-1], loop):
             merged[-1] = replace(merged[-1], size=merged[-1].size + loop.size)
@@ -70,25 +70,27 @@ def loops(impl: Impl, views: Sequence[View], dim: str) -> list[Loop]:
     return merged
 
 
-def _nested(impl: Impl, views: Sequence[View], dim: str) -> Iterator[Loop]:
+def _nested(impl: Impl, views: Sequence[View], dim: str) -> Iterator[MergedLoop]:
     program = impl
     while emits_nothing(program):
         program = program.children[0].impl
     spec, rewrite = program.spec, program.rewrite
     if not isinstance(rewrite, Tile | Split) or rewrite.dim != dim:
-        yield Loop(spec, views, dim, spec.size(dim), spec.size(dim), impl)
+        yield MergedLoop(spec, views, dim, spec.size(dim), spec.size(dim), impl)
         return
     body, *others = program.children
     if body.times == 1:
         yield from loops(body.impl, cut(spec, body.impl.spec, views, dim, 0), dim)
     else:
-        yield _collapsed(Loop(spec, views, dim, body.times * rewrite.size, rewrite.size, body.impl))
+        yield _collapsed(
+            MergedLoop(spec, views, dim, body.times * rewrite.size, rewrite.size, body.impl)
+        )
     for rest in others:
         start = spec.size(dim) // rewrite.size * rewrite.size
         yield from loops(rest.impl, cut(spec, rest.impl.spec, views, dim, start), dim)
 
 
-def _collapsed(loop: Loop) -> Loop:
+def _collapsed(loop: MergedLoop) -> MergedLoop:
     """A loop and the loop that is its body as a single one, if that is possible."""
     inner, *others = loops(loop.body, loop.tiles(None), loop.dim)
     if others or inner.times < LONG:
@@ -100,7 +102,7 @@ def _collapsed(loop: Loop) -> Loop:
     return single
 
 
-def _continues(loop: Loop, other: Loop) -> bool:
+def _continues(loop: MergedLoop, other: MergedLoop) -> bool:
     """Whether the other begins where the first ends, and has the same body."""
     if loop.step != other.step or loop.body != other.body:
         return False

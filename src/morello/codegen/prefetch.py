@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from morello.codegen.conv import matmul_views, merged_rows
 from morello.codegen.lines import Lines
 from morello.codegen.loops import (
-    Loop,
+    MergedLoop,
     cut,
     cut_each,
     emits_nothing,
@@ -239,7 +239,7 @@ class _Planner:
         for loop in loops(impl, views, dim):
             self._loop(impl, loop, scope)
 
-    def _loop(self, impl: Impl, loop: Loop, scope: _Scope) -> None:
+    def _loop(self, impl: Impl, loop: MergedLoop, scope: _Scope) -> None:
         if loop.times == 1:
             self.visit(loop.body, loop.tiles(None), scope)
             return
@@ -311,10 +311,10 @@ class _Planner:
             self.visit(child.impl, used, scope.requesting(requests(impl, views, scope.loop)))
 
     def _place(self, name: str, tensor: TensorSpec) -> View:
-        form = tensor.form
+        placement = tensor.placement
         if tensor.level == self._target.registers:
-            return register_view(name, form.layout, tensor.shape, form.vector)
-        return buffer_view(name, form.layout, tensor.shape)
+            return register_view(name, placement.layout, tensor.shape, placement.vector)
+        return buffer_view(name, placement.layout, tensor.shape)
 
     # ---- requests
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from morello.codegen.views import View
 from morello.ir.spec import Spec
-from morello.targets.target import Kernel
+from morello.targets.target import LeafKernel
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class Call:
     `text` has all lines, including those that keep the compiler from reordering others.
     """
 
-    kernel: Kernel
+    kernel: LeafKernel
     spec: Spec
     views: Sequence[View]
     repeats: int

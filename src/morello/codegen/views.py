@@ -200,7 +200,7 @@ def operand_views(spec: Spec, names: Mapping[str, str]) -> list[View]:
     return [
         buffer_view(
             names[spec.name(index)],
-            tensor.form.layout,
+            tensor.placement.layout,
             tensor.shape,
             spec.strides[index] if spec.strides else None,
         )

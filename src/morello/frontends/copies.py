@@ -8,10 +8,10 @@ from morello.frontends.values import (
     MisuseError,
     Numbers,
     Value,
+    apply_operation,
     axis_of,
-    listed,
-    made,
-    stretched,
+    broadcast_copy,
+    format_list,
     value_of,
 )
 from morello.ir.dtype import DType
@@ -26,7 +26,7 @@ def move(x: Value) -> Value:
     x = x.solid
     if x.external and x.settled is not x:
         return x.settled
-    return made(move_operation(x.rank), [x], x.shape)
+    return apply_operation(move_operation(x.rank), [x], x.shape)
 
 
 def cast(x: Value, dtype: DType) -> Value:
@@ -39,22 +39,23 @@ def cast(x: Value, dtype: DType) -> Value:
         raise MisuseError(f"{x.dtype} cannot be cast to {dtype}", fix, at=1)
     x = x.solid
     source = value_of(x.tensor)
-    return made(move_operation(x.rank, x.axes), [source], x.shape, dtype)
+    return apply_operation(move_operation(x.rank, x.axes), [source], x.shape, dtype)
 
 
 def transpose(x: Value, *, order: Numbers | None = None) -> Value:
     """x with its dimensions permuted: the result's dimension i is x's dimension order[i]."""
     if order is None:
         if x.rank > 2:
-            fix = (
-                f"say the order, as in order={listed((*range(x.rank - 2), x.rank - 1, x.rank - 2))}"
-            )
+            swapped = format_list((*range(x.rank - 2), x.rank - 1, x.rank - 2))
+            fix = f"say the order, as in order={swapped}"
             raise MisuseError(f"{x.rank} dimensions may be in many orders", fix, at=0)
         order = tuple(reversed(range(x.rank)))
     order = (order,) if isinstance(order, int) else order
     if sorted(order) != list(range(x.rank)):
-        fix = f"name each of the {x.rank} dimensions once, as in {listed(tuple(range(x.rank)))}"
-        raise MisuseError(f"{listed(order)} is no order of dimensions", fix, at="order")
+        fix = (
+            f"name each of the {x.rank} dimensions once, as in {format_list(tuple(range(x.rank)))}"
+        )
+        raise MisuseError(f"{format_list(order)} is no order of dimensions", fix, at="order")
     return x.reordered(order)
 
 
@@ -71,7 +72,7 @@ def broadcast(x: Value, *, axis: int, size: int) -> Value:
     """x repeated `size` times along a new dimension at `axis`."""
     if not 1 <= size < 2**31:
         raise MisuseError(f"the size is {size}", "use 1 or more", at="size")
-    return stretched(x, axis_of(axis, x.rank + 1), size)
+    return broadcast_copy(x, axis_of(axis, x.rank + 1), size)
 
 
 def one_prefix(x: Value) -> Value:
@@ -81,7 +82,7 @@ def one_prefix(x: Value) -> Value:
         raise MisuseError(
             f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
         )
-    return made(one_prefix_operation(x.rank), [x], (1, *x.shape))
+    return apply_operation(one_prefix_operation(x.rank), [x], (1, *x.shape))
 
 
 def fill_zero(like: Value) -> Value:

@@ -14,7 +14,7 @@ from morello.frontends.tokens import MAX_NAME
 from morello.frontends.types import Type, make_type
 from morello.ir.dtype import DTYPES, DType
 from morello.ir.layout import Layout
-from morello.ir.tensor import Form, TensorSpec, canonical, gapless
+from morello.ir.tensor import Placement, TensorSpec, canonical, gapless
 
 TensorLike = str | TensorSpec | npt.NDArray[Any]
 """A text such as "f32[64,64]{0,1}", a tensor spec, or an array: each gives a tensor's type."""
@@ -59,15 +59,15 @@ def _array(value: object) -> npt.NDArray[Any]:
 
 
 def _from_spec(tensor: TensorSpec) -> Type:
-    if not isinstance(tensor.dtype, DType) or not isinstance(tensor.form, Form):
+    if not isinstance(tensor.dtype, DType) or not isinstance(tensor.placement, Placement):
         raise SpecError("its dtype is no DType, or its form no Form; write its type as a text.")
     if tensor.dtype.lanes > 1:
         raise SpecError(f"{tensor.dtype} is a packed type; give the type of its elements.")
     if not all(isinstance(size, int) for size in tensor.shape):
         raise SpecError(f"its shape is {quoted(tensor.shape)}; give whole numbers.")
-    tensor_type = make_type(tensor.shape, tensor.dtype, tensor.form.layout)
-    unsupported = tensor.form.vector or canonical(tensor.shape, tensor.form) != canonical(
-        tensor.shape, gapless(tensor.form.layout)
+    tensor_type = make_type(tensor.shape, tensor.dtype, tensor.placement.layout)
+    unsupported = tensor.placement.vector or canonical(tensor.shape, tensor.placement) != canonical(
+        tensor.shape, gapless(tensor.placement.layout)
     )
     if tensor.level or unsupported:
         raise SpecError(

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from morello.frontends.values import MisuseError, Value, listed, mapped
+from morello.frontends.values import MisuseError, Value, elementwise_value, format_list
 from morello.ir.dtype import I32, DType
 from morello.ir.functions import INTEGER_FUNCTIONS, Function
 
@@ -46,7 +46,9 @@ def divide_vec(a: Value, b: Value) -> Value:
     """a / b, without broadcasting."""
     if a.shape != b.shape:
         raise MisuseError(
-            f"the shapes {listed(a.shape)} and {listed(b.shape)} differ", "use a / b", at=1
+            f"the shapes {format_list(a.shape)} and {format_list(b.shape)} differ",
+            "use a / b",
+            at=1,
         )
     return binary("divide", a, b)
 
@@ -62,7 +64,7 @@ def unary(name: str, x: Value) -> Value:
     _check_closed(name, x)
     if name == "neg" and _unsigned(x.dtype):
         raise MisuseError(f"{x.dtype} has no negative numbers", "cast it to i32 first", at=0)
-    return mapped(Function(name), x)
+    return elementwise_value(Function(name), x)
 
 
 def binary(name: str, a: Value | float, b: Value | float) -> Value:
@@ -72,11 +74,11 @@ def binary(name: str, a: Value | float, b: Value | float) -> Value:
         raise MisuseError("both are numbers", "compute their result by hand and write that")
     _check_closed(name, a)
     if isinstance(b, float):
-        return mapped(Function(name, _constant(name, b, a.dtype)), a)
+        return elementwise_value(Function(name, _constant(name, b, a.dtype)), a)
     if a.dtype is not b.dtype:
         fix = f"cast one of them, as in cast(.., {a.dtype})"
         raise MisuseError(f"one side is {a.dtype}, the other {b.dtype}", fix, at=1)
-    return mapped(Function(name), a, b)
+    return elementwise_value(Function(name), a, b)
 
 
 def _check_closed(name: str, x: Value) -> None:

@@ -7,7 +7,7 @@ import math
 from morello.errors import SpecError
 from morello.frontends.maps import add, multiply
 from morello.frontends.reductions import softmax
-from morello.frontends.values import MisuseError, Numbers, Value, made
+from morello.frontends.values import MisuseError, Numbers, Value, apply_operation
 from morello.ir.dtype import DType
 from morello.ir.primitives import conv as conv_operation
 from morello.ir.primitives import matmul as matmul_operation
@@ -21,7 +21,7 @@ def matmul(a: Value, b: Value) -> Value:
         dtype = product_dtype(a.dtype, b.dtype)
     except SpecError as error:
         raise _misuse(error, at=1) from None
-    return made(matmul_operation(a.rank - 2), [a, b], spec.shape(2), dtype)
+    return apply_operation(matmul_operation(a.rank - 2), [a, b], spec.shape(2), dtype)
 
 
 def linear(x: Value, w: Value, b: Value) -> Value:
@@ -70,7 +70,7 @@ def conv(
         raise MisuseError("what is computed cannot be padded", fix, at="padding")
     out = (batch, y, x, filters) if last else (batch, filters, y, x)
     dtype = _product_dtype(image, filter)
-    return made(conv_operation(strides, pads, last), [image, filter], out, dtype)
+    return apply_operation(conv_operation(strides, pads, last), [image, filter], out, dtype)
 
 
 def _permuted(

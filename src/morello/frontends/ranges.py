@@ -18,7 +18,7 @@ _MOST = 1_000_000
 
 
 @dataclass(frozen=True)
-class Family:
+class SpecFamily:
     """An expression such as `f32[m,k] @ f32[k,n]`, and the sizes that each name has."""
 
     expression: str
@@ -45,7 +45,7 @@ class Family:
         return _BRACKETS.sub(filled, self.expression)
 
 
-def family(expression: str, ranges: Sequence[str]) -> Family:
+def family(expression: str, ranges: Sequence[str]) -> SpecFamily:
     """The family of an expression, with the ranges of its sizes given as text.
 
     `m=1..2048` means 1, 2, 4, ... up to 2048; `m=64..512+64` means 64, 128, ..., 512; `m=1,3,7`
@@ -71,7 +71,7 @@ def family(expression: str, ranges: Sequence[str]) -> Family:
         raise SpecError(
             f"{quoted(expression)} needs a range for {missing[0]}: {missing[0]}=1..2048."
         )
-    result = Family(expression, sizes)
+    result = SpecFamily(expression, sizes)
     if len(result) > _MOST:
         raise SpecError(
             f"{quoted(expression)} has {len(result):,} members; {_MOST:,} are the most."

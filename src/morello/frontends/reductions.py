@@ -5,7 +5,14 @@ from __future__ import annotations
 from math import prod
 
 from morello.frontends.maps import add, check_float, multiply, subtract, unary
-from morello.frontends.values import MisuseError, Numbers, Value, axis_of, listed, made
+from morello.frontends.values import (
+    MisuseError,
+    Numbers,
+    Value,
+    apply_operation,
+    axis_of,
+    format_list,
+)
 from morello.ir.primitives import reduce
 from morello.ir.primitives import softmax as softmax_operation
 
@@ -44,7 +51,7 @@ def _reduced(kind: str, x: Value, axis: Numbers, keepdims: bool) -> Value:
         raise MisuseError(what, "leave keepdims out, or keep an axis, such as that of f32[1,64]")
     for along in reversed(axes):
         x = x.settled
-        x = made(reduce(kind, x.rank, along), [x], _rows(x, along))
+        x = apply_operation(reduce(kind, x.rank, along), [x], _rows(x, along))
     for along in axes if keepdims else ():
         x = x.expanded(along)
     return x
@@ -54,7 +61,7 @@ def softmax(x: Value, *, axis: int = -1) -> Value:
     check_float("softmax", x)
     along = axis_of(axis, x.rank)
     x = x.settled
-    return made(softmax_operation("Softmax", x.rank, along), [x], x.shape)
+    return apply_operation(softmax_operation("Softmax", x.rank, along), [x], x.shape)
 
 
 def softmax_complete(x: Value, max: Value, denominator: Value, *, axis: int = -1) -> Value:
@@ -74,11 +81,11 @@ def _softmax_part(part: str, x: Value, given: list[Value], axis: int) -> Value:
     rows = _rows(x, along)
     for number, operand in enumerate(given, start=1):
         if operand.shape != rows or operand.dtype is not x.dtype:
-            fix = f"it should be {x.dtype}{listed(rows)}"
+            fix = f"it should be {x.dtype}{format_list(rows)}"
             raise MisuseError("this argument needs one element for each row", fix, at=number)
     operation = softmax_operation(part, x.rank, along)
     shape = x.shape if operation.operands[-1].dims == operation.operands[0].dims else rows
-    return made(operation, [x, *(value.settled for value in given)], shape)
+    return apply_operation(operation, [x, *(value.settled for value in given)], shape)
 
 
 def layer_norm(x: Value, gamma: Value, beta: Value) -> Value:

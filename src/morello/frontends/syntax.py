@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from morello.errors import SpecError
-from morello.frontends.tokens import Token, tokens, wrong
+from morello.frontends.tokens import Token, error_at, tokenize
 from morello.frontends.types import Type, make_type
 from morello.ir.dtype import DType, parse_dtype
 from morello.ir.layout import Layout, parse_layout
@@ -54,7 +54,7 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Operand:
+class TypeLiteral:
     """A tensor type, and where it begins in the text."""
 
     type: Type
@@ -70,7 +70,7 @@ class Option:
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     """A function or operator with its arguments, and where its name or symbol is in the text."""
 
     function: str
@@ -79,19 +79,19 @@ class Call:
     options: tuple[tuple[Name, Option], ...] = ()
 
 
-Expression = Operand | Literal | Name | Call
+Expression = TypeLiteral | Literal | Name | FunctionCall
 
 
 @dataclass(frozen=True)
-class Goal:
+class ParsedText:
     """A whole text: names bound to expressions, what to compute, and the result's type if given."""
 
     lets: tuple[tuple[Name, Expression], ...]
     expression: Expression
-    result: Operand | None
+    result: TypeLiteral | None
 
 
-def read(text: str) -> Goal:
+def read(text: str) -> ParsedText:
     """The syntax tree of a text; raises a `SpecError` that points at what is wrong."""
     parser = _Parser(text)
     if parser.next.kind == "end":
@@ -102,7 +102,7 @@ def read(text: str) -> Goal:
     expression = parser.expression()
     result = parser.type() if parser.accept("->") else None
     parser.end("end the expression, or go on with -> and a type")
-    return Goal(tuple(lets), expression, result)
+    return ParsedText(tuple(lets), expression, result)
 
 
 def read_type(text: str) -> Type:
@@ -118,7 +118,7 @@ class _Parser:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._tokens = tokens(text)
+        self._tokens = tokenize(text)
         self._position = 0
         self._depth = 0
         self._operations = 0
@@ -143,7 +143,7 @@ class _Parser:
         if token is None:
             end = self.next.kind == "end"
             what = "the text ends too soon" if end else f"{self.next} is not expected here"
-            raise wrong(self.text, self.next.at, what, fix)
+            raise error_at(self.text, self.next.at, what, fix)
         return token
 
     def end(self, fix: str) -> None:
@@ -199,7 +199,7 @@ class _Parser:
                 return Name(name.text, name.at)
         return self.type()
 
-    def call(self) -> Call:
+    def call(self) -> FunctionCall:
         name, opening = self.expect("name", "a function"), self.expect("(", "arguments")
         self._enter(opening)
         arguments: list[Expression] = []
@@ -208,7 +208,7 @@ class _Parser:
             if self.next.kind == "name" and self.peek(1).kind == "=":
                 options.append(self.option())
             elif options:
-                raise wrong(
+                raise error_at(
                     self.text, self.next.at, "a tensor after an option", "write the options last"
                 )
             else:
@@ -233,7 +233,7 @@ class _Parser:
         minus = self.accept("-")
         token = self.expect("number", "write a whole number here")
         if not token.text.isdecimal() or len(token.text) > 10:
-            raise wrong(
+            raise error_at(
                 self.text, token.at, f"{token.text:.20} is no number of dimensions or elements",
                 "write a small whole number here",
             )  # fmt: skip
@@ -241,10 +241,10 @@ class _Parser:
 
     # ---- types
 
-    def type(self) -> Operand:
+    def type(self) -> TypeLiteral:
         if self.next.kind != "name":
             what = "a tensor is missing" if self.next.kind == "end" else f"{self.next} is no tensor"
-            raise wrong(self.text, self.next.at, what, "write a type such as f32[4,4] here")
+            raise error_at(self.text, self.next.at, what, "write a type such as f32[4,4] here")
         name = self.expect("name", "a dtype")
         dtype = self._dtype(name)
         self.expect("[", f"write the sizes, as in {dtype}[4,4]")
@@ -252,7 +252,7 @@ class _Parser:
         self.expect("]", "separate sizes by commas, and close the bracket")
         if len(shape) > MAX_RANK:
             many = f"{len(shape)} dimensions; a tensor has at most {MAX_RANK}"
-            raise wrong(self.text, name.at, many, "flatten some of them into one")
+            raise error_at(self.text, name.at, many, "flatten some of them into one")
         layout = self._layout(len(shape))
         strides = None
         begin = self.next.at
@@ -261,24 +261,24 @@ class _Parser:
             strides = tuple(self._listed(self.size))
             self.expect(")", "separate strides by commas, and close the parenthesis")
         try:
-            return Operand(make_type(shape, dtype, layout, strides), name.at)
+            return TypeLiteral(make_type(shape, dtype, layout, strides), name.at)
         except SpecError as error:
             what, _, fix = str(error).rstrip(".").partition("; ")
-            raise wrong(self.text, begin, what, fix) from None
+            raise error_at(self.text, begin, what, fix) from None
 
     def size(self) -> int:
         minus = self.accept("-")
         token = self.expect("number", "write a size, a whole number, here")
         if not token.text.isdecimal():
-            raise wrong(
+            raise error_at(
                 self.text, token.at, f"{token.text:.20} is no size", "write a whole number here"
             )
         digits = token.text.lstrip("0") or "0"
         if minus or digits == "0":
             at = (minus or token).at
-            raise wrong(self.text, at, "a size must be at least 1", "use 1 or more")
+            raise error_at(self.text, at, "a size must be at least 1", "use 1 or more")
         if len(digits) > len(str(MAX_SIZE)) or int(digits) > MAX_SIZE:
-            raise wrong(
+            raise error_at(
                 self.text, token.at, f"a size may be at most {MAX_SIZE}", "use a smaller one"
             )
         return int(digits)
@@ -288,7 +288,7 @@ class _Parser:
             return parse_dtype(name.text)
         except SpecError as error:
             what, _, fix = str(error).rstrip(".").partition("; ")
-            raise wrong(self.text, name.at, what, fix) from None
+            raise error_at(self.text, name.at, what, fix) from None
 
     def _layout(self, rank: int) -> Layout | None:
         token = self.accept("layout")
@@ -297,7 +297,7 @@ class _Parser:
         try:
             return parse_layout(token.text, rank)
         except SpecError as error:
-            raise wrong(self.text, token.at, str(error)) from None
+            raise error_at(self.text, token.at, str(error)) from None
 
     # ---- limits
 
@@ -313,17 +313,17 @@ class _Parser:
         at: int,
         arguments: tuple[Expression, ...],
         options: tuple[tuple[Name, Option], ...] = (),
-    ) -> Call:
+    ) -> FunctionCall:
         self._operations += 1
         if self._operations > MAX_OPERATIONS:
-            raise wrong(
+            raise error_at(
                 self.text, at, f"more than {MAX_OPERATIONS} operations",
                 "compute a part as a Spec of its own",
             )  # fmt: skip
-        return Call(function, arguments, at, options)
+        return FunctionCall(function, arguments, at, options)
 
     def _enter(self, opening: Token) -> None:
         self._depth += 1
         if self._depth > _MAX_DEPTH:
             fix = "bind a part to a name, as in x = f32[4] * 2; x + 1"
-            raise wrong(self.text, opening.at, "this is nested too deep", fix)
+            raise error_at(self.text, opening.at, "this is nested too deep", fix)

@@ -15,18 +15,25 @@ from morello.frontends.copies import move
 from morello.frontends.functions import FUNCTIONS, signature
 from morello.frontends.inputs import TensorLike, type_of
 from morello.frontends.syntax import (
-    Call,
     Expression,
+    FunctionCall,
     Literal,
     Name,
-    Operand,
     Option,
+    TypeLiteral,
     read,
     read_type,
 )
-from morello.frontends.tokens import wrong
+from morello.frontends.tokens import error_at
 from morello.frontends.types import Type
-from morello.frontends.values import Laid, MisuseError, Value, laid, spec_of, value_of
+from morello.frontends.values import (
+    MisuseError,
+    PlacedTensor,
+    Value,
+    placed_input,
+    spec_of,
+    value_of,
+)
 from morello.ir.compose import Tensor, build
 from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, parse_dtype
 from morello.ir.spec import Spec
@@ -84,17 +91,17 @@ class _Meaning:
         for name, tensor_type in given.items():
             if reserved := _reserved(name):
                 raise SpecError(f"{name} is {reserved}; call the tensor by another name.")
-            self._values[name] = value_of(laid(tensor_type, name))
+            self._values[name] = value_of(placed_input(tensor_type, name))
             self._places[name] = None
 
     def bind(self, name: Name, node: Expression) -> None:
         """Bind a name to the value of an expression; raises `SpecError`."""
         if reserved := _reserved(name.name):
-            raise wrong(self.text, name.at, f"{name.name} is {reserved}", "use another name")
+            raise error_at(self.text, name.at, f"{name.name} is {reserved}", "use another name")
         if name.name in self._values:
             fix = "use another name"
-            raise wrong(self.text, name.at, f"{name.name} stands for something already", fix)
-        value = self._input(node, name.name) if isinstance(node, Operand) else self.of(node)
+            raise error_at(self.text, name.at, f"{name.name} stands for something already", fix)
+        value = self._input(node, name.name) if isinstance(node, TypeLiteral) else self.of(node)
         self._values[name.name], self._places[name.name] = value, name.at
         self._bound[name.name] = node
 
@@ -104,17 +111,17 @@ class _Meaning:
                 continue
             if at is None:
                 raise SpecError(f"{name:.60} is given, and the expression does not use it.")
-            raise wrong(self.text, at, f"{name} is never used", "use it, or leave it out")
+            raise error_at(self.text, at, f"{name} is never used", "use it, or leave it out")
 
     def of(self, node: Expression) -> Value | float:
         """The value of an expression, a tensor or a number; raises `SpecError`."""
         if isinstance(node, Literal):
             if abs(node.value) == float("inf"):
-                raise wrong(self.text, node.at, "this number is too large", "use a smaller one")
+                raise error_at(self.text, node.at, "this number is too large", "use a smaller one")
             return node.value
-        if isinstance(node, Operand):
+        if isinstance(node, TypeLiteral):
             return self._input(node, "")
-        if isinstance(node, Call):
+        if isinstance(node, FunctionCall):
             return self._call(node)
         if node.name not in self._values:
             raise self._unknown(node)
@@ -124,37 +131,37 @@ class _Meaning:
             self._inputs.setdefault(value.tensor, node.at)
         return value
 
-    def _input(self, node: Operand, name: str) -> Value:
-        tensor = laid(node.type, name)
+    def _input(self, node: TypeLiteral, name: str) -> Value:
+        tensor = placed_input(node.type, name)
         self._inputs[tensor] = node.at
         return value_of(tensor)
 
     def _unknown(self, node: Name) -> SpecError:
         what = f"{node.name} stands for nothing"
         if node.name in FUNCTIONS:
-            return wrong(self.text, node.at, f"{node.name} is a function", "call it, as in "
+            return error_at(self.text, node.at, f"{node.name} is a function", "call it, as in "
                          + signature(node.name).usage)  # fmt: skip
         if node.name in DTYPES:
             fix = f"write the sizes, as in {node.name}[4,4]"
-            return wrong(self.text, node.at, f"{node.name} is only a dtype", fix)
+            return error_at(self.text, node.at, f"{node.name} is only a dtype", fix)
         near = difflib.get_close_matches(node.name, self._values, 1)
         fix = f"did you mean {near[0]}" if near else f"bind it first, as in {node.name} = f32[4,4];"
-        return wrong(self.text, node.at, what, fix)
+        return error_at(self.text, node.at, what, fix)
 
     # ---- calls
 
-    def _call(self, node: Call) -> Value:
+    def _call(self, node: FunctionCall) -> Value:
         if node.function not in FUNCTIONS:
             near = difflib.get_close_matches(node.function, FUNCTIONS, 1)
             fix = f"the functions are: {', '.join(FUNCTIONS)}"
             fix = f"did you mean {near[0]}" if near else fix
-            raise wrong(self.text, node.at, f"unknown function {quoted(node.function)}", fix)
+            raise error_at(self.text, node.at, f"unknown function {quoted(node.function)}", fix)
         known = signature(node.function)
         if len(node.arguments) != len(known.arguments):
             wanted = len(known.arguments)
             count = f"{wanted} argument{'s' * (wanted != 1)}, not {len(node.arguments)}"
             what = f"{node.function} takes {count}"
-            raise wrong(self.text, node.at, what, f"write {known.usage}")
+            raise error_at(self.text, node.at, what, f"write {known.usage}")
         arguments = [
             self._argument(argument, kind)
             for argument, kind in zip(node.arguments, known.arguments.values(), strict=True)
@@ -165,26 +172,26 @@ class _Meaning:
                 what = f"{node.function} has no option {name.name}"
                 if name.name in options:
                     what = f"{name.name} is set twice"
-                raise wrong(self.text, name.at, what, f"write {known.usage}")
+                raise error_at(self.text, name.at, what, f"write {known.usage}")
             options[name.name] = self._option(name, option, known.options[name.name])
         if missing := sorted(known.required - options.keys()):
             what = f"{node.function} needs {' and '.join(missing)}"
-            raise wrong(self.text, node.at, what, f"write {known.usage}")
+            raise error_at(self.text, node.at, what, f"write {known.usage}")
         try:
             return FUNCTIONS[node.function](*arguments, **options)
         except MisuseError as error:
-            raise wrong(self.text, _place(node, error.at), error.what, error.fix) from None
+            raise error_at(self.text, _place(node, error.at), error.what, error.fix) from None
 
     def _argument(self, node: Expression, kind: Any) -> Value | float | DType:
         if kind is DType:
             if not isinstance(node, Name) or node.name not in DTYPES:
                 fix = f"name one of {', '.join(DTYPES)}"
-                raise wrong(self.text, node.at, "this is no dtype", fix)
+                raise error_at(self.text, node.at, "this is no dtype", fix)
             return parse_dtype(node.name)
         value = self.of(node)
         if isinstance(value, float) and float not in get_args(kind):
             fix = "write a tensor such as f32[4,4]"
-            raise wrong(self.text, node.at, "a number cannot stand here", fix)
+            raise error_at(self.text, node.at, "a number cannot stand here", fix)
         return value
 
     def _option(self, name: Name, option: Option, kind: Any) -> Any:
@@ -203,7 +210,7 @@ class _Meaning:
             return value
         wanted = "True or False" if bool in kinds else "a number"
         wanted += " or a list of them, as in [2,1]" * (len(kinds) > 1)
-        raise wrong(self.text, option.at, f"{name.name} cannot be this", f"write {wanted}")
+        raise error_at(self.text, option.at, f"{name.name} cannot be this", f"write {wanted}")
 
     # ---- the goal
 
@@ -212,16 +219,16 @@ class _Meaning:
         value = self.of(node)
         if isinstance(value, float):
             fix = "write one of tensors, such as f32[64,64] * 2"
-            raise wrong(self.text, node.at, "this is a number, not something to compute", fix)
+            raise error_at(self.text, node.at, "this is a number, not something to compute", fix)
         try:
             tensor = value.settled.tensor
         except MisuseError as error:
-            raise wrong(self.text, node.at, error.what, error.fix) from None
-        if tensor.operation is None and isinstance(self._resolved(node), Call):
+            raise error_at(self.text, node.at, error.what, error.fix) from None
+        if tensor.operation is None and isinstance(self._resolved(node), FunctionCall):
             tensor = move(value).tensor  # a call that changes nothing is a copy
         if tensor.operation is None:
             fix = "compute something of it, as in f32[64,64] @ f32[64,64]"
-            raise wrong(self.text, node.at, "this is a tensor, not something to compute", fix)
+            raise error_at(self.text, node.at, "this is a tensor, not something to compute", fix)
         return tensor
 
     def _resolved(self, node: Expression) -> Expression:
@@ -230,18 +237,18 @@ class _Meaning:
             node = self._bound[node.name]
         return node
 
-    def placed(self, tensor: Tensor, declared: Operand) -> Laid:
+    def placed(self, tensor: Tensor, declared: TypeLiteral) -> PlacedTensor:
         """The result with the declared dtype, layout and strides; raises `SpecError`."""
         if declared.type.shape != tensor.shape:
             fix = f"write {tensor.dtype}[{','.join(map(str, tensor.shape))}] here"
-            raise wrong(self.text, declared.at, "the result does not have this shape", fix)
+            raise error_at(self.text, declared.at, "the result does not have this shape", fix)
         dtypes = _result_dtypes(tensor)
         if declared.type.dtype not in dtypes:
             known = " or ".join(str(dtype) for dtype in dtypes)
             fix = f"write {known}, or cast(.., {declared.type.dtype}) before ->"
             what = f"the result is of {known}, not {declared.type.dtype}"
-            raise wrong(self.text, declared.at, what, fix)
-        return Laid(
+            raise error_at(self.text, declared.at, what, fix)
+        return PlacedTensor(
             tensor.shape, declared.type.dtype, tensor.operation, tensor.inputs,
             layout=declared.type.layout, strides=declared.type.strides,
         )  # fmt: skip
@@ -251,11 +258,11 @@ class _Meaning:
             built = build(result)
         except SpecError as error:
             what, _, fix = str(error).rstrip(".").rpartition("; ")
-            raise wrong(self.text, node.at, what, fix) from None
+            raise error_at(self.text, node.at, what, fix) from None
         if len(built.arrays) > MAX_INPUTS:
             what = f"{len(built.arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
             at = self._inputs[built.arrays[MAX_INPUTS]]
-            raise wrong(self.text, at, what, "compute a part as a Spec of its own")
+            raise error_at(self.text, at, what, "compute a part as a Spec of its own")
         return spec_of(built, result)
 
 
@@ -264,7 +271,7 @@ def _reserved(name: str) -> str:
     return "a function" if name in FUNCTIONS else "a dtype" if name in DTYPES else ""
 
 
-def _place(node: Call, at: int | str | None) -> int:
+def _place(node: FunctionCall, at: int | str | None) -> int:
     """The position of a call's argument (a number) or option (a name), or of the call for None."""
     if isinstance(at, str):
         return next((option.at for name, option in node.options if name.name == at), node.at)

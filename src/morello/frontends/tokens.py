@@ -38,7 +38,7 @@ class Token:
         return repr(self.text)
 
 
-def tokens(text: str) -> list[Token]:
+def tokenize(text: str) -> list[Token]:
     """The tokens of `text`, followed by one of kind "end"; raises `SpecError`."""
     check_text(text)
     result: list[Token] = []
@@ -49,7 +49,7 @@ def tokens(text: str) -> list[Token]:
             continue
         match = _TOKEN.match(text, at)
         if match is None:
-            raise wrong(
+            raise error_at(
                 text,
                 at,
                 f"{text[at]!a} means nothing here",
@@ -57,10 +57,10 @@ def tokens(text: str) -> list[Token]:
             )
         kind, word = str(match.lastgroup), match[0]
         if kind == "layout" and not word.endswith("}"):
-            raise wrong(text, at, "a layout does not end", "close this brace, as in {1,0}")
+            raise error_at(text, at, "a layout does not end", "close this brace, as in {1,0}")
         if kind == "name" and len(word) > MAX_NAME:
             what = f"a name of {len(word):,} characters"
-            raise wrong(text, at, what, f"use one of at most {MAX_NAME}")
+            raise error_at(text, at, what, f"use one of at most {MAX_NAME}")
         result.append(Token(word if kind == "symbol" else kind, word, at))
         at = match.end()
     return [*result, Token("end", "", len(text.rstrip()))]
@@ -79,7 +79,7 @@ def check_text(text: object) -> None:
         )
 
 
-def wrong(text: str, at: int, what: str, fix: str = "") -> SpecError:
+def error_at(text: str, at: int, what: str, fix: str = "") -> SpecError:
     """An error that says what is wrong, and shows the text with a caret and a fix at index `at`."""
     begin, end = max(0, at - _SHOWN), at + _SHOWN
     before, after = "..." * (begin > 0), "..." * (end < len(text.rstrip()))

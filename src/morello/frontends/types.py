@@ -8,7 +8,7 @@ from morello.errors import SpecError, quoted
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.primitives import MAX_RANK
-from morello.ir.spec import MAX_SIZE, Strides, form_of
+from morello.ir.spec import MAX_SIZE, Strides, placement_of
 from morello.ir.tensor import TensorSpec, canonical
 
 
@@ -24,8 +24,8 @@ class Type:
     @property
     def tensor(self) -> TensorSpec:
         """The tensor of this type, in main memory."""
-        form = form_of(self.shape, self.layout, self.strides, self.dtype)
-        return TensorSpec(self.shape, self.dtype, 0, canonical(self.shape, form))
+        placement = placement_of(self.shape, self.layout, self.strides, self.dtype)
+        return TensorSpec(self.shape, self.dtype, 0, canonical(self.shape, placement))
 
 
 def make_type(
@@ -44,7 +44,7 @@ def make_type(
     if strides is not None:
         strides = _checked(shape, layout, strides)
     tensor = Type(shape, dtype, layout, strides).tensor
-    return Type(shape, dtype, tensor.form.layout, strides)
+    return Type(shape, dtype, tensor.placement.layout, strides)
 
 
 def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -> Strides:

@@ -21,7 +21,7 @@ from morello.ir.operation import Operation, reordered
 from morello.ir.primitives import MAX_RANK, broadcast, elementwise, move
 from morello.ir.spec import Spec, Strides, goal
 
-NEW = -1
+NEW_AXIS = -1
 """Stands for a dimension of size 1 that a value has and its tensor does not."""
 
 
@@ -41,25 +41,26 @@ class MisuseError(SpecError):
 
 
 @dataclass(frozen=True, eq=False)
-class Laid(Tensor):
+class PlacedTensor(Tensor):
     """A tensor with a given layout and strides: an input, a filled tensor or the result."""
 
     layout: Layout | None = None
     strides: Strides = None
 
 
-def laid(type: Type, name: str = "") -> Laid:
+def placed_input(type: Type, name: str = "") -> PlacedTensor:
     """An input tensor of this type."""
-    return Laid(type.shape, type.dtype, name=name, layout=type.layout, strides=type.strides)
+    return PlacedTensor(type.shape, type.dtype, name=name, layout=type.layout, strides=type.strides)
 
 
 def spec_of(built: Built, result: Tensor) -> Spec:
     """The Spec of the operation that computes a tensor.
 
-    `Laid` operands have their own layouts and strides; all others are row-major, without gaps.
+    `PlacedTensor` operands have their own layouts and strides; all others are row-major,
+    without gaps.
     """
     tensors = [*built.inputs, result]
-    places = [t if isinstance(t, Laid) else None for t in tensors]
+    places = [t if isinstance(t, PlacedTensor) else None for t in tensors]
     return goal(
         built.operation,
         built.sizes,
@@ -72,7 +73,7 @@ def spec_of(built: Built, result: Tensor) -> Spec:
 
 @dataclass(frozen=True, eq=False)
 class Value:
-    """A view of a tensor: each entry of `axes` is one of the tensor's dimensions, or `NEW`.
+    """A view of a tensor: each entry of `axes` is one of the tensor's dimensions, or `NEW_AXIS`.
 
     Views of computed tensors have the dimensions in order; views of inputs may permute them.
     """
@@ -82,7 +83,7 @@ class Value:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(1 if d == NEW else self.tensor.shape[d] for d in self.axes)
+        return tuple(1 if d == NEW_AXIS else self.tensor.shape[d] for d in self.axes)
 
     @property
     def rank(self) -> int:
@@ -103,12 +104,12 @@ class Value:
 
     @cached_property
     def solid(self) -> Value:
-        """The value without `NEW` dimensions: a copy whose tensor has them, if there are any."""
-        if NEW not in self.axes:
+        """The value without `NEW_AXIS` dimensions: a copy whose tensor has them, if any."""
+        if NEW_AXIS not in self.axes:
             return self
-        position = self.axes.index(NEW)
+        position = self.axes.index(NEW_AXIS)
         rest = Value(self.tensor, (*self.axes[:position], *self.axes[position + 1 :]))
-        return stretched(rest, position, 1).solid
+        return broadcast_copy(rest, position, 1).solid
 
     @cached_property
     def settled(self) -> Value:
@@ -116,36 +117,36 @@ class Value:
         solid = self.solid
         if solid.axes == tuple(range(solid.rank)):
             return solid
-        return made(move(solid.rank, solid.axes), [value_of(solid.tensor)], solid.shape)
+        return apply_operation(move(solid.rank, solid.axes), [value_of(solid.tensor)], solid.shape)
 
     def reordered(self, order: Sequence[int]) -> Value:
         """The value permuted: the result's dimension i is this value's dimension order[i]."""
         axes = tuple(self.axes[d] for d in order)
-        kept = tuple(d for d in axes if d != NEW)
+        kept = tuple(d for d in axes if d != NEW_AXIS)
         if self.external or kept == tuple(sorted(kept)):
             return Value(self.tensor, axes)
-        transposed = made(
+        transposed = apply_operation(
             move(len(kept), kept), [value_of(self.tensor)], [self.tensor.shape[d] for d in kept]
         )
         places = iter(range(len(kept)))
-        return Value(transposed.tensor, tuple(d if d == NEW else next(places) for d in axes))
+        return Value(transposed.tensor, tuple(d if d == NEW_AXIS else next(places) for d in axes))
 
     def expanded(self, position: int) -> Value:
         """The value with a dimension of size 1 inserted at this position."""
-        return Value(self.tensor, (*self.axes[:position], NEW, *self.axes[position:]))
+        return Value(self.tensor, (*self.axes[:position], NEW_AXIS, *self.axes[position:]))
 
 
 def value_of(tensor: Tensor) -> Value:
     return Value(tensor, tuple(range(len(tensor.shape))))
 
 
-def made(
+def apply_operation(
     operation: Operation,
     arguments: Sequence[Value],
     shape: Sequence[int],
     dtype: DType | None = None,
 ) -> Value:
-    """The result of an operation on values without `NEW` dimensions; raises `MisuseError`.
+    """The result of an operation on values without `NEW_AXIS` dimensions; raises `MisuseError`.
 
     Its dtype is the first argument's unless given. The operation's operands are permuted to
     match the dimension orders of the arguments' tensors.
@@ -160,7 +161,7 @@ def made(
     return value_of(Tensor(tuple(shape), dtype or tensors[0].dtype, inner, tuple(tensors)))
 
 
-def stretched(x: Value, position: int, size: int) -> Value:
+def broadcast_copy(x: Value, position: int, size: int) -> Value:
     """x repeated `size` times along a new dimension; raises `MisuseError`."""
     if x.rank == MAX_RANK:
         raise MisuseError(
@@ -168,7 +169,7 @@ def stretched(x: Value, position: int, size: int) -> Value:
         )
     x = x.settled
     shape = (*x.shape[:position], size, *x.shape[position:])
-    return made(broadcast(x.rank + 1, position), [x], shape)
+    return apply_operation(broadcast(x.rank + 1, position), [x], shape)
 
 
 def axis_of(axis: int, rank: int) -> int:
@@ -179,27 +180,27 @@ def axis_of(axis: int, rank: int) -> int:
     return axis % rank
 
 
-def listed(values: Sequence[int]) -> str:
+def format_list(values: Sequence[int]) -> str:
     return "[" + ",".join(map(str, values)) + "]"
 
 
 # ---- elementwise operations
 
 
-def mapped(function: Function, *arguments: Value) -> Value:
+def elementwise_value(function: Function, *arguments: Value) -> Value:
     """The function applied elementwise; the arguments are aligned at their last dimensions."""
     rank = max(argument.rank for argument in arguments)
-    axes = [(NEW,) * (rank - argument.rank) + argument.axes for argument in arguments]
+    axes = [(NEW_AXIS,) * (rank - argument.rank) + argument.axes for argument in arguments]
     shape = _common_shape(arguments, axes, rank)
-    kept = [position for position in range(rank) if any(own[position] != NEW for own in axes)]
+    kept = [position for position in range(rank) if any(own[position] != NEW_AXIS for own in axes)]
     if len(kept) > MAX_RANK:
         raise MisuseError(f"the result would have {len(kept)} dimensions", "flatten some of them")
     places = {position: place for place, position in enumerate(kept)}
-    spans = [tuple(places[p] for p in kept if own[p] != NEW) for own in axes]
-    bare = [Value(v.tensor, tuple(d for d in v.axes if d != NEW)) for v in arguments]
+    spans = [tuple(places[p] for p in kept if own[p] != NEW_AXIS) for own in axes]
+    bare = [Value(v.tensor, tuple(d for d in v.axes if d != NEW_AXIS)) for v in arguments]
     operation = elementwise(function, tuple(spans), len(kept))
-    out = made(operation, bare, [shape[p] for p in kept])
-    return Value(out.tensor, tuple(places.get(p, NEW) for p in range(rank)))
+    out = apply_operation(operation, bare, [shape[p] for p in kept])
+    return Value(out.tensor, tuple(places.get(p, NEW_AXIS) for p in range(rank)))
 
 
 def _common_shape(
@@ -210,7 +211,7 @@ def _common_shape(
         sizes = {
             number: argument.tensor.shape[own[position]]
             for number, (argument, own) in enumerate(zip(arguments, axes, strict=True))
-            if own[position] != NEW
+            if own[position] != NEW_AXIS
         }
         if len(set(sizes.values())) > 1:
             first, second = sizes.values()
@@ -235,7 +236,7 @@ def _not_broadcast(arguments: Sequence[Value], number: int) -> MisuseError:
     if not argument.external or argument.axes != tuple(range(argument.rank)):
         return MisuseError(what, "drop it by sum(.., axis=.., keepdims=True)", at=number)
     kept = [d for d in argument.axes if argument.shape[d] > 1]
-    text = f"{argument.dtype}{listed([argument.shape[d] for d in kept])}"
+    text = f"{argument.dtype}{format_list([argument.shape[d] for d in kept])}"
     for position in range(kept[0], argument.rank):
         if position not in kept:
             text = f"expand_dims({text}, axis={position - kept[0]})"

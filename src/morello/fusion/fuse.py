@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from morello.errors import SearchError, SpecError
-from morello.fusion.graph import Graph, Group, cut
+from morello.fusion.graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, in_order_of_outputs
 from morello.ir.compose import Tensor
 from morello.ir.spec import Spec
@@ -18,7 +18,7 @@ Growth = Callable[[Spec], bool]
 """Whether larger groups that contain the operations of a Spec are worth trying."""
 
 
-def fuse(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Partition:
+def fuse(graph: OperationGraph, price: Price, grows: Growth = lambda spec: True) -> Partition:
     """The partition whose kernels take the least time in total.
 
     Dynamic programming from the result back. A state is the set of tensors that the kernels
@@ -30,7 +30,7 @@ def fuse(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Parti
 
     Raises `SearchError` if there is an operation that no kernel of a finite price computes.
     """
-    best: dict[frozenset[Tensor], tuple[float, tuple[Group, ...]]] = {
+    best: dict[frozenset[Tensor], tuple[float, tuple[OperationGroup, ...]]] = {
         frozenset([graph.result]): (0.0, ())
     }
     for output in reversed(graph.operations):
@@ -43,8 +43,8 @@ def fuse(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Parti
         ]
         if not groups:
             raise SearchError(
-                f"{cut(Group((output,))).spec.expression}: no kernel computes this by itself, and "
-                "every operation needs one; `morello explain` tells why there is none."
+                f"{cut(OperationGroup((output,))).spec.expression}: no kernel computes this by "
+                "itself, and every operation needs one; `morello explain` tells why there is none."
             )
         for wanted in states:
             total, chosen = best.pop(wanted)
@@ -56,14 +56,14 @@ def fuse(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> Parti
     return in_order_of_outputs(graph, groups_chosen)
 
 
-def _read(graph: Graph, group: Group) -> frozenset[Tensor]:
+def _read(graph: OperationGraph, group: OperationGroup) -> frozenset[Tensor]:
     """The tensors that a group reads and other groups compute."""
     return frozenset(t for t in group.inputs if t in graph.positions)
 
 
 def _ending(
-    graph: Graph, output: Tensor, price: Price, grows: Growth
-) -> Iterator[tuple[Group, float]]:
+    graph: OperationGraph, output: Tensor, price: Price, grows: Growth
+) -> Iterator[tuple[OperationGroup, float]]:
     """The groups with this output, and their prices.
 
     Groups grow by one operation at a time, in reverse topological order, so that each is visited
@@ -72,7 +72,7 @@ def _ending(
     todo: list[tuple[Tensor, ...]] = [(output,)]
     while todo:
         members = todo.pop()
-        group = Group(members)
+        group = OperationGroup(members)
         try:
             spec = cut(group).spec
         except SpecError:

@@ -8,14 +8,14 @@ from functools import cached_property
 
 from morello.errors import SpecError
 from morello.frontends.text import MAX_INPUTS
-from morello.frontends.values import Laid, spec_of
+from morello.frontends.values import PlacedTensor, spec_of
 from morello.ir.compose import Tensor, build, in_order
 from morello.ir.operation import Operation, reordered
 from morello.ir.spec import Spec
 
 
 @dataclass(frozen=True)
-class Graph:
+class OperationGraph:
     """The operations that compute a tensor. An operation is identified by its result tensor."""
 
     result: Tensor
@@ -47,7 +47,7 @@ class Graph:
 
 
 @dataclass(frozen=True)
-class Group:
+class OperationGroup:
     """The operations of one kernel, in topological order; the last computes the output."""
 
     operations: tuple[Tensor, ...]
@@ -64,20 +64,20 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Cut:
+class GroupSpec:
     """A group as a Spec of its own, and the tensors that are the Spec's inputs, in order."""
 
     spec: Spec
     inputs: tuple[Tensor, ...]
 
 
-def cut(group: Group) -> Cut:
+def cut(group: OperationGroup) -> GroupSpec:
     """The Spec of a group; outputs of other groups that it reads are row-major in main memory.
 
     A copy that only transposes such a tensor is left out if its user can read the tensor in the
     source's order. Raises `SpecError` if no single Spec computes the whole group.
     """
-    given = {t: t if t.operation is None else Laid(t.shape, t.dtype) for t in group.inputs}
+    given = {t: t if t.operation is None else PlacedTensor(t.shape, t.dtype) for t in group.inputs}
     replaced: dict[Tensor, Tensor] = {}
     for tensor in group.operations:
         assert tensor.operation is not None
@@ -103,7 +103,7 @@ def cut(group: Group) -> Cut:
             f"takes {MAX_INPUTS} and the result; make them several groups."
         )
     meant = {stand_in: tensor for tensor, stand_in in given.items()}
-    return Cut(spec_of(built, result), tuple(meant[t] for t in built.arrays))
+    return GroupSpec(spec_of(built, result), tuple(meant[t] for t in built.arrays))
 
 
 # ---- the kinds of operations that fusion distinguishes

@@ -6,7 +6,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from morello.errors import SpecError
-from morello.fusion.graph import Graph, Group, cut, is_heavy, is_map, is_read_in_place
+from morello.fusion.graph import (
+    OperationGraph,
+    OperationGroup,
+    cut,
+    is_heavy,
+    is_map,
+    is_read_in_place,
+)
 from morello.ir.compose import Tensor
 
 
@@ -19,8 +26,8 @@ class Partition:
     other in a cycle. Raises `SpecError` for other groups.
     """
 
-    graph: Graph
-    groups: tuple[Group, ...]
+    graph: OperationGraph
+    groups: tuple[OperationGroup, ...]
 
     def __post_init__(self) -> None:
         operations, users = self.graph.operations, self.graph.users
@@ -47,18 +54,18 @@ class Partition:
             computed.add(group.output)
 
 
-def in_order_of_outputs(graph: Graph, groups: Sequence[Group]) -> Partition:
+def in_order_of_outputs(graph: OperationGraph, groups: Sequence[OperationGroup]) -> Partition:
     """The partition into these groups, in the graph's order."""
     ordered = sorted(groups, key=lambda group: graph.positions[group.output])
     return Partition(graph, tuple(ordered))
 
 
-def apart(graph: Graph) -> Partition:
+def apart(graph: OperationGraph) -> Partition:
     """Each operation by itself, except copies whose users can read the source in place."""
     return _grouped(graph, lambda operation, users, group: _in_place(operation, users))
 
 
-def by_rule(graph: Graph) -> Partition:
+def by_rule(graph: OperationGraph) -> Partition:
     """Each product, convolution, reduction and softmax with the maps that follow it.
 
     Maps that follow several of them join the last of these; maps of inputs alone form one group.
@@ -78,7 +85,7 @@ _Joins = Callable[[Tensor, frozenset[Tensor], Sequence[Tensor]], bool]
 """Whether an operation with these users, all of them in one group, joins that group."""
 
 
-def _grouped(graph: Graph, joins: _Joins) -> Partition:
+def _grouped(graph: OperationGraph, joins: _Joins) -> Partition:
     """From the result back, each operation joins the group of all its users, or begins one."""
     groups: dict[Tensor, tuple[Tensor, ...]] = {}
     home: dict[Tensor, Tensor] = {}
@@ -91,7 +98,7 @@ def _grouped(graph: Graph, joins: _Joins) -> Partition:
             output = whole if joins(operation, users, groups[whole]) else operation
         home[operation] = output
         groups[output] = (operation, *groups.get(output, ()))
-    return in_order_of_outputs(graph, [Group(members) for members in groups.values()])
+    return in_order_of_outputs(graph, [OperationGroup(members) for members in groups.values()])
 
 
 def _in_place(operation: Tensor, users: frozenset[Tensor]) -> bool:
@@ -100,7 +107,7 @@ def _in_place(operation: Tensor, users: frozenset[Tensor]) -> bool:
 
 def _is_one_spec(operations: tuple[Tensor, ...]) -> bool:
     try:
-        cut(Group(operations))
+        cut(OperationGroup(operations))
     except SpecError:
         return False
     return True

@@ -21,7 +21,7 @@ CALL_S = 0.5e-6
 
 
 @dataclass(frozen=True)
-class Found:
+class PricedImpl:
     """The best program found for a Spec, its predicted seconds per call, and whether the search
     finished in time."""
 
@@ -47,9 +47,9 @@ class Prices:
         """Each search may take `seconds`; a table has the results of earlier searches."""
         self._predictor, self._seconds, self._target = predictor, seconds, target
         self._table = table
-        self._known: dict[Spec, Found | SearchError] = {}
+        self._known: dict[Spec, PricedImpl | SearchError] = {}
 
-    def found(self, spec: Spec) -> Found:
+    def found(self, spec: Spec) -> PricedImpl:
         """The best program; raises `SearchError` if there is none."""
         if spec not in self._known:
             self._known[spec] = self._search(spec)
@@ -72,7 +72,7 @@ class Prices:
         """
         return self.found(spec).proven or not spec.operation.components
 
-    def _search(self, spec: Spec) -> Found | SearchError:
+    def _search(self, spec: Spec) -> PricedImpl | SearchError:
         try:
             impl, statistics = implement(
                 spec, target=self._target, budget=self._seconds, table=self._table
@@ -81,4 +81,4 @@ class Prices:
             return error
         assert statistics is not None  # it was not scheduled by hand
         (seconds,) = self._predictor.seconds([impl])
-        return Found(impl, float(seconds) + CALL_S, statistics.proven)
+        return PricedImpl(impl, float(seconds) + CALL_S, statistics.proven)

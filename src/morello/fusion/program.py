@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.api import Kernel, compile
 from morello.errors import CallError
-from morello.fusion.graph import Graph, cut
+from morello.fusion.graph import OperationGraph, cut
 from morello.fusion.partition import Partition
 from morello.impl.tree import Impl
 from morello.ir.compose import Tensor, primitive_sizes
@@ -19,7 +19,7 @@ from morello.runtime.argument import Argument, Array
 
 
 @dataclass(frozen=True)
-class Step:
+class KernelCall:
     """A call of a kernel, whose operands are arrays by number."""
 
     kernel: Kernel
@@ -27,7 +27,7 @@ class Step:
     writes: int
 
 
-class Program:
+class FusedProgram:
     """The kernels of a partition. `program(*inputs, out=None)` runs them, and returns the result.
 
     The inputs are those of the graph, in its order, and have the types in `arguments`. Intermediate
@@ -45,7 +45,9 @@ class Program:
             inputs = cut(group).inputs
             types |= zip((*inputs, group.output), kernel.arguments, strict=True)
             numbers[group.output] = len(numbers)
-            steps.append(Step(kernel, tuple(numbers[t] for t in inputs), numbers[group.output]))
+            steps.append(
+                KernelCall(kernel, tuple(numbers[t] for t in inputs), numbers[group.output])
+            )
         self.steps = tuple(steps)
         self.arguments = tuple(types[t] for t in (*graph.inputs, graph.result))
         self.buffers = [types[group.output].empty() for group in partition.groups[:-1]]
@@ -62,16 +64,16 @@ class Program:
         return result
 
 
-def compile_all(partition: Partition, implement: Callable[[Spec], Impl]) -> Program:
+def compile_all(partition: Partition, implement: Callable[[Spec], Impl]) -> FusedProgram:
     """Compile the program of a partition; `implement` gives the Impl of each group's Spec.
 
     Each kernel is compared with NumPy in float64 on random data. Raises `MorelloError`.
     """
     kernels = [compile(implement(cut(group).spec)) for group in partition.groups]
-    return Program(partition, kernels)
+    return FusedProgram(partition, kernels)
 
 
-def reference(graph: Graph, inputs: Sequence[Array]) -> Array:
+def reference(graph: OperationGraph, inputs: Sequence[Array]) -> Array:
     """The result of a graph in float64 (integers in int64), with no rounding in between."""
     values = {
         tensor: array.astype(np.float64 if tensor.dtype.is_float else np.int64)

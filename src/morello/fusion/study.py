@@ -10,10 +10,10 @@ import numpy as np
 
 from morello.frontends.text import parse_tensor
 from morello.fusion.fuse import fuse
-from morello.fusion.graph import Graph, cut
+from morello.fusion.graph import OperationGraph, cut
 from morello.fusion.partition import Partition, apart, by_rule
 from morello.fusion.prices import SECONDS, Prices
-from morello.fusion.program import Program, compile_all
+from morello.fusion.program import FusedProgram, compile_all
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.predict import Predictor
@@ -25,7 +25,7 @@ MEASURED_S = 2.0
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CutTiming:
     """A way to cut a composition: its number of kernels, and predicted and measured seconds a call.
 
     The measured time is the minimum of the samples.
@@ -41,9 +41,9 @@ class Row:
     """A composition, cut by prediction, by the rule, and into single operations."""
 
     name: str
-    fused: Outcome
-    by_rule: Outcome
-    apart: Outcome
+    fused: CutTiming
+    by_rule: CutTiming
+    apart: CutTiming
 
 
 def study(
@@ -59,14 +59,14 @@ def study(
     """
     prices = Prices(predictor, seconds, table=table)
     for name, expression in compositions.items():
-        graph = Graph(parse_tensor(expression))
+        graph = OperationGraph(parse_tensor(expression))
         ways = [fuse(graph, prices, prices.proven), by_rule(graph), apart(graph)]
         different = [way for n, way in enumerate(ways) if way not in ways[:n]]
         programs = [compile_all(way, _impl(prices)) for way in different]
         calls = {str(n): _call(program) for n, program in enumerate(programs)}
         timings = measure(calls, seconds=MEASURED_S)
         outcomes = [
-            Outcome(
+            CutTiming(
                 len(way.groups), predicted(way, prices), timings[str(different.index(way))].min_s
             )
             for way in ways
@@ -83,7 +83,7 @@ def _impl(prices: Prices) -> Callable[[Spec], Impl]:
     return lambda spec: prices.found(spec).impl
 
 
-def _call(program: Program) -> Callable[[], object]:
+def _call(program: FusedProgram) -> Callable[[], object]:
     """A call of a program on random data of its own."""
     random = np.random.default_rng(0)
     *inputs, output = program.arguments

@@ -18,8 +18,8 @@ from morello.ir.operation import (
     Component,
     Operand,
     Operation,
-    accumulates_later,
     accumulating,
+    has_accumulating_form,
     operation,
 )
 from morello.ir.primitives import primitive_of
@@ -141,7 +141,7 @@ def _is_primitive(op: Operation) -> bool:
         return False
     variants = op.primitive.variants(op)
     if op.accumulates:
-        variants = (accumulating(other) for other in variants if accumulates_later(other))
+        variants = (accumulating(other) for other in variants if has_accumulating_form(other))
     return any(_signature(op) == _signature(other) for other in variants)
 
 
@@ -165,7 +165,7 @@ def _is_composition(op: Operation) -> bool:
         if not fits or not all(_AXIS.fullmatch(text) for text in component.dims):
             return False
     composed = compose(inputs, op.components)
-    if op.accumulates and accumulates_later(composed):
+    if op.accumulates and has_accumulating_form(composed):
         composed = accumulating(composed)
     return composed is op and _connected(op) and _sized(op)
 

@@ -16,10 +16,10 @@ from morello.impl.fields import Fields, read_dtype, read_layout, whole
 from morello.impl.operations import NAME, operation_data, read_operation
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec, Strides, goal
-from morello.ir.tensor import Form, canonical
+from morello.ir.tensor import Placement, canonical
 from morello.rewrites import REWRITES, Rewrite
 from morello.targets import find_target
-from morello.targets.costs import streamed
+from morello.targets.costs import with_streaming_costs
 from morello.targets.target import Target
 
 VERSION = 2
@@ -68,7 +68,7 @@ def load(data: Any, target: Target | None = None) -> Impl:
     except RecursionError:
         raise RewriteError("the schedule nests its operations too deep.") from None
     try:
-        return replay(spec, streamed(target, spec), rewrites)
+        return replay(spec, with_streaming_costs(target, spec), rewrites)
     except RewriteError as error:
         raise RewriteError(f"{error}{_saved_elsewhere(saved_for, limits, target)}") from None
     except RecursionError:
@@ -93,12 +93,12 @@ def spec_data(spec: Spec, target: Target) -> dict[str, Any]:
         {
             "dtype": dtype.name,
             "level": target.levels[level].name,
-            "layout": str(form.layout),
-            "contiguous": form.contiguous,
-            "aliased": form.aliased,
-            "vector": form.vector,
+            "layout": str(placement.layout),
+            "contiguous": placement.contiguous,
+            "aliased": placement.aliased,
+            "vector": placement.vector,
         }
-        for dtype, level, form in zip(spec.dtypes, spec.levels, spec.forms, strict=True)
+        for dtype, level, placement in zip(spec.dtypes, spec.levels, spec.placements, strict=True)
     ]
     for operand, strides in zip(operands, spec.strides, strict=False):
         if strides is not None:
@@ -121,7 +121,7 @@ def _spec(data: Any, target: Target) -> Spec:
         raise RewriteError(
             f"{operation} has {len(operation.operands)} operands, and the spec {len(operands)}."
         )
-    levels, forms, dtypes, strides = [], [], [], []
+    levels, placements, dtypes, strides = [], [], [], []
     for number, operand in enumerate(operands):
         operand.what = f"operand {operation.operands[number].name}"
         shape = operation.extents(number, sizes)
@@ -129,10 +129,10 @@ def _spec(data: Any, target: Target) -> Spec:
             raise RewriteError(f"{operand.what} of shape {list(shape)} has no elements.")
         dtypes.append(read_dtype(operand.get("dtype", str)))
         levels.append(_level(operand.get("level", str), target))
-        forms.append(_form(operand, shape, levels[-1], target))
+        placements.append(_form(operand, shape, levels[-1], target))
         strides.append(_strides(operand, shape))
     parallel = fields.get("parallel", bool)
-    spec = Spec(operation, sizes, tuple(levels), tuple(forms), tuple(dtypes), parallel)
+    spec = Spec(operation, sizes, tuple(levels), tuple(placements), tuple(dtypes), parallel)
     return _with_strides(spec, strides) if any(s is not None for s in strides) else spec
 
 
@@ -141,7 +141,7 @@ def _named(spec: Spec, names: tuple[str, ...]) -> Spec:
     if not names:
         return spec
     *inputs, output = names
-    if len(names) != len(spec.forms) or output in inputs:
+    if len(names) != len(spec.placements) or output in inputs:
         raise RewriteError(
             f"the schedule's names are {quoted(list(names))}, and should be one per operand, "
             "the output's different from the others."
@@ -166,10 +166,10 @@ def _level(name: str, target: Target) -> int:
         raise RewriteError(f"{target.name} has no level {quoted(name)}; it has: {known}.") from None
 
 
-def _form(fields: Fields, shape: tuple[int, ...], level: int, target: Target) -> Form:
+def _form(fields: Fields, shape: tuple[int, ...], level: int, target: Target) -> Placement:
     layout = read_layout(fields.get("layout", str))
     contiguous, vector = fields.whole("contiguous"), fields.whole("vector")
-    form = Form(layout, contiguous, fields.get("aliased", bool), vector)
+    placement = Placement(layout, contiguous, fields.get("aliased", bool), vector)
     held = level == target.registers
     widths = target.widths(read_dtype(fields.get("dtype", str)))
     if (
@@ -177,13 +177,13 @@ def _form(fields: Fields, shape: tuple[int, ...], level: int, target: Target) ->
         or contiguous > len(layout.physical)
         or (vector in widths) != held
         or (vector > 0) != held
-        or canonical(shape, form) != form
+        or canonical(shape, placement) != placement
     ):
         raise RewriteError(
-            f"{fields.what} of shape {list(shape)} cannot lie as {form} in "
+            f"{fields.what} of shape {list(shape)} cannot lie as {placement} in "
             f"{target.levels[level].name}."
         )
-    return form
+    return placement
 
 
 def _strides(fields: Fields, shape: tuple[int, ...]) -> Strides:
@@ -201,7 +201,7 @@ def _strides(fields: Fields, shape: tuple[int, ...]) -> Strides:
 
 def _with_strides(spec: Spec, strides: list[Strides]) -> Spec:
     """The Spec with strides; raises `RewriteError` unless its forms are those of the strides."""
-    layouts = [form.layout for form in spec.forms]
+    layouts = [placement.layout for placement in spec.placements]
     try:
         strided = goal(
             spec.operation, spec.sizes, spec.dtypes,

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
-from morello.ir.placements import Bools, Forms, Ints
+from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.spec import Spec
 
 LINE_BYTES = 64
@@ -31,23 +31,23 @@ class Batch:
 
     operation: Operation
     dtypes: tuple[DType, ...]
-    forms: Forms
+    placements: Placements
     sizes: tuple[Ints, ...]
     levels: tuple[Ints, ...]
     codes: tuple[Ints, ...]
     parallel: bool = False
 
     @staticmethod
-    def of(specs: Sequence[Spec], forms: Forms) -> Batch:
+    def of(specs: Sequence[Spec], placements: Placements) -> Batch:
         """The batch of these Specs, which must agree in operation, dtypes and `parallel`."""
         first = specs[0]
         return Batch(
             first.operation,
             first.dtypes,
-            forms,
+            placements,
             _columns([s.sizes for s in specs], np.int32),
             _columns([s.levels for s in specs], np.int8),
-            _columns([forms.codes(s.forms) for s in specs], np.int16),
+            _columns([placements.codes(s.placements) for s in specs], np.int16),
             first.parallel,
         )
 
@@ -56,7 +56,7 @@ class Batch:
             self.operation,
             tuple(int(c[row]) for c in self.sizes),
             tuple(int(c[row]) for c in self.levels),
-            tuple(self.forms[int(c[row])] for c in self.codes),
+            tuple(self.placements[int(c[row])] for c in self.codes),
             self.dtypes,
             self.parallel,
         )
@@ -68,7 +68,7 @@ class Batch:
         return Batch(
             self.operation,
             self.dtypes,
-            self.forms,
+            self.placements,
             tuple([column[rows] for column in self.sizes]),
             tuple([column[rows] for column in self.levels]),
             tuple([column[rows] for column in self.codes]),
@@ -98,7 +98,7 @@ class Batch:
     def runs(self, operand: int) -> tuple[Ints, Ints]:
         """The number of contiguous runs of an operand, and the elements in each."""
         if operand not in self._runs:
-            self._runs[operand] = self.forms.runs(self.shape(operand), self.codes[operand])
+            self._runs[operand] = self.placements.runs(self.shape(operand), self.codes[operand])
         return self._runs[operand]
 
     @cached_property
@@ -119,12 +119,12 @@ class Batch:
 
     def registers(self, operand: int) -> Ints:
         """The number of registers that an operand held in registers occupies."""
-        fewest, _ = self.forms.registers(self.codes[operand], self.shape(operand))
+        fewest, _ = self.placements.registers(self.codes[operand], self.shape(operand))
         return fewest
 
     def relaxed(self) -> Batch:
         """The Specs with ideal forms, which bound the costs of these from below."""
-        return replace(self, codes=tuple(self.forms.relaxed(code) for code in self.codes))
+        return replace(self, codes=tuple(self.placements.relaxed(code) for code in self.codes))
 
 
 def _columns(rows: Sequence[Sequence[int]], dtype: npt.DTypeLike) -> tuple[Ints, ...]:

@@ -70,7 +70,7 @@ def intermediates(composition: Operation) -> range:
     return range(first, first + len(composition.components) - 1)
 
 
-def maker(composition: Operation, tensor: int) -> Component:
+def producer(composition: Operation, tensor: int) -> Component:
     """The component that computes a tensor."""
     return composition.components[tensor - inputs_of(composition)]
 
@@ -79,7 +79,7 @@ def tensor_dims(composition: Operation, tensor: int) -> tuple[str, ...]:
     first = inputs_of(composition)
     if tensor < first:
         return composition.operands[tensor].dims
-    return maker(composition, tensor).result_dims
+    return producer(composition, tensor).result_dims
 
 
 @cache
@@ -91,14 +91,14 @@ def part(composition: Operation, wanted: int, given: tuple[int, ...] = ()) -> Pa
     while todo:
         tensor = todo.pop()
         needed[tensor] = None
-        sources = maker(composition, tensor).inputs
+        sources = producer(composition, tensor).inputs
         todo += [t for t in sources if t >= first and t not in known | {*needed}]
     order = sorted(needed)
-    used = [t for tensor in order for t in maker(composition, tensor).inputs if t not in needed]
+    used = [t for tensor in order for t in producer(composition, tensor).inputs if t not in needed]
     sources = tuple(sorted(set(used)))
     if len(order) == 1:
         return _primitive(composition, wanted)
-    rename = _window_names([maker(composition, t) for t in order])
+    rename = _window_names([producer(composition, t) for t in order])
     numbers = {t: i for i, t in enumerate([*sources, *order])}
     components = [
         Component(
@@ -107,7 +107,7 @@ def part(composition: Operation, wanted: int, given: tuple[int, ...] = ()) -> Pa
             tuple(_folded(d, rename) for d in component.dims),
             component.dtype,
         )
-        for component in (maker(composition, t) for t in order)
+        for component in (producer(composition, t) for t in order)
     ]
     back = {new: old for old, new in rename.items()}
     names = _operand_names(composition, sources)
@@ -139,7 +139,7 @@ def _operand_names(composition: Operation, tensors: Sequence[int]) -> list[str]:
 
 def _primitive(composition: Operation, wanted: int) -> Part:
     """The part of a single component; its operands have the dimension orders of the tensors."""
-    component = maker(composition, wanted)
+    component = producer(composition, wanted)
     primitive = component.operation
     tensors = (*component.inputs, wanted)
     final = wanted == inputs_of(composition) + len(composition.components) - 1

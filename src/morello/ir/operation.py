@@ -227,7 +227,7 @@ def accumulating(base: Operation) -> Operation:
 
     Raises `ValueError` if there is none.
     """
-    if not accumulates_later(base):
+    if not has_accumulating_form(base):
         raise ValueError(f"{base} has no accumulating form")
     return operation(
         base.primitive, base.dims, base.operands, base.reduced, base.whole, True,
@@ -235,7 +235,7 @@ def accumulating(base: Operation) -> Operation:
     )  # fmt: skip
 
 
-def accumulates_later(base: Operation) -> bool:
+def has_accumulating_form(base: Operation) -> bool:
     """Whether an operation overwrites its outputs, and has an accumulating form."""
     return not base.accumulates and any(o.start for o in base.operands)
 

@@ -25,10 +25,10 @@ from morello.ir.primitives import MAX_RANK
 from morello.ir.tensor import (
     ALIAS_BYTES,
     IDEAL,
-    Form,
+    Placement,
     contiguous_after_cut,
     relaxed,
-    tile_form,
+    tile_placement,
 )
 
 Ints = npt.NDArray[np.integer[Any]]
@@ -43,64 +43,77 @@ _DTYPES: Sequence[type[np.integer[Any]]] = (np.int8, np.int8, np.int16, np.int8,
 
 
 @cache
-def _facts(form: Form) -> _Facts:
-    """The row of a form in the columns of `Forms`: its physical dimensions, numbers, and flags.
+def _facts(placement: Placement) -> _Facts:
+    """The row in the columns of `Placements`: physical dimensions, numbers, and flags.
 
     The dimensions are right-aligned, so that position -1 is the fastest.
     """
-    layout = form.layout
+    layout = placement.layout
     padding = (-1,) * (MAX_RANK + 1 - len(layout.physical))
     panel = layout.panel or (-1, 1)
-    numbers = (len(layout.physical), form.contiguous, form.vector, form.fastest, *panel)
-    fixed = form.ideal or form.vector > 0
-    marks = (fixed, form.ideal, form.aliased, form.gapless, layout.odd_even, layout.row_major)
+    numbers = (
+        len(layout.physical),
+        placement.contiguous,
+        placement.vector,
+        placement.fastest,
+        *panel,
+    )
+    fixed = placement.ideal or placement.vector > 0
+    marks = (
+        fixed,
+        placement.ideal,
+        placement.aliased,
+        placement.gapless,
+        layout.odd_even,
+        layout.row_major,
+    )
     return padding + layout.physical, numbers, marks
 
 
 @cache
-def _twins(form: Form) -> tuple[Form, ...]:
+def _twins(placement: Placement) -> tuple[Placement, ...]:
     """The form and its twin, which differs in `aliased`; ideal and register forms have none."""
-    if form.ideal or form.vector:
-        return (form,)
-    return form, replace(form, aliased=not form.aliased)
+    if placement.ideal or placement.vector:
+        return (placement,)
+    return placement, replace(placement, aliased=not placement.aliased)
 
 
-class Forms:
+class Placements:
     """Interns forms as integer codes, and computes properties of columns of codes."""
 
     def __init__(self) -> None:
-        self._codes: dict[Form, int] = {}
-        self.forms: list[Form] = []
+        self._codes: dict[Placement, int] = {}
+        self.placements: list[Placement] = []
         self._facts: list[_Facts] = []
         self._ends: list[tuple[int, int]] = []
         self._tiled = np.empty((0, 0), np.int16)
         self._count = np.empty(0, np.int8)
         self._add(IDEAL)
 
-    def code(self, form: Form) -> int:
-        """The code of `form`. A new form is interned together with its twin."""
-        return self.codes([form])[0]
+    def code(self, placement: Placement) -> int:
+        """The code of `placement`. A new form is interned together with its twin."""
+        return self.codes([placement])[0]
 
-    def codes(self, forms: Sequence[Form]) -> list[int]:
+    def codes(self, placements: Sequence[Placement]) -> list[int]:
         """The code of each."""
-        for form in forms:
-            if form not in self._codes:
-                self._add(form)
-        if len(self._count) < len(self.forms):
+        for placement in placements:
+            if placement not in self._codes:
+                self._add(placement)
+        if len(self._count) < len(self.placements):
             self._rebuild()
-        return [self._codes[form] for form in forms]
+        return [self._codes[placement] for placement in placements]
 
-    def _add(self, form: Form) -> None:
-        first, twins = len(self.forms), _twins(form)
+    def _add(self, placement: Placement) -> None:
+        first, twins = len(self.placements), _twins(placement)
         for twin in twins:
-            self._codes[twin] = len(self.forms)
-            self.forms.append(twin)
+            self._codes[twin] = len(self.placements)
+            self.placements.append(twin)
             self._facts.append(_facts(twin))
-        ends = (first, len(self.forms) - 1)
-        self._ends += [ends[::-1] if form.aliased else ends] * len(twins)
+        ends = (first, len(self.placements) - 1)
+        self._ends += [ends[::-1] if placement.aliased else ends] * len(twins)
 
-    def __getitem__(self, code: int) -> Form:
-        return self.forms[code]
+    def __getitem__(self, code: int) -> Placement:
+        return self.placements[code]
 
     def _rebuild(self) -> None:
         """Recompute the property columns, indexed by code."""
@@ -161,7 +174,7 @@ class Forms:
 
     def in_one_block(self, codes: Ints, shape: Sequence[Ints]) -> Bools:
         """Whether all elements are in one odd-even block."""
-        length = pick(shape, self._panel_dim[codes])
+        length = select_columns(shape, self._panel_dim[codes])
         inside = self._odd_even[codes] & (length <= self._panel[codes])
         return self._may(codes, inside & (prod_columns(shape) == length))
 
@@ -175,11 +188,11 @@ class Forms:
         """Whether a fact about the forms is `wanted`; of the ideal form, either will do."""
         return self._may(codes, fact == wanted)
 
-    def where(self, codes: Ints, holds: Callable[[Form], bool]) -> Bools:
+    def where(self, codes: Ints, holds: Callable[[Placement], bool]) -> Bools:
         """Whether something holds of a form, a function of single forms."""
-        table = np.zeros(len(self.forms), np.bool_)
+        table = np.zeros(len(self.placements), np.bool_)
         for code in np.unique(codes).tolist():
-            table[code] = self.forms[code].ideal or holds(self.forms[code])
+            table[code] = self.placements[code].ideal or holds(self.placements[code])
         result: Bools = table[codes]
         return result
 
@@ -227,14 +240,16 @@ class Forms:
         """The ideal forms in place of these."""
         return self._table(codes, relaxed)
 
-    def change(self, codes: Ints, function: Callable[[Form], Form]) -> Ints:
+    def change(self, codes: Ints, function: Callable[[Placement], Placement]) -> Ints:
         """The codes of what a function makes of forms; ideal ones stay as they are."""
-        return self._table(codes, lambda form: form if form.ideal else function(form))
+        return self._table(
+            codes, lambda placement: placement if placement.ideal else function(placement)
+        )
 
-    def _table(self, codes: Ints, function: Callable[[Form], Form]) -> Ints:
+    def _table(self, codes: Ints, function: Callable[[Placement], Placement]) -> Ints:
         known = np.unique(codes).tolist()
-        table = np.zeros(len(self.forms), np.int16)
-        table[known] = self.codes([function(self.forms[code]) for code in known])
+        table = np.zeros(len(self.placements), np.int16)
+        table[known] = self.codes([function(self.placements[code]) for code in known])
         result: Ints = table[codes]
         return result
 
@@ -242,9 +257,9 @@ class Forms:
         """The fewest and the most registers that a tensor may take; they differ only if ideal."""
         width, volume = np.maximum(self.vector[codes], 1), prod_columns(shape)
         along = [volume // size * -(-size // width) for size in shape]
-        fewest = most = pick(along, self._fastest[codes])
+        fewest = most = select_columns(along, self._fastest[codes])
         ideal = self._ideal[codes]
-        if some(ideal):
+        if any_row(ideal):
             fewest = np.where(ideal, np.minimum.reduce(along), fewest)
             most = np.where(ideal, np.maximum.reduce(along), most)
         return fewest, most
@@ -253,7 +268,7 @@ class Forms:
         """The number of contiguous runs, and the elements in each, as `ir.tensor.runs`."""
         volume = prod_columns(shape)
         gaps = self._count[codes] - self._contiguous[codes]
-        if not some(gaps):
+        if not any_row(gaps):
             return np.ones_like(volume), volume
         outer = np.ones_like(volume)
         position = self._order.shape[0] - self._count[codes]
@@ -265,7 +280,7 @@ class Forms:
     def _extent(self, shape: Sequence[Ints], codes: Ints, position: Ints) -> Ints:
         """The physical extent at `position` (rows of `order`) of every row."""
         dims = self._order[np.minimum(position, self._order.shape[0] - 1), codes]
-        extent = pick(shape, dims)
+        extent = select_columns(shape, dims)
         panel = self._panel[codes]
         paneled = dims == self._panel_dim[codes]
         inner = position == self._order.shape[0] - 1
@@ -279,14 +294,14 @@ class Forms:
     ) -> Ints:
         """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_form`."""
         rank = len(shape)
-        if every(self._fixed[codes]):
+        if all_rows(self._fixed[codes]):
             return codes
         situation = np.zeros(len(codes), np.int16)
         for before, after in zip(shape, tile, strict=True):
             situation = situation * 4 + (after < before) * np.int16(2) + (after == 1)
         panel, dim = self._panel[codes], self._panel_dim[codes]
-        if some(dim >= 0):
-            size = pick(tile, dim)
+        if any_row(dim >= 0):
+            size = select_columns(tile, dim)
             relation = np.where(dim < 0, 0, np.where(size > panel, 2, size == panel))
             situation = situation * 3 + relation.astype(np.int16)
         else:
@@ -295,7 +310,7 @@ class Forms:
         kept = self._cut[codes, situation]
         aliased = self._aliased[codes]
         fresh = kept < self._contiguous[codes]
-        if some(fresh):
+        if any_row(fresh):
             stride = self._inner(shape, codes, kept)
             gap = fresh & (stride < prod_columns(shape))
             aliased = np.where(gap, stride * element_bytes % ALIAS_BYTES == 0, aliased)
@@ -304,25 +319,27 @@ class Forms:
 
     def _lookup(self, codes: Ints, situation: Ints, rank: int) -> Ints:
         size = 4**rank * 3
-        if self._tiled.shape[1] < size or self._tiled.shape[0] < len(self.forms):
-            grown = np.full((2 * len(self.forms) + 32, max(size, self._tiled.shape[1])), _UNKNOWN)
+        if self._tiled.shape[1] < size or self._tiled.shape[0] < len(self.placements):
+            grown = np.full(
+                (2 * len(self.placements) + 32, max(size, self._tiled.shape[1])), _UNKNOWN
+            )
             self._tiled = grown.astype(np.int16)
             self._cut = grown.astype(np.int8)
         result = self._tiled[codes, situation]
-        if some(result == _UNKNOWN):
+        if any_row(result == _UNKNOWN):
             flat = codes.astype(np.int64) * size + situation
             for pair in np.unique(flat[result == _UNKNOWN]).tolist():
                 code, which = divmod(pair, size)
-                tile, contiguous = self._sample_tile(self.forms[code], which, rank)
+                tile, contiguous = self._sample_tile(self.placements[code], which, rank)
                 interned = self.code(tile)
-                if self._tiled.shape[0] < len(self.forms):
+                if self._tiled.shape[0] < len(self.placements):
                     return self._lookup(codes, situation, rank)
                 self._tiled[code, which], self._cut[code, which] = interned, contiguous
             result = self._tiled[codes, situation]
         return result
 
     @staticmethod
-    def _sample_tile(form: Form, situation: int, rank: int) -> tuple[Form, int]:
+    def _sample_tile(placement: Placement, situation: int, rank: int) -> tuple[Placement, int]:
         """A tile's form (not aliased), and how many innermost physical dimensions are contiguous.
 
         The tile is cut from a tensor of this form with sizes made up to fit the situation.
@@ -333,7 +350,7 @@ class Forms:
             situation, fact = divmod(situation, 4)
             facts.append(fact)
         shape, tile = [], []
-        panel = form.layout.panel
+        panel = placement.layout.panel
         for dim, fact in enumerate(reversed(facts)):
             size = 1 if fact & 1 else _UNIT
             if panel is not None and panel[0] == dim and not fact & 1:
@@ -342,8 +359,8 @@ class Forms:
             shape.append(
                 max(size, panel[1] if panel and panel[0] == dim else 2) * 2 if fact & 2 else size
             )
-        cut = contiguous_after_cut(tuple(shape), tuple(tile), form)
-        tiled = tile_form(tuple(shape), tuple(tile), form, 1)
+        cut = contiguous_after_cut(tuple(shape), tuple(tile), placement)
+        tiled = tile_placement(tuple(shape), tuple(tile), placement, 1)
         return replace(tiled, aliased=False), cut
 
     def _inner(self, shape: Sequence[Ints], codes: Ints, count: Ints) -> Ints:
@@ -356,7 +373,7 @@ class Forms:
         return product
 
 
-def pick(columns: Sequence[Ints], which: Ints) -> Ints:
+def select_columns(columns: Sequence[Ints], which: Ints) -> Ints:
     """For every row, the value of the column that `which` names (the first, if negative)."""
     if len(columns) == 2:
         result: Ints = np.where(which == 1, columns[1], columns[0])
@@ -364,12 +381,12 @@ def pick(columns: Sequence[Ints], which: Ints) -> Ints:
     return np.choose(np.maximum(which, 0), columns)
 
 
-def some(column: Bools | Ints) -> bool:
+def any_row(column: Bools | Ints) -> bool:
     """Whether any row holds; several times as quick as `any` on short columns."""
     return bool(np.count_nonzero(column))
 
 
-def every(column: Bools) -> bool:
+def all_rows(column: Bools) -> bool:
     """Whether all rows hold; several times as quick as `all` on short columns."""
     return bool(np.count_nonzero(column) == len(column))
 

@@ -13,7 +13,7 @@ from morello.ir.expression import expression
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
 from morello.ir.primitives import MAX_BATCH_DIMS, matmul
-from morello.ir.tensor import ALIAS_BYTES, Form, TensorSpec, canonical, gapless
+from morello.ir.tensor import ALIAS_BYTES, Placement, TensorSpec, canonical, gapless
 
 MAX_SIZE = 2**31 - 1
 
@@ -36,7 +36,7 @@ class Spec:
     operation: Operation
     sizes: tuple[int, ...]
     levels: tuple[int, ...]
-    forms: tuple[Form, ...]
+    placements: tuple[Placement, ...]
     dtypes: tuple[DType, ...]
     parallel: bool = False
     strides: tuple[Strides, ...] = ()
@@ -50,7 +50,10 @@ class Spec:
 
     def tensor(self, operand: int) -> TensorSpec:
         return TensorSpec(
-            self.shape(operand), self.dtypes[operand], self.levels[operand], self.forms[operand]
+            self.shape(operand),
+            self.dtypes[operand],
+            self.levels[operand],
+            self.placements[operand],
         )
 
     @property
@@ -87,14 +90,16 @@ class Spec:
     def arrays(self) -> dict[str, int]:
         """The distinct arrays, the output last: the first operand with each name."""
         first_operands: dict[str, int] = {}
-        for operand in range(len(self.forms)):
+        for operand in range(len(self.placements)):
             first_operands.setdefault(self.name(operand), operand)
         return first_operands
 
     def spread(self, arrays: Sequence[_T]) -> list[_T]:
         """One array per input operand, given one per distinct array."""
         named = dict(zip(self.arrays, arrays, strict=False))
-        return [named[self.name(i)] for i in range(len(self.forms)) if i != self.operation.output]
+        return [
+            named[self.name(i)] for i in range(len(self.placements)) if i != self.operation.output
+        ]
 
     @property
     def expression(self) -> str:
@@ -109,7 +114,7 @@ class Spec:
             self.operation,
             self.sizes,
             self.dtypes,
-            [self._type(operand) for operand in range(len(self.forms))],
+            [self._type(operand) for operand in range(len(self.placements))],
             self.names,
             placed=not result.plain or text != result.type,
         )
@@ -119,8 +124,8 @@ class Spec:
         if tensor.level:
             return f"{tensor.type} at level {tensor.level}"
         strides = self.strides[operand] if self.strides else None
-        if tensor.form != canonical(
-            tensor.shape, form_of(tensor.shape, tensor.form.layout, strides, tensor.dtype)
+        if tensor.placement != canonical(
+            tensor.shape, placement_of(tensor.shape, tensor.placement.layout, strides, tensor.dtype)
         ):
             return f"{tensor.type} with gaps"
         return tensor.type + ("" if strides is None else f"S({','.join(map(str, strides))})")
@@ -157,27 +162,36 @@ def goal(
     for dim, size in zip(operation.dims, sizes, strict=True):
         if not 1 <= size <= MAX_SIZE:
             raise SpecError(f"{operation}: {dim} is {size}; sizes go from 1 to {MAX_SIZE}.")
-    forms: list[Form] = []
+    placements: list[Placement] = []
     gaps: list[Strides] = []
     for operand in range(len(operation.operands)):
         shape = operation.extents(operand, sizes)
         layout = (layouts[operand] if layouts else None) or row_major(len(shape))
         stride = strides[operand] if strides else None
-        form = form_of(shape, layout, stride, dtypes[operand])
-        forms.append(canonical(shape, form))
-        if stride is not None and form != gapless(layout):
+        placement = placement_of(shape, layout, stride, dtypes[operand])
+        placements.append(canonical(shape, placement))
+        if stride is not None and placement != gapless(layout):
             gaps.append(tuple(1 if n == 1 else s for n, s in zip(shape, stride, strict=True)))
         else:
             gaps.append(None)
     kept = tuple(gaps) if any(s is not None for s in gaps) else ()
-    levels = (0,) * len(forms)
+    levels = (0,) * len(placements)
     user_names = () if list(names) == [o.name for o in operation.operands] else tuple(names)
     return Spec(
-        operation, tuple(sizes), levels, tuple(forms), tuple(dtypes), parallel, kept, user_names
+        operation,
+        tuple(sizes),
+        levels,
+        tuple(placements),
+        tuple(dtypes),
+        parallel,
+        kept,
+        user_names,
     )
 
 
-def form_of(shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DType) -> Form:
+def placement_of(
+    shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DType
+) -> Placement:
     """The form of a tensor with these strides, in elements; None for one without gaps.
 
     The innermost dimensions whose strides are those of a gapless tensor are contiguous.
@@ -195,7 +209,7 @@ def form_of(shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DTy
     outer = layout.order[: len(layout.order) - contiguous]
     rest = [strides[d] for d in outer if shape[d] > 1]
     aliased = any(step * dtype.bytes % ALIAS_BYTES == 0 for step in rest)
-    return Form(layout, contiguous, aliased)
+    return Placement(layout, contiguous, aliased)
 
 
 def matmul_spec(

@@ -1,6 +1,6 @@
 """Tensor specs: the shape, dtype, memory level and form of one operand.
 
-A `Form` says how the elements of a tensor or tile lie: its layout, how many of the
+A `Placement` says how the elements of a tensor or tile lie: its layout, how many of the
 innermost physical dimensions are contiguous, and, in registers, how many elements a
 register holds. Forms are made *canonical* for a shape, so that two tiles that no rewrite
 can tell apart are the same Spec.
@@ -19,7 +19,7 @@ ALIAS_BYTES = 2048
 
 
 @dataclass(frozen=True)
-class Form:
+class Placement:
     """How the elements of a tensor or tile lie: the layout, and where it has gaps.
 
     `contiguous` counts the innermost physical dimensions without gaps. `aliased` says that
@@ -54,32 +54,32 @@ class Form:
         return f"{self.layout}{mark}"
 
 
-IDEAL = Form(Layout(()), 0)
+IDEAL = Placement(Layout(()), 0)
 
 
-def relaxed(form: Form) -> Form:
+def relaxed(placement: Placement) -> Placement:
     """The ideal form of a tensor in memory, or in registers as wide as the form's."""
-    return Form(IDEAL.layout, 0, vector=form.vector)
+    return Placement(IDEAL.layout, 0, vector=placement.vector)
 
 
-def gapless(layout: Layout) -> Form:
-    return Form(layout, len(layout.physical))
+def gapless(layout: Layout) -> Placement:
+    return Placement(layout, len(layout.physical))
 
 
-def canonical(shape: tuple[int, ...], form: Form) -> Form:
+def canonical(shape: tuple[int, ...], placement: Placement) -> Placement:
     """The canonical form: the same for all forms that order the elements of `shape` alike.
 
     A panel at least as wide as its dimension is dropped; dimensions of size 1 become the
     slowest.
     """
-    if form.ideal or form.vector or form.layout.odd_even:
-        return form
-    layout = form.layout
+    if placement.ideal or placement.vector or placement.layout.odd_even:
+        return placement
+    layout = placement.layout
     extents = list(layout.extents(shape))
     physical = list(layout.physical)
     if layout.panel is not None and shape[layout.panel[0]] <= layout.panel[1]:
         extents[-1] = shape[layout.panel[0]]
-    blocked = len(physical) - form.contiguous
+    blocked = len(physical) - placement.contiguous
     kept = [
         (d, i >= blocked) for i, (d, n) in enumerate(zip(physical, extents, strict=True)) if n > 1
     ]
@@ -92,48 +92,50 @@ def canonical(shape: tuple[int, ...], form: Form) -> Form:
     contiguous = sum(tight for _, tight in kept)
     if contiguous == len(kept):
         contiguous = len(order) + (panel is not None)
-    return Form(Layout(order, panel), contiguous, form.aliased)
+    return Placement(Layout(order, panel), contiguous, placement.aliased)
 
 
-def contiguous_after_cut(shape: tuple[int, ...], tile: tuple[int, ...], form: Form) -> int:
+def contiguous_after_cut(
+    shape: tuple[int, ...], tile: tuple[int, ...], placement: Placement
+) -> int:
     """How many innermost physical dimensions of a tile are contiguous.
 
     These are the innermost dimension that the tile cuts, and all dimensions inside it.
     """
-    if form.ideal or form.vector:
-        return form.contiguous
-    before, after = form.layout.extents(shape), list(form.layout.extents(tile))
-    panel = form.layout.panel
+    if placement.ideal or placement.vector:
+        return placement.contiguous
+    before, after = placement.layout.extents(shape), list(placement.layout.extents(tile))
+    panel = placement.layout.panel
     if panel is not None and tile[panel[0]] < panel[1]:
         after[-1] = tile[panel[0]]
     uncut = 0
     while uncut < len(before) and before[-1 - uncut] == after[-1 - uncut]:
         uncut += 1
-    return min(form.contiguous, uncut + 1, len(before))
+    return min(placement.contiguous, uncut + 1, len(before))
 
 
-def tile_form(
-    shape: tuple[int, ...], tile: tuple[int, ...], form: Form, element_bytes: int
-) -> Form:
+def tile_placement(
+    shape: tuple[int, ...], tile: tuple[int, ...], placement: Placement, element_bytes: int
+) -> Placement:
     """The form of a tile of a tensor: cutting an inner dimension leaves gaps."""
-    if form.ideal or form.vector:
-        return form
-    contiguous = contiguous_after_cut(shape, tile, form)
-    aliased = form.aliased
-    if contiguous < form.contiguous:
-        extents = form.layout.extents(shape)
+    if placement.ideal or placement.vector:
+        return placement
+    contiguous = contiguous_after_cut(shape, tile, placement)
+    aliased = placement.aliased
+    if contiguous < placement.contiguous:
+        extents = placement.layout.extents(shape)
         outer, stride = prod(extents[:-contiguous]), prod(extents[-contiguous:])
         if outer > 1:
             aliased = stride * element_bytes % ALIAS_BYTES == 0
-    return canonical(tile, replace(form, contiguous=contiguous, aliased=aliased))
+    return canonical(tile, replace(placement, contiguous=contiguous, aliased=aliased))
 
 
-def runs(shape: tuple[int, ...], form: Form) -> tuple[int, int]:
+def runs(shape: tuple[int, ...], placement: Placement) -> tuple[int, int]:
     """The number of contiguous runs, and the elements in each."""
-    if form.ideal or form.vector:
+    if placement.ideal or placement.vector:
         return 1, prod(shape)
-    extents = form.layout.extents(shape)
-    count = prod(extents[: len(extents) - form.contiguous])
+    extents = placement.layout.extents(shape)
+    count = prod(extents[: len(extents) - placement.contiguous])
     return count, prod(shape) // count
 
 
@@ -144,10 +146,10 @@ class TensorSpec:
     shape: tuple[int, ...]
     dtype: DType
     level: int = 0
-    form: Form = IDEAL
+    placement: Placement = IDEAL
 
     def __post_init__(self) -> None:
-        if self.form is IDEAL:
+        if self.placement is IDEAL:
             object.__setattr__(self, "form", gapless(row_major(len(self.shape))))
 
     @property
@@ -158,9 +160,9 @@ class TensorSpec:
     def type(self) -> str:
         """Dtype and shape in XLA's syntax, and the layout unless the tensor is `plain`."""
         dims = ",".join(map(str, self.shape))
-        return f"{self.dtype}[{dims}]{'' if self.plain else self.form.layout}"
+        return f"{self.dtype}[{dims}]{'' if self.plain else self.placement.layout}"
 
     @property
     def plain(self) -> bool:
         """Whether its form is the canonical one of a gapless row-major tensor of its shape."""
-        return self.form == canonical(self.shape, gapless(row_major(len(self.shape))))
+        return self.placement == canonical(self.shape, gapless(row_major(len(self.shape))))

@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 from morello.learn.model import Model
 
 Floats = npt.NDArray[np.float64]
@@ -38,12 +38,12 @@ class Correction:
         return correction
 
 
-def corrected(model: Model, groups: Sequence[Group]) -> Correction:
+def corrected(model: Model, groups: Sequence[ProgramGroup]) -> Correction:
     """The correction that fits a model's predictions to measured programs."""
     return corrected_and_error(model, groups)[0]
 
 
-def corrected_and_error(model: Model, groups: Sequence[Group]) -> tuple[Correction, float]:
+def corrected_and_error(model: Model, groups: Sequence[ProgramGroup]) -> tuple[Correction, float]:
     """The correction, and the mean absolute error of log seconds on held-out Specs."""
     residuals = [np.log(group.seconds * model.hertz) - model.log_cycles(group) for group in groups]
     features = [model.configs(group.configs).astype(np.float64) for group in groups]
@@ -52,7 +52,7 @@ def corrected_and_error(model: Model, groups: Sequence[Group]) -> tuple[Correcti
     return _fit(features, residuals, best), errors[best]
 
 
-def error_of_costs(groups: Sequence[Group]) -> float:
+def error_of_costs(groups: Sequence[ProgramGroup]) -> float:
     """The mean absolute error of log costs, up to one factor for all."""
     residuals = [np.log(group.seconds / group.cost) for group in groups]
     middle = np.mean([errors.mean() for errors in residuals])

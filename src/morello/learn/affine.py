@@ -8,22 +8,22 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 from morello.measure.calibrate.fit import nonnegative
 
 Floats = npt.NDArray[np.float64]
 
 
-class Model(Protocol):
+class Estimator(Protocol):
     """Predicts a program's log seconds, or if not `absolute`, anything that increases with it."""
 
     absolute: bool
 
-    def fit(self, groups: Sequence[Group], seed: int) -> None:
+    def fit(self, groups: Sequence[ProgramGroup], seed: int) -> None:
         """Learn from the programs of some Specs."""
         ...
 
-    def predict(self, group: Group) -> Floats:
+    def predict(self, group: ProgramGroup) -> Floats:
         """A prediction for each program of a Spec."""
         ...
 
@@ -33,10 +33,10 @@ class Affine:
 
     absolute = True
 
-    def fit(self, groups: Sequence[Group], seed: int) -> None:
+    def fit(self, groups: Sequence[ProgramGroup], seed: int) -> None:
         pass
 
-    def predict(self, group: Group) -> Floats:
+    def predict(self, group: ProgramGroup) -> Floats:
         seconds: Floats = np.log(group.cost / group.hertz)
         return seconds
 
@@ -55,7 +55,7 @@ class Refitted:
     def __init__(self) -> None:
         self.factors: Floats = np.ones(0)
 
-    def fit(self, groups: Sequence[Group], seed: int) -> None:
+    def fit(self, groups: Sequence[ProgramGroup], seed: int) -> None:
         terms = np.concatenate([group.terms / group.hertz for group in groups])
         seconds = np.concatenate([group.seconds for group in groups])
         counts = np.concatenate([np.full(len(g.seconds), len(g.seconds)) for g in groups])
@@ -67,7 +67,7 @@ class Refitted:
             wanted = np.concatenate([seconds * scale, np.full(terms.shape[1], self.PULL)])
             self.factors = nonnegative(rows, wanted)
 
-    def predict(self, group: Group) -> Floats:
+    def predict(self, group: ProgramGroup) -> Floats:
         cycles = np.maximum(group.terms @ self.factors, 1e-9)
         seconds: Floats = np.log(cycles / group.hertz)
         return seconds

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 from morello.learn.network import NEIGHBOURS, Graphs
 
 Floats = npt.NDArray[np.float32]
@@ -45,13 +45,13 @@ class Scale:
 class Examples:
     """Programs of a Spec, normalized, with the logarithms of their cycles."""
 
-    group: Group
+    group: ProgramGroup
     nodes: Floats
     configs: Floats
     log_cycles: Floats
 
     @classmethod
-    def of(cls, group: Group, nodes: Scale, configs: Scale) -> Examples:
+    def of(cls, group: ProgramGroup, nodes: Scale, configs: Scale) -> Examples:
         cycles = np.log(group.seconds * group.hertz).astype(np.float32)
         return cls(group, nodes(group.nodes), configs(group.configs), cycles)
 

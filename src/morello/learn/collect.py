@@ -16,7 +16,7 @@ from morello.frontends.text import parse
 from morello.impl.saved import save, spec_data
 from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
-from morello.learn.corpus import SUFFIX, Measured, files, kept, read, write
+from morello.learn.corpus import SUFFIX, MeasuredSpec, files, kept, read, write
 from morello.learn.hardware import Compiled, compiled_apart, timed
 from morello.learn.label import seconds_for
 from morello.learn.programs import propose
@@ -36,7 +36,7 @@ ALONE_S = 30.0
 
 
 @dataclass(frozen=True)
-class Progress:
+class CollectProgress:
     """How many Specs are done, of how many, and the outcome of the last one."""
 
     done: int
@@ -59,7 +59,7 @@ def collect(
     count: int,
     specs: Sequence[tuple[str, str]] | None = None,
     workers: Executor | None = None,
-) -> Iterator[Progress]:
+) -> Iterator[CollectProgress]:
     """Measure about `count` programs of each Spec that the folder has no file of.
 
     `specs` are families and expressions, by default those of `learn.specs`. If given, `workers`
@@ -68,10 +68,10 @@ def collect(
     wanted = interleaved() if specs is None else specs
     missing = [pair for pair in wanted if not (folder / name_of(pair[1])).exists()]
     done = len(wanted) - len(missing)
-    here = Machine.here() if workers is None and missing else None
+    here = MeasuringMachine.here() if workers is None and missing else None
     futures = [workers.submit(collect_one, f, e, count) for f, e in missing] if workers else []
     for number, (family, expression) in enumerate(missing):
-        yield Progress(done, len(wanted), expression)
+        yield CollectProgress(done, len(wanted), expression)
         done += 1
         try:
             if here is not None:
@@ -79,19 +79,21 @@ def collect(
             else:
                 measured = futures[number].result()
         except MorelloError as error:
-            yield Progress(done, len(wanted), expression, problem=str(error))
+            yield CollectProgress(done, len(wanted), expression, problem=str(error))
             continue
         write(folder / name_of(expression), measured)
-        yield Progress(done, len(wanted), expression, len(measured.schedules), measured.noise)
+        yield CollectProgress(
+            done, len(wanted), expression, len(measured.schedules), measured.noise
+        )
 
 
-def collect_one(family: str, expression: str, count: int) -> Measured:
-    """Call `Machine.measured` on this machine; for the processes of a cluster's workers."""
-    return Machine.here().measured(family, expression, count)
+def collect_one(family: str, expression: str, count: int) -> MeasuredSpec:
+    """`MeasuringMachine.measured` on this machine, for the processes of a cluster's workers."""
+    return MeasuringMachine.here().measured(family, expression, count)
 
 
 @dataclass(frozen=True)
-class Machine:
+class MeasuringMachine:
     """This machine: the compiler, target and clock for measuring programs."""
 
     compiler: Compiler
@@ -99,12 +101,12 @@ class Machine:
     hertz: float
 
     @classmethod
-    def here(cls) -> Machine:
+    def here(cls) -> MeasuringMachine:
         """This machine with the costs that ship with Morello."""
         compiler = find_compiler()
         return cls(compiler, uncalibrated(), Stopwatch(compiler).hertz())
 
-    def measured(self, family: str, expression: str, count: int) -> Measured:
+    def measured(self, family: str, expression: str, count: int) -> MeasuredSpec:
         """About `count` programs of a Spec and their times. Raises `MorelloError`."""
         goal = parse(expression)
         seed = int(hashlib.sha256(expression.encode()).hexdigest()[:8], 16)

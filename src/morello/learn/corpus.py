@@ -34,7 +34,7 @@ SUFFIX = ".npz"
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredSpec:
     """The programs of one Spec, and their times in nanoseconds (see `label.Labels`).
 
     `about` has the `family` and `expression` of the Spec, the `spec` in the format of saved
@@ -100,11 +100,11 @@ def kept(
     schedules: Sequence[Sequence[Mapping[str, Any]]],
     origins: Sequence[int],
     labels: Labels,
-) -> Measured:
+) -> MeasuredSpec:
     """The programs that have times, with these times."""
     timed = ~np.isnan(labels.repeats).all(axis=1)
     where = np.flatnonzero(timed)
-    return Measured(
+    return MeasuredSpec(
         {**about, "lost": int((~timed).sum()), "wrong": int(labels.wrong.sum())},
         [schedules[i] for i in where.tolist()],
         np.array(origins, np.int8)[where],
@@ -114,7 +114,7 @@ def kept(
     )
 
 
-def write(path: Path, measured: Measured) -> None:
+def write(path: Path, measured: MeasuredSpec) -> None:
     """Write a file of a corpus atomically. Raises `CorpusError`."""
     texts = [json.dumps(schedule, separators=(",", ":")) for schedule in measured.schedules]
     with np.errstate(all="ignore"):
@@ -131,7 +131,7 @@ def write(path: Path, measured: Measured) -> None:
     write_arrays(path, arrays, {"version": VERSION, **measured.about})
 
 
-def read(path: Path) -> Measured:
+def read(path: Path) -> MeasuredSpec:
     """Read a file of a corpus. Raises `CorpusError` for other files, or for invalid times."""
     damaged = "is no file of a corpus, or is damaged; take it from its source again."
     arrays = read_arrays(path, damaged)
@@ -145,7 +145,7 @@ def read(path: Path) -> Measured:
             )
         lines = arrays["schedules"].tobytes().decode().splitlines()
         schedules = [json.loads(line) for line in lines]
-        measured = Measured(
+        measured = MeasuredSpec(
             about, schedules, arrays["origins"],
             *(arrays[name].astype(np.float64) for name in ("repeats", "references", "cold")),
         )  # fmt: skip
@@ -157,7 +157,7 @@ def read(path: Path) -> Measured:
     return measured
 
 
-def _check(path: Path, measured: Measured) -> None:
+def _check(path: Path, measured: MeasuredSpec) -> None:
     count = len(measured.schedules)
     tables = (measured.repeats, measured.reference, measured.cold)
     if len(measured.origins) != count or any(t.ndim != 2 or len(t) != count for t in tables):

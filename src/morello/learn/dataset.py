@@ -21,7 +21,7 @@ import numpy as np
 
 from morello.errors import CorpusError
 from morello.learn.archive import read_about, read_arrays, write_arrays
-from morello.learn.corpus import SUFFIX, Measured, files, read
+from morello.learn.corpus import SUFFIX, MeasuredSpec, files, read
 from morello.learn.features import (
     FETCHES,
     PARTS,
@@ -29,7 +29,7 @@ from morello.learn.features import (
     VERSION,
     Featurizer,
 )
-from morello.learn.groups import Group, of_programs
+from morello.learn.groups import ProgramGroup, of_programs
 
 _KEYS = (
     "node_feat", "node_opcode", "edge_index", "config_feat", "config_runtime",
@@ -37,7 +37,7 @@ _KEYS = (
 )  # fmt: skip
 
 
-def group_of(measured: Measured) -> Group:
+def group_of(measured: MeasuredSpec) -> ProgramGroup:
     """The programs of a corpus file that are still legal. Raises `CorpusError` if none is."""
     impls = measured.impls()
     kept = [number for number, impl in enumerate(impls) if impl is not None]
@@ -58,7 +58,7 @@ def group_of(measured: Measured) -> Group:
     )
 
 
-def write_group(path: Path, group: Group) -> None:
+def write_group(path: Path, group: ProgramGroup) -> None:
     """Write an archive atomically. Raises `CorpusError`."""
     about = {"version": VERSION, "family": group.family, "expression": group.expression,
              "noise": group.noise, "hertz": group.hertz}  # fmt: skip
@@ -80,7 +80,7 @@ def write_group(path: Path, group: Group) -> None:
     write_arrays(path, arrays, about)
 
 
-def read_group(path: Path) -> Group:
+def read_group(path: Path) -> ProgramGroup:
     """Read an archive, ours or one of TpuGraphs' tile collection. Raises `CorpusError`."""
     arrays = read_arrays(path, "is no archive of programs, or is damaged.")
     missing = [key for key in _KEYS if key not in arrays]
@@ -96,7 +96,7 @@ def read_group(path: Path) -> Group:
             f"{VERSION}; make it again."
         )
     runtime = arrays["config_runtime"].astype(np.float64) * 1e-9
-    group = Group(
+    group = ProgramGroup(
         about.get("family", "tpu"),
         about.get("expression", path.stem),
         arrays["node_feat"],
@@ -118,7 +118,7 @@ def read_group(path: Path) -> Group:
     return group
 
 
-def _check(path: Path, group: Group) -> None:
+def _check(path: Path, group: ProgramGroup) -> None:
     count = len(group.seconds)
     if not count or not (np.isfinite(group.seconds) & (group.seconds > 0)).all():
         raise CorpusError(f"{path} has times that are no positive numbers.")
@@ -162,12 +162,12 @@ def _prepare_one(source: Path, archive: Path) -> None:
     write_group(archive, group_of(read(source)))
 
 
-def load(paths: Sequence[Path]) -> list[Group]:
+def load(paths: Sequence[Path]) -> list[ProgramGroup]:
     """Read the archives in these files."""
     return [read_group(path) for path in paths if path.suffix == SUFFIX]
 
 
 @cache
-def loaded(paths: tuple[Path, ...]) -> list[Group]:
+def loaded(paths: tuple[Path, ...]) -> list[ProgramGroup]:
     """`load`, cached per process: archives are too large to be sent with every task."""
     return load(paths)

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from morello.learn.affine import Affine, Model, Refitted
-from morello.learn.groups import Group
+from morello.learn.affine import Affine, Estimator, Refitted
+from morello.learn.groups import ProgramGroup
 from morello.learn.metrics import Chosen, ape, chosen, interval, mape, regret, tau
-from morello.learn.splits import Split, by_family, by_spec
+from morello.learn.splits import HeldOut, by_family, by_spec
 
 FOLDS = 5
 TOPS = (1, 5, 10, 50)
@@ -50,7 +50,7 @@ class Score:
     regrets: Mapping[int, float]
 
 
-def protocols(groups: Sequence[Group], seed: int) -> Mapping[str, list[Split]]:
+def protocols(groups: Sequence[ProgramGroup], seed: int) -> Mapping[str, list[HeldOut]]:
     """The splits of both protocols: random by Spec, and a family held out."""
     families = [group.family for group in groups]
     expressions = [group.expression for group in groups]
@@ -61,7 +61,10 @@ def protocols(groups: Sequence[Group], seed: int) -> Mapping[str, list[Split]]:
 
 
 def predictions(
-    make: Callable[[], Model], groups: Sequence[Group], splits: Sequence[Split], seed: int
+    make: Callable[[], Estimator],
+    groups: Sequence[ProgramGroup],
+    splits: Sequence[HeldOut],
+    seed: int,
 ) -> Predictions:
     """Predictions for each Spec, by a model trained on the training Specs of its split."""
     result: dict[int, Floats] = {}
@@ -80,7 +83,9 @@ def together(several: Sequence[Predictions]) -> Predictions:
     }
 
 
-def judge(groups: Sequence[Group], predicted: Predictions, *, absolute: bool) -> list[Judged]:
+def judge(
+    groups: Sequence[ProgramGroup], predicted: Predictions, *, absolute: bool
+) -> list[Judged]:
     """Evaluate predictions Spec by Spec; their MAPE only if they are `absolute`."""
     return [
         judge_one(g.family, g.expression, predicted[n], g.seconds, g.noise, absolute=absolute)
@@ -134,12 +139,12 @@ def score(protocol: str, model: str, judged: Sequence[Judged]) -> Score:
     )  # fmt: skip
 
 
-def baselines() -> Mapping[str, Callable[[], Model]]:
+def baselines() -> Mapping[str, Callable[[], Estimator]]:
     """The models that use only the affine cost."""
     return {"affine": Affine, "refitted": Refitted}
 
 
-def evaluate(groups: Sequence[Group], seed: int = 0) -> Iterator[Score]:
+def evaluate(groups: Sequence[ProgramGroup], seed: int = 0) -> Iterator[Score]:
     """Evaluate the baselines under all protocols."""
     for protocol, splits in protocols(groups, seed).items():
         for name, make in baselines().items():

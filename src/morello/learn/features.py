@@ -20,9 +20,9 @@ import numpy.typing as npt
 
 from morello.impl.tree import Impl
 from morello.ir.batch import LINE_BYTES
-from morello.learn.footprint import ByArray, Cache, Footprints
+from morello.learn.footprint import ByArray, CacheGeometry, Footprints
 from morello.learn.forwarding import forwarded, is_masked
-from morello.learn.nest import Access, Loop, Site, nest
+from morello.learn.nest import Access, ProgramLoop, Site, nest
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.rewrites import Select
 from morello.rewrites.rewrite import apply
@@ -152,22 +152,22 @@ class Featurizer:
         """The affine cost of all calls of a kernel in an iteration."""
         return site.calls * apply(Select(site.kernel.name), site.spec, self.target).cost
 
-    def caches(self) -> list[Cache]:
+    def caches(self) -> list[CacheGeometry]:
         """The models of `_CACHES`: the first two cache levels, and the first-level TLB."""
         second, first = self.target.levels[1], self.target.levels[2]
         sets = PAGE_BYTES // LINE_BYTES  # a first-level cache is indexed by a page's offset
         ways = -(-first.capacity // sets)
         return [
-            Cache(LINE_BYTES, ways * sets, sets),
-            Cache(LINE_BYTES, second.capacity, L2_SETS),
-            Cache(PAGE_BYTES, TLB),
+            CacheGeometry(LINE_BYTES, ways * sets, sets),
+            CacheGeometry(LINE_BYTES, second.capacity, L2_SETS),
+            CacheGeometry(PAGE_BYTES, TLB),
         ]
 
 
 class _Walk:
     """The loops of a program in pre-order."""
 
-    def __init__(self, root: Loop, cost: float, featurizer: Featurizer) -> None:
+    def __init__(self, root: ProgramLoop, cost: float, featurizer: Featurizer) -> None:
         self.cost, self.featurizer = max(cost, 1.0), featurizer
         self.footprints = Footprints(root)
         self.loops = self.footprints.loops
@@ -273,7 +273,7 @@ class _Walk:
         written = sum(amount.units for array, amount in traffic.items() if array in self.written)
         return read, written, sum(amount.runs for amount in traffic.values())
 
-    def _code(self, loop: Loop) -> dict[str, float]:
+    def _code(self, loop: ProgramLoop) -> dict[str, float]:
         code = dict.fromkeys(_CODE, 0.0)
         sums: set[str] = set()
         for site in loop.sites:

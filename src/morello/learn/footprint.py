@@ -17,14 +17,14 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.ir.batch import LINE_BYTES
-from morello.learn.nest import Access, Dims, Loop
+from morello.learn.nest import Access, Dims, ProgramLoop
 
 MOST_LINES = 6000
 """Conflict misses are not computed if an array has more lines than this."""
 
 
 @dataclass(frozen=True)
-class Cache:
+class CacheGeometry:
     """A cache of `capacity` units of `unit` bytes each, in `sets` (1: fully associative)."""
 
     unit: int
@@ -52,7 +52,7 @@ ByArray = Mapping[str, Traffic]
 class Footprints:
     """The footprints of a loop nest's loops, which are numbered as in `loops`: in pre-order."""
 
-    def __init__(self, root: Loop) -> None:
+    def __init__(self, root: ProgramLoop) -> None:
         self.loops = list(root.walk())
         self.inner: list[list[int]] = []
         self._merged: list[dict[_Shape, set[int]]] = []
@@ -62,9 +62,9 @@ class Footprints:
         for column in (self.inner, self._merged, self._times):
             column.reverse()
         self._known: dict[tuple[int, int, bool], dict[str, Traffic]] = {}
-        self._gone: dict[tuple[int, Cache], float] = {}
+        self._gone: dict[tuple[int, CacheGeometry], float] = {}
 
-    def _merge(self, loop: Loop) -> None:
+    def _merge(self, loop: ProgramLoop) -> None:
         """Collect what a loop accesses. The loops in it, later in pre-order, are merged already."""
         merged: dict[_Shape, set[int]] = {}
         for site in loop.sites:
@@ -108,7 +108,7 @@ class Footprints:
         )
         return (*moving, *shape.spans, *_regular(frozenset(starts)))
 
-    def traffic(self, cache: Cache) -> list[ByArray]:
+    def traffic(self, cache: CacheGeometry) -> list[ByArray]:
         """By loop and array, what all iterations of the loop fetch into the cache.
 
         Assumes that the cache has nothing of it before; `fits` says whether it has.
@@ -118,11 +118,11 @@ class Footprints:
             result[number] = self._traffic(number, cache, result)
         return result
 
-    def fits(self, number: int, cache: Cache) -> bool:
+    def fits(self, number: int, cache: CacheGeometry) -> bool:
         """Whether what an iteration of a loop touches stays in the cache until the next one."""
         return self._evicted(number, cache) <= 0.5
 
-    def _evicted(self, number: int, cache: Cache) -> float:
+    def _evicted(self, number: int, cache: CacheGeometry) -> float:
         """The fraction of an iteration's units that are evicted before the next one begins."""
         key = (number, cache)
         if key not in self._gone:
@@ -135,7 +135,7 @@ class Footprints:
             self._gone[key] = 1.0 if units > cache.capacity else crowded / max(units, 1.0)
         return self._gone[key]
 
-    def _traffic(self, number: int, cache: Cache, known: Sequence[ByArray]) -> ByArray:
+    def _traffic(self, number: int, cache: CacheGeometry, known: Sequence[ByArray]) -> ByArray:
         times, evicted = self.loops[number].times, self._evicted(number, cache)
         body = self.touched(number, cache.unit, once=True)
         if self.fits(number, cache):
@@ -153,7 +153,7 @@ class Footprints:
             total.setdefault(array, amount)
         return {array: amount.times(times) for array, amount in total.items()}
 
-    def _crowded(self, number: int, cache: Cache) -> float:
+    def _crowded(self, number: int, cache: CacheGeometry) -> float:
         """The lines of an iteration that are in sets with more such lines than ways."""
         ways = cache.capacity // cache.sets
         occupied = np.zeros(cache.sets)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from math import inf
 
 from morello.ir.batch import LINE_BYTES
-from morello.learn.nest import Access, Loop
-from morello.targets.target import Kernel
+from morello.learn.nest import Access, ProgramLoop
+from morello.targets.target import LeafKernel
 
 IN_FLIGHT = 64
 """The most stores that a core has in flight, not yet written to its cache."""
@@ -41,7 +41,7 @@ class Use:
 Uses = dict[str, Use]
 
 
-def forwarded(loop: Loop) -> tuple[float, float]:
+def forwarded(loop: ProgramLoop) -> tuple[float, float]:
     """The numbers of an iteration's loads that are forwarded, and that are stalled.
 
     Counts those between different loops directly in this one, and in its own code. Deeper loops
@@ -67,12 +67,12 @@ def forwarded(loop: Loop) -> tuple[float, float]:
     return forwards, stalls
 
 
-def is_masked(kernel: Kernel) -> bool:
+def is_masked(kernel: LeafKernel) -> bool:
     """Whether a kernel loads or stores parts of registers."""
     return "part_" in kernel.name
 
 
-def _of_loop(loop: Loop) -> Uses:
+def _of_loop(loop: ProgramLoop) -> Uses:
     """The uses of arrays in all iterations of a loop."""
     uses: Uses = {}
     for part in (_of_code(loop), *(_of_loop(inner) for inner in loop.inner)):
@@ -81,7 +81,7 @@ def _of_loop(loop: Loop) -> Uses:
     return uses
 
 
-def _of_code(loop: Loop) -> Uses:
+def _of_code(loop: ProgramLoop) -> Uses:
     """The uses of arrays in one iteration of the code directly in a loop."""
     uses: Uses = {}
     for site in loop.sites:

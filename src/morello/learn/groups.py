@@ -14,7 +14,7 @@ from morello.learn.features import Featurizer, ProgramGraph
 
 
 @dataclass(frozen=True)
-class Group:
+class ProgramGroup:
     """Programs of one Spec: c configurations, with a graph of each or one graph of all.
 
     `nodes` (n, features), `opcodes` (n), `parts` (n, parts) in cycles, `edges` (m, 2) as pairs
@@ -54,13 +54,13 @@ class Group:
         return total
 
 
-def of_programs(featurizer: Featurizer, impls: Sequence[Impl]) -> Group:
+def of_programs(featurizer: Featurizer, impls: Sequence[Impl]) -> ProgramGroup:
     """A group of programs that were not measured: without a family, and with times of nan."""
     graphs = [featurizer.graph(impl) for impl in impls]
     starts = [0, *accumulate(len(graph.opcodes) for graph in graphs)]
     edges = [_edges(graph, start) for graph, start in zip(graphs, starts, strict=False)]
     unknown = np.full(len(graphs), np.nan)
-    return Group(
+    return ProgramGroup(
         "",
         impls[0].spec.expression,
         np.concatenate([graph.nodes for graph in graphs]),
@@ -85,7 +85,7 @@ def _edges(graph: ProgramGraph, start: int) -> tuple[Array, Array]:
     return np.concatenate([nesting, flow]) + start, kinds
 
 
-def part_of(group: Group, chosen: Sequence[int]) -> Group:
+def part_of(group: ProgramGroup, chosen: Sequence[int]) -> ProgramGroup:
     """The programs of a group with these numbers."""
     nodes = [np.arange(*group.node_splits[n : n + 2]) for n in chosen]
     edges = [np.arange(*group.edge_splits[n : n + 2]) for n in chosen]

@@ -13,7 +13,7 @@ from time import monotonic
 
 from morello.errors import BuildError
 from morello.impl.tree import Impl
-from morello.learn.label import Built, Labels, label, source
+from morello.learn.label import BuiltPrograms, Labels, label, source
 from morello.learn.worker import CrashError, Worker
 from morello.runtime.build import build
 from morello.runtime.threads import available_threads
@@ -81,7 +81,7 @@ def timed(
     those that fail again have no times.
     """
     by_file = groupby([*reference, *programs], key=attrgetter("path"))
-    built = Built(
+    built = BuiltPrograms(
         expression, [(path, [program.name for program in members]) for path, members in by_file]
     )
     try:

@@ -48,7 +48,7 @@ MOST_COLD_SETS = 64
 
 
 @dataclass(frozen=True)
-class Built:
+class BuiltPrograms:
     """Programs of a Spec in shared objects: the paths, and the names of functions in each."""
 
     expression: str
@@ -100,7 +100,7 @@ def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
     return joined([*includes, "", *groups, *helpers.values(), "", *code])
 
 
-def label(built: Built, compiler: Compiler, cold: bool) -> Labels:
+def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
     """Check and time programs; the first one is the reference. To be run in a `Worker`."""
     spec = parse(built.expression)
     inputs, taken = random_inputs(spec), arguments(spec)

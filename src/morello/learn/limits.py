@@ -12,11 +12,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from morello.learn.corpus import Measured
+from morello.learn.corpus import MeasuredSpec
 from morello.learn.evaluate import Score, judge_one, score
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
-from morello.learn.groups import Group, part_of
-from morello.learn.splits import Split
+from morello.learn.groups import ProgramGroup, part_of
+from morello.learn.splits import HeldOut
 
 PROTOCOL = "programs"
 """Half of each Spec's programs are held out, not whole Specs."""
@@ -27,21 +27,21 @@ AGAIN = "again"
 LEAST_REPEATS = 2
 
 
-def halved(groups: Sequence[Group], seed: int) -> tuple[list[Group], list[Split]]:
+def halved(groups: Sequence[ProgramGroup], seed: int) -> tuple[list[ProgramGroup], list[HeldOut]]:
     """Each group as two random halves of its programs, and splits that hold out each half once."""
     random = np.random.default_rng(seed)
-    halves: tuple[list[Group], list[Group]] = [], []
+    halves: tuple[list[ProgramGroup], list[ProgramGroup]] = [], []
     for group in groups:
         order = random.permutation(len(group.seconds))
         for number, half in enumerate(halves):
             half.append(part_of(group, sorted(order[number::2].tolist())))
     count = len(groups)
     first, second = tuple(range(count)), tuple(range(count, 2 * count))
-    splits = [Split("second halves", first, second), Split("first halves", second, first)]
+    splits = [HeldOut("second halves", first, second), HeldOut("first halves", second, first)]
     return [*halves[0], *halves[1]], splits
 
 
-def measured_again(corpus: Iterable[Measured]) -> Score:
+def measured_again(corpus: Iterable[MeasuredSpec]) -> Score:
     """How well half of the repeats predict the other half: the noise within one process."""
     judged = []
     for measured in corpus:
@@ -60,7 +60,7 @@ def starting(*starts: str) -> frozenset[str]:
     )
 
 
-def blinded(group: Group, names: frozenset[str]) -> Group:
+def blinded(group: ProgramGroup, names: frozenset[str]) -> ProgramGroup:
     """The group with some features set to zero."""
     hidden = [
         np.array([feature in names for feature in features])

@@ -17,7 +17,7 @@ from morello.errors import CorpusError
 from morello.learn.archive import Array, read_about, read_arrays, write_arrays
 from morello.learn.batches import Examples, Scale, graphs
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES, VERSION
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 from morello.learn.network import OnNumpy, Shape, initial, predict
 
 AT_ONCE = 64
@@ -42,7 +42,7 @@ class Model:
     low: float = 0.0
     high: float = 0.0
 
-    def log_cycles(self, group: Group) -> npt.NDArray[np.float64]:
+    def log_cycles(self, group: ProgramGroup) -> npt.NDArray[np.float64]:
         """The predicted logarithms of the cycles of a group's programs.
 
         Up to a constant if it was trained on ranks alone.

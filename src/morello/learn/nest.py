@@ -16,7 +16,7 @@ from morello.codegen.statements import Block, Call, For, If, Prefetch, Statement
 from morello.codegen.views import MemoryView, RegisterView
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.targets.target import Kernel
+from morello.targets.target import LeafKernel
 
 Dims = tuple[tuple[int, int], ...]
 """Counts and byte steps of a regular set of addresses."""
@@ -57,7 +57,7 @@ class Site:
     accumulates into, `accesses` those of all its calls.
     """
 
-    kernel: Kernel
+    kernel: LeafKernel
     spec: Spec
     calls: int
     instructions: int
@@ -66,7 +66,7 @@ class Site:
 
 
 @dataclass(frozen=True)
-class Loop:
+class ProgramLoop:
     """A loop of `times` iterations, and what is directly in it. The whole program is one, of 1.
 
     `depth` counts the loops around it, `inner` are those in it, in order. `prefetched` is the
@@ -77,17 +77,17 @@ class Loop:
     times: int
     depth: int
     sites: tuple[Site, ...]
-    inner: tuple[Loop, ...]
+    inner: tuple[ProgramLoop, ...]
     prefetched: float
 
-    def walk(self) -> Iterator[Loop]:
+    def walk(self) -> Iterator[ProgramLoop]:
         """This loop and all in it, in pre-order."""
         yield self
         for loop in self.inner:
             yield from loop.walk()
 
 
-def nest(impl: Impl) -> Loop:
+def nest(impl: Impl) -> ProgramLoop:
     """The loop nest of a complete Impl for one thread."""
     return _Reader().loop("", 1, 0, lowered(impl), {})
 
@@ -134,7 +134,7 @@ class _Reader:
         depth: int,
         statements: Iterable[Statement],
         variables: Mapping[str, _Variable],
-    ) -> Loop:
+    ) -> ProgramLoop:
         body = _Body()
         body.add(statements)
         inner = []
@@ -143,7 +143,7 @@ class _Reader:
             scope = {**variables, child.variable: _Variable(own, child.step, child.start)}
             inner.append(self.loop(own, child.times, depth + 1, child.body, scope))
         sites = tuple(_sites(body.calls, variables))
-        return Loop(name, times, depth, sites, tuple(inner), body.prefetched)
+        return ProgramLoop(name, times, depth, sites, tuple(inner), body.prefetched)
 
 
 def _sites(calls: Sequence[Call], variables: Mapping[str, _Variable]) -> Iterator[Site]:

@@ -16,7 +16,7 @@ from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.adapt import Correction, corrected_and_error, error_of_costs
 from morello.learn.features import Featurizer
-from morello.learn.groups import Group, of_programs
+from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.local import Local, local_path, read_local
 from morello.learn.model import Model, read_model
 from morello.targets.calibration import chosen_path
@@ -76,7 +76,7 @@ class Learned:
         seconds: Floats = np.exp(logarithms) / self.model.hertz
         return seconds
 
-    def group(self, impls: Sequence[Impl]) -> Group:
+    def group(self, impls: Sequence[Impl]) -> ProgramGroup:
         """The graphs of these programs, with the costs that ship with Morello."""
         own = [replay(impl.spec, self._target, impl.decisions()) for impl in impls]
         return of_programs(self._featurizer, own)

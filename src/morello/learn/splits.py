@@ -19,7 +19,7 @@ NEAR = 1.5
 
 
 @dataclass(frozen=True)
-class Split:
+class HeldOut:
     """Numbers of Specs for training and for evaluation, and the name of what is held out."""
 
     name: str
@@ -28,7 +28,7 @@ class Split:
 
 
 def by_spec(families: Sequence[str], expressions: Sequence[str], folds: int, seed: int
-            ) -> Iterator[Split]:  # fmt: skip
+            ) -> Iterator[HeldOut]:  # fmt: skip
     """Random folds of Specs, each held out once; clusters of similar shapes are not divided."""
     clusters = _clusters(families, [parse(text) for text in expressions])
     Random(seed).shuffle(clusters)
@@ -41,17 +41,17 @@ def by_spec(families: Sequence[str], expressions: Sequence[str], folds: int, see
             yield _split(f"fold {number}", test, len(expressions))
 
 
-def by_family(families: Sequence[str]) -> Iterator[Split]:
+def by_family(families: Sequence[str]) -> Iterator[HeldOut]:
     """Each family held out once."""
     for family in dict.fromkeys(families):
         test = [number for number, member in enumerate(families) if member == family]
         yield _split(family, test, len(families))
 
 
-def _split(name: str, test: Sequence[int], count: int) -> Split:
+def _split(name: str, test: Sequence[int], count: int) -> HeldOut:
     held = set(test)
     train = tuple(number for number in range(count) if number not in held)
-    return Split(name, train, tuple(sorted(held)))
+    return HeldOut(name, train, tuple(sorted(held)))
 
 
 def _clusters(families: Sequence[str], specs: Sequence[Spec]) -> list[list[int]]:

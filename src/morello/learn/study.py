@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
-from morello.learn.affine import Affine, Model
+from morello.learn.affine import Affine, Estimator
 from morello.learn.corpus import read
 from morello.learn.dataset import load, loaded
 from morello.learn.evaluate import (
@@ -27,10 +27,10 @@ from morello.learn.evaluate import (
     together,
 )
 from morello.learn.features import PROGRAM_FEATURES
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 from morello.learn.limits import PROTOCOL, blinded, halved, measured_again, starting
 from morello.learn.network import Shape
-from morello.learn.splits import Split
+from morello.learn.splits import HeldOut
 from morello.learn.training import Network, Recipe
 from morello.learn.transfer import transferred
 from morello.learn.trees import Trees
@@ -38,11 +38,11 @@ from morello.learn.trees import Trees
 BEST = Recipe()
 """The recipe of the models that ship."""
 
-Make = Callable[[], Model]
+Make = Callable[[], Estimator]
 
 
 @dataclass(frozen=True)
-class Trial:
+class Experiment:
     """A model under a protocol, trained `seeds` times on a `part` of the training Specs."""
 
     table: str
@@ -63,7 +63,7 @@ class Trial:
 class Result:
     """The result of a trial: each seed's score, and the score of the mean of their predictions."""
 
-    trial: Trial
+    trial: Experiment
     each: Sequence[Score]
     mean: Score
 
@@ -76,35 +76,37 @@ def network(**changes: object) -> Make:
     return partial(Network, recipe)
 
 
-def trials(seeds: int) -> Iterator[Trial]:
+def trials(seeds: int) -> Iterator[Experiment]:
     """All trials; those of networks in the main table with `seeds` seeds."""
     for protocol in ("random", "family"):
         for name, make in baselines().items():
-            yield Trial("models", name, make, protocol)
-        yield Trial("models", "trees, LambdaRank", partial(Trees, "rank"), protocol)
-        yield Trial("models", "trees, residual", partial(Trees, "residual"), protocol)
-        yield Trial("models", "network", network(), protocol, seeds)
+            yield Experiment("models", name, make, protocol)
+        yield Experiment("models", "trees, LambdaRank", partial(Trees, "rank"), protocol)
+        yield Experiment("models", "trees, residual", partial(Trees, "residual"), protocol)
+        yield Experiment("models", "network", network(), protocol, seeds)
     for reduction in ("nodes", "columns", "lstm", "transformer"):
-        yield Trial("reductions", reduction, network(reduction=reduction))
-    yield Trial("reductions", "columns, no residual", network(reduction="columns", residual=False))
-    yield Trial("reductions", "coefficients", network())
+        yield Experiment("reductions", reduction, network(reduction=reduction))
+    yield Experiment(
+        "reductions", "columns, no residual", network(reduction="columns", residual=False)
+    )
+    yield Experiment("reductions", "coefficients", network())
     for loss in ("hinge", "logistic", "listmle", "mse", "both"):
-        yield Trial("losses", loss, network(loss=loss))
-    yield Trial("features", "all", network())
-    yield Trial("features", "no graph", network(layers=0))
-    yield Trial("features", "two layers", network(layers=2))
-    yield Trial("features", "program after the reduction", network(program_at_nodes=False))
+        yield Experiment("losses", loss, network(loss=loss))
+    yield Experiment("features", "all", network())
+    yield Experiment("features", "no graph", network(layers=0))
+    yield Experiment("features", "two layers", network(layers=2))
+    yield Experiment("features", "program after the reduction", network(program_at_nodes=False))
     for name, blind in BLIND.items():
-        yield Trial("features", f"without {name}", network(), blind=blind)
+        yield Experiment("features", f"without {name}", network(), blind=blind)
     for part in (0.125, 0.25, 0.5, 1.0):
-        yield Trial("curve", f"{part:.0%} of the Specs", network(), part=part)
+        yield Experiment("curve", f"{part:.0%} of the Specs", network(), part=part)
     trees = partial(Trees, "residual")
-    yield Trial("limits", "affine", Affine, PROTOCOL)
+    yield Experiment("limits", "affine", Affine, PROTOCOL)
     for name, seen in SEEN.items():
         blind = starting("") - seen
-        yield Trial("limits", f"trees, {name}", trees, PROTOCOL, blind=blind)
-        yield Trial("limits", f"trees, {name}", trees, blind=blind)
-    yield Trial("limits", "network", network(), PROTOCOL)
+        yield Experiment("limits", f"trees, {name}", trees, PROTOCOL, blind=blind)
+        yield Experiment("limits", f"trees, {name}", trees, blind=blind)
+    yield Experiment("limits", "network", network(), PROTOCOL)
 
 
 BLIND = {
@@ -148,15 +150,15 @@ def _gathered(futures: Sequence[Future[Predictions]]) -> Predictions:
     return predicted
 
 
-def _scored(trial: Trial, groups: Sequence[Group], predicted: Predictions) -> Score:
+def _scored(trial: Experiment, groups: Sequence[ProgramGroup], predicted: Predictions) -> Score:
     judged = judge(groups, predicted, absolute=trial.make().absolute)
     return score(trial.protocol, trial.name, judged)
 
 
 def _job(
-    paths: tuple[Path, ...], trial: Trial, split: Split, seed: int, split_seed: int
+    paths: tuple[Path, ...], trial: Experiment, split: HeldOut, seed: int, split_seed: int
 ) -> Predictions:
-    groups: Sequence[Group] = loaded(paths)
+    groups: Sequence[ProgramGroup] = loaded(paths)
     if trial.protocol == PROTOCOL:
         groups, _ = halved(groups, split_seed)
     if trial.part < 1.0:
@@ -172,11 +174,11 @@ def elsewhere(
 ) -> Iterator[Result]:
     """How well models of a machine (its name, `paths`) predict another's programs (`others`)."""
     for outcome in transferred(loaded(tuple(paths)), load(others), machine):
-        trial = Trial("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
+        trial = Experiment("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
         yield Result(trial, [outcome], outcome)
 
 
 def again(corpus: Sequence[Path]) -> Result:
     """How well one half of the measurements in these files predicts the other half."""
     outcome = measured_again(map(read, corpus))
-    return Result(Trial("limits", outcome.model, Affine, outcome.protocol), [outcome], outcome)
+    return Result(Experiment("limits", outcome.model, Affine, outcome.protocol), [outcome], outcome)

@@ -15,7 +15,7 @@ import optax
 
 from morello.learn import network
 from morello.learn.batches import Examples, Scale, graphs
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 from morello.learn.model import Model
 from morello.learn.network import MOST_NODES, Array, Graphs, Shape
 
@@ -85,17 +85,17 @@ class Network:
         self.recipe = recipe
         self.absolute = recipe.loss in ("mse", "both")
 
-    def fit(self, groups: Sequence[Group], seed: int) -> None:
+    def fit(self, groups: Sequence[ProgramGroup], seed: int) -> None:
         """Learn from the programs of some Specs."""
         self._model = model_of(groups, self.recipe, seed)
 
-    def predict(self, group: Group) -> npt.NDArray[np.float64]:
+    def predict(self, group: ProgramGroup) -> npt.NDArray[np.float64]:
         """The logarithm of seconds of each program, or what grows with it."""
         seconds: npt.NDArray[np.float64] = self._model.log_cycles(group) - np.log(group.hertz)
         return seconds
 
 
-def model_of(groups: Sequence[Group], recipe: Recipe, seed: int, machine: str = "") -> Model:
+def model_of(groups: Sequence[ProgramGroup], recipe: Recipe, seed: int, machine: str = "") -> Model:
     """A model of one network, trained on the programs of some Specs of a machine."""
     nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
     configs = Scale.of(np.concatenate([group.configs for group in groups]))

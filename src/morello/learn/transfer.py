@@ -22,7 +22,7 @@ from morello.learn.evaluate import (
     protocols,
     score,
 )
-from morello.learn.groups import Group, part_of
+from morello.learn.groups import ProgramGroup, part_of
 from morello.learn.model import Model
 from morello.learn.training import Network, Recipe, model_of
 
@@ -33,7 +33,7 @@ PROTOCOL = "machine"
 
 
 def transferred(
-    here: Sequence[Group], there: Sequence[Group], name: str, seed: int = 0
+    here: Sequence[ProgramGroup], there: Sequence[ProgramGroup], name: str, seed: int = 0
 ) -> Iterator[Score]:
     """How well programs of another machine are predicted, each of its Specs held out.
 
@@ -52,12 +52,12 @@ def transferred(
         yield score(PROTOCOL, way, judge(there, predict(), absolute=True))
 
 
-def _seconds(model: Model, group: Group) -> Floats:
+def _seconds(model: Model, group: ProgramGroup) -> Floats:
     seconds: Floats = model.log_cycles(group) - np.log(model.hertz)
     return seconds
 
 
-def _corrected(model: Model, groups: Sequence[Group], seed: int) -> Predictions:
+def _corrected(model: Model, groups: Sequence[ProgramGroup], seed: int) -> Predictions:
     """Predict each half of the Specs by the model corrected by programs of the other half."""
     numbers = list(range(len(groups)))
     Random(seed).shuffle(numbers)
@@ -72,7 +72,7 @@ def _corrected(model: Model, groups: Sequence[Group], seed: int) -> Predictions:
     return predicted
 
 
-def _some(group: Group, count: int, seed: int) -> Group:
+def _some(group: ProgramGroup, count: int, seed: int) -> ProgramGroup:
     """A random sample of `count` programs of a Spec."""
     chosen = sorted(Random(seed).sample(range(len(group.seconds)), min(count, len(group.seconds))))
     return part_of(group, chosen)

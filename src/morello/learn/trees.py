@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.learn.features import NODE_FEATURES
-from morello.learn.groups import Group
+from morello.learn.groups import ProgramGroup
 
 Floats = npt.NDArray[np.float64]
 Objective = Literal["rank", "residual"]
@@ -49,7 +49,7 @@ class Trees:
         self.objective = objective
         self.absolute = objective == "residual"
 
-    def fit(self, groups: Sequence[Group], seed: int) -> None:
+    def fit(self, groups: Sequence[ProgramGroup], seed: int) -> None:
         """Learn from the programs of some Specs."""
         features = np.concatenate([flat(group) for group in groups])
         wanted = self._graded if self.objective == "rank" else _residual
@@ -62,13 +62,13 @@ class Trees:
         self._trees = lightgbm.train(parameters, data, ROUNDS)
 
     @staticmethod
-    def _graded(group: Group) -> Floats:
+    def _graded(group: ProgramGroup) -> Floats:
         """Relevances: the fastest program has the most."""
         slower = np.log(group.seconds / group.seconds.min())
         grades: Floats = np.clip(GRADES - np.floor(slower / GRADE), 0, GRADES)
         return grades
 
-    def predict(self, group: Group) -> Floats:
+    def predict(self, group: ProgramGroup) -> Floats:
         """The logarithm of seconds of each program, or what grows with it."""
         predicted = np.asarray(self._trees.predict(flat(group)), np.float64)
         if self.objective == "rank":
@@ -76,12 +76,12 @@ class Trees:
         return predicted + np.log(group.cost / group.hertz)
 
 
-def _residual(group: Group) -> Floats:
+def _residual(group: ProgramGroup) -> Floats:
     difference: Floats = np.log(group.seconds * group.hertz / group.cost)
     return difference
 
 
-def flat(group: Group) -> Floats:
+def flat(group: ProgramGroup) -> Floats:
     """Features of programs without their graphs: of the whole, and means and maxima of nodes.
 
     Means are weighted by the nodes' shares of the cost.

@@ -21,7 +21,7 @@ from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Order
 from morello.learn.predict import ByCost, Predictor, learned
 from morello.learn.prediction import ByPrediction
 from morello.learn.worker import Worker
-from morello.measure.calibrate.first_use import find_measured
+from morello.measure.calibrate.first_use import find_calibrated
 from morello.measure.stopwatch import Stopwatch
 from morello.runtime.argument import arguments
 from morello.runtime.build import PATIENCE_S
@@ -30,7 +30,7 @@ from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import SECONDS, Budget
 from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
-from morello.targets.costs import streamed
+from morello.targets.costs import with_streaming_costs
 from morello.targets.target import Target
 
 SEARCHING = 0.3
@@ -110,7 +110,7 @@ def plan(expression: str, target: str = "native") -> tuple[Spec, Target]:
 
     Raises `MorelloError` for what cannot be timed here.
     """
-    goal, machine = parse(expression), find_measured(target)
+    goal, machine = parse(expression), find_calibrated(target)
     if machine.tunings:
         raise TargetError(
             f"{machine.name} is many machines, and times of this one tell nothing of the others; "
@@ -119,7 +119,7 @@ def plan(expression: str, target: str = "native") -> tuple[Spec, Target]:
     check_runs_here(machine)
     check_memory(goal)
     arguments(goal)
-    return goal, streamed(replace(machine, cores=1), goal)
+    return goal, with_streaming_costs(replace(machine, cores=1), goal)
 
 
 def tune(

@@ -30,7 +30,7 @@ COMPILER_S = 30.0
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimedImpl:
     """An Impl and how long its kernel takes."""
 
     impl: Impl
@@ -38,7 +38,7 @@ class Measured:
 
 
 @interruptible
-def rivals(best: Impl, session: Session, count: int, watch: Watch) -> list[Impl]:
+def candidate_impls(best: Impl, session: Session, count: int, watch: Watch) -> list[Impl]:
     """Up to `count` Impls of a goal: `best`, the cheapest, and others that may be faster.
 
     Fewer if the watch ends the search for them.
@@ -48,7 +48,7 @@ def rivals(best: Impl, session: Session, count: int, watch: Watch) -> list[Impl]
     return list(islice(filter(Distinct(), impls), count))
 
 
-def time_all(impls: Iterable[Impl], compiler: Compiler) -> list[Measured]:
+def build_and_time(impls: Iterable[Impl], compiler: Compiler) -> list[TimedImpl]:
     """Build Impls of one goal and time them in turns, on the goal's threads; fastest first.
 
     Those that the compiler takes longer than `COMPILER_S` for are left out, except the first.
@@ -58,7 +58,7 @@ def time_all(impls: Iterable[Impl], compiler: Compiler) -> list[Measured]:
     built = [(impl, kernel) for impl, kernel in loaded if kernel is not None]
     calls = {str(n): ready(kernel, impl.spec) for n, (impl, kernel) in enumerate(built)}
     timings = measure(calls, seconds=SECONDS, repeats=REPEATS, pin=not impls[0].spec.parallel)
-    programs = [Measured(impl, timings[str(n)]) for n, (impl, _) in enumerate(built)]
+    programs = [TimedImpl(impl, timings[str(n)]) for n, (impl, _) in enumerate(built)]
     return sorted(programs, key=lambda program: program.timing.min_s)
 
 

@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownAnswers:
     """Known answers for a batch of `count` Specs, as boxes of memory limits.
 
     Each row of the columns is one box: under every limit from `peak` to `limit`, the cheapest
@@ -31,28 +31,28 @@ class Known:
     rule: Ints
 
     @staticmethod
-    def nothing(count: int) -> Known:
+    def nothing(count: int) -> KnownAnswers:
         """No answers, for a batch of `count` Specs."""
         none = np.zeros(0, np.int64)
-        return Known(count, none, np.zeros(0), none, none, none)
+        return KnownAnswers(count, none, np.zeros(0), none, none, none)
 
     def within(self, limit: Ints | int, limits: Limits) -> Bools:
         """Which boxes have an answer under `limit`; this may also be one limit per box."""
         return np.asarray(limits.fits(self.peak, limit) & limits.fits(limit, self.limit))
 
-    def of(self, boxes: Bools | Ints, spec: Ints | None = None) -> Known:
+    def of(self, boxes: Bools | Ints, spec: Ints | None = None) -> KnownAnswers:
         """The selected boxes. `spec`, if given, has new Spec numbers for all boxes."""
         spec = self.spec if spec is None else spec
-        return Known(
+        return KnownAnswers(
             self.count, spec[boxes], self.cost[boxes], self.peak[boxes], self.limit[boxes],
             self.rule[boxes],
         )  # fmt: skip
 
 
-def joined(parts: Sequence[Known]) -> Known:
+def concatenate(parts: Sequence[KnownAnswers]) -> KnownAnswers:
     """The answers of all parts, whose Specs are numbered one part after the other."""
     first = np.cumsum([0, *(part.count for part in parts)])
-    return Known(
+    return KnownAnswers(
         int(first[-1]),
         np.concatenate([part.spec + n for part, n in zip(parts, first[:-1], strict=True)]),
         np.concatenate([part.cost for part in parts]),

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.placements import Forms, Ints
+from morello.ir.placements import Ints, Placements
 from morello.memo import Key, Page, Table
 from morello.memo.boxes import find, merged, spread
-from morello.memo.known import Known, joined
+from morello.memo.known import KnownAnswers, concatenate
 from morello.memo.page import DECISION, compact, union
 from morello.memo.points import (
     Floats,
@@ -32,7 +32,7 @@ from morello.search.engine import INFINITE
 from morello.search.space.family import Kind
 from morello.search.space.limits import Limits
 from morello.search.space.panels import NO_PANELS, Panels
-from morello.targets.target import Kernel, Target
+from morello.targets.target import LeafKernel, Target
 
 SPACE_VERSION = 1
 """The version of the search space: raised whenever rules, costs, or their formulas change."""
@@ -62,7 +62,7 @@ def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
     return json.dumps(name)
 
 
-def _kernel_text(kernel: Kernel) -> str:
+def _kernel_text(kernel: LeafKernel) -> str:
     """What the search depends on of a kernel, but for its conditions and its formula of cost."""
     parts = (
         kernel.name, kernel.operation, kernel.dtypes, kernel.held, kernel.registers,
@@ -86,7 +86,7 @@ class Answers:
     cost: Floats
 
 
-class Memory:
+class SpaceMemo:
     """The part of a memo table that belongs to one search space."""
 
     def __init__(self, table: Table, target: Target, panels: Panels = NO_PANELS) -> None:
@@ -98,11 +98,11 @@ class Memory:
 
     # ---- reading
 
-    def known(self, batch: Batch) -> Known:
+    def known(self, batch: Batch) -> KnownAnswers:
         """The answers that the table has for these Specs."""
         kind = Kind.of(batch)
         if kind.parallel:  # which parallel rewrites there are depends on the goal
-            return Known.nothing(len(batch))
+            return KnownAnswers.nothing(len(batch))
         answers = []
         parts, number = parts_of(batch)
         for index, part in enumerate(parts):
@@ -111,9 +111,13 @@ class Memory:
             if page is not None:
                 known = self._look_up(page, batch[rows])
                 answers.append(replace(known, count=0, spec=rows[known.spec]))
-        return replace(joined(answers), count=len(batch)) if answers else Known.nothing(len(batch))
+        return (
+            replace(concatenate(answers), count=len(batch))
+            if answers
+            else KnownAnswers.nothing(len(batch))
+        )
 
-    def _look_up(self, page: Page, batch: Batch) -> Known:
+    def _look_up(self, page: Page, batch: Batch) -> KnownAnswers:
         """The answers that one page has for a batch."""
         names, texts = names_of(batch)
         name = np.array([page.numbers.get(text, -1) for text in texts], np.int64)[names]
@@ -121,12 +125,12 @@ class Memory:
         spec, row = find(page.rows, page.axes, points)
         boxes = page.rows[row]
         value = boxes[:, 2 * page.axes :]
-        rules = np.array([number_of(text) for text in page.texts], np.int64)
+        rules = np.array([rule_number(text) for text in page.texts], np.int64)
         low = boxes[:, page.axes - page.limits : page.axes]
         high = boxes[:, 2 * page.axes - page.limits : 2 * page.axes]
         cost = cost_of(value[:, 1], value[:, 2], volume(batch)[spec])
         rule = rules[value[:, 0]]
-        return Known(len(batch), spec, cost, self._packed(low), self._packed(high), rule)
+        return KnownAnswers(len(batch), spec, cost, self._packed(low), self._packed(high), rule)
 
     def decisions(self, batch: Batch) -> list[tuple[int, int, list[tuple[str, float]]]]:
         """Every answer for a single Spec: peak, limit, and decisions with their costs."""
@@ -150,7 +154,7 @@ class Memory:
             answers.append((int(peak), int(limit), named))
         return answers
 
-    def relaxed(self, kind: Kind, forms: Forms, most: int) -> tuple[Batch, Floats] | None:
+    def relaxed(self, kind: Kind, placements: Placements, most: int) -> tuple[Batch, Floats] | None:
         """The known relaxed Specs of a kind, and their lower bounds; None if there are none.
 
         Boxes are clipped to the largest coordinates that sizes up to `most` have. None as well
@@ -175,7 +179,7 @@ class Memory:
         if not costs:
             return None
         batch = Batch(
-            kind.operation, kind.dtypes, forms,
+            kind.operation, kind.dtypes, placements,
             tuple(np.concatenate(c).astype(np.int32) for c in zip(*sizes, strict=True)),
             tuple(np.concatenate(c) for c in zip(*levels, strict=True)),
             tuple(np.zeros(sum(map(len, costs)), np.int16) for _ in kind.operation.operands),
@@ -254,6 +258,6 @@ class Memory:
         return result
 
 
-def number_of(text: str) -> int:
+def rule_number(text: str) -> int:
     """The number of a rule, read from its text on a page."""
     return int(text.partition(":")[0])

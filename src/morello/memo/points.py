@@ -17,7 +17,7 @@ import numpy.typing as npt
 from morello.impl.operations import operation_data
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
-from morello.ir.tensor import Form
+from morello.ir.tensor import Placement
 from morello.jit import compiled
 from morello.search.space.family import Kind
 
@@ -70,14 +70,14 @@ def names_of(batch: Batch) -> tuple[Ints, tuple[str, ...]]:
         _, first, numbers = np.unique(codes, axis=0, return_index=True, return_inverse=True)
     columns = [column[first].tolist() for column in batch.codes]
     texts = tuple(
-        " ".join(_text(batch.forms[c]) for c in row) for row in zip(*columns, strict=True)
+        " ".join(_text(batch.placements[c]) for c in row) for row in zip(*columns, strict=True)
     )
     return numbers.ravel().astype(np.int64), texts
 
 
 @cache
-def _text(form: Form) -> str:
-    return f"{form.layout}/{form.contiguous}/{int(form.aliased)}/{form.vector}"
+def _text(placement: Placement) -> str:
+    return f"{placement.layout}/{placement.contiguous}/{int(placement.aliased)}/{placement.vector}"
 
 
 def coordinates(batch: Batch) -> Ints:

@@ -18,7 +18,7 @@ from morello.targets.target import Target
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredProgram:
     """A program that a table has.
 
     It was the fastest of `measured` programs that were timed; if that is 0, it is the cheapest
@@ -40,7 +40,7 @@ class Kept:
         return (self.measured > 0 or cheapest) and self.seconds >= seconds
 
 
-def recall(goal: Spec, target: Target, table: Table) -> Kept | None:
+def load_program(goal: Spec, target: Target, table: Table) -> StoredProgram | None:
     """The program that a table has for a goal, if any; a measured one is preferred."""
     space, name = _space_and_name(goal, target)
     for stored_name in (_measured(name), name):
@@ -54,17 +54,17 @@ def recall(goal: Spec, target: Target, table: Table) -> Kept | None:
             continue
         if impl.spec == goal:
             gap, seconds = data.get("gap", 0.0), data.get("seconds")
-            return Kept(
+            return StoredProgram(
                 replace(impl, spec=goal), data.get("measured", 0), inf if gap is None else gap,
                 inf if seconds is None else seconds,
             )  # fmt: skip
     return None
 
 
-def keep(
+def store_program(
     impl: Impl, table: Table, measured: int = 0, gap: float = 0.0, seconds: float = inf
 ) -> None:
-    """Store the program of a goal, and how it was found (see `Kept`).
+    """Store the program of a goal, and how it was found (see `StoredProgram`).
 
     A measured program and one that was not measured do not overwrite each other.
     """

@@ -15,7 +15,7 @@ from morello.memo.table import Table
 
 
 @dataclass(frozen=True)
-class Statistics:
+class TableStatistics:
     """Counts over the pages of one kind of Specs.
 
     `specs` counts the Specs with a program. `points` counts these Specs once per memory limit
@@ -33,8 +33,8 @@ class Statistics:
     points: float
     exact: float
 
-    def __add__(self, other: Statistics) -> Statistics:
-        return Statistics(
+    def __add__(self, other: TableStatistics) -> TableStatistics:
+        return TableStatistics(
             self.space, "all", self.pages + other.pages, self.boxes + other.boxes,
             self.bytes + other.bytes, self.specs + other.specs, self.points + other.points,
             self.exact + other.exact,
@@ -46,9 +46,9 @@ class Statistics:
         return data
 
 
-def statistics(table: Table) -> Iterator[Statistics]:
+def statistics(table: Table) -> Iterator[TableStatistics]:
     """The statistics of each kind of Specs, in each space."""
-    totals: dict[tuple[str, str], Statistics] = {}
+    totals: dict[tuple[str, str], TableStatistics] = {}
     for key, page, size in table.pages():
         kind = json.loads(key.kind)
         dtypes = " x ".join(kind["dtypes"])
@@ -56,7 +56,7 @@ def statistics(table: Table) -> Iterator[Statistics]:
         name = f"{kind['operation']['name']} {dtypes}{bound}"
         limits = list(json.loads(key.space)["limits"].values())
         specs, points, exact = _counts(page, np.array(limits, np.int64))
-        counts = Statistics(key.space, name, 1, len(page.rows), size, specs, points, exact)
+        counts = TableStatistics(key.space, name, 1, len(page.rows), size, specs, points, exact)
         place = key.space, key.kind
         before = totals.get(place)
         totals[place] = counts if before is None else replace(before + counts, name=name)
@@ -64,7 +64,7 @@ def statistics(table: Table) -> Iterator[Statistics]:
 
 
 def _counts(page: Page, capacity: Ints) -> tuple[float, float, float]:
-    """The counts `specs`, `points` and `exact` of a page (see `Statistics`)."""
+    """The counts `specs`, `points` and `exact` of a page (see `TableStatistics`)."""
     solved = page.rows[page.rows[:, 2 * page.axes] >= 0] if page.limits else page.rows
     inner = page.axes - page.limits
     sides = (solved[:, page.axes : page.axes + inner] - solved[:, :inner] + 1).astype(float)

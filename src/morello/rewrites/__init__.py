@@ -10,7 +10,7 @@ from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.parallel_split import ParallelSplit, may_split
 from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, apply, expand
 from morello.rewrites.select import Select
-from morello.rewrites.tile import Cut, Divide, Split, Tile
+from morello.rewrites.tile import Divide, SizedTile, Split, Tile
 
 REWRITES: dict[str, type[Rewrite]] = {
     kind.name: kind
@@ -26,7 +26,6 @@ __all__ = [
     "SCHEMES",
     "Bufferize",
     "Child",
-    "Cut",
     "Decompose",
     "Divide",
     "Edges",
@@ -42,6 +41,7 @@ __all__ = [
     "Select",
     "Serial",
     "Shown",
+    "SizedTile",
     "SpatialSplit",
     "Split",
     "Spread",

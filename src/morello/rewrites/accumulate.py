@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.operation import accumulates_later, accumulating
+from morello.ir.operation import accumulating, has_accumulating_form
 from morello.ir.primitives import fill
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
@@ -32,7 +32,7 @@ class ToAccumulate(Rewrite):
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         operation = batch.operation
-        fresh = accumulates_later(operation)
+        fresh = has_accumulating_form(operation)
         yield Condition(everywhere(batch, fresh), f"{operation} has no accumulating form")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
@@ -62,7 +62,7 @@ def _fill(batch: Batch, operand: int, start: str) -> Batch:
     return Batch(
         fill(len(shape), start),
         (batch.dtypes[operand],),
-        batch.forms,
+        batch.placements,
         shape,
         (batch.levels[operand],),
         (batch.codes[operand],),

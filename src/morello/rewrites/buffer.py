@@ -12,11 +12,11 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
 from morello.ir.placements import Bools, Ints
-from morello.ir.tensor import IDEAL, Form, gapless
+from morello.ir.tensor import IDEAL, Placement, gapless
 from morello.targets.target import Condition, Target
 
 
-class Placement(Protocol):
+class PlacingRewrite(Protocol):
     """A rewrite that places a tensor."""
 
     @property
@@ -49,10 +49,10 @@ def buffer_codes(
 ) -> Ints:
     """The forms of new tensors of these shapes."""
     if vector:
-        form = Form(layout, layout.rank, vector=vector)
-        return np.full(len(batch), batch.forms.code(form), np.int16)
-    fresh = np.full(len(batch), batch.forms.code(gapless(layout)), np.int16)
-    return batch.forms.tile(shape, shape, fresh, dtype.bytes)
+        placement = Placement(layout, layout.rank, vector=vector)
+        return np.full(len(batch), batch.placements.code(placement), np.int16)
+    fresh = np.full(len(batch), batch.placements.code(gapless(layout)), np.int16)
+    return batch.placements.tile(shape, shape, fresh, dtype.bytes)
 
 
 def place_text(layout: Layout, vector: int, dims: Sequence[str], dtype: str = "") -> str:
@@ -64,7 +64,7 @@ def place_text(layout: Layout, vector: int, dims: Sequence[str], dtype: str = ""
 
 
 def buffer_conditions(
-    rewrite: Placement, shape: Sequence[Ints], dtype: DType, batch: Batch, target: Target
+    rewrite: PlacingRewrite, shape: Sequence[Ints], dtype: DType, batch: Batch, target: Target
 ) -> Iterator[Condition]:
     """The layout and the vector size suit the level and the shape."""
     level = level_number(rewrite, rewrite.level, target)
@@ -74,7 +74,7 @@ def buffer_conditions(
         yield from memory_conditions(rewrite, shape)
 
 
-def memory_conditions(rewrite: Placement, shape: Sequence[Ints]) -> Iterator[Condition]:
+def memory_conditions(rewrite: PlacingRewrite, shape: Sequence[Ints]) -> Iterator[Condition]:
     layout = rewrite.layout
     assert layout is not None
     if rewrite.vector:
@@ -87,7 +87,7 @@ def memory_conditions(rewrite: Placement, shape: Sequence[Ints]) -> Iterator[Con
 
 
 def register_conditions(
-    rewrite: Placement, shape: Sequence[Ints], dtype: DType, target: Target
+    rewrite: PlacingRewrite, shape: Sequence[Ints], dtype: DType, target: Target
 ) -> Iterator[Condition]:
     layout, vector = rewrite.layout, rewrite.vector
     if layout is None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.ir.axes import axis
 from morello.ir.batch import Batch
-from morello.ir.compose import Part, inputs_of, intermediates, maker, part
+from morello.ir.compose import Part, inputs_of, intermediates, part, producer
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
@@ -96,13 +96,13 @@ class Bufferize(Rewrite):
         return inputs_of(operation) + self.component
 
     def _shape(self, batch: Batch) -> tuple[Ints, ...]:
-        dims = maker(batch.operation, self._tensor(batch.operation)).result_dims
+        dims = producer(batch.operation, self._tensor(batch.operation)).result_dims
         check_rank(self, self.layout, len(dims), "the tensor")
         named = dict(zip(batch.operation.dims, batch.sizes, strict=True))
         return tuple(axis(d).extent(named) for d in dims)
 
     def _dtype(self, operation: Operation) -> DType:
-        return maker(operation, self._tensor(operation)).dtype
+        return producer(operation, self._tensor(operation)).dtype
 
 
 def _batch(batch: Batch, piece: Part, inner: tuple[int, Ints, Ints]) -> Batch:
@@ -116,14 +116,14 @@ def _batch(batch: Batch, piece: Part, inner: tuple[int, Ints, Ints]) -> Batch:
         if operand == len(operation.operands):
             levels.append(level)
             codes.append(code)
-            dtypes.append(maker(operation, t).dtype)
+            dtypes.append(producer(operation, t).dtype)
         else:
             levels.append(batch.levels[operand])
             codes.append(batch.codes[operand])
             dtypes.append(batch.dtypes[operand])
     sizes = tuple(axis(d).extent(named).astype(np.int32) for d in piece.dims)
     return Batch(
-        piece.operation, tuple(dtypes), batch.forms, sizes, tuple(levels), tuple(codes),
+        piece.operation, tuple(dtypes), batch.placements, sizes, tuple(levels), tuple(codes),
         batch.parallel,
     )  # fmt: skip
 

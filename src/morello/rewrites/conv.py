@@ -14,7 +14,7 @@ from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operand, Operation, operation, reordered
 from morello.ir.placements import Bools
 from morello.ir.primitives import CONV, fill, matmul, move
-from morello.ir.tensor import Form
+from morello.ir.tensor import Placement
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
 from morello.rewrites.tile import tiled
@@ -45,7 +45,7 @@ class SpatialSplit(Rewrite):
         yield Condition(batch.size("y") == 1, "y must be 1")
         for dim, pixels in (("y", "p"), ("x", "q")):
             position, _ = batch.operation.places[0, dim]
-            cut = batch.forms.paneled_along(batch.codes[0], position)
+            cut = batch.placements.paneled_along(batch.codes[0], position)
             whole = ~cut | (batch.size(pixels) == 1)
             yield Condition(whole, f"the window would cut panels of the image along {dim}")
 
@@ -121,13 +121,13 @@ class PadFirst(Rewrite):
         image = tuple(s.astype(np.int32) for s in batch.shape(0))
         dtype, rank = batch.dtypes[0], len(shape)
         code = buffer_codes(batch, shape, row_major(rank), 0, dtype)
-        inside = batch.forms.tile(shape, image, code, dtype.bytes)
+        inside = batch.placements.tile(shape, image, code, dtype.bytes)
         buffer = len(batch.operation.operands)
         body = replace(whole, levels=(here, *batch.levels[1:]), codes=(code, *batch.codes[1:]))
-        rest = (dtype,), batch.forms, shape, (here,), (code,), batch.parallel
+        rest = (dtype,), batch.placements, shape, (here,), (code,), batch.parallel
         zero = Batch(fill(rank), *rest)
         copy = Batch(
-            move(rank), (dtype, dtype), batch.forms, image,
+            move(rank), (dtype, dtype), batch.placements, image,
             (batch.levels[0], here), (batch.codes[0], inside), batch.parallel,
         )  # fmt: skip
         volume = np.prod(np.stack([s.astype(np.int64) for s in shape]), axis=0)
@@ -177,7 +177,7 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
         length = length * batch.size(dim)
     strided = any(stride > 1 for axis in conv.axes[0] for n, stride in axis.terms if n == "x")
     codes = tuple(
-        batch.forms.change(
+        batch.placements.change(
             batch.codes[o],
             partial(_squeeze, kept=tuple(kept_dims(conv, o)), strided=strided and o == 0),
         )
@@ -186,38 +186,40 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
     sizes = (length, batch.size("c"), batch.size("f"))
     result = replace(batch, operation=matmul_operation(conv), sizes=sizes, codes=codes)
     canonical = tuple(
-        result.forms.tile(result.shape(o), result.shape(o), codes[o], result.dtypes[o].bytes)
+        result.placements.tile(result.shape(o), result.shape(o), codes[o], result.dtypes[o].bytes)
         for o in range(3)
     )
     return replace(result, codes=canonical)
 
 
-def _squeeze(form: Form, kept: tuple[int, ...], strided: bool) -> Form:
+def _squeeze(placement: Placement, kept: tuple[int, ...], strided: bool) -> Placement:
     """The form of a tensor reduced to the dimensions `kept`; the others must be of size 1."""
-    layout = form.layout
+    layout = placement.layout
     order = tuple(kept.index(d) for d in layout.order if d in kept)
     panel = layout.panel
     if panel is not None:
         panel = (kept.index(panel[0]), panel[1]) if panel[0] in kept else None
     squeezed = Layout(order, panel)
-    contiguous = 0 if strided else min(form.contiguous, len(squeezed.physical))
-    return Form(squeezed, contiguous, form.aliased and not form.vector, form.vector)
+    contiguous = 0 if strided else min(placement.contiguous, len(squeezed.physical))
+    return Placement(
+        squeezed, contiguous, placement.aliased and not placement.vector, placement.vector
+    )
 
 
 def _rows_follow(batch: Batch, operand: int) -> Bools:
     """Whether rows follow each other without gaps, or there is only one."""
     y, x = (batch.operation.places[operand, d][0] for d in "yx")
-    follow = batch.forms.where(batch.codes[operand], partial(_next, y=y, x=x))
+    follow = batch.placements.where(batch.codes[operand], partial(_next, y=y, x=x))
     result: Bools = follow | (batch.size("y") == 1)
     return result
 
 
-def _next(form: Form, y: int, x: int) -> bool:
+def _next(placement: Placement, y: int, x: int) -> bool:
     """Whether there are no gaps, and x is the next faster dimension after y."""
-    layout = form.layout
+    layout = placement.layout
     plain = layout.panel is None or layout.panel[0] not in (y, x)
     follows = layout.order.index(x) == layout.order.index(y) + 1
-    return form.gapless and plain and follows
+    return placement.gapless and plain and follows
 
 
 def _in_memory(batch: Batch, operands: Sequence[int], target: Target) -> Iterator[Condition]:
@@ -230,7 +232,7 @@ def _in_memory(batch: Batch, operands: Sequence[int], target: Target) -> Iterato
 def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
     """Registers run along dimensions that the matmul has as well."""
     for index, operand in enumerate(batch.operation.operands):
-        kept = batch.forms.runs_along(batch.codes[index], kept_dims(batch.operation, index))
+        kept = batch.placements.runs_along(batch.codes[index], kept_dims(batch.operation, index))
         legal = (batch.levels[index] < target.registers) | kept
         reason = f"registers of {operand.name} must run along a dimension of the matmul"
         yield Condition(legal, reason)

@@ -172,7 +172,9 @@ class Decompose(Rewrite):
             used = [columns[wiring[operand.name]] for operand in step_operation.operands]
             sizes = _sizes(step_operation, batch, dims, wiring)
             wires, levels, codes, dtypes = zip(*used, strict=True)
-            step = Batch(step_operation, dtypes, batch.forms, sizes, levels, codes, batch.parallel)
+            step = Batch(
+                step_operation, dtypes, batch.placements, sizes, levels, codes, batch.parallel
+            )
             children.append(Child(step, role="step", wires=wires))
         cost = _refetch_cycles(batch, target, [child.wires for child in children])
         allocation = {level: held} if level else {}

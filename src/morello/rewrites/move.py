@@ -12,7 +12,7 @@ from morello.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
-from morello.ir.placements import Bools, Ints, some
+from morello.ir.placements import Bools, Ints, any_row
 from morello.ir.primitives import MATMUL
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
@@ -101,7 +101,7 @@ class Move(Rewrite):
         if self.layout is None:
             codes = batch.codes
             if level == target.nearest:  # conflict misses occur beyond it only
-                near = batch.forms.plain[batch.codes[operand]]
+                near = batch.placements.plain[batch.codes[operand]]
                 codes = _replaced(batch.codes, operand, near)
             body = replace(batch, levels=levels, codes=codes)
             lines = batch.lines(operand)
@@ -169,7 +169,7 @@ class Move(Rewrite):
             return 0.0
         if not batch.dtypes[operand].is_float:
             return 0.0
-        fewest, most = batch.forms.registers(batch.codes[operand], batch.shape(operand))
+        fewest, most = batch.placements.registers(batch.codes[operand], batch.shape(operand))
         missing = np.maximum(0.0, target.in_flight - most)
         steps = np.maximum(0.0, batch.size("k") - SCHEDULED / fewest)
         cycles: Column = target.wait * missing * steps
@@ -180,8 +180,8 @@ class Move(Rewrite):
 
     def fits_sets(self, batch: Batch, operand: int, target: Target) -> Bools:
         """Whether the level can hold the aliased runs without conflict misses, per batch row."""
-        aliased = batch.forms.aliased(batch.codes[operand])
-        if not some(aliased):
+        aliased = batch.placements.aliased(batch.codes[operand])
+        if not any_row(aliased):
             return ~aliased
         level = level_number(self, self.level, target)
         count, length = batch.runs(operand)
@@ -200,7 +200,7 @@ class Move(Rewrite):
         check_rank(self, layout, len(shape), self.operand)
         codes = batch.codes[operand]
         yield Condition(
-            everywhere(batch, not batch.operation.copies) | batch.forms.odd_even(codes),
+            everywhere(batch, not batch.operation.copies) | batch.placements.odd_even(codes),
             f"{batch.operation} only copies or fills: copy only operands in odd-even blocks",
         )
         wanted = self._dtype(batch, operand)
@@ -211,7 +211,7 @@ class Move(Rewrite):
         yield Condition(everywhere(batch, legal), f"no kernel converts {dtype} to {wanted}")
         if level_number(self, self.level, target) != target.registers:
             yield from memory_conditions(self, shape)
-            changed = batch.forms.differ(self._new_codes(batch, operand), codes)
+            changed = batch.placements.differ(self._new_codes(batch, operand), codes)
             changed |= wanted is not dtype
             yield Condition(changed, f"{self.operand} already has this layout, without gaps")
 
@@ -257,7 +257,7 @@ class MoveAll(Rewrite):
             held = held + away * batch.lines(operand)
             levels[operand] = np.where(away, level, levels[operand]).astype(np.int8)
             if level == target.nearest:
-                near = batch.forms.plain[codes[operand]]
+                near = batch.placements.plain[codes[operand]]
                 codes[operand] = np.where(away, near, codes[operand])
         body = replace(batch, levels=tuple(levels), codes=tuple(codes))
         return [Edges(np.arange(len(batch)), cost, {level: held}, (Child(body),))]
@@ -275,7 +275,7 @@ def _copy(source: Batch, destination: Batch, operand: int) -> Batch:
     return Batch(
         move_operation(len(shape)),
         (source.dtypes[operand], destination.dtypes[operand]),
-        source.forms,
+        source.placements,
         shape,
         (source.levels[operand], destination.levels[operand]),
         (source.codes[operand], destination.codes[operand]),

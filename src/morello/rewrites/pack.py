@@ -46,7 +46,7 @@ class Pack(Rewrite):
                 name = batch.operation.operands[operand].name
                 here = batch.levels[operand] <= target.nearest
                 yield Condition(here, f"{name} must be in memory")
-                plain = ~batch.forms.paneled(batch.codes[operand])
+                plain = ~batch.placements.paneled(batch.codes[operand])
                 yield Condition(plain, f"{name} must not lie in panels")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
@@ -56,7 +56,7 @@ class Pack(Rewrite):
         result = []
         for in_place in product((False, True), repeat=2):
             fits = [
-                batch.forms.either(batch.codes[operand], ready[operand], in_place[operand])
+                batch.placements.either(batch.codes[operand], ready[operand], in_place[operand])
                 for operand in (0, 1)
             ]
             rows = np.flatnonzero(fits[0] & fits[1])
@@ -79,7 +79,7 @@ def _packing(batch: Batch, target: Target) -> Packing | None:
 def _has_contiguous_groups(batch: Batch, operand: int) -> Bools:
     """Whether each group can be read as one element: no gaps, and k the fastest dimension."""
     position, _ = batch.operation.places[operand, DIM]
-    return batch.forms.gapless_along(batch.codes[operand], position)
+    return batch.placements.gapless_along(batch.codes[operand], position)
 
 
 def _packed(
@@ -99,7 +99,9 @@ def _packed(
         if in_place[operand]:
             whole = batch.codes[operand]
             shape = body.shape(operand)
-            codes[operand] = batch.forms.tile(shape, shape, whole, packing.packed[operand].bytes)
+            codes[operand] = batch.placements.tile(
+                shape, shape, whole, packing.packed[operand].bytes
+            )
             continue
         wires[operand] = operands + operand
         copy, code = _copy(batch, body, operand, packing.packed[operand])
@@ -119,7 +121,7 @@ def _copy(batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch
     copy = Batch(
         pack_operation(len(shape), position, packed.lanes),
         (batch.dtypes[operand], packed),
-        batch.forms,
+        batch.placements,
         (*shape, lanes),
         (batch.levels[operand], batch.levels[operand]),
         (batch.codes[operand], code),

@@ -63,7 +63,7 @@ class ParallelSplit(Rewrite):
         layout = parts_layout(len(shape))
         parts = [buffer_codes(batch, shape, layout, 0, dtype) for dtype in dtypes]
         merge = Batch(
-            merged, dtypes * 2, batch.forms, sizes, (here,) * 2 * len(outputs),
+            merged, dtypes * 2, batch.placements, sizes, (here,) * 2 * len(outputs),
             (*parts, *(batch.codes[i] for i in outputs)), batch.parallel,
         )  # fmt: skip
         piece = tiled(batch, self.dim, batch.size(self.dim) // self.pieces)

@@ -16,7 +16,7 @@ import numpy as np
 
 from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
-from morello.ir.placements import Bools, Forms, Ints, some
+from morello.ir.placements import Bools, Ints, Placements, any_row
 from morello.ir.spec import Spec
 from morello.targets.target import Column, Condition, Target
 
@@ -163,7 +163,7 @@ def expand(rewrite: Rewrite, batch: Batch, target: Target) -> Iterator[Edges]:
     holds: Bools | None = None
     for condition in rewrite.conditions(batch, target):
         holds = condition.holds if holds is None else holds & condition.holds
-        if not some(holds):
+        if not any_row(holds):
             return
     rows = np.arange(len(batch)) if holds is None else holds.nonzero()[0]
     whole = len(rows) == len(batch)
@@ -197,7 +197,7 @@ class Step:
 @lru_cache(REMEMBERED)
 def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
     """Apply a rewrite to one Spec; raises `RewriteError` with the reason if it does not apply."""
-    batch = Batch.of([spec], Forms())
+    batch = Batch.of([spec], Placements())
     for condition in rewrite.conditions(batch, target):
         if not condition.holds[0]:
             raise RewriteError(f"{rewrite} does not apply to {spec}: {condition.reason}.")

@@ -12,7 +12,7 @@ from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Edges, Rewrite, Shown, everywhere
-from morello.targets.target import Condition, Held, Kernel, Target
+from morello.targets.target import Condition, Held, LeafKernel, Target
 
 
 @dataclass(frozen=True)
@@ -65,10 +65,10 @@ def _placement(
     codes = batch.codes[operand]
     reason = f"{name} must be in registers of {held.width} elements"
     yield Condition(batch.levels[operand] == home, reason)
-    yield Condition(batch.forms.vector[codes] == held.width, reason)
+    yield Condition(batch.placements.vector[codes] == held.width, reason)
     if held.along:
         dim = batch.operation.operands[operand].dims.index(held.along)
-        along = batch.forms.runs_along(codes, (dim,))
+        along = batch.placements.runs_along(codes, (dim,))
         yield Condition(along, f"registers of {name} must run along {held.along}")
 
 
@@ -76,7 +76,7 @@ LONGEST, CLOSE = 60, 6
 """The characters of an unknown kernel name to compare, and how many close names to list."""
 
 
-def find_kernel(target: Target, name: str) -> Kernel:
+def find_kernel(target: Target, name: str) -> LeafKernel:
     """The target's kernel of this name; raises `RewriteError` that lists close names."""
     kernel = target.kernel(name)
     if kernel is not None:

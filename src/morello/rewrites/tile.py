@@ -131,7 +131,7 @@ class Divide(Rewrite):
 
 
 @dataclass(frozen=True)
-class Cut(Rewrite):
+class SizedTile(Rewrite):
     """Tile or split a dimension into pieces whose size is a function of the dimension's size.
 
     Matmul(m=10, k=8, n=8), choosing 8 of 10
@@ -184,15 +184,17 @@ def loop_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
 def _panel_conditions(batch: Batch, operand: int, dim: str, tile: Ints) -> Iterator[Condition]:
     """Tiles along a dimension cut no panels and no registers of an operand."""
     position, _ = batch.operation.places[operand, dim]
-    forms, codes = batch.forms, batch.codes[operand]
+    placements, codes = batch.placements, batch.codes[operand]
     name, size = batch.operation.operands[operand].name, batch.size(dim)
     if not batch.operation.axes[operand][position].plain:
-        cut = forms.paneled_along(codes, position) | forms.in_registers_along(codes, position)
+        cut = placements.paneled_along(codes, position) | placements.in_registers_along(
+            codes, position
+        )
         yield Condition(~cut, f"it would cut panels or registers of {name}")
         return
-    cut = forms.cuts_panels(codes, position, size, tile)
+    cut = placements.cuts_panels(codes, position, size, tile)
     yield Condition(~cut, f"it would cut panels of {name}")
-    cut = forms.cuts_registers(codes, position, tile)
+    cut = placements.cuts_registers(codes, position, tile)
     yield Condition(~cut, f"it would cut registers of {name}")
 
 
@@ -226,7 +228,7 @@ def tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
     sizes = tuple(tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes))
     cut = replace(batch, sizes=sizes)
     codes = tuple(
-        batch.forms.tile(batch.shape(o), cut.shape(o), code, batch.dtypes[o].bytes)
+        batch.placements.tile(batch.shape(o), cut.shape(o), code, batch.dtypes[o].bytes)
         if (o, dim) in batch.operation.places
         else code
         for o, code in enumerate(batch.codes)

@@ -102,7 +102,7 @@ def arguments(spec: Spec) -> tuple[Argument, ...]:
 
 def _argument(spec: Spec, name: str, index: int) -> Argument:
     operand, tensor = spec.operation.operands[index], spec.tensor(index)
-    layout, given = tensor.form.layout, spec.strides[index] if spec.strides else None
+    layout, given = tensor.placement.layout, spec.strides[index] if spec.strides else None
     if layout.panel is not None:
         if operand.written:
             raise SpecError(

@@ -72,8 +72,8 @@ def laid_out(spec: Spec, arguments: Sequence[Argument], name: str, values: Array
             f"convert with {convert}" if array.shape == tensor.shape else "pass one of its shape"
         )
         raise SpecError(f"{name} is {tensor.type}, and not {given}; {remedy}.")
-    if tensor.form.layout.panel is not None:
-        return packed(array, tensor.dtype, tensor.form.layout)
+    if tensor.placement.layout.panel is not None:
+        return packed(array, tensor.dtype, tensor.placement.layout)
     result = wanted.empty()
     result[...] = array
     return result
@@ -92,15 +92,16 @@ def _as_array(name: str, tensor: TensorSpec, values: ArrayLike) -> Array:
 
 def plain(spec: Spec) -> Spec:
     """The Spec of the plain values, with row-major layouts in place of panels."""
-    forms = (
-        gapless(row_major(form.layout.rank)) if form.layout.panel else form for form in spec.forms
+    placements = (
+        gapless(row_major(placement.layout.rank)) if placement.layout.panel else placement
+        for placement in spec.placements
     )
-    return replace(spec, forms=tuple(forms))
+    return replace(spec, placements=tuple(placements))
 
 
 def lay_out(spec: Spec, values: Sequence[Array]) -> list[Array]:
     """Plain input values, in the layouts that a kernel of the Spec takes."""
-    layouts = [(spec.dtypes[i], spec.forms[i].layout) for i in spec.arrays.values()]
+    layouts = [(spec.dtypes[i], spec.placements[i].layout) for i in spec.arrays.values()]
     return [
         packed(array, dtype, layout) if layout.panel else array
         for array, (dtype, layout) in zip(values, layouts, strict=False)

@@ -16,14 +16,14 @@ from typing import NamedTuple
 
 from morello.rewrites import Rewrite
 from morello.search import engine
-from morello.search.graph import Graph
+from morello.search.graph import SearchGraph
 from morello.search.structure import Structure, Structures
 
 _ROUNDING = 1e-9
 _NEARLY = 1.01
 
 
-class Program(NamedTuple):
+class Alternative(NamedTuple):
     """A program of a Spec: a rewrite (an edge), and each child's program, by its rank."""
 
     cost: float
@@ -45,7 +45,7 @@ class _Place:
     limit: int
     next: int
     end: int
-    known: list[Program] = field(default_factory=list)
+    known: list[Alternative] = field(default_factory=list)
     structures: set[Structure] = field(default_factory=set)
     begun: list[tuple[float, int, tuple[int, ...], tuple[_Place, ...]]] = field(
         default_factory=list
@@ -59,7 +59,7 @@ class Alternatives:
     of the engine.
     """
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: SearchGraph) -> None:
         self.graph, self._limits = graph, graph.space.limits
         self._structures = Structures(graph)
         start, order, bound, *_ = graph.bounds
@@ -74,7 +74,7 @@ class Alternatives:
         self._times: list[int] = graph.times.tolist()
         self._places: dict[tuple[int, int], _Place] = {}
 
-    def within(self, budget: float) -> Iterator[Program]:
+    def within(self, budget: float) -> Iterator[Alternative]:
         """The programs that cost at most `budget`.
 
         The budget must not exceed the cost at which the graph was pruned.
@@ -85,7 +85,7 @@ class Alternatives:
             yield goal.known[rank]
             rank += 1
 
-    def decisions(self, program: Program) -> list[Rewrite]:
+    def decisions(self, program: Alternative) -> list[Rewrite]:
         """The rewrites of a program, in pre-order."""
         rewrites = [self.graph.rewrite(program.edge)]
         for child, rank in zip(program.children, program.ranks, strict=True):
@@ -164,9 +164,9 @@ class Alternatives:
                 self._find(child, rank, room * (1 + _ROUNDING))
                 return
         heappop(place.begun)
-        self._record(place, Program(cost, edge, ranks, children, frozenset()), times)
+        self._record(place, Alternative(cost, edge, ranks, children, frozenset()), times)
 
-    def _record(self, place: _Place, program: Program, times: Sequence[int]) -> None:
+    def _record(self, place: _Place, program: Alternative, times: Sequence[int]) -> None:
         """Record a program, unless one of its structure is known, and push its successors."""
         cost, edge, ranks, children, _ = program
         parts = [child.known[rank].structure for child, rank in zip(children, ranks, strict=True)]

@@ -11,12 +11,12 @@ from morello import debug
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
-from morello.memo.memory import Memory
+from morello.memo.memory import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.rewrites.rewrite import apply
 from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.graph import Graph, Space
+from morello.search.graph import SearchGraph, Space
 from morello.search.space.family import Kind
 
 STRIDE = 1_000_000
@@ -30,7 +30,7 @@ class Answer:
     `missed` marks the nodes whose known answers do not cover a limit that was met.
     """
 
-    graph: Graph
+    graph: SearchGraph
     boxes: engine.Boxes
     missed: Ints
 
@@ -61,7 +61,7 @@ class Answer:
         """The cost of the last of the goal's `keeps` best decisions, infinite if it has fewer."""
         return float(self.boxes.cost[self.boxes.head[0], -1])
 
-    def decisions(self, memory: Memory | None = None) -> list[Rewrite]:
+    def decisions(self, memory: SpaceMemo | None = None) -> list[Rewrite]:
         """The rewrites of the cheapest program, in pre-order."""
         space = self.graph.space
         rewrites = []
@@ -130,12 +130,12 @@ class Answer:
         return result
 
 
-def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewrite]:
+def recalled(space: Space, memory: SpaceMemo, spec: Spec, limit: int) -> list[Rewrite]:
     """The rewrites of a Spec's cheapest program, in pre-order, looked up in a memory.
 
     Raises `LookupError` if a part of the program is not there.
     """
-    batch = Batch.of([spec], space.forms)
+    batch = Batch.of([spec], space.placements)
     known = memory.known(batch)
     here = np.flatnonzero(known.within(limit, space.limits))
     if not len(here):
@@ -149,7 +149,7 @@ def recalled(space: Space, memory: Memory, spec: Spec, limit: int) -> list[Rewri
     return rewrites
 
 
-def solve_graph(graph: Graph, keeps: int = 1, progress: Progress | None = None) -> Answer:
+def solve_graph(graph: SearchGraph, keeps: int = 1, progress: Progress | None = None) -> Answer:
     """Find the `keeps` best decisions of a graph's first node under the target's limits."""
     began = time.perf_counter()
     nodes, known = len(graph.keys), graph.known

@@ -9,11 +9,11 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
-from morello.memo.memory import Memory
+from morello.memo.memory import SpaceMemo
 from morello.search import engine
 from morello.search.budget import Progress
 from morello.search.graph import Floats, Space, build
-from morello.search.space.family import Family, Kind
+from morello.search.space.family import Kind, SpecEncoding
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
@@ -23,9 +23,9 @@ _NEVER = 2 * engine.INFINITE
 
 @dataclass(frozen=True)
 class _Table:
-    """The bounds of a family's Specs, by their positions (see `Family.positions`)."""
+    """The bounds of a family's Specs, by their positions (see `SpecEncoding.positions`)."""
 
-    family: Family
+    family: SpecEncoding
     slots: Ints
     positions: Ints
     bounds: Floats
@@ -51,7 +51,7 @@ class Bound:
         goal: Spec,
         target: Target,
         sizes: Sizes,
-        memory: Memory | None = None,
+        memory: SpaceMemo | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.space = Space(goal, target, sizes, relaxed=True)
@@ -74,14 +74,14 @@ class Bound:
         result = np.full(len(batch), engine.INFINITE) if table is None else table(batch)
         return result if self._memory is None else np.where(result == engine.INFINITE, 0.0, result)
 
-    def _compute(self, memory: Memory | None, progress: Progress | None) -> None:
+    def _compute(self, memory: SpaceMemo | None, progress: Progress | None) -> None:
         """Solve the relaxed space, and add the bounds to the memory."""
         graph = build(self.space, progress=progress)
         low = graph.bounds.low
         self.specs = len(graph.keys)
         for index, family in enumerate(self.space.families):
             nodes = np.flatnonzero(graph.families == index)
-            batch = family.batch(graph.keys[nodes], self.space.forms)
+            batch = family.batch(graph.keys[nodes], self.space.placements)
             positions = family.positions(batch)
             slots, unique, bounds = engine.least(positions, low[nodes])
             self._tables[family.kind] = _Table(family, slots, unique, bounds, family.size_count)
@@ -90,16 +90,16 @@ class Bound:
                 least = self._tables[family.kind](batch[first]).astype(np.float64)
                 memory.add_relaxed(batch[first], np.where(least < engine.INFINITE, least, _NEVER))
 
-    def _stored(self, memory: Memory, batch: Batch) -> float:
+    def _stored(self, memory: SpaceMemo, batch: Batch) -> float:
         """The bound that a memory has of one relaxed Spec, infinite if it has none."""
         table = self._load(memory, batch)
         return engine.INFINITE if table is None else float(table(batch)[0])
 
-    def _load(self, memory: Memory, batch: Batch) -> _Table | None:
+    def _load(self, memory: SpaceMemo, batch: Batch) -> _Table | None:
         """Load all bounds that a memory has of the relaxed Specs of a batch's kind."""
         kind = Kind.of(batch)
         family = self.space.families[self.space.family(batch)]
-        known = None if kind.parallel else memory.relaxed(kind, self.space.forms, family.most)
+        known = None if kind.parallel else memory.relaxed(kind, self.space.placements, family.most)
         if known is None:
             return None
         specs, bounds = known

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from morello.ir.spec import Spec
-from morello.memo.memory import Memory
+from morello.memo.memory import SpaceMemo
 from morello.search.bound import Bound
 from morello.search.budget import Progress
-from morello.search.graph import Graph, Pruning, Space, build, goal_sizes
+from morello.search.graph import Pruning, SearchGraph, Space, build, goal_sizes
 from morello.targets.target import Target
 
 
@@ -16,7 +16,7 @@ class BoundedSpace:
     The bound is computed, or read from the memory, when it is first needed.
     """
 
-    def __init__(self, goal: Spec, target: Target, memory: Memory | None = None) -> None:
+    def __init__(self, goal: Spec, target: Target, memory: SpaceMemo | None = None) -> None:
         self.space = Space(goal, target, goal_sizes(goal))
         self._memory = memory
         self._bound: Bound | None = None
@@ -37,6 +37,6 @@ class BoundedSpace:
         """A lower bound on the cost of the goal; at least `INFINITE` if it has no program."""
         return float(self.bound(progress)(self.space.goal_batch())[0])
 
-    def graph(self, upper: float, progress: Progress | None = None) -> Graph:
+    def graph(self, upper: float, progress: Progress | None = None) -> SearchGraph:
         """The graph of all programs of the goal that cost at most `upper`."""
         return build(self.space, Pruning(self.bound(progress), upper), progress)

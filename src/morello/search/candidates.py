@@ -9,7 +9,7 @@ from functools import partial
 from morello.rewrites import Rewrite
 from morello.search.alternatives import Alternatives
 from morello.search.budget import BudgetError, Watch
-from morello.search.graph import Graph
+from morello.search.graph import SearchGraph
 from morello.search.structure import Structure
 
 SLACKS = (1.02, 1.1, 1.3)
@@ -21,7 +21,7 @@ APART = 5e-4
 MOST = 200
 """The enumeration ends once an attempt has given more programs than this."""
 
-Graphs = Callable[[float, Watch], Graph]
+Graphs = Callable[[float, Watch], SearchGraph]
 """Gives a graph that has all programs of a goal which cost at most so much."""
 
 

@@ -10,13 +10,13 @@ from math import inf
 
 import numpy as np
 
-from morello.memo.memory import Memory
+from morello.memo.memory import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.answer import Answer, solve_graph
 from morello.search.bound import Bound
 from morello.search.budget import BudgetError, Progress, Watch
-from morello.search.graph import Graph, Pruning, Space, build, grow
+from morello.search.graph import Pruning, SearchGraph, Space, build, grow
 from morello.search.record import record
 
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
@@ -35,7 +35,7 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Outcome:
+class SearchOutcome:
     """The cheapest program found, as decisions in pre-order, and the size of the search.
 
     No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded,
@@ -50,16 +50,16 @@ class Outcome:
     rewrites: int
     entries: int
     tried: int
-    graph: Graph | None = None
+    graph: SearchGraph | None = None
 
     @staticmethod
-    def of(answer: Answer, lower: float, memory: Memory | None = None) -> Outcome:
+    def of(answer: Answer, lower: float, memory: SpaceMemo | None = None) -> SearchOutcome:
         """The outcome of a solved graph.
 
         Raises `LookupError` if the memory no longer has an answer that the solver used.
         """
         graph, solved = answer.graph, answer.cost < engine.INFINITE
-        return Outcome(
+        return SearchOutcome(
             answer.cost if solved else inf, tuple(answer.decisions(memory)) if solved else (),
             lower, len(graph.keys), len(graph.parent), answer.count, answer.tried,
         )  # fmt: skip
@@ -75,12 +75,12 @@ class Outcome:
         return max(0.0, self.cost / self.lower - 1) if self.lower > 0 else inf
 
 
-def exhaust(space: Space, memory: Memory | None, watch: Watch) -> Outcome:
+def exhaust(space: Space, memory: SpaceMemo | None, watch: Watch) -> SearchOutcome:
     """The cheapest program, by expanding the whole space."""
     return _proven(_solved(space, None, memory, watch), memory)
 
 
-def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> Outcome:
+def deepen(space: Space, bound: Bound, memory: SpaceMemo | None, watch: Watch) -> SearchOutcome:
     """The cheapest program, by iterative deepening over the slack above the lower bound.
 
     Once a space of fewer than `FEW` Specs has a program, the next attempt allows its whole cost,
@@ -88,7 +88,7 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
     or, if there is none, that of a narrowed space.
     """
     least = float(bound(space.goal_batch())[0])
-    best: Outcome | None = None
+    best: SearchOutcome | None = None
     lower, enough = least, inf
     small, early = True, watch.part(FIRST)
     for slack in SLACKS:
@@ -101,7 +101,7 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
             return _proven(answer, memory)
         lower, small = upper, len(answer.graph.keys) < FEW
         if answer.cost < engine.INFINITE:
-            best = Outcome.of(answer, lower, memory)
+            best = SearchOutcome.of(answer, lower, memory)
         if answer.last < engine.INFINITE:
             enough = answer.last
         del answer  # the next attempt needs the memory
@@ -110,18 +110,18 @@ def deepen(space: Space, bound: Bound, memory: Memory | None, watch: Watch) -> O
     )
 
 
-def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> Outcome:
+def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> SearchOutcome:
     """The cheapest program of a narrowed space, which is widened while there is time.
 
     `lower` is a lower bound on the cost of all programs. Raises `BudgetError` or `MemoryError` if
     the memory does not suffice to find any program.
     """
-    best = Outcome(inf, (), lower, 0, 0, 0, 0)
+    best = SearchOutcome(inf, (), lower, 0, 0, 0, 0)
     for width in WIDTHS:
         progress = watch if best.found else watch.untimed()
         try:
             graph = build(space, Pruning(bound, best.cost, width), progress)
-            outcome = Outcome.of(solve_graph(graph, progress=progress), lower)
+            outcome = SearchOutcome.of(solve_graph(graph, progress=progress), lower)
         except (BudgetError, MemoryError):
             if best.found:
                 break
@@ -130,16 +130,16 @@ def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> Outcome:
     return best
 
 
-def _proven(answer: Answer, memory: Memory | None) -> Outcome:
+def _proven(answer: Answer, memory: SpaceMemo | None) -> SearchOutcome:
     """The outcome of a graph that has the cheapest program; its answers are recorded."""
-    outcome = Outcome.of(answer, answer.cost, memory)
+    outcome = SearchOutcome.of(answer, answer.cost, memory)
     if memory is not None:
         record(answer, memory)
     return outcome if len(answer.graph.known.spec) else replace(outcome, graph=answer.graph)
 
 
 def _solved(
-    space: Space, pruning: Pruning | None, memory: Memory | None, progress: Progress
+    space: Space, pruning: Pruning | None, memory: SpaceMemo | None, progress: Progress
 ) -> Answer:
     """Solve a space with memoized answers.
 

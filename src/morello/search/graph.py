@@ -22,13 +22,13 @@ from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
-from morello.ir.placements import Forms, Ints, every
+from morello.ir.placements import Ints, Placements, all_rows
 from morello.ir.spec import Spec
-from morello.memo.known import Known, joined
+from morello.memo.known import KnownAnswers, concatenate
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.space.family import Family, Kind
+from morello.search.space.family import Kind, SpecEncoding
 from morello.search.space.limits import Limits
 from morello.search.space.panels import Panels
 from morello.search.space.ranks import Rank, ranks
@@ -37,7 +37,7 @@ from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
 Floats = npt.NDArray[np.floating[Any]]
-Recall = Callable[[Batch], Known]
+Recall = Callable[[Batch], KnownAnswers]
 
 _MOST_REWRITES = 256  # their numbers are stored as bytes
 
@@ -51,10 +51,10 @@ class Space:
     def __init__(self, goal: Spec, target: Target, sizes: Sizes, *, relaxed: bool = False) -> None:
         self.goal, self.target, self.sizes, self.relaxed = goal, target, sizes, relaxed
         self.limits = Limits(target.limits)
-        self.forms = Forms()
+        self.placements = Placements()
         self._blocks = Panels.of(goal).odd_even
         self._rank = _rank(goal.operation)
-        self.families: list[Family] = []
+        self.families: list[SpecEncoding] = []
         self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
         self._rules: dict[Kind, list[Rules]] = {}
 
@@ -63,10 +63,10 @@ class Space:
         key = batch.operation, batch.dtypes, batch.parallel
         if key not in self._numbers:
             self._numbers[key] = len(self.families)
-            self.families.append(Family(Kind(*key), self.sizes, self._rank))
+            self.families.append(SpecEncoding(Kind(*key), self.sizes, self._rank))
         return self._numbers[key]
 
-    def find_family(self, batch: Batch) -> Family | None:
+    def find_family(self, batch: Batch) -> SpecEncoding | None:
         """A batch's family, if it was met before."""
         number = self._numbers.get((batch.operation, batch.dtypes, batch.parallel))
         return None if number is None else self.families[number]
@@ -86,7 +86,7 @@ class Space:
         return [rewrite for group in self.rules(kind) for rewrite in group.rewrites]
 
     def goal_batch(self) -> Batch:
-        goal = Batch.of([self.goal], self.forms)
+        goal = Batch.of([self.goal], self.placements)
         return goal.relaxed() if self.relaxed else goal
 
 
@@ -103,7 +103,7 @@ def goal_sizes(goal: Spec) -> Sizes:
 
 
 @dataclass
-class Graph:
+class SearchGraph:
     """A hypergraph in flat arrays: nodes (family, key), edges (parent, rule, ...), children.
 
     By node: the most memory that any program of the goal leaves it (`limit`), the most that it
@@ -126,12 +126,12 @@ class Graph:
     limit: Ints
     budget: Floats
     dropped: Floats
-    known: Known
+    known: KnownAnswers
 
     def spec(self, node: int) -> Spec:
         keys = self.keys[node : node + 1]
         family = self.space.families[int(self.families[node])]
-        return family.batch(keys, self.space.forms).spec()
+        return family.batch(keys, self.space.placements).spec()
 
     @property
     def bounds(self) -> engine.Bounds:
@@ -294,10 +294,10 @@ class _Expansion:
         self.nodes: list[tuple[int, Ints]] = []
         self.labels: list[tuple[Ints, Floats]] = []  # limits and budgets
         self.dropped: list[tuple[Ints, Floats]] = []
-        self.known: list[Known] = []
+        self.known: list[KnownAnswers] = []
         self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
 
-    def run(self, starts: Sequence[Start]) -> Graph:
+    def run(self, starts: Sequence[Start]) -> SearchGraph:
         for start in starts:
             count = len(start.batch)
             slots = np.arange(self.slot_count, self.slot_count + count, dtype=np.int32)
@@ -365,11 +365,11 @@ class _Expansion:
         self.node_count += len(keys)
         numbers = np.arange(first, first + len(keys), dtype=np.int32)
         packed = self.space.families[family]
-        batch = packed.batch(keys, self.space.forms)
+        batch = packed.batch(keys, self.space.placements)
         if self.recall is not None:
             # The goal itself (node 0) is always expanded: a memory that had all of its program
             # would have made the search unnecessary.
-            recalled = self.recall(batch) if first else Known.nothing(len(batch))
+            recalled = self.recall(batch) if first else KnownAnswers.nothing(len(batch))
             known = self._applicable(recalled, limits)
             self.known.append(known)
             unknown = np.setdiff1d(np.arange(len(keys)), known.spec)
@@ -399,7 +399,7 @@ class _Expansion:
         for admitted in applied:
             self._add(admitted)
 
-    def _applicable(self, known: Known, limits: Ints) -> Known:
+    def _applicable(self, known: KnownAnswers, limits: Ints) -> KnownAnswers:
         """All boxes of the Specs that have an answer under these limits."""
         within = known.within(limits[known.spec], self.space.limits)
         answered = np.zeros(known.count, np.bool_)
@@ -422,14 +422,14 @@ class _Expansion:
         if self.pruning is not None:
             totals = [t * self.pruning.estimate(b) for t, b in zip(times, children, strict=True)]
             whole = own + sum(totals)
-        if not every(keep):
+        if not all_rows(keep):
             self.dropped.append((parents[~keep], whole[~keep]))
         if self.pruning is not None:
             keep &= (whole < engine.INFINITE) & (whole <= budgets)
         applied = _Applied(
             rule, parents, own, allocation, limits, budgets, whole, children, times, totals
         )
-        return applied if every(keep) else applied.of(keep.nonzero()[0])
+        return applied if all_rows(keep) else applied.of(keep.nonzero()[0])
 
     def _add(self, edges: _Applied) -> None:
         """Record edges, and defer the Specs that they lead to."""
@@ -454,7 +454,7 @@ class _Expansion:
         self.edge_count += count
         self.slot_count += count * len(children)
 
-    def _graph(self, waves: int) -> Graph:
+    def _graph(self, waves: int) -> SearchGraph:
         """The expanded graph; releases the lists of resolved slots and edges as it goes."""
         child = np.empty(self.slot_count, np.int32)
         while self.resolved:
@@ -473,13 +473,13 @@ class _Expansion:
         dropped = np.full(self.node_count, engine.INFINITE)
         for parents, whole in self.dropped:
             np.minimum.at(dropped, parents, whole)
-        return Graph(
+        return SearchGraph(
             self.space,
             np.concatenate([np.full(len(k), f, np.int16) for f, k in self.nodes]),
             np.concatenate([k for _, k in self.nodes]),
             parent, rule, own.astype(np.float64), allocation, first_child, child,
             np.concatenate(self.times), waves, child[: self.root_slots], limit, budget, dropped,
-            joined(self.known) if self.known else Known.nothing(self.node_count),
+            concatenate(self.known) if self.known else KnownAnswers.nothing(self.node_count),
         )  # fmt: skip
 
 
@@ -488,7 +488,7 @@ def build(
     pruning: Pruning | None = None,
     progress: Progress | None = None,
     recall: Recall | None = None,
-) -> Graph:
+) -> SearchGraph:
     """Expand the space's goal, except for pruned edges and Specs whose answers `recall` has."""
     budget = np.array([pruning.upper if pruning else np.inf]) * (1 + 1e-9)
     limit = np.array([space.limits.pack(space.target.limits)])
@@ -497,15 +497,15 @@ def build(
 
 
 def grow(
-    graph: Graph, nodes: Ints, pruning: Pruning | None, progress: Progress | None = None
-) -> Graph:
+    graph: SearchGraph, nodes: Ints, pruning: Pruning | None, progress: Progress | None = None
+) -> SearchGraph:
     """The graph with `nodes` expanded, which were not expanded so far because they were known."""
     space = graph.space
     nodes = nodes[np.argsort(graph.families[nodes], kind="stable")]
     starts = []
     for number in np.unique(graph.families[nodes]).tolist():
         here = nodes[graph.families[nodes] == number]
-        batch = space.families[number].batch(graph.keys[here], space.forms)
+        batch = space.families[number].batch(graph.keys[here], space.placements)
         starts.append(Start(batch, graph.limit[here], graph.budget[here]))
     more = _Expansion(space, pruning, None, progress).run(starts)
     count, arity = len(graph.keys), np.diff(more.first_child)
@@ -524,7 +524,7 @@ def grow(
     root_slots = more.first_child[0] if len(more.first_child) else 0
     slots = np.concatenate([np.arange(root_slots, len(more.child)), slots])
     ends = graph.first_child[-1] + np.cumsum(arity[edges])
-    return Graph(
+    return SearchGraph(
         space,
         np.concatenate([graph.families, more.families]),
         np.concatenate([graph.keys, more.keys]),

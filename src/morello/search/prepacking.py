@@ -80,8 +80,8 @@ def _in_panels(spec: Spec, number: int, reduced: tuple[str, ...], width: int) ->
 
 
 def _placed(spec: Spec, layouts: dict[int, Layout]) -> Spec:
-    forms = list(spec.forms)
+    placements = list(spec.placements)
     for number, layout in layouts.items():
-        forms[number] = canonical(spec.shape(number), gapless(layout))
+        placements[number] = canonical(spec.shape(number), gapless(layout))
     strides = tuple(None if n in layouts else s for n, s in enumerate(spec.strides))
-    return replace(spec, forms=tuple(forms), strides=strides)
+    return replace(spec, placements=tuple(placements), strides=strides)

@@ -8,7 +8,7 @@ from typing import Any
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.memo.memory import Memory
+from morello.memo.memory import SpaceMemo
 from morello.search.graph import Space, goal_sizes
 from morello.search.space.panels import Panels
 from morello.targets.target import Target
@@ -41,9 +41,9 @@ class SpecAnswer:
 
 def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""
-    memory = Memory(table, target, Panels.of(spec))
+    memory = SpaceMemo(table, target, Panels.of(spec))
     space = Space(spec, target, goal_sizes(spec))
-    known = memory.decisions(Batch.of([spec], space.forms))
+    known = memory.decisions(Batch.of([spec], space.placements))
     unpack = space.limits.unpack
     unsorted = [
         SpecAnswer(unpack(peak), unpack(limit), tuple(listed)) for peak, limit, listed in known

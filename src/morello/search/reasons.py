@@ -9,7 +9,7 @@ from math import inf
 from operator import ne
 
 from morello.ir.axes import axis
-from morello.ir.compose import inputs_of, intermediates, maker, part
+from morello.ir.compose import inputs_of, intermediates, part, producer
 from morello.ir.dtype import DType
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation
@@ -73,7 +73,7 @@ def _primitives(spec: Spec) -> Iterator[Spec]:
         primitive = part(operation, tensor, tuple(inner))
         sizes = [axis(d).extent(named) for d in primitive.dims]
         dtypes = [
-            spec.dtypes[t] if t < inputs_of(operation) else maker(operation, t).dtype
+            spec.dtypes[t] if t < inputs_of(operation) else producer(operation, t).dtype
             for t in primitive.tensors
         ]
         yield goal(primitive.operation, sizes, dtypes)
@@ -101,9 +101,9 @@ def _unsupported_layouts(spec: Spec, target: Target, watch: Watch) -> str:
     """A message that names an operand which would work row-major, or all operands if none would."""
     for number, tensor in enumerate(spec.tensors):
         row_major_form = canonical(tensor.shape, gapless(row_major(len(tensor.shape))))
-        if tensor.form != row_major_form and not tensor.form.vector:
-            forms = (*spec.forms[:number], row_major_form, *spec.forms[number + 1 :])
-            if _possible(replace(spec, forms=forms), target, watch):
+        if tensor.placement != row_major_form and not tensor.placement.vector:
+            placements = (*spec.placements[:number], row_major_form, *spec.placements[number + 1 :])
+            if _possible(replace(spec, placements=placements), target, watch):
                 name = spec.operation.operands[number].name
                 return (
                     f"no kernel of {target.name} takes {name} as {tensor.type} beside the others; "

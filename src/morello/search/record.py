@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from morello.ir.placements import Bools, Ints
-from morello.memo.memory import Answers, Memory
+from morello.memo.memory import Answers, SpaceMemo
 from morello.search import engine
 from morello.search.answer import Answer
 
 
-def record(answer: Answer, memory: Memory) -> None:
+def record(answer: Answer, memory: SpaceMemo) -> None:
     """Add every exact answer to the memory: those that cost at most their Spec's budget.
 
     Pruning removes neither a program that costs at most its Spec's budget, nor any part of it.
@@ -29,7 +29,7 @@ def record(answer: Answer, memory: Memory) -> None:
             continue
         rows = np.flatnonzero(graph.families[node] == number)
         if len(rows):
-            batch = family.batch(graph.keys[node[rows]], graph.space.forms)
+            batch = family.batch(graph.keys[node[rows]], graph.space.placements)
             rules = graph.space.rewrites(family.kind)
             answers = Answers(batch, peak[rows], limit[rows], rule[rows], cost[rows])
             memory.add(answers, rules)

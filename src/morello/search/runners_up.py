@@ -9,7 +9,7 @@ from morello.ir.spec import Spec
 from morello.rewrites import Rewrite
 from morello.search.answer import solve_graph
 from morello.search.budget import Progress
-from morello.search.graph import Graph
+from morello.search.graph import SearchGraph
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Choice:
 
 
 def choices(
-    graph: Graph, decisions: Sequence[Rewrite], count: int, progress: Progress | None = None
+    graph: SearchGraph, decisions: Sequence[Rewrite], count: int, progress: Progress | None = None
 ) -> list[Choice]:
     """The choice at every Spec of a program of the graph's goal, in pre-order.
 
@@ -68,7 +68,7 @@ def choices(
     return result
 
 
-def _costs(graph: Graph, edges: Sequence[int]) -> list[float]:
+def _costs(graph: SearchGraph, edges: Sequence[int]) -> list[float]:
     """What the subprograms cost that begin with each edge of a program in pre-order."""
     costs: list[float] = []
     waiting: list[float] = []
@@ -81,6 +81,6 @@ def _costs(graph: Graph, edges: Sequence[int]) -> list[float]:
     return costs[::-1]
 
 
-def _children(graph: Graph, edge: int) -> range:
+def _children(graph: SearchGraph, edge: int) -> range:
     """The positions of an edge's children."""
     return range(*graph.first_child[edge : edge + 2].tolist())

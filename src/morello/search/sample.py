@@ -10,7 +10,7 @@ from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.bounded import BoundedSpace
 from morello.search.budget import Progress
-from morello.search.graph import Graph
+from morello.search.graph import SearchGraph
 
 SPREAD = 30.0
 """Samples cost less than this many times as much as the cheapest program."""
@@ -32,7 +32,9 @@ Edges = list[int]
 """A program of a graph: the numbers of its edges (rewrites), in pre-order."""
 
 
-def sampling_graph(space: BoundedSpace, cost: float, progress: Progress | None = None) -> Graph:
+def sampling_graph(
+    space: BoundedSpace, cost: float, progress: Progress | None = None
+) -> SearchGraph:
     """The graph of the programs that cost no more than a few times `cost` (see `SLACKS`).
 
     `cost` is that of the goal's cheapest program.
@@ -51,7 +53,7 @@ class Walker:
     temperature, the stronger this effect.
     """
 
-    def __init__(self, graph: Graph, random: Random) -> None:
+    def __init__(self, graph: SearchGraph, random: Random) -> None:
         self._graph, self._random = graph, random
         self._limits = graph.space.limits
         start, order, bound, low, *_ = graph.bounds

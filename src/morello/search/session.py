@@ -11,12 +11,12 @@ from random import Random
 import numpy as np
 
 from morello.errors import SearchError
-from morello.ir.compose import inputs_of, maker
+from morello.ir.compose import inputs_of, producer
 from morello.ir.layout import row_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.jit import interruptible
 from morello.memo import Table
-from morello.memo.memory import Memory
+from morello.memo.memory import SpaceMemo
 from morello.rewrites import Bufferize, Rewrite
 from morello.rewrites.rewrite import apply
 from morello.search.answer import recalled, solve_graph
@@ -24,15 +24,15 @@ from morello.search.bound import Bound
 from morello.search.bounded import BoundedSpace
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
-from morello.search.deepen import FIRST, Outcome, deepen, exhaust
-from morello.search.graph import Graph
+from morello.search.deepen import FIRST, SearchOutcome, deepen, exhaust
+from morello.search.graph import SearchGraph
 from morello.search.reasons import why_none
 from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
-from morello.search.solution import Solution, Statistics
+from morello.search.solution import SearchStatistics, Solution
 from morello.search.space.keys import Numbering
 from morello.search.space.panels import Panels
-from morello.search.space.rules import seams
+from morello.search.space.rules import cut_points
 from morello.targets import find_target
 from morello.targets.target import Target
 
@@ -51,9 +51,9 @@ class Session:
     ) -> None:
         self.goal, self.target = goal, target
         self._table, self._cost = table, cost
-        self._memory = None if table is None else Memory(table, target, Panels.of(goal))
+        self._memory = None if table is None else SpaceMemo(table, target, Panels.of(goal))
         self._space = BoundedSpace(goal, target, self._memory)
-        self._graph: Graph | None = None
+        self._graph: SearchGraph | None = None
         self._solution: Solution | None = None
 
     # ---- the cheapest program
@@ -71,8 +71,8 @@ class Session:
         Goal-directed: expands only Specs that may belong to a program within a few percent of a
         lower bound, and raises that margin until there is such a program; what was pruned cannot
         be cheaper. With `everything`, nothing is pruned. When the `budget` is used up, the search
-        ends with the cheapest program so far (see `Statistics.gap`), or, if there is none yet,
-        with one that it finds soon after. Raises `SearchError` when nothing fits the target's
+        ends with the cheapest program so far (see `SearchStatistics.gap`), or, if there is none
+        yet, with one that it finds soon after. Raises `SearchError` when nothing fits the target's
         memory limits, or when the search does not fit the budget's memory.
         """
         _load_engine()
@@ -107,7 +107,7 @@ class Session:
 
     # ---- other programs
 
-    def graph(self, upper: float, progress: Progress | None = None) -> Graph:
+    def graph(self, upper: float, progress: Progress | None = None) -> SearchGraph:
         """A graph that has all programs which cost at most `upper`: the last one, or a new one."""
         if self._graph is None or self._graph.budget[0] < upper:
             self._graph = None  # the next one needs the memory
@@ -160,13 +160,13 @@ class Session:
         if not outcome.found:
             raise SearchError(why_none(self.goal, self.target))
         self._graph = outcome.graph
-        statistics = Statistics(
+        statistics = SearchStatistics(
             time.perf_counter() - began, outcome.specs, outcome.rewrites, outcome.entries,
             outcome.tried, self._space.bounded, everything, gap=outcome.gap,
         )  # fmt: skip
         return Solution(self.goal, self.target, outcome.cost, outcome.decisions, statistics)
 
-    def _outcome(self, everything: bool, watch: Watch) -> Outcome | None:
+    def _outcome(self, everything: bool, watch: Watch) -> SearchOutcome | None:
         """The outcome of the search; None if the goal is to be cut into parts."""
         if everything:
             return exhaust(self._space.space, self._memory, watch)
@@ -177,7 +177,7 @@ class Session:
 
     def _bound(self, watch: Watch) -> Bound | None:
         """The lower bound; None if that exceeds the budget and the goal can be cut into parts."""
-        if not seams(self.goal.operation):
+        if not cut_points(self.goal.operation):
             return self._space.bound(watch.untimed())
         try:
             return self._space.bound(watch.part(FIRST))
@@ -191,8 +191,8 @@ class Session:
         """
         goal, target = self.goal, self.target
         operation, memory = goal.operation, target.levels[0].name
-        tensor = seams(operation)[0]
-        layout = row_major(len(maker(operation, tensor).result_dims))
+        tensor = cut_points(operation)[0]
+        layout = row_major(len(producer(operation, tensor).result_dims))
         cut = Bufferize(tensor - inputs_of(operation), memory, layout)
         step = apply(cut, goal, target)
         parts = [
@@ -200,7 +200,7 @@ class Session:
             for number, hole in enumerate(step.holes)
         ]
         of_parts = [part.statistics for part in parts]
-        statistics = Statistics(
+        statistics = SearchStatistics(
             time.perf_counter() - began,
             specs=sum(part.specs for part in of_parts),
             rewrites=sum(part.rewrites for part in of_parts),
@@ -228,7 +228,7 @@ class Session:
             decisions = tuple(recalled(space, memory, self.goal, limit))
         except LookupError:  # a page may be damaged
             return None
-        statistics = Statistics.of_recall(time.perf_counter() - began)
+        statistics = SearchStatistics.of_recall(time.perf_counter() - began)
         return Solution(self.goal, self.target, float(known.cost[boxes[0]]), decisions, statistics)
 
 

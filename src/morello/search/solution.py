@@ -10,7 +10,7 @@ from morello.targets.target import Target
 
 
 @dataclass(frozen=True)
-class Statistics:
+class SearchStatistics:
     """Statistics of a search. `specs` and `rewrites` count the space it expanded.
 
     `bounded` counts the relaxed Specs solved for the lower bound, `entries` the memoized answers
@@ -38,9 +38,9 @@ class Statistics:
         return self.gap == 0.0
 
     @staticmethod
-    def of_recall(seconds: float, measured: int = 0, gap: float = 0.0) -> Statistics:
+    def of_recall(seconds: float, measured: int = 0, gap: float = 0.0) -> SearchStatistics:
         """The statistics of an answer that a table had."""
-        return Statistics(seconds, 0, 0, 0, 0, 0, False, measured, gap)
+        return SearchStatistics(seconds, 0, 0, 0, 0, 0, False, measured, gap)
 
 
 @dataclass(frozen=True)
@@ -51,4 +51,4 @@ class Solution:
     target: Target
     cost: float
     decisions: tuple[Rewrite, ...]
-    statistics: Statistics
+    statistics: SearchStatistics

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.rewrites import Rewrite
-from morello.search.graph import Graph
+from morello.search.graph import SearchGraph
 
 Structure = frozenset[str]
 
@@ -21,7 +21,7 @@ Structure = frozenset[str]
 class Structures:
     """The structures of a graph's programs."""
 
-    def __init__(self, graph: Graph) -> None:
+    def __init__(self, graph: SearchGraph) -> None:
         self._graph = graph
         self._whole = graph.space.goal.operation.copies
         self._traits: dict[int, Structure | None] = {}

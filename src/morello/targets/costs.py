@@ -15,7 +15,7 @@ from typing import Any
 from morello.errors import TargetError, quoted
 from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
-from morello.targets.target import TRANSFERS, Kernel, Level, Target
+from morello.targets.target import TRANSFERS, LeafKernel, Level, Target
 
 FORK = "fork"
 WAIT = "wait"
@@ -55,12 +55,12 @@ measures smaller ones, so it keeps the ratio of their costs.
 """
 
 
-def group_of(kernel: Kernel) -> str:
+def group_of(kernel: LeafKernel) -> str:
     """The group that a kernel belongs to."""
     return next(group for group, start in GROUPS.items() if re.match(start, kernel.name))
 
 
-def measured_as(kernel: Kernel) -> str:
+def measured_as(kernel: LeafKernel) -> str:
     """The group whose measured factor applies to a kernel."""
     group = group_of(kernel)
     return FOLLOWS.get(group, group)
@@ -76,7 +76,7 @@ def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, f
     return result
 
 
-def streamed(target: Target, goal: Spec) -> Target:
+def with_streaming_costs(target: Target, goal: Spec) -> Target:
     """The target with its `streaming` costs, if the goal's operands may exceed the last cache.
 
     Half of that cache is not counted on, as others evict data from it between calls.

@@ -63,7 +63,7 @@ class Held:
 
 
 @dataclass(frozen=True)
-class Kernel:
+class LeafKernel:
     """A leaf kernel: a few instructions that implement a Spec.
 
     `operation` and `dtypes` say which Specs. `held` says for each operand how it is held in
@@ -139,7 +139,7 @@ class Target:
     arch: str
     levels: tuple[Level, ...]
     vector_bytes: tuple[int, ...]
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[LeafKernel, ...]
     helpers: Mapping[str, str]
     masks: bool
     features: tuple[str, ...]
@@ -169,21 +169,21 @@ class Target:
         """The elements that a register of this dtype may hold, widest first."""
         return _widths(self.vector_bytes, dtype.bytes)
 
-    def kernels_of(self, operation: str) -> tuple[Kernel, ...]:
+    def kernels_of(self, operation: str) -> tuple[LeafKernel, ...]:
         """The kernels that implement this operation."""
         return self._kernels_by_operation.get(operation, ())
 
-    def kernel(self, name: str) -> Kernel | None:
+    def kernel(self, name: str) -> LeafKernel | None:
         """The kernel of this name, if there is one."""
         return self._kernels_by_name.get(name)
 
     @cached_property
-    def _kernels_by_name(self) -> dict[str, Kernel]:
+    def _kernels_by_name(self) -> dict[str, LeafKernel]:
         return {kernel.name: kernel for kernel in self.kernels}
 
     @cached_property
-    def _kernels_by_operation(self) -> dict[str, tuple[Kernel, ...]]:
-        kernels: dict[str, tuple[Kernel, ...]] = {}
+    def _kernels_by_operation(self) -> dict[str, tuple[LeafKernel, ...]]:
+        kernels: dict[str, tuple[LeafKernel, ...]] = {}
         for kernel in self.kernels:
             kernels[kernel.operation] = (*kernels.get(kernel.operation, ()), kernel)
         return kernels
@@ -202,7 +202,7 @@ class Target:
         """The index of the level that kernels read memory operands from."""
         return len(self.levels) - 2
 
-    def home(self, kernel: Kernel, operand: int) -> int:
+    def home(self, kernel: LeafKernel, operand: int) -> int:
         """The index of the level that a kernel requires an operand in."""
         if kernel.held[operand] is not None:
             return self.registers
@@ -254,7 +254,7 @@ class Target:
         count, _ = batch.runs(operand)
         reads = batch.operation.reads(operand)
         written = batch.operation.operands[operand].written
-        aliased = batch.forms.aliased(batch.codes[operand])
+        aliased = batch.placements.aliased(batch.codes[operand])
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
             return cycles + count * (per_run + aliased * per_alias)

@@ -22,9 +22,9 @@ from morello.errors import BuildError, FileError, MorelloError
 from morello.files import check_writable, make_folder
 from morello.impl.saved import load
 from morello.measure.calibrate.fit import Sample, cross_validated, fit
-from morello.measure.calibrate.goals import MEMORY, Goal
+from morello.measure.calibrate.goals import MEMORY, ProbeGoal
 from morello.measure.calibrate.multiplicities import Multiplicities
-from morello.measure.calibrate.programs import Program, compiled
+from morello.measure.calibrate.programs import ProbeProgram, compiled
 from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.targets.calibration import VARIABLE, Calibration, default_path, save
@@ -44,7 +44,7 @@ GAIN = 1.02
 """Fitted costs are kept if they choose programs faster by this factor: less may be noise."""
 
 
-def find_measured(name: str) -> Target:
+def find_calibrated(name: str) -> Target:
     """The target called `name`; for `native`, this machine is calibrated before its first use.
 
     Raises `TargetError`.
@@ -121,7 +121,7 @@ def better(samples: list[Sample], before: dict[str, float]) -> dict[str, float]:
     return {name: cost for name, cost in after.items() if cost}
 
 
-def probes(target: Target) -> list[list[Program]]:
+def probes(target: Target) -> list[list[ProbeProgram]]:
     """The programs to time, grouped by Spec, as far as the target can run them.
 
     Groups in which fewer than two programs are left are dropped.
@@ -129,17 +129,17 @@ def probes(target: Target) -> list[list[Program]]:
     name = "avx512" if target.masks else "avx2"
     counted = Multiplicities(target)
 
-    def legal(goal: Goal, schedules: list[Any]) -> Iterator[Program]:
+    def legal(goal: ProbeGoal, schedules: list[Any]) -> Iterator[ProbeProgram]:
         for schedule in schedules:
             try:
                 impl = load(schedule, target)
             except MorelloError:
                 continue
-            yield Program(goal, impl, counted.of(impl))
+            yield ProbeProgram(goal, impl, counted.of(impl))
 
     entries = json.loads(gzip.decompress(_probes_of(name).read_bytes()))
     groups = [
-        list(legal(Goal(entry["expression"], MEMORY), entry["programs"])) for entry in entries
+        list(legal(ProbeGoal(entry["expression"], MEMORY), entry["programs"])) for entry in entries
     ]
     return [programs for programs in groups if len(programs) > 1]
 
@@ -149,10 +149,10 @@ def _probes_of(target: str) -> Path:
 
 
 def _compiled(
-    groups: list[list[Program]], compiler: Compiler, end: float
-) -> tuple[list[Program], list[Candidate]]:
+    groups: list[list[ProbeProgram]], compiler: Compiler, end: float
+) -> tuple[list[ProbeProgram], list[Candidate]]:
     """All programs of those Specs that can be begun before `end`, compiled; raises `BuildError`."""
-    programs: list[Program] = []
+    programs: list[ProbeProgram] = []
     candidates: list[Candidate] = []
     for group in groups:
         if perf_counter() > end:

@@ -37,7 +37,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Quality:
+class FitQuality:
     """How well coefficients predict samples.
 
     `error` is the factor by which predictions are off (1 is exact), and `regret` the factor by
@@ -50,7 +50,7 @@ class Quality:
     regret: float
 
 
-def quality(samples: Sequence[Sample], coefficients: Mapping[str, float]) -> Quality:
+def quality(samples: Sequence[Sample], coefficients: Mapping[str, float]) -> FitQuality:
     """How well coefficients predict these samples."""
     costs = [sample.predicted(coefficients) for sample in samples]
     off = [abs(log(cost / s.cycles)) for cost, s in zip(costs, samples, strict=True)]
@@ -65,7 +65,7 @@ def quality(samples: Sequence[Sample], coefficients: Mapping[str, float]) -> Qua
     ]
     regrets = [log(min(group)[1] / min(c for _, c in group)) for group in of_goal.values()]
     order = sum(right) / len(right) if right else 1.0
-    return Quality(exp(_mean(off)), order, exp(_mean(regrets)))
+    return FitQuality(exp(_mean(off)), order, exp(_mean(regrets)))
 
 
 def cross_validated(samples: Sequence[Sample], before: Mapping[str, float]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import numpy as np
 from morello.codegen import generate
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
-from morello.measure.calibrate.goals import Goal
+from morello.measure.calibrate.goals import ProbeGoal
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.measure.stopwatch import Candidate
 from morello.runtime.argument import Array, arguments
@@ -30,17 +30,17 @@ SPREAD = 3.0
 
 
 @dataclass(frozen=True)
-class Program:
+class ProbeProgram:
     """A program of a goal, and the multiplicity of each coefficient in its cost."""
 
-    goal: Goal
+    goal: ProbeGoal
     impl: Impl
     paid: dict[str, float]
 
 
 def found(
-    goals: Sequence[Goal], target: Target, seconds: float, progress: Callable[[int], None]
-) -> list[Program]:
+    goals: Sequence[ProbeGoal], target: Target, seconds: float, progress: Callable[[int], None]
+) -> list[ProbeProgram]:
     """Programs of goals: the cheapest for the target, then the cheapest under perturbed costs.
 
     When costs are uncertain, any of these may be the fastest. Perturbed costs are tried until
@@ -48,7 +48,7 @@ def found(
     """
     multiplicities = Multiplicities(target)
     end = perf_counter() + seconds
-    programs: dict[tuple[Goal, str], Program] = {}
+    programs: dict[tuple[ProbeGoal, str], ProbeProgram] = {}
     for done, (goal, machine) in enumerate(_searches(goals, target)):
         if done >= len(goals) and perf_counter() > end:
             break
@@ -57,18 +57,18 @@ def found(
         key = goal, repr(decisions)
         if key not in programs:
             impl = replay(spec, target, decisions)
-            programs[key] = Program(goal, impl, multiplicities.of(impl))
+            programs[key] = ProbeProgram(goal, impl, multiplicities.of(impl))
         progress(len(programs))
     return list(programs.values())
 
 
-def cheapest(goal: Goal, target: Target) -> Impl:
+def cheapest(goal: ProbeGoal, target: Target) -> Impl:
     """The cheapest program of a goal under the target's costs."""
     spec = goal.spec()
     return reconstruct(spec, target, search(spec, target).decisions)
 
 
-def _searches(goals: Sequence[Goal], target: Target) -> Iterator[tuple[Goal, Target]]:
+def _searches(goals: Sequence[ProbeGoal], target: Target) -> Iterator[tuple[ProbeGoal, Target]]:
     """Every goal with the target itself and then, without end, with perturbed targets."""
     yield from ((goal, target) for goal in goals)
     perturbed = uncertain(target)
@@ -87,15 +87,15 @@ def uncertain(target: Target) -> Iterator[Target]:
 
 
 def compiled(
-    programs: Sequence[Program], compiler: Compiler, progress: Callable[[int], None]
+    programs: Sequence[ProbeProgram], compiler: Compiler, progress: Callable[[int], None]
 ) -> list[Candidate]:
     """The programs, compiled and ready to be called. Raises `BuildError`."""
-    arrays: dict[Goal, tuple[Array, ...]] = {}
+    arrays: dict[ProbeGoal, tuple[Array, ...]] = {}
     for program in programs:
         if program.goal not in arrays:
             arrays[program.goal] = _arrays(program.impl.spec)
 
-    def compile_program(program: Program) -> Candidate:
+    def compile_program(program: ProbeProgram) -> Candidate:
         source = generate(program.impl)
         flags = arch_flags(compiler, program.impl.target.arch)
         library = Library(build(source.text, compiler=compiler, flags=flags))

@@ -9,9 +9,9 @@ from time import perf_counter
 
 from morello.codegen import generate
 from morello.impl.tree import Impl
-from morello.measure.calibrate.fit import DECIDED, Quality, Sample, fit, quality
-from morello.measure.calibrate.goals import CHECKED, FITTED, HELD_OUT, Goal
-from morello.measure.calibrate.programs import Program, cheapest, compiled, found
+from morello.measure.calibrate.fit import DECIDED, FitQuality, Sample, fit, quality
+from morello.measure.calibrate.goals import CHECKED, FITTED, HELD_OUT, ProbeGoal
+from morello.measure.calibrate.programs import ProbeProgram, cheapest, compiled, found
 from morello.measure.stopwatch import Stopwatch
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler
@@ -43,7 +43,7 @@ class Check:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CalibrationOutcome:
     """The result of a calibration, and how well it predicts the programs fitted and held out.
 
     `fitted` and `held_out` are the qualities on either set, each for the costs `before` and for
@@ -55,8 +55,8 @@ class Outcome:
     calibration: Calibration
     before: Mapping[str, float]
     measured: frozenset[str]
-    fitted: tuple[Quality, Quality]
-    held_out: tuple[Quality, Quality]
+    fitted: tuple[FitQuality, FitQuality]
+    held_out: tuple[FitQuality, FitQuality]
     programs: int
     checks: Sequence[Check] = ()
     seconds: float = 0.0
@@ -77,7 +77,7 @@ class Outcome:
 
 def calibrate(
     target: Target, current: Target, cpu: HostCPU, compiler: Compiler, report: Report
-) -> Outcome:
+) -> CalibrationOutcome:
     """Calibrate this machine; `target` has Morello's own costs, `current` those in use now.
 
     Raises `BuildError` if there is no compiler that works.
@@ -107,12 +107,12 @@ def judged(
     forked: Mapping[str, float],
     cpu: HostCPU,
     hertz: float,
-) -> Outcome:
+) -> CalibrationOutcome:
     """A fit to the samples of `FITTED`, with its quality on these and on those of `HELD_OUT`."""
     fitted = [sample for sample in samples if sample.goal in FITTED]
     held_out = [sample for sample in samples if sample.goal in HELD_OUT]
     after = tied({**fit(fitted, before), **forked}, before)
-    return Outcome(
+    return CalibrationOutcome(
         Calibration(cpu.name, hertz, {name: cost for name, cost in after.items() if cost}),
         before,
         frozenset(forked).union(*(sample.paid for sample in fitted)),
@@ -123,12 +123,12 @@ def judged(
 
 
 def checked(
-    goals: Sequence[Goal], before: Target, after: Target, stopwatch: Stopwatch, report: Report
+    goals: Sequence[ProbeGoal], before: Target, after: Target, stopwatch: Stopwatch, report: Report
 ) -> list[Check]:
     """For each goal, the times of the programs that two targets' costs choose, taken in turns."""
     pairs = []
     for done, goal in enumerate(goals, start=1):
-        pairs.append([Program(goal, cheapest(goal, target), {}) for target in (before, after)])
+        pairs.append([ProbeProgram(goal, cheapest(goal, target), {}) for target in (before, after)])
         report("check", done)
     programs = [program for pair in pairs for program in pair]
     candidates = compiled(programs, stopwatch.compiler, lambda n: report("compile", n))

@@ -10,7 +10,7 @@ from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
-from morello.ir.placements import Bools, Forms, Ints
+from morello.ir.placements import Bools, Ints, Placements
 from morello.search.space.keys import Keys
 from morello.search.space.sizes import Sizes
 
@@ -33,7 +33,7 @@ class Kind:
         return Kind(batch.operation, batch.dtypes, batch.parallel)
 
 
-class Family:
+class SpecEncoding:
     """Packs the Specs of a kind into integers: all sizes, then each operand's level and form.
 
     `rank` is the largest number of dimensions of any tensor in the search; the bits for forms
@@ -67,16 +67,16 @@ class Family:
 
     def keys(self, batch: Batch) -> Ints:
         """The Specs as integers. Raises `SearchError` if there are too many sizes or layouts."""
-        if len(batch.forms.forms) > 1 << self._form_bits:
+        if len(batch.placements.placements) > 1 << self._form_bits:
             raise SearchError(f"{self.kind.operation} reaches too many layouts to search.")
         return self._keys.pack([*self._numbers(batch), *batch.levels, *batch.codes])
 
-    def batch(self, keys: Ints, forms: Forms) -> Batch:
+    def batch(self, keys: Ints, placements: Placements) -> Batch:
         """The Specs with these keys."""
         columns = iter(self._keys.unpack(keys))
         operands = self.kind.operation.operands
         return Batch(
-            self.kind.operation, self.kind.dtypes, forms,
+            self.kind.operation, self.kind.dtypes, placements,
             tuple(self._sizes.values[next(columns)] for _ in self.kind.operation.dims),
             tuple(next(columns).astype(np.int8) for _ in operands),
             tuple(next(columns).astype(np.int16) for _ in operands),

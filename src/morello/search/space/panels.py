@@ -20,7 +20,9 @@ class Panels:
 
     @staticmethod
     def of(goal: Spec) -> Panels:
-        layouts = [form.layout for form in goal.forms if form.layout.panel is not None]
+        layouts = [
+            placement.layout for placement in goal.placements if placement.layout.panel is not None
+        ]
         widths = frozenset(layout.panel[1] for layout in layouts if layout.panel is not None)
         return Panels(widths, any(layout.odd_even for layout in layouts))
 

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.operation import Operation, Primitive, accumulates_later
+from morello.ir.operation import Operation, Primitive, has_accumulating_form
 from morello.ir.placements import Ints
 from morello.ir.primitives import CONV, MATMUL
 from morello.rewrites import SCHEMES
@@ -22,7 +22,7 @@ def ranks(batch: Batch, target: Target, sizes: Sizes) -> tuple[Rank, Ints]:
     """The ranks of a batch's Specs: the parts that they have in common, and each one's last."""
     operation = batch.operation
     single = all(dtype.lanes == 1 for dtype in batch.dtypes)
-    common = batch.parallel, weight(operation), single, accumulates_later(operation)
+    common = batch.parallel, weight(operation), single, has_accumulating_form(operation)
     extent = np.zeros(len(batch), np.int32)
     for size in batch.sizes:
         extent += sizes.depth(size)

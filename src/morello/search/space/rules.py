@@ -13,15 +13,14 @@ from functools import partial
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.compose import inputs_of, intermediates, maker
+from morello.ir.compose import inputs_of, intermediates, producer
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
-from morello.ir.operation import Operation, accumulates_later, accumulating
-from morello.ir.placements import Bools, prod_columns, some
+from morello.ir.operation import Operation, accumulating, has_accumulating_form
+from morello.ir.placements import Bools, any_row, prod_columns
 from morello.ir.primitives import CONV, MATMUL
 from morello.rewrites import (
     SCHEMES,
     Bufferize,
-    Cut,
     Decompose,
     Divide,
     Move,
@@ -33,6 +32,7 @@ from morello.rewrites import (
     Rewrite,
     Select,
     Serial,
+    SizedTile,
     SpatialSplit,
     Spread,
     ToAccumulate,
@@ -42,7 +42,7 @@ from morello.rewrites import (
 from morello.search.space.copies import copy_layouts
 from morello.search.space.family import Kind
 from morello.search.space.sizes import FACTORS, MOST_CUTS, Sizes
-from morello.targets.target import Kernel, Target
+from morello.targets.target import LeafKernel, Target
 
 Guard = Callable[[Batch], Bools]
 
@@ -96,7 +96,7 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
         if operation.may_cut(dim) and not (_is_conv(operation) and dim == "x"):
             groups += _loops(dim, sizes, vectors=not _is_conv(operation))
         if target.cuts_to_rows and operation.primitive is MATMUL and dim not in operation.reduced:
-            groups.append(Rules(partial(_has_rows, dim, sizes), (Cut(dim, sizes.rows),)))
+            groups.append(Rules(partial(_has_rows, dim, sizes), (SizedTile(dim, sizes.rows),)))
     groups += [Rules(_always, (step,)) for step in _steps(kind, target)]
     if operation.components and not any(c.operation.is_product for c in operation.components):
         caches = target.levels[1 : target.registers]
@@ -114,7 +114,7 @@ def closing_operation(kind: Kind) -> str:
     operation = kind.operation
     if operation.primitive is not None and operation.primitive.closes_as:
         return operation.primitive.closes_as
-    return (accumulating(operation) if accumulates_later(operation) else operation).name
+    return (accumulating(operation) if has_accumulating_form(operation) else operation).name
 
 
 def _feeds_product(operation: Operation, index: int) -> bool:
@@ -160,8 +160,8 @@ def _parallel(kind: Kind, target: Target) -> Iterator[Rewrite]:
             yield from (Spread(((first, n), (second, m))) for n in GRID for m in GRID)
     memory = target.levels[0].name
     yield from _decompositions(kind, (memory,))
-    for tensor in seams(operation):
-        rank = len(maker(operation, tensor).result_dims)
+    for tensor in cut_points(operation):
+        rank = len(producer(operation, tensor).result_dims)
         yield Bufferize(tensor - inputs_of(operation), memory, row_major(rank))
 
 
@@ -189,7 +189,7 @@ def _outweighs(batch: Batch, count: int) -> Bools:
 def _steps(kind: Kind, target: Target) -> Iterator[Rewrite]:
     """Rewrites into other operations."""
     operation = kind.operation
-    if accumulates_later(operation):
+    if has_accumulating_form(operation):
         yield ToAccumulate()
     if _is_conv(operation) and operation.accumulates:
         yield from (SpatialSplit(), Pointwise())
@@ -208,7 +208,7 @@ def _decompositions(kind: Kind, levels: tuple[str, ...]) -> Iterator[Rewrite]:
             yield from (Decompose(name, level) for level in levels)
 
 
-def seams(operation: Operation) -> list[int]:
+def cut_points(operation: Operation) -> list[int]:
     """The intermediate tensors at which the search cuts a composition in two.
 
     These are where the shape changes, before and after sums of products, and before the last
@@ -219,28 +219,28 @@ def seams(operation: Operation) -> list[int]:
         return []
     tensors = []
     for tensor in intermediates(operation):
-        producer = maker(operation, tensor)
+        source = producer(operation, tensor)
         users = [c for c in operation.components if tensor in c.inputs]
-        changes = any(set(user.result_dims) != set(producer.result_dims) for user in users)
-        products = any(component.operation.is_product for component in (producer, *users))
+        changes = any(set(user.result_dims) != set(source.result_dims) for user in users)
+        products = any(component.operation.is_product for component in (source, *users))
         if changes or products or operation.components[-1] in users:
             tensors.append(tensor)
     return tensors
 
 
 def _buffers(kind: Kind, target: Target) -> Iterator[Rewrite]:
-    """Buffers for the seams of a composition, at every memory level and in registers."""
+    """Buffers at the cut points of a composition, at every memory level and in registers."""
     operation = kind.operation
-    for tensor in seams(operation):
-        producer = maker(operation, tensor)
-        component, rank = tensor - inputs_of(operation), len(producer.result_dims)
+    for tensor in cut_points(operation):
+        source = producer(operation, tensor)
+        component, rank = tensor - inputs_of(operation), len(source.result_dims)
         layouts = [row_major(rank)]
         users = [c for c in operation.components if tensor in c.inputs]
         for user in users:
             position = user.inputs.index(tensor)
-            layouts += copy_layouts(user.operation, position, producer.dtype, target)
+            layouts += copy_layouts(user.operation, position, source.dtype, target)
         neighbours = [
-            producer.operation,
+            source.operation,
             *(c.operation for c in operation.components if tensor in c.inputs),
         ]
         streams = not any(neighbour.is_product for neighbour in neighbours)
@@ -248,7 +248,7 @@ def _buffers(kind: Kind, target: Target) -> Iterator[Rewrite]:
             distinct = dict.fromkeys(layouts)
             yield from (Bufferize(component, level.name, layout) for layout in distinct)
         name = target.levels[target.registers].name
-        for width in target.widths(producer.dtype):
+        for width in target.widths(source.dtype):
             yield Bufferize(component, name, row_major(rank), width)
 
 
@@ -299,13 +299,13 @@ def _out_of_blocks(kind: Kind, index: int, target: Target) -> Iterator[Rules]:
 
 def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
     """Where an operand at a level is odd-even; in a copy, the other operand must not be nearer."""
-    here: Bools = (batch.levels[index] == level) & batch.forms.odd_even(batch.codes[index])
+    here: Bools = (batch.levels[index] == level) & batch.placements.odd_even(batch.codes[index])
     if batch.operation.copies:
         here = here & (np.maximum.reduce(batch.levels) == level) & (len(batch.levels) > 1)
     return here
 
 
-def _usable_kernels(kind: Kind, index: int, target: Target) -> list[Kernel]:
+def _usable_kernels(kind: Kind, index: int, target: Target) -> list[LeafKernel]:
     """The kernels that may implement Specs of this kind once operands are converted."""
     usable = []
     for kernel in target.kernels_of(closing_operation(kind)):
@@ -316,7 +316,7 @@ def _usable_kernels(kind: Kind, index: int, target: Target) -> list[Kernel]:
     return usable
 
 
-def _convertible(kind: Kind, operand: int, kernel: Kernel, target: Target) -> bool:
+def _convertible(kind: Kind, operand: int, kernel: LeafKernel, target: Target) -> bool:
     """Whether an operand has the kernel's dtype or may be widened to it (narrowed, if written)."""
     here, wanted = kind.dtypes[operand], kernel.dtypes[operand]
     if here is wanted:
@@ -329,7 +329,9 @@ def _convertible(kind: Kind, operand: int, kernel: Kernel, target: Target) -> bo
     return legal
 
 
-def _register_moves(kind: Kind, index: int, target: Target, usable: list[Kernel]) -> list[Rules]:
+def _register_moves(
+    kind: Kind, index: int, target: Target, usable: list[LeafKernel]
+) -> list[Rules]:
     """Moves of one operand into registers, in each dtype and width that a kernel wants."""
     operation, here = kind.operation, kind.dtypes[index]
     operand = operation.operands[index]
@@ -352,7 +354,7 @@ def _register_moves(kind: Kind, index: int, target: Target, usable: list[Kernel]
     return groups
 
 
-def _vector_positions(kind: Kind, index: int, kernels: list[Kernel]) -> list[int]:
+def _vector_positions(kind: Kind, index: int, kernels: list[LeafKernel]) -> list[int]:
     """The positions of an operand's dimensions along which vector registers may hold it."""
     operation = kind.operation
     axes = operation.axes[index]
@@ -371,11 +373,11 @@ def _loadable(guard: Guard, unit_stride: Callable[[Batch], Bools], kind: Kind) -
 
 def _has_unit_stride(batch: Batch, index: int, position: int) -> Bools:
     """Where neighbours along a dimension are neighbours in memory, or there is only one element."""
-    result: Bools = batch.forms.unit_stride(batch.codes[index], batch.shape(index), position)
+    result: Bools = batch.placements.unit_stride(batch.codes[index], batch.shape(index), position)
     return result
 
 
-def _kernel_accepts(kind: Kind, index: int, kernels: list[Kernel], target: Target) -> Guard:
+def _kernel_accepts(kind: Kind, index: int, kernels: list[LeafKernel], target: Target) -> Guard:
     """Where this operand is in the nearest cache, and a kernel accepts those held in registers."""
     placements = set()
     for kernel in kernels:
@@ -387,7 +389,7 @@ def _kernel_accepts(kind: Kind, index: int, kernels: list[Kernel], target: Targe
 
     def guard(batch: Batch) -> Bools:
         near: Bools = batch.levels[index] == target.nearest
-        if not some(near):
+        if not any_row(near):
             return near
         result = np.zeros(len(batch), np.bool_)
         for placement in placements:
@@ -395,7 +397,7 @@ def _kernel_accepts(kind: Kind, index: int, kernels: list[Kernel], target: Targe
             for other, (width, dtype) in enumerate(placement):
                 if other != index:
                     held = batch.levels[other] == target.registers
-                    vector = batch.forms.vector[batch.codes[other]]
+                    vector = batch.placements.vector[batch.codes[other]]
                     right = (vector == width) & (kind.dtypes[other] is dtype)
                     fits &= ~held | right
             result |= fits
@@ -429,11 +431,11 @@ def _copied_from(index: int, level: int, layout: Layout) -> Guard:
 
     def guard(batch: Batch) -> Bools:
         here: Bools = batch.levels[index] == level
-        if not some(here):
+        if not any_row(here):
             return here
-        forms, codes = batch.forms, batch.codes[index]
-        here = here & ~forms.paneled(codes)
-        return here & forms.not_row_major(codes) if transposes else here
+        placements, codes = batch.placements, batch.codes[index]
+        here = here & ~placements.paneled(codes)
+        return here & placements.not_row_major(codes) if transposes else here
 
     return guard
 
@@ -477,6 +479,7 @@ def _loops(dim: str, sizes: Sizes, *, vectors: bool) -> list[Rules]:
 
     divisions = tuple(Divide(dim, factor) for factor in FACTORS)
     cuts = [
-        Rules(has(rank), (Cut(dim, partial(sizes.cut, rank=rank)),)) for rank in range(MOST_CUTS)
+        Rules(has(rank), (SizedTile(dim, partial(sizes.cut, rank=rank)),))
+        for rank in range(MOST_CUTS)
     ]
     return [Rules(smooth, divisions), *cuts]

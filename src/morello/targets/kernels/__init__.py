@@ -40,7 +40,7 @@ from morello.targets.kernels.shuffles import (
     transpose,
     transpose_filters,
 )
-from morello.targets.target import Kernel
+from morello.targets.target import LeafKernel
 
 CASTS = (
     (BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (U8, I16), (I8, I16), (U8, I32), (I8, I32),
@@ -76,7 +76,7 @@ def standard_kernels(
     l2_bytes: float = LINE_BYTES,
     broadcast: float = 0.0,
     in_order: bool = False,
-) -> tuple[Kernel, ...]:
+) -> tuple[LeafKernel, ...]:
     """All kernels of a machine with registers of these sizes.
 
     `transposes` gives the cycles of the blocks (bytes of an element, elements a side) that it
@@ -85,7 +85,7 @@ def standard_kernels(
     `l2_bytes` a cycle. `broadcast` are the cycles of a broadcast beside each multiply-add that
     needs one. With `in_order`, compilers do not move loads across multiply-adds.
     """
-    kernels: list[Kernel] = []
+    kernels: list[LeafKernel] = []
     for index, size in enumerate((*vector_bytes, 0)):
         kernels += _one_size(size, masks and index == 0, masks, in_order)
     widest = vector_bytes[0]
@@ -113,9 +113,9 @@ def standard_kernels(
     return tuple(kernels)
 
 
-def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Kernel]:
+def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[LeafKernel]:
     """Kernels on registers of `size` bytes; 0 stands for scalars."""
-    kernels: list[Kernel] = []
+    kernels: list[LeafKernel] = []
     parts = (False, True) if partial else (False,)
 
     def width(dtype: DType) -> int:
@@ -148,7 +148,7 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Ker
     return kernels
 
 
-def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> Kernel:
+def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> LeafKernel:
     wide = 4 if c.bytes == 4 else 2
     step = vector_bytes // wide
     each = 1.05 + 0.3 * (a is not c) + 0.3 * (b is not c)
@@ -157,9 +157,9 @@ def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> Kernel:
     return inner_product((a, b, c), helper, f"dot_{c}x{step}{kind}", step, each)
 
 
-def _streamed_dots(width: int, features: frozenset[str]) -> list[Kernel]:
+def _streamed_dots(width: int, features: frozenset[str]) -> list[LeafKernel]:
     """Inner products with streamed runs of bf16, with a variant that prefetches into L2."""
-    kernels: list[Kernel] = []
+    kernels: list[LeafKernel] = []
     for way, slower in (("", 0.0), ("l2_", 0.3)):
         if "bf16_products" in features:
             dtypes, helper = (BF16, BF16, F32), f"dot_{way}bf16_bf16_dp"
@@ -170,10 +170,10 @@ def _streamed_dots(width: int, features: frozenset[str]) -> list[Kernel]:
     return kernels
 
 
-def _packed(vector_bytes: int, features: frozenset[str]) -> list[Kernel]:
+def _packed(vector_bytes: int, features: frozenset[str]) -> list[LeafKernel]:
     """Multiply-adds of packed groups, and the packing into groups."""
     width = vector_bytes // 4
-    kernels: list[Kernel] = []
+    kernels: list[LeafKernel] = []
     products = []
     if "bf16_products" in features:
         products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}", BF16))

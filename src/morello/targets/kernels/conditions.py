@@ -35,7 +35,7 @@ def flat(s: Batch, operand: int) -> Condition:
     shape = s.shape(operand)
     result = np.ones(len(s), np.bool_)
     for dim in range(len(shape)):
-        result &= s.forms.unit_stride(s.codes[operand], shape, dim)
+        result &= s.placements.unit_stride(s.codes[operand], shape, dim)
     name = s.operation.operands[operand].name
     return Condition(result, f"{name}'s elements must lie next to each other")
 

@@ -12,7 +12,7 @@ from morello.ir.dtype import DType
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, OPERATORS, UNARY, Function
 from morello.ir.placements import prod_columns
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Column, Condition, Held, Kernel
+from morello.targets.target import Column, Condition, Held, LeafKernel
 
 CYCLES = {
     "abs": 0.5, "add": 0.5, "cast": 0.3, "divide": 8.0, "erf": 14.0, "exp": 6.5, "gelu": 16.0,
@@ -25,10 +25,10 @@ CYCLES = {
 SPLAT = 0.2
 
 
-def maps(dtype: DType, width: int) -> tuple[Kernel, ...]:
+def maps(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     """Every function of one register, or of two, one of which may be a broadcast scalar."""
     known = [*UNARY, *BINARY] if dtype.is_float else sorted(INTEGER_FUNCTIONS)
-    kernels: list[Kernel] = []
+    kernels: list[LeafKernel] = []
     kernels += _broadcasts(dtype, width)
     for name in known:
         if name == "cast":  # a broadcast, or else a move
@@ -40,12 +40,12 @@ def maps(dtype: DType, width: int) -> tuple[Kernel, ...]:
     return tuple(kernels)
 
 
-def _broadcasts(dtype: DType, width: int) -> list[Kernel]:
+def _broadcasts(dtype: DType, width: int) -> list[LeafKernel]:
     """A scalar broadcast into a register, and copies of a register."""
     kind, held = kind_of(dtype, width), Held(width)
     splat = "{x}" if width == 1 else f"splat_{kind}({{x}})"
 
-    def make(operation: str, name: str, source: Held | None, value: str) -> Kernel:
+    def make(operation: str, name: str, source: Held | None, value: str) -> LeafKernel:
         line = f"{{out}} = {value};"
         return _kernel("cast", f"{name}_{kind}", dtype, (source, held), line, operation)
 
@@ -56,13 +56,13 @@ def _broadcasts(dtype: DType, width: int) -> list[Kernel]:
     ]
 
 
-def _unary(name: str, dtype: DType, width: int) -> list[Kernel]:
+def _unary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
     kind, held = kind_of(dtype, width), Held(width)
     text = {"neg": "-{x}", "square": "{x} * {x}"}.get(name, f"{name}_{kind}({{x}})")
     return [_kernel(name, f"{name}_{kind}", dtype, (held, held), f"{{out}} = {text};")]
 
 
-def _binary(name: str, dtype: DType, width: int) -> list[Kernel]:
+def _binary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
     kind, held = kind_of(dtype, width), Held(width)
     kernels = []
     for scalar in ("", "a", "b"):
@@ -79,7 +79,7 @@ def _binary(name: str, dtype: DType, width: int) -> list[Kernel]:
     return kernels
 
 
-def _constant(name: str, dtype: DType, width: int) -> Kernel:
+def _constant(name: str, dtype: DType, width: int) -> LeafKernel:
     """A function of a register and a constant."""
     kind, held = kind_of(dtype, width), Held(width)
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
@@ -100,7 +100,7 @@ def _kernel(
     held: tuple[Held | None, ...],
     line: str,
     operation: str = "",
-) -> Kernel:
+) -> LeafKernel:
     def applies(s: Batch) -> Iterator[Condition]:
         """Operands are in registers as the output is; a broadcast one is a single element."""
         out = len(held) - 1
@@ -122,7 +122,7 @@ def _kernel(
         return Function(function, constant)(*(np.asarray(v) for v in values))
 
     operation = operation or Function(function).title
-    return Kernel(
+    return LeafKernel(
         name, operation, (dtype,) * len(held), held, line, semantics, applies, cost, registers=2
     )
 
@@ -135,10 +135,10 @@ def _lie_alike(s: Batch, operand: int, out: int) -> Any:
     if not same_shape:  # dimensions that one of them lacks are 1 in the other
         inner = s.registers(out) == 1
         return flat & inner & (s.registers(operand) == 1)
-    return s.forms.alike(a, b)
+    return s.placements.alike(a, b)
 
 
-def divide_by_scalar(dtype: DType, width: int) -> tuple[Kernel, ...]:
+def divide_by_scalar(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     """Division of registers, in place, by a scalar: exactly, or times its reciprocal."""
     kind, held = kind_of(dtype, width), Held(width)
     splat = "{denominator}" if width == 1 else f"splat_{kind}({{denominator}})"
@@ -149,12 +149,12 @@ def divide_by_scalar(dtype: DType, width: int) -> tuple[Kernel, ...]:
     def applies(s: Batch) -> Iterator[Condition]:
         yield Condition(prod_columns(s.shape(0)) == 1, "denominator must be one element")
 
-    def make(name: str, line: str, first: float, each: float) -> Kernel:
+    def make(name: str, line: str, first: float, each: float) -> LeafKernel:
         def cost(s: Batch) -> Column:
             cycles: Column = first + each * s.registers(1)
             return cycles
 
-        return Kernel(
+        return LeafKernel(
             name, "DivideVecScalar", (dtype, dtype), (None, held), line,
             lambda denominator, out: out / denominator, applies, cost, registers=1,
         )  # fmt: skip

@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.targets.kernels.conditions import flat, one_register, one_run
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Condition, Held, Kernel, Semantics
+from morello.targets.target import Condition, Held, LeafKernel, Semantics
 
 LOAD = 0.3
 STORE = 1.0
@@ -20,7 +20,7 @@ ZERO = 0.1
 CONVERT = 0.7
 
 
-def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
+def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[LeafKernel, ...]:
     """Load, store, and copy from memory to memory, converting if the dtypes differ."""
     part = "part_" if partial else ""
     size = ", {length}" if partial else ""
@@ -64,20 +64,20 @@ def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Kern
     kernels = []
     if source is target or target.bytes >= source.bytes:
         kernels.append(
-            Kernel(
+            LeafKernel(
                 load, "Move", dtypes, (None, held), lines[load],
                 semantics, load_applies, lambda s: LOAD + extra,
             )
         )  # fmt: skip
     if source is target or target.bytes < source.bytes:
         kernels.append(
-            Kernel(
+            LeafKernel(
                 store, "Move", dtypes, (held, None), lines[store],
                 semantics, store_applies, lambda s: STORE + extra,
             )
         )  # fmt: skip
     kernels.append(
-        Kernel(
+        LeafKernel(
             copy, "Move", dtypes, (None, None), lines[copy],
             semantics, copy_applies, lambda s: LOAD + STORE + extra + MASK * partial, registers=1,
         )
@@ -98,7 +98,7 @@ def _cast(target: DType) -> Semantics:
     return semantics
 
 
-def fills(dtype: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
+def fills(dtype: DType, width: int, partial: bool) -> tuple[LeafKernel, ...]:
     """Fill one register, or as much memory or a part of it, with a constant."""
     kind = kind_of(dtype, width)
     part = "part_" if partial else ""
@@ -114,14 +114,14 @@ def fills(dtype: DType, width: int, partial: bool) -> tuple[Kernel, ...]:
             stored = f"store_{part}{kind}(&{{dst}}, {whole}{size});"
         if not partial:
             kernels.append(
-                Kernel(
+                LeafKernel(
                     f"{name}_{kind}", f"Fill{value}", (dtype,), (Held(width),),
                     f"{{dst}} = {whole};", _filled(dtype, value),
                     lambda s: [one_register(s, 0)], lambda s: ZERO,
                 )
             )  # fmt: skip
         kernels.append(
-            Kernel(
+            LeafKernel(
                 f"{name}_memory_{part}{kind}", f"Fill{value}", (dtype,), (None,),
                 stored, _filled(dtype, value),
                 _memory_applies(width, partial), lambda s: STORE + MASK * partial,

@@ -13,7 +13,7 @@ from morello.ir.placements import Bools
 from morello.targets.helpers.products import Way
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Column, Condition, Held, Kernel, Semantics
+from morello.targets.target import Column, Condition, Held, LeafKernel, Semantics
 
 # Cycles of one register's operation. Loads and broadcasts overlap with the multiply-adds, on
 # other ports, and so cost less than their throughput alone.
@@ -31,7 +31,7 @@ SAME_SET = 5.0
 
 def multiply_add(
     scalar: DType, vector: DType, width: int, *, scalar_is_a: bool, in_order: bool
-) -> Kernel:
+) -> LeafKernel:
     """A scalar in the nearest cache, broadcast, times registers, added to registers of c.
 
     A scalar of a gives a row of c, a scalar of b a column. It may be of a narrower dtype, and
@@ -52,7 +52,7 @@ def multiply_add(
 
     suffix = "" if scalar is vector else f"_{scalar}"
     order = (scalar, vector) if scalar_is_a else (vector, scalar)
-    return Kernel(
+    return LeafKernel(
         f"fma_{'row' if scalar_is_a else 'column'}_{kind}{suffix}",
         "MatmulAccum",
         (*order, vector),
@@ -82,7 +82,7 @@ def _sum_of_products(vector: DType) -> Semantics:
 
 def packed_multiply_add(
     dtypes: tuple[DType, DType, DType], width: int, function: str, *, scalar_is_a: bool
-) -> Kernel:
+) -> LeafKernel:
     """A packed group, broadcast, times registers of groups; sums are added to registers of c."""
     a, b, _ = dtypes
     along = "n" if scalar_is_a else "m"
@@ -94,7 +94,7 @@ def packed_multiply_add(
         cycles: Column = BROADCAST + MULTIPLY_ADD * s.registers(2)
         return cycles
 
-    return Kernel(
+    return LeafKernel(
         f"{function}_{'row' if scalar_is_a else 'column'}",
         "MatmulAccum",
         dtypes,
@@ -129,7 +129,7 @@ def inner_product(
     step: int,
     each: float,
     odd_even: bool = False,
-) -> Kernel:
+) -> LeafKernel:
     """The inner product of two runs in the nearest cache, added to a scalar register.
 
     `step` elements take `each` cycles. With `odd_even`, the first run lies in odd-even
@@ -151,7 +151,7 @@ def inner_product(
         cycles: Column = 14.0 + each * (k // step) + 1.0 * (k % step)
         return cycles
 
-    return Kernel(
+    return LeafKernel(
         name,
         "MatmulAccum",
         dtypes,
@@ -177,7 +177,7 @@ _PER_REGISTER = {False: {"": 0.5, "L1": 0.5, "L2": 0.5}, True: {"": 0.96, "L1": 
 
 def row_sums(
     dtypes: tuple[DType, DType, DType], width: int, way: Way, l2_bytes: float, *, scalar_is_a: bool
-) -> Kernel:
+) -> LeafKernel:
     """A few scalars times rows streamed from beyond the nearest cache, added to a row of c there.
 
     Scalars of a multiply rows of b, along n; scalars of b multiply columns of a, along m. The
@@ -204,7 +204,7 @@ def row_sums(
         cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
         return cycles
 
-    return Kernel(
+    return LeafKernel(
         f"{name}{way.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
         "MatmulAccum",
         dtypes,
@@ -220,7 +220,7 @@ def row_sums(
 
 def block_sums(
     dtypes: tuple[DType, DType, DType], width: int, way: Way, broadcast: float
-) -> Kernel:
+) -> LeafKernel:
     """A few rows of a times rows of b that are streamed, added to rows of c.
 
     c is in the cache beyond the nearest, in rows or panels. Each broadcast of an element of a
@@ -246,7 +246,7 @@ def block_sums(
         return cycles
 
     places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {c_n}, {m}, {n}"
-    return Kernel(
+    return LeafKernel(
         f"block_sums{way.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
         "MatmulAccum",
         dtypes,
@@ -264,21 +264,21 @@ def block_sums(
 def _rows_without_gaps(s: Batch, operand: int, name: str, dim: str, panel: int = 0) -> Condition:
     """The operand's elements along a dimension are contiguous, or in panels of this width."""
     place, _ = s.operation.places[operand, dim]
-    forms, codes = s.forms, s.codes[operand]
-    rows = forms.unit_stride(codes, s.shape(operand), place) & ~forms.paneled(codes)
-    panels = forms.in_panels(codes, place, panel)
+    placements, codes = s.placements, s.codes[operand]
+    rows = placements.unit_stride(codes, s.shape(operand), place) & ~placements.paneled(codes)
+    panels = placements.in_panels(codes, place, panel)
     return Condition(rows | panels, f"rows of {name} along {dim} must have no gaps")
 
 
 def _rows_collide(s: Batch, operand: int, dim: str) -> Bools:
     """Where the operand's rows along a dimension share the same sets of a first-level cache."""
     row_bytes = s.size(dim).astype(np.int64) * s.dtypes[operand].bytes
-    return s.forms.rows_collide(s.codes[operand], row_bytes)
+    return s.placements.rows_collide(s.codes[operand], row_bytes)
 
 
 def _in_blocks(s: Batch, block: int) -> Iterator[Condition]:
     """a lies in odd-even blocks of this size, and consists of whole ones."""
     position, _ = s.operation.places[0, "k"]
-    blocked = s.forms.in_blocks(s.codes[0], position, block)
+    blocked = s.placements.in_blocks(s.codes[0], position, block)
     yield Condition(blocked, f"a must lie in odd-even blocks of {block}")
     yield Condition(s.size("k") % block == 0, f"k must be a multiple of {block}")

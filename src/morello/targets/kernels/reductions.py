@@ -12,19 +12,19 @@ from morello.ir.dtype import F32, DType
 from morello.ir.placements import prod_columns
 from morello.targets.kernels.conditions import flat, scan, unit_sizes
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Column, Condition, Held, Kernel, Semantics
+from morello.targets.target import Column, Condition, Held, LeafKernel, Semantics
 
 START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
 
 
-def runs(width: int) -> tuple[Kernel, ...]:
+def runs(width: int) -> tuple[LeafKernel, ...]:
     """Kernels along a contiguous run of f32 in the nearest cache; values per row are there, too."""
     kind = kind_of(F32, width)
 
     def run(
         name: str, operation: str, operands: int, line: str, each: float, semantics: Semantics
-    ) -> Kernel:
+    ) -> LeafKernel:
         def applies(s: Batch) -> Iterator[Condition]:
             yield from unit_sizes(s, but=(_along(s),))
             for operand in range(operands):
@@ -35,7 +35,7 @@ def runs(width: int) -> tuple[Kernel, ...]:
             cycles: Column = START + each * -(-s.size(_along(s)) // width)
             return cycles
 
-        return Kernel(
+        return LeafKernel(
             f"{name}_{kind}", operation, (F32,) * operands, (None,) * operands,
             line.replace("KIND", kind), semantics, applies, cost, registers=8,
         )  # fmt: skip
@@ -101,20 +101,20 @@ def _merge(tops: Any, totals: Any, top: Any, total: Any) -> tuple[Any, Any]:
     return highest, kept + (totals * np.exp(tops - highest)).sum()
 
 
-def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
+def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     """Kernels across registers: each lane of a register belongs to a different row."""
     kind, held = kind_of(dtype, width), Held(width)
 
     def lane(
         operation: str, name: str, holds: int, lines: str, each: float, semantics: Semantics
-    ) -> Kernel:
+    ) -> LeafKernel:
         def applies(s: Batch) -> Iterator[Condition]:
             yield Condition(s.size(scan(s)) == 1, f"{scan(s)} must be 1")
             for operand in range(holds):
                 single = s.registers(operand) == 1
                 yield Condition(single, "every operand must be one register")
 
-        return Kernel(
+        return LeafKernel(
             f"{name}_{kind}", operation, (dtype,) * holds, (held,) * holds,
             lines.replace("KIND", kind), semantics, applies, lambda s: each, registers=2,
         )  # fmt: skip
@@ -148,7 +148,7 @@ def lanes(dtype: DType, width: int) -> tuple[Kernel, ...]:
     return tuple(kernels)
 
 
-def complete_lanes(width: int) -> Kernel:
+def complete_lanes(width: int) -> LeafKernel:
     """exp(x - max) / denominator, register by register."""
     kind, held = kind_of(F32, width), Held(width)
 
@@ -158,7 +158,7 @@ def complete_lanes(width: int) -> Kernel:
             same = prod_columns(s.shape(operand)) == prod_columns(s.shape(3))
             yield Condition(same, "all operands must have as many elements")
 
-    return Kernel(
+    return LeafKernel(
         f"softmax_complete_lanes_{kind}", "SoftmaxComplete", (F32,) * 4, (held,) * 4,
         f"{{out}} = exp_{kind}({{x}} - {{max}}) / {{denominator}};",
         lambda x, top, total: np.exp(x - top.reshape(x.shape)) / total.reshape(x.shape),

@@ -13,10 +13,10 @@ from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import move
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.moves import LOAD, STORE
-from morello.targets.target import Column, Condition, Kernel
+from morello.targets.target import Column, Condition, LeafKernel
 
 
-def transpose(dtype: DType, n: int, cycles: float) -> Kernel:
+def transpose(dtype: DType, n: int, cycles: float) -> LeafKernel:
     """Transpose a block of n x n elements in cache: another dimension becomes the fastest."""
 
     def applies(s: Batch) -> Iterator[Condition]:
@@ -32,7 +32,7 @@ def transpose(dtype: DType, n: int, cycles: float) -> Kernel:
         reason = "src and dst must lie along different ones of the two dimensions"
         yield Condition(transposes, reason)
 
-    return Kernel(
+    return LeafKernel(
         f"transpose_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
         f"transpose_{dtype.bytes}_{n}(&{{src}}, {{src_rows}}, &{{dst}}, {{dst_rows}});",
         lambda src: src, applies, lambda s: cycles, registers=n,
@@ -46,7 +46,7 @@ MOST_PIXELS = 25
 """The most pixels of a filter in `transpose_filters`: its code is unrolled."""
 
 
-def transpose_filters(dtype: DType, n: int, cycles: float) -> Kernel:
+def transpose_filters(dtype: DType, n: int, cycles: float) -> LeafKernel:
     """Transpose n channels of n whole filters: the filters become the fastest dimension.
 
     A filter's elements are contiguous, one channel after the other. They are transposed n at a
@@ -65,8 +65,8 @@ def transpose_filters(dtype: DType, n: int, cycles: float) -> Kernel:
         few = (pixels > 1) & (pixels <= MOST_PIXELS)
         yield Condition(few, f"2 to {MOST_PIXELS} pixels must be left")
         codes = s.codes[0]
-        pieces, _ = s.forms.runs(s.shape(0), codes)
-        whole = (pieces <= n) & s.forms.row_major(codes)
+        pieces, _ = s.placements.runs(s.shape(0), codes)
+        whole = (pieces <= n) & s.placements.row_major(codes)
         yield Condition(whole, "each filter of src must lie in one piece")
         yield Condition(_near(s, 1, s.operation.dims[0], n), "dst must lie along its filters")
 
@@ -74,7 +74,7 @@ def transpose_filters(dtype: DType, n: int, cycles: float) -> Kernel:
         return cycles * prod_columns(s.sizes[2:])
 
     row, channel, y, x = move(FILTER_RANK).dims
-    return Kernel(
+    return LeafKernel(
         f"transpose_filters_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
         f"transpose_filters_{dtype.bytes}_{n}(&{{src}}, {{src_{row}}}, &{{dst}}, "
         f"{{dst_{channel}}}, {{dst_{y}}}, {{dst_{x}}}, {{{y}}}, {{{x}}});",
@@ -85,12 +85,12 @@ def transpose_filters(dtype: DType, n: int, cycles: float) -> Kernel:
 def _near(s: Batch, operand: int, dim: str, n: int) -> Bools:
     """Where a dimension has size n, and its elements are contiguous in memory."""
     position, _ = s.operation.places[operand, dim]
-    near = s.forms.unit_stride(s.codes[operand], s.shape(operand), position)
+    near = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
     held: Bools = near & (s.size(dim) == n)
     return held
 
 
-def pack(source: DType, packed: DType, width: int) -> Kernel:
+def pack(source: DType, packed: DType, width: int) -> LeafKernel:
     """Interleave elements of neighbouring rows, one of each row, into `width` packed groups."""
     lanes = packed.lanes
 
@@ -112,7 +112,7 @@ def pack(source: DType, packed: DType, width: int) -> Kernel:
             for i in range(lanes)
         )
         line = f"{{dst}} = {bits};"
-    return Kernel(
+    return LeafKernel(
         f"pack_{packed}x{width}" if width > 1 else f"pack_{packed}", "Pack", (source, packed),
         (None, None), line, lambda src: src, applies,
         lambda s: 1.2 * lanes, registers=2 * lanes,
@@ -133,19 +133,19 @@ def _rows_near(s: Batch) -> Bools:
     for dim in s.operation.dims:
         if dim != "p":
             position, stride = s.operation.places[0, dim]
-            near = s.forms.unit_stride(s.codes[0], s.shape(0), position)
+            near = s.placements.unit_stride(s.codes[0], s.shape(0), position)
             if stride == 1:
                 result |= near & (s.size(dim) > 1)
     return result
 
 
-def odd_even(block: int) -> tuple[Kernel, ...]:
+def odd_even(block: int) -> tuple[LeafKernel, ...]:
     """Copy a block of bf16 or f32 to f32 with the even elements first, and back."""
     half = block // 2
 
     def kernel(
         name: str, source: DType, target: DType, into: bool, helper: str, cycles: float
-    ) -> Kernel:
+    ) -> LeafKernel:
         blocked, plain = (1, 0) if into else (0, 1)
 
         def applies(s: Batch) -> Iterator[Condition]:
@@ -154,14 +154,14 @@ def odd_even(block: int) -> tuple[Kernel, ...]:
             yield Condition(whole, f"the last size must be {block}")
             yield flat(s, plain)
             position, _ = s.operation.places[blocked, s.operation.dims[-1]]
-            right = s.forms.in_blocks(s.codes[blocked], position, block)
+            right = s.placements.in_blocks(s.codes[blocked], position, block)
             label = s.operation.operands[blocked].name
             yield Condition(right, f"{label} must lie in odd-even blocks of {block}")
 
         def semantics(src: Any) -> Any:
             return src.astype(target.np)
 
-        return Kernel(
+        return LeafKernel(
             name, "Move", (source, target), (None, None), f"{helper}(&{{src}}, &{{dst}});",
             semantics, applies, lambda s: cycles, registers=4,
         )  # fmt: skip
@@ -178,18 +178,18 @@ def odd_even(block: int) -> tuple[Kernel, ...]:
     )
 
 
-def odd_even_elements(dtype: DType) -> tuple[Kernel, ...]:
+def odd_even_elements(dtype: DType) -> tuple[LeafKernel, ...]:
     """Copy a run, one element at a time, into an odd-even block or a part of one, and back."""
 
-    def kernel(name: str, blocked: int) -> Kernel:
+    def kernel(name: str, blocked: int) -> LeafKernel:
         label = ("src", "dst")[blocked]
 
         def applies(s: Batch) -> Iterator[Condition]:
-            inside = s.forms.in_one_block(s.codes[blocked], s.shape(blocked))
+            inside = s.placements.in_one_block(s.codes[blocked], s.shape(blocked))
             yield Condition(inside, f"{label} must lie in one odd-even block")
             yield flat(s, 1 - blocked)
 
-        return Kernel(
+        return LeafKernel(
             name, "Move", (dtype, dtype), (None, None),
             f"{name}(&{{src}}, &{{dst}}, {{{label}_panel}} / 2, {{length}});",
             lambda src: src, applies, lambda s: (LOAD + STORE) * prod_columns(s.sizes), registers=1,

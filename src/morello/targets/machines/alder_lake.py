@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 ALDER_LAKE = Machine(
     name="Alder Lake",
@@ -10,8 +10,8 @@ ALDER_LAKE = Machine(
     vendor="GenuineIntel",
     models={6: (0x97, 0x9A, 0xB7, 0xBA, 0xBF, 0xBE)},
     features=frozenset(("avx2", "fma", "avx_vnni")),
-    l1=Level(48, 12, 5),
-    l2=Level(1280, 10, 15),
+    l1=CacheLevel(48, 12, 5),
+    l2=CacheLevel(1280, 10, 15),
     l3_latency=66,
     vector_bytes=32,
     multiply_adds=2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 ICE_LAKE = Machine(
     name="Ice Lake",
@@ -10,8 +10,8 @@ ICE_LAKE = Machine(
     vendor="GenuineIntel",
     models={6: (0x7D, 0x7E, 0x8C, 0x8D, 0xA7)},
     features=frozenset(("avx512f", "avx512_vbmi2")),
-    l1=Level(48, 12, 5),
-    l2=Level(512, 8, 13),
+    l1=CacheLevel(48, 12, 5),
+    l2=CacheLevel(512, 8, 13),
     l3_latency=48,
     vector_bytes=64,
     multiply_adds=1,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 ICE_LAKE_SP = Machine(
     name="Ice Lake-SP",
@@ -10,8 +10,8 @@ ICE_LAKE_SP = Machine(
     vendor="GenuineIntel",
     models={6: (0x6A, 0x6C)},
     features=frozenset(("avx512f", "avx512_vbmi2")),
-    l1=Level(48, 12, 5),
-    l2=Level(1280, 20, 14),
+    l1=CacheLevel(48, 12, 5),
+    l2=CacheLevel(1280, 20, 14),
     l3_latency=72,
     vector_bytes=64,
     multiply_adds=2,

@@ -8,7 +8,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True)
-class Level:
+class CacheLevel:
     """A cache of one core: its size in KiB, its ways, and its load latency in cycles."""
 
     kib: int
@@ -39,8 +39,8 @@ class Machine:
     vendor: str
     models: Mapping[int, Container[int]]
     features: frozenset[str]
-    l1: Level
-    l2: Level
+    l1: CacheLevel
+    l2: CacheLevel
     l3_latency: int
     vector_bytes: int
     multiply_adds: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 SAPPHIRE_RAPIDS = Machine(
     name="Sapphire Rapids",
@@ -10,8 +10,8 @@ SAPPHIRE_RAPIDS = Machine(
     vendor="GenuineIntel",
     models={6: (0x8F, 0xCF, 0xAD, 0xAE)},
     features=frozenset(("avx512f", "amx_tile")),
-    l1=Level(48, 12, 5),
-    l2=Level(2048, 16, 15),
+    l1=CacheLevel(48, 12, 5),
+    l2=CacheLevel(2048, 16, 15),
     l3_latency=120,
     vector_bytes=64,
     multiply_adds=2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 SKYLAKE_X = Machine(
     name="Skylake-X",
@@ -10,8 +10,8 @@ SKYLAKE_X = Machine(
     vendor="GenuineIntel",
     models={6: (0x55,)},
     features=frozenset(("avx512f",)),
-    l1=Level(32, 8, 4),
-    l2=Level(1024, 16, 14),
+    l1=CacheLevel(32, 8, 4),
+    l2=CacheLevel(1024, 16, 14),
     l3_latency=72,
     vector_bytes=64,
     multiply_adds=2,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 X86_64_V3 = Machine(
     name="x86-64-v3",
@@ -10,8 +10,8 @@ X86_64_V3 = Machine(
     vendor="",
     models={},
     features=frozenset(("avx2", "fma")),
-    l1=Level(32, 8, 4),
-    l2=Level(256, 8, 14),
+    l1=CacheLevel(32, 8, 4),
+    l2=CacheLevel(256, 8, 14),
     l3_latency=48,
     vector_bytes=32,
     multiply_adds=2,

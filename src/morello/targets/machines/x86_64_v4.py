@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 X86_64_V4 = Machine(
     name="x86-64-v4",
@@ -10,8 +10,8 @@ X86_64_V4 = Machine(
     vendor="",
     models={},
     features=frozenset(("avx512f",)),
-    l1=Level(32, 8, 4),
-    l2=Level(1024, 16, 14),
+    l1=CacheLevel(32, 8, 4),
+    l2=CacheLevel(1024, 16, 14),
     l3_latency=48,
     vector_bytes=64,
     multiply_adds=2,

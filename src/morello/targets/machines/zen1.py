@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 ZEN1 = Machine(
     name="Zen 1",
@@ -10,8 +10,8 @@ ZEN1 = Machine(
     vendor="AuthenticAMD",
     models={0x17: (*range(0x30), *range(0x50, 0x60)), 0x18: range(0x100)},
     features=frozenset(("avx2", "fma")),
-    l1=Level(32, 8, 4),
-    l2=Level(512, 8, 17),
+    l1=CacheLevel(32, 8, 4),
+    l2=CacheLevel(512, 8, 17),
     l3_latency=40,
     vector_bytes=16,
     multiply_adds=2,

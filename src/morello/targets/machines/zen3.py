@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 ZEN3 = Machine(
     name="Zen 3",
@@ -10,8 +10,8 @@ ZEN3 = Machine(
     vendor="AuthenticAMD",
     models={0x19: (*range(0x10), *range(0x20, 0x60))},
     features=frozenset(("avx2", "fma")),
-    l1=Level(32, 8, 4),
-    l2=Level(512, 8, 12),
+    l1=CacheLevel(32, 8, 4),
+    l2=CacheLevel(512, 8, 12),
     l3_latency=46,
     vector_bytes=32,
     multiply_adds=2,

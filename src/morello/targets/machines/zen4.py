@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 ZEN4 = Machine(
     name="Zen 4",
@@ -10,8 +10,8 @@ ZEN4 = Machine(
     vendor="AuthenticAMD",
     models={0x19: (*range(0x10, 0x20), *range(0x60, 0x100))},
     features=frozenset(("avx512f",)),
-    l1=Level(32, 8, 4),
-    l2=Level(1024, 8, 14),
+    l1=CacheLevel(32, 8, 4),
+    l2=CacheLevel(1024, 8, 14),
     l3_latency=48,
     vector_bytes=32,
     multiply_adds=2,

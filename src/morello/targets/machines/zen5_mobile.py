@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from morello.targets.machines.machine import Level, Machine
+from morello.targets.machines.machine import CacheLevel, Machine
 
 ZEN5_MOBILE = Machine(
     name="Zen 5 with 256-bit units",
@@ -10,8 +10,8 @@ ZEN5_MOBILE = Machine(
     vendor="AuthenticAMD",
     models={0x1A: (*range(0x20, 0x30), *range(0x60, 0x70))},
     features=frozenset(("avx512f",)),
-    l1=Level(48, 12, 4),
-    l2=Level(1024, 16, 14),
+    l1=CacheLevel(48, 12, 4),
+    l2=CacheLevel(1024, 16, 14),
     l3_latency=48,
     vector_bytes=32,
     multiply_adds=2,
