@@ -79,7 +79,7 @@ def searched(
 ) -> Solution | None:
     """What the search finds; None if nothing fits, without the reason, which takes far longer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("morello.search.solve.why_none", lambda goal, target: "")
+        patch.setattr("morello.search.session.why_none", lambda goal, target: "")
         try:
             return search(spec, target, everything=everything, table=table)
         except SearchError:

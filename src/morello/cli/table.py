@@ -145,7 +145,7 @@ def _described(space: dict[str, Any]) -> str:
     panels = f", panels of {space['panels']}" if space["panels"] else ""
     return (
         f"[bold]{space['target']}[/bold], {space['cores']} cores, {limits}, "
-        f"costs {space['costs']}, code {space['code']}{panels}"
+        f"costs {space['costs']}, version {space['version']}{panels}"
     )
 
 
