@@ -71,7 +71,7 @@ def _aligned_lines(impl: Impl, here: int | None, notes: Notes) -> Iterator[tuple
     lines = [_Line("note", "", titles), *_Listing(impl, here, notes).lines(impl, 0, 1)]
     yield "title", _title(impl), ""
     widths = [max(len(line.cells[i]) for line in lines if line.cells) for i in range(len(titles))]
-    room = max(len(line.text) for line in lines)
+    room = max(len(line.text) for line in lines if line.cells)
     for line in lines:
         yield line.kind, line.text.ljust(room), _columns(line.cells, widths)
 
