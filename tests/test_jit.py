@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 import morello
@@ -28,3 +32,25 @@ def test_whatever_is_being_searched(place: str, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(f"morello.{place}", lambda *_, **__: disguised(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):
         morello.compile("f32[4,4] @ f32[4,4]", measure=2)
+
+
+def test_an_index_of_types_that_are_gone_counts_as_empty(tmp_path: Path) -> None:
+    """As an older version may have left it."""
+    source = """
+from typing import NamedTuple
+from morello.jit import compiled
+class {name}(NamedTuple):
+    x: int
+@compiled
+def double(pair):
+    return 2 * pair.x
+print(double({name}(3)))
+"""
+    module = tmp_path / "module.py"
+    for name in ("Old", "New"):
+        module.write_text(source.format(name=name))
+        done = subprocess.run(
+            [sys.executable, "-c", "import module"], cwd=tmp_path, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.stdout == "6\n", done.stderr

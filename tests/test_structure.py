@@ -109,6 +109,27 @@ def test_there_are_no_import_cycles() -> None:
         below = {name: needed for name, needed in below.items() if name not in free}
 
 
+def test_a_class_name_stands_for_one_class() -> None:
+    homes: dict[str, list[str]] = {}
+    for path in SOURCES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                homes.setdefault(node.name, []).append(".".join(module(path)))
+    several = {name: paths for name, paths in homes.items() if len(paths) > 1}
+    assert several == {}
+
+
+VAGUE = {"one", "found", "made"}
+
+
+@by_name
+def test_variables_say_what_they_hold(path: Path) -> None:
+    nodes = list(ast.walk(ast.parse(path.read_text())))
+    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+    parameters = {n.arg for n in nodes if isinstance(n, ast.arg)}
+    assert not VAGUE & (stored | parameters)
+
+
 @all_by_name
 def test_files_are_not_too_long(path: Path) -> None:
     assert len(path.read_text().splitlines()) <= MOST_LINES

@@ -22,8 +22,28 @@ def compiled(function: _Function) -> _Function:
         jitted = njit(cache=True)(function)
     except RuntimeError:  # no folder can be written for the cache
         jitted = njit(function)
+    else:
+        _forgive_stale_indexes(jitted._cache._cache_file)
     result: _Function = jitted
     return result
+
+
+def _forgive_stale_indexes(file: Any) -> None:
+    """Have an index that cannot be unpickled count as empty, so that it is written anew.
+
+    An index names the types of arguments. After an upgrade they may be gone, and Numba looks
+    only afterwards whether the index is of today's source.
+    """
+    load = file._load_index
+
+    def load_index() -> dict[Any, Any]:
+        try:
+            index: dict[Any, Any] = load()
+        except (AttributeError, ImportError):
+            return {}
+        return index
+
+    file._load_index = load_index
 
 
 def interruptible(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:

@@ -23,7 +23,7 @@ from morello.learn.limits import PROTOCOL, blinded, halved, measured_again, star
 from morello.learn.model import read_model, write_model
 from morello.learn.network import Shape
 from morello.learn.report import BEGIN, END, write_report
-from morello.learn.study import Experiment, Result, again
+from morello.learn.study import Experiment, ExperimentResult, again
 from morello.learn.training import Network, Recipe
 from morello.learn.transfer import transferred
 from morello.learn.trees import Trees
@@ -40,7 +40,7 @@ def paths(groups: list[ProgramGroup], tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[Result]:
+def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[ExperimentResult]:
     some = [
         Experiment("models", "affine", Affine),
         Experiment("models", "network", partial(Network, QUICK), "family", 2),
@@ -53,7 +53,7 @@ def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[Result]:
         return list(study.run(paths, 2, workers))
 
 
-def test_every_trial_has_a_result(results: list[Result]) -> None:
+def test_every_trial_has_a_result(results: list[ExperimentResult]) -> None:
     assert [len(one.each) for one in results] == [1, 2, 1, 1, 1]
     affine, network, *_ = results
     assert affine.mean.tau[0] > 0.9 and np.isfinite(network.mean.tau[0])
@@ -89,7 +89,9 @@ def test_hidden_features_are_zero(groups: list[ProgramGroup]) -> None:
         np.testing.assert_array_equal(after[:, seen], before[:, seen])
 
 
-def test_tables_and_plots_are_put_into_a_page(results: list[Result], tmp_path: Path) -> None:
+def test_tables_and_plots_are_put_into_a_page(
+    results: list[ExperimentResult], tmp_path: Path
+) -> None:
     page = tmp_path / "page.md"
     page.write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
     write_report(page, results, "On four Specs:")

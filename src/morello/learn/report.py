@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from morello.errors import CorpusError
 from morello.learn.evaluate import TOPS, Score
-from morello.learn.study import Result
+from morello.learn.study import ExperimentResult
 
 BEGIN, END = "<!-- study: begin -->", "<!-- study: end -->"
 """The markers around the part of the page that is replaced."""
@@ -28,7 +28,7 @@ TITLES = {
 CURVE, REGRETS = "learning-curve.svg", "regret.svg"
 
 
-def write_report(page: Path, results: Sequence[Result], about: str) -> None:
+def write_report(page: Path, results: Sequence[ExperimentResult], about: str) -> None:
     """Write tables into a page between its markers, and plots into its folder.
 
     Raises `CorpusError` if the page has no markers.
@@ -45,7 +45,7 @@ def write_report(page: Path, results: Sequence[Result], about: str) -> None:
     page.write_text(f"{before}{BEGIN}\n\n{about}\n\n{_tables(results)}\n{END}{after}")
 
 
-def _tables(results: Sequence[Result]) -> str:
+def _tables(results: Sequence[ExperimentResult]) -> str:
     lines = []
     for table, title in TITLES.items():
         rows = [result for result in results if result.trial.table == table]
@@ -59,7 +59,7 @@ def _tables(results: Sequence[Result]) -> str:
     return "\n".join(lines)
 
 
-def table_of(results: Sequence[Result]) -> list[str]:
+def table_of(results: Sequence[ExperimentResult]) -> list[str]:
     """The lines of a Markdown table."""
     tops = " | ".join(f"top {count} %" for count in TOPS)
     lines = [
@@ -108,7 +108,7 @@ def _spread(name: str, scores: Sequence[Score]) -> str:
     return f"| {scores[0].protocol} | {name} | {' | '.join(cells)} |"
 
 
-def _plot(folder: Path, results: Sequence[Result]) -> None:
+def _plot(folder: Path, results: Sequence[ExperimentResult]) -> None:
     matplotlib.rcParams["svg.hashsalt"] = "morello"  # so that the same plots are the same files
     curve = [result for result in results if result.trial.table == "curve"]
     if curve:

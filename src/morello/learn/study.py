@@ -60,7 +60,7 @@ class Experiment:
 
 
 @dataclass(frozen=True)
-class Result:
+class ExperimentResult:
     """The result of a trial: each seed's score, and the score of the mean of their predictions."""
 
     trial: Experiment
@@ -121,7 +121,9 @@ SEEN = {
 }
 
 
-def run(paths: Sequence[Path], seeds: int, workers: Executor, seed: int = 0) -> Iterator[Result]:
+def run(
+    paths: Sequence[Path], seeds: int, workers: Executor, seed: int = 0
+) -> Iterator[ExperimentResult]:
     """The results of all trials on the Specs in these files, in order."""
     files = tuple(paths)
     groups = loaded(files)
@@ -140,7 +142,7 @@ def run(paths: Sequence[Path], seeds: int, workers: Executor, seed: int = 0) -> 
         predicted = [_gathered(jobs[trial.key(n)]) for n in range(trial.seeds)]
         judged_by = halves if trial.protocol == PROTOCOL else groups
         scores = [_scored(trial, judged_by, of_seed) for of_seed in predicted]
-        yield Result(trial, scores, _scored(trial, judged_by, together(predicted)))
+        yield ExperimentResult(trial, scores, _scored(trial, judged_by, together(predicted)))
 
 
 def _gathered(futures: Sequence[Future[Predictions]]) -> Predictions:
@@ -171,14 +173,16 @@ def _job(
 
 def elsewhere(
     paths: Sequence[Path], others: Sequence[Path], machine: str, name: str
-) -> Iterator[Result]:
+) -> Iterator[ExperimentResult]:
     """How well models of a machine (its name, `paths`) predict another's programs (`others`)."""
     for outcome in transferred(loaded(tuple(paths)), load(others), machine):
         trial = Experiment("machines", f"{name}: {outcome.model}", Affine, outcome.protocol)
-        yield Result(trial, [outcome], outcome)
+        yield ExperimentResult(trial, [outcome], outcome)
 
 
-def again(corpus: Sequence[Path]) -> Result:
+def again(corpus: Sequence[Path]) -> ExperimentResult:
     """How well one half of the measurements in these files predicts the other half."""
     outcome = measured_again(map(read, corpus))
-    return Result(Experiment("limits", outcome.model, Affine, outcome.protocol), [outcome], outcome)
+    return ExperimentResult(
+        Experiment("limits", outcome.model, Affine, outcome.protocol), [outcome], outcome
+    )

@@ -25,7 +25,7 @@ Floats = npt.NDArray[np.floating[Any]]
 INFINITE = 1e30
 
 
-class Packing(NamedTuple):
+class LimitPacking(NamedTuple):
     """How amounts of memory are packed: the guard bits of all fields, and a field's width."""
 
     guard: int
@@ -33,13 +33,13 @@ class Packing(NamedTuple):
 
 
 @compiled
-def fits(amount: int, limit: int, packing: Packing) -> bool:
+def fits(amount: int, limit: int, packing: LimitPacking) -> bool:
     """Whether amount <= limit in every field."""
     return (((limit | packing.guard) - amount) & packing.guard) == packing.guard
 
 
 @compiled
-def larger(a: int, b: int, packing: Packing) -> int:
+def larger(a: int, b: int, packing: LimitPacking) -> int:
     """The maximum of both, field by field."""
     wins = ((a | packing.guard) - b) & packing.guard
     ones = wins - (wins >> (packing.field - 1))
@@ -47,7 +47,7 @@ def larger(a: int, b: int, packing: Packing) -> int:
 
 
 @compiled
-def largest(packing: Packing) -> int:
+def largest(packing: LimitPacking) -> int:
     """The largest value in every field."""
     return packing.guard - (packing.guard >> (packing.field - 1))
 
@@ -62,7 +62,7 @@ def home(key: int, size: int) -> int:
 
 @compiled
 def merge(
-    keys: Ints, limit: Ints, budget: Floats, packing: Packing
+    keys: Ints, limit: Ints, budget: Floats, packing: LimitPacking
 ) -> tuple[Ints, Ints, Ints, Floats]:
     """Deduplicate keys: each unique one with the largest limits and budget of all its copies.
 
@@ -176,12 +176,12 @@ class Problem(NamedTuple):
 
     graph: Hypergraph
     bounds: Bounds
-    packing: Packing
+    packing: LimitPacking
 
 
 @compiled
 def bounds(
-    graph: Hypergraph, known_cost: Floats, known_peak: Ints, packing: Packing
+    graph: Hypergraph, known_cost: Floats, known_peak: Ints, packing: LimitPacking
 ) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
     """The columns of `Bounds`.
 
@@ -221,7 +221,7 @@ def bounds(
 
 
 @compiled
-def peak_of(graph: Hypergraph, edge: int, peaks: Ints, packing: Packing) -> int:
+def peak_of(graph: Hypergraph, edge: int, peaks: Ints, packing: LimitPacking) -> int:
     """The peak of an edge whose children have these peaks, by node; at most the largest value."""
     peak = np.int64(0)
     for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
@@ -368,7 +368,7 @@ def push(stack: Stack, row: int, node: int, place: int, limit: int, begun: Sum) 
 
 @compiled
 def memoize(
-    boxes: Boxes, box: int, stack: Stack, row: int, node: int, limit: int, packing: Packing
+    boxes: Boxes, box: int, stack: Stack, row: int, node: int, limit: int, packing: LimitPacking
 ) -> None:
     """Make the best decisions of a row a box of its node."""
     boxes.following[box], boxes.head[node] = boxes.head[node], box

@@ -14,7 +14,7 @@ import numpy as np
 
 from morello.errors import SearchError
 from morello.ir.placements import Bools, Ints
-from morello.search.engine import Packing
+from morello.search.engine import LimitPacking
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Limits:
         return sum(1 << (self.field * (i + 1) - 1) for i in range(len(self.capacities)))
 
     @cached_property
-    def packing(self) -> Packing:
+    def packing(self) -> LimitPacking:
         """How they are packed, for the engine."""
-        return Packing(self.guard, self.field)
+        return LimitPacking(self.guard, self.field)
 
     @cached_property
     def full(self) -> int:
