@@ -327,7 +327,7 @@ def test_a_copy_of_what_is_only_written() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rewrite", "held", "form"),
+    ("rewrite", "held", "placement"),
     [
         (Move("c", "registers", row_major(2), 16), 4 * 3, registers(16)),
         (Move("c", "registers", column_major(2), 4), 40, registers(4, column_major(2))),

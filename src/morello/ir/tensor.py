@@ -150,7 +150,7 @@ class TensorSpec:
 
     def __post_init__(self) -> None:
         if self.placement is IDEAL:
-            object.__setattr__(self, "form", gapless(row_major(len(self.shape))))
+            object.__setattr__(self, "placement", gapless(row_major(len(self.shape))))
 
     @property
     def bytes(self) -> int:
