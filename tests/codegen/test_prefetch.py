@@ -84,7 +84,7 @@ def test_every_line_of_a_tile_has_a_number() -> None:
 
 
 def test_a_large_product_prefetches_the_next_rows_and_those_it_copies_next() -> None:
-    impl, _ = morello.implement("f32[2048,2048] @ f32[2048,2048]", target="avx512")
+    impl, _ = morello.implement("f32[2048,2048] @ f32[2048,2048]", target="avx512", budget=600)
     requests = {
         operand: (lines, written) for operand, lines, written in prefetched(generate(impl).text)
     }
@@ -102,7 +102,7 @@ def test_a_large_product_prefetches_the_next_rows_and_those_it_copies_next() -> 
 
 
 def test_softmax_prefetches_its_rows_while_their_scores_are_made() -> None:
-    impl, _ = morello.implement("softmax(f32[1024,64] @ f32[64,1024])", target="avx512")
+    impl, _ = morello.implement("softmax(f32[1024,64] @ f32[64,1024])", target="avx512", budget=600)
     requests = {
         operand: (lines, written) for operand, lines, written in prefetched(generate(impl).text)
     }
@@ -114,7 +114,9 @@ def test_softmax_prefetches_its_rows_while_their_scores_are_made() -> None:
 
 def test_what_the_caches_hold_is_not_prefetched() -> None:
     for size in (16, 64, 128):
-        impl, _ = morello.implement(f"f32[{size},{size}] @ f32[{size},{size}]", target="avx512")
+        impl, _ = morello.implement(
+            f"f32[{size},{size}] @ f32[{size},{size}]", target="avx512", budget=600
+        )
         assert "__builtin_prefetch" not in generate(impl).text
         assert plan(impl) == {} and notes(impl) == {}
 
@@ -132,7 +134,7 @@ def test_the_lines_of_panels_follow_each_other() -> None:
 
 def test_panels_of_constant_weights_are_prefetched_line_by_line() -> None:
     product = "f32[8,4096] @ f32[4096,4096]"
-    impl, _ = morello.implement(product, target="avx512", weights="constant")
+    impl, _ = morello.implement(product, target="avx512", weights="constant", budget=600)
     assert impl.spec.tensor(1).placement.layout.panel is not None
     ((operand, lines, written),) = prefetched(generate(impl).text)
     assert operand == "b" and not written
@@ -142,7 +144,7 @@ def test_panels_of_constant_weights_are_prefetched_line_by_line() -> None:
 
 
 def test_a_loop_prefetches_what_its_own_next_step_reads() -> None:
-    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512")
+    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512", budget=600)
     text = generate(impl).text
     (lines,) = (lines for operand, lines, _ in prefetched(text) if operand == "a")
     rows = 1 + max(int(row) for row in re.findall(r"c_reg0\[(\d+)\]\[0\] \+=", text))
@@ -150,7 +152,7 @@ def test_a_loop_prefetches_what_its_own_next_step_reads() -> None:
 
 
 def test_the_plan_is_made_before_any_c_and_shown_at_the_loops() -> None:
-    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512")
+    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512", budget=600)
     nodes = {id(node): node for node in impl.walk()}
     for body, loop in plan(impl).items():
         whole, piece = nodes[loop.node], nodes[body]
