@@ -37,7 +37,7 @@ class Runner:
     samples: list[float]
 
     def takes_part(self, turn: int, turns: int) -> bool:
-        """Whether it is sampled in this turn; with long calls, only in every few turns."""
+        """Whether to time it in this round; implementations with long calls skip some rounds."""
         every: int = min(ceil(self.ready["seconds"] / SAMPLE_S), turns // LEAST_SAMPLES)
         return turn % max(1, every) == 0
 

@@ -37,7 +37,7 @@ class Type:
 
     @property
     def in_panels(self) -> bool:
-        """Whether its layout has panels, which strides cannot describe."""
+        """Whether the layout is packed in panels, so that no strides describe it."""
         return ":" in self.layout
 
     @property

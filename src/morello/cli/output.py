@@ -1,4 +1,4 @@
-"""What commands print: times, JSON, and the progress of a search."""
+"""Output of the commands: times as text, JSON, and a progress bar."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from morello.codegen.conv import matmul_views, merged_rows
-from morello.codegen.loops import MergedLoop, cut, cut_each, loops, over_registers
+from morello.codegen.loops import MergedLoop, cut, cut_each, emits_nothing, loops, over_registers
 from morello.codegen.names import Names
 from morello.codegen.parallel import Region
 from morello.codegen.prefetch import Plan
@@ -69,11 +69,10 @@ class Body:
             return self._statements(impl, views)
 
     def _statements(self, impl: Impl, views: Sequence[View]) -> list[Statement]:
-        rewrite = impl.rewrite
-        assert rewrite is not None
-        if rewrite.silent:
+        if emits_nothing(impl):
             return self.emit(impl.children[0].impl, views)
-        return EMITTERS[type(rewrite)](self, impl, rewrite, views)
+        assert impl.rewrite is not None
+        return EMITTERS[type(impl.rewrite)](self, impl, impl.rewrite, views)
 
     # ---- loops
 
@@ -343,7 +342,7 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     PadFirst: Body._sequence,
     Pack: Body._sequence,
 }
-"""What emits the statements of each rewrite that is not silent."""
+"""The code generator of each rewrite that generates code."""
 
 
 def _in_order(registers: Sequence[str]) -> str:

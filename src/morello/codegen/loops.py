@@ -32,7 +32,7 @@ class MergedLoop:
 
     @property
     def accumulates_in_registers(self) -> bool:
-        """Whether it is a loop over a reduction whose sums are in registers."""
+        """Whether it is a reduction loop whose accumulators are in registers."""
         operation = self.spec.operation
         return self.dim in operation.reduced and any(
             operand.written and isinstance(view, RegisterView)
@@ -114,7 +114,7 @@ def _continues(loop: MergedLoop, other: MergedLoop) -> bool:
 
 
 def emits_nothing(impl: Impl) -> bool:
-    """Whether its rewrite emits no code, and only says where operands are."""
+    """Whether the code of an Impl is that of its only child."""
     return impl.rewrite is not None and impl.rewrite.silent
 
 

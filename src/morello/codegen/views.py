@@ -66,14 +66,14 @@ class MemoryView:
     def cut(self, dim: int, size: int, start: int, variable: str | None, stride: int) -> MemoryView:
         """The tile of `size` along `dim` that begins at (`start` + `variable`) * `stride`."""
         own, step = self.dims[dim], self.steps[dim] * stride
-        per_element = self._stride(own, size) * step
+        per_element = self._stride(own) * step
         shape = (*self.shape[:own], size, *self.shape[own + 1 :])
         address = self.address.plus(start * per_element, variable, per_element)
         return replace(self, shape=shape, address=address)
 
     def step(self, dim: int) -> int:
         """The stride of the tile along one of its dimensions, in elements of memory."""
-        return self._stride(self.dims[dim], 1) * self.steps[dim]
+        return self._stride(self.dims[dim]) * self.steps[dim]
 
     def spans(self) -> list[tuple[int, int]]:
         """Count and step of the tile's elements along each physical dimension, fastest first."""
@@ -111,7 +111,7 @@ class MemoryView:
         address = self.address.divided(lanes) or Address()
         return replace(self, pointer=pointer, strides=strides, shape=shape, address=address)
 
-    def _stride(self, dim: int, tile: int) -> int:
+    def _stride(self, dim: int) -> int:
         """The stride of a dimension of the buffer: in a panel, or per element across panels."""
         layout = self.layout
         outer = self.strides[layout.order.index(dim)]

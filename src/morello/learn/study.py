@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from random import Random
 
@@ -126,9 +126,8 @@ def run(
 ) -> Iterator[ExperimentResult]:
     """The results of all trials on the Specs in these files, in order."""
     files = tuple(paths)
-    groups = loaded(files)
-    halves, half_splits = halved(groups, seed)
-    splits = {**protocols(groups, seed), PROTOCOL: half_splits}
+    _, half_splits = _halves(files, seed)
+    splits = {**protocols(loaded(files), seed), PROTOCOL: half_splits}
     jobs: dict[Hashable, list[Future[Predictions]]] = {}
     todo = list(trials(seeds))
     for trial in todo:
@@ -140,9 +139,20 @@ def run(
                 ]
     for trial in todo:
         predicted = [_gathered(jobs[trial.key(n)]) for n in range(trial.seeds)]
-        judged_by = halves if trial.protocol == PROTOCOL else groups
-        scores = [_scored(trial, judged_by, of_seed) for of_seed in predicted]
-        yield ExperimentResult(trial, scores, _scored(trial, judged_by, together(predicted)))
+        groups = _groups(files, trial.protocol, seed)
+        scores = [_scored(trial, groups, of_seed) for of_seed in predicted]
+        yield ExperimentResult(trial, scores, _scored(trial, groups, together(predicted)))
+
+
+@cache
+def _halves(paths: tuple[Path, ...], seed: int) -> tuple[list[ProgramGroup], list[HeldOut]]:
+    """The groups in these files halved, once in a process."""
+    return halved(loaded(paths), seed)
+
+
+def _groups(paths: tuple[Path, ...], protocol: str, seed: int) -> Sequence[ProgramGroup]:
+    """The groups that the splits of a protocol number."""
+    return _halves(paths, seed)[0] if protocol == PROTOCOL else loaded(paths)
 
 
 def _gathered(futures: Sequence[Future[Predictions]]) -> Predictions:
@@ -160,9 +170,7 @@ def _scored(trial: Experiment, groups: Sequence[ProgramGroup], predicted: Predic
 def _job(
     paths: tuple[Path, ...], trial: Experiment, split: HeldOut, seed: int, split_seed: int
 ) -> Predictions:
-    groups: Sequence[ProgramGroup] = loaded(paths)
-    if trial.protocol == PROTOCOL:
-        groups, _ = halved(groups, split_seed)
+    groups = _groups(paths, trial.protocol, split_seed)
     if trial.part < 1.0:
         kept = Random(seed).sample(split.train, max(1, round(trial.part * len(split.train))))
         split = replace(split, train=tuple(sorted(kept)))

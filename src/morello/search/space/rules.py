@@ -239,11 +239,7 @@ def _buffers(kind: Kind, target: Target) -> Iterator[Rewrite]:
         for user in users:
             position = user.inputs.index(tensor)
             layouts += copy_layouts(user.operation, position, source.dtype, target)
-        neighbours = [
-            source.operation,
-            *(c.operation for c in operation.components if tensor in c.inputs),
-        ]
-        streams = not any(neighbour.is_product for neighbour in neighbours)
+        streams = not any(component.operation.is_product for component in (source, *users))
         for level in target.levels[int(streams) : target.registers]:
             distinct = dict.fromkeys(layouts)
             yield from (Bufferize(component, level.name, layout) for layout in distinct)
@@ -260,7 +256,7 @@ def _moves(kind: Kind, index: int, target: Target) -> list[Rules]:
     operation = kind.operation
     operand, dtype = operation.operands[index], kind.dtypes[index]
     groups = []
-    usable = _usable_kernels(kind, index, target)
+    usable = _usable_kernels(kind, target)
     dtypes = {k.dtypes[index] for k in usable} if not operation.components else {dtype}
     for number, level in enumerate(target.levels[1 : target.registers]):
         groups.append(Rules(_at(index, number), (Move(operand.name, level.name),)))
@@ -305,7 +301,7 @@ def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
     return here
 
 
-def _usable_kernels(kind: Kind, index: int, target: Target) -> list[LeafKernel]:
+def _usable_kernels(kind: Kind, target: Target) -> list[LeafKernel]:
     """The kernels that may implement Specs of this kind once operands are converted."""
     usable = []
     for kernel in target.kernels_of(closing_operation(kind)):

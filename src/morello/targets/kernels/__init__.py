@@ -176,10 +176,10 @@ def _packed(vector_bytes: int, features: frozenset[str]) -> list[LeafKernel]:
     kernels: list[LeafKernel] = []
     products = []
     if "bf16_products" in features:
-        products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}", BF16))
+        products.append(((BF16X2, BF16X2, F32), f"dpbf16_f32x{width}"))
     if "byte_products" in features:
-        products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}", U8))
-    for dtypes, function, _ in products:
+        products.append(((U8X4, I8X4, I32), f"dpbusd_i32x{width}"))
+    for dtypes, function in products:
         for first in (True, False):
             kernels.append(packed_multiply_add(dtypes, width, function, scalar_is_a=first))
     for packed, single, wide in ((BF16X2, BF16, vector_bytes // 2), (U8X4, U8, 16), (I8X4, I8, 16)):
