@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
 from morello.errors import RewriteError, SearchError, SpecError, quoted
 from morello.impl.printing import tree
@@ -14,6 +16,7 @@ from morello.ir.dtype import DType, parse_dtype
 from morello.ir.layout import Layout, fastest, panels, parse_layout, row_major
 from morello.ir.spec import MAX_SIZE, Spec
 from morello.rewrites import (
+    REWRITES,
     Bufferize,
     Decompose,
     Move,
@@ -36,8 +39,21 @@ from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.target import Target
 
+_Fields = ParamSpec("_Fields")
+"""The fields of a rewrite."""
+
 Path = tuple[int, ...]
 """The path of a node: the index of the child to take, from the root on."""
+
+
+def _method(kind: Callable[_Fields, Rewrite]) -> Callable[Concatenate[Schedule, _Fields], Schedule]:
+    """The method of `Schedule` that applies a rewrite, given the rewrite's fields."""
+
+    def method(schedule: Schedule, /, *args: _Fields.args, **keywords: _Fields.kwargs) -> Schedule:
+        return schedule.rewrite(kind(*args, **keywords))
+
+    method.__doc__ = kind.__doc__
+    return method
 
 
 @dataclass(frozen=True)
@@ -111,14 +127,6 @@ class Schedule:
         """Run tiles of one or two output dimensions on all cores, the first one's outermost."""
         return self.rewrite(Parallel(tuple((d, _size(d, size)) for d, size in sizes.items())))
 
-    def serial(self) -> Schedule:
-        """Run a parallel Spec on one core."""
-        return self.rewrite(Serial())
-
-    def to_accumulate(self) -> Schedule:
-        """Initialize the outputs, then accumulate into them."""
-        return self.rewrite(ToAccumulate())
-
     def move(
         self,
         operand: str,
@@ -148,10 +156,6 @@ class Schedule:
             chosen = row_major(len(dims))
         return self.rewrite(Move(operand, level, chosen, vector, _dtype(dtype)))
 
-    def move_all(self, level: str) -> Schedule:
-        """Move every operand that is one level away to `level`, without copying: caches do it."""
-        return self.rewrite(MoveAll(level))
-
     def bufferize(
         self,
         component: int,
@@ -176,33 +180,28 @@ class Schedule:
         chosen = self._layout(what, dims, layout, packed, vector, along)
         return self.rewrite(Bufferize(component, level, chosen or row_major(len(dims)), vector))
 
-    def decompose(self, scheme: str, level: str) -> Schedule:
-        """Decompose an operation into steps (see `SCHEMES`), with intermediates at a level."""
-        return self.rewrite(Decompose(scheme, level))
-
     def parallel_split(self, dim: str, pieces: int) -> Schedule:
         """Split a reduction into equal pieces for all cores, then reduce the partial results."""
         return self.rewrite(ParallelSplit(dim, _size("pieces", pieces)))
 
-    def spatial_split(self) -> Schedule:
-        """Loop over the pixels of a convolution's filter; each is a matmul along one row."""
-        return self.rewrite(SpatialSplit())
+    serial = _method(Serial)
+    to_accumulate = _method(ToAccumulate)
+    move_all = _method(MoveAll)
+    decompose = _method(Decompose)
+    spatial_split = _method(SpatialSplit)
+    pointwise = _method(Pointwise)
+    pad_first = _method(PadFirst)
+    pack = _method(Pack)
+    select = _method(Select)
 
-    def pointwise(self) -> Schedule:
-        """Rewrite a convolution with one-pixel filters as a matmul."""
-        return self.rewrite(Pointwise())
+    if not TYPE_CHECKING:  # a typing error in a method's name is one
 
-    def pad_first(self, level: str) -> Schedule:
-        """Copy a convolution's image into a buffer at a level, with its padding around it."""
-        return self.rewrite(PadFirst(level))
-
-    def pack(self) -> Schedule:
-        """Pack groups of neighbours along k into the elements of a matmul of narrow dtypes."""
-        return self.rewrite(Pack())
-
-    def select(self, kernel: str) -> Schedule:
-        """Implement the current hole with a leaf kernel."""
-        return self.rewrite(Select(kernel))
+        def __getattr__(self, name: str) -> Callable[..., Schedule]:
+            """A rewrite that has no method above, by its name."""
+            if name not in REWRITES:
+                known = ", ".join(sorted({*REWRITES, "solve"}))
+                raise AttributeError(f"a Schedule has no {name}; there are: {known}.", name=name)
+            return partial(_method(REWRITES[name]), self)
 
     def solve(self, budget: float = SECONDS) -> Schedule:
         """Fill every hole with the cheapest program that fits the capacity left there.

@@ -28,10 +28,7 @@ from morello.ir.dtype import DType
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 from morello.rewrites import (
-    Bufferize,
-    Decompose,
     Move,
-    Pack,
     PadFirst,
     Parallel,
     ParallelSplit,
@@ -41,7 +38,6 @@ from morello.rewrites import (
     SpatialSplit,
     Split,
     Tile,
-    ToAccumulate,
 )
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target, c_type
@@ -72,7 +68,8 @@ class Body:
         if emits_nothing(impl):
             return self.emit(impl.children[0].impl, views)
         assert impl.rewrite is not None
-        return EMITTERS[type(impl.rewrite)](self, impl, impl.rewrite, views)
+        emitter = EMITTERS.get(type(impl.rewrite), Body._sequence)
+        return emitter(self, impl, impl.rewrite, views)
 
     # ---- loops
 
@@ -335,14 +332,8 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     ParallelSplit: Body._parallel_split,
     SpatialSplit: Body._spatial_split,
     Pointwise: Body._pointwise,
-    ToAccumulate: Body._sequence,
-    Move: Body._sequence,
-    Bufferize: Body._sequence,
-    Decompose: Body._sequence,
-    PadFirst: Body._sequence,
-    Pack: Body._sequence,
 }
-"""The code generator of each rewrite that generates code."""
+"""The code generators of rewrites that are not just a sequence of steps."""
 
 
 def _in_order(registers: Sequence[str]) -> str:

@@ -98,3 +98,9 @@ def _filled(value: str, like: Value) -> Value:
         fix = f"write fill_{value}(f32[64,64])"
         raise MisuseError("the tensor to fill must be given as a type", fix, at=0)
     return value_of(replace(like.tensor, operation=fill(like.rank, value)))
+
+
+FUNCTIONS = (
+    cast, move, transpose, expand_dims, broadcast, one_prefix, fill_zero, fill_lowest,
+)  # fmt: skip
+"""What an expression can call of these."""

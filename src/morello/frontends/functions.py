@@ -10,23 +10,10 @@ from typing import Any, get_type_hints
 
 from morello.frontends import copies, maps, products, reductions
 from morello.frontends.values import Value
-from morello.ir.functions import BINARY, UNARY
-
-_MODULES = {
-    products: ("matmul", "linear", "conv", "attention"),
-    maps: (*BINARY, "divide_vec"),
-    reductions: (
-        "sum", "max", "mean", "softmax", "softmax_complete", "softmax_denominator",
-        "layer_norm", "rms_norm",
-    ),
-    copies: (
-        "cast", "move", "transpose", "expand_dims", "broadcast", "one_prefix",
-        "fill_zero", "fill_lowest",
-    ),
-}  # fmt: skip
+from morello.ir.functions import UNARY
 
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
-    **{name: getattr(module, name) for module, names in _MODULES.items() for name in names},
+    **{f.__name__: f for m in (products, maps, reductions, copies) for f in m.FUNCTIONS},
     **{name: maps.map_of_one(name) for name in sorted(UNARY) if name != "cast"},
 }
 """Every callable function; operators are calls of add, matmul and so on."""

@@ -111,3 +111,7 @@ def _constant(name: str, value: float, dtype: DType) -> float:
 
 def _unsigned(dtype: DType) -> bool:
     return dtype.name.startswith("u")
+
+
+FUNCTIONS = add, divide, maximum, minimum, multiply, subtract, divide_vec
+"""What an expression can call of these, besides every function of one argument."""

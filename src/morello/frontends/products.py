@@ -121,3 +121,7 @@ def _misuse(error: SpecError, at: int) -> MisuseError:
     """A `MisuseError` from an error whose message reads "what is wrong; what would work."."""
     what, _, fix = str(error).rstrip(".").partition("; ")
     return MisuseError(what, fix, at)
+
+
+FUNCTIONS = matmul, linear, conv, attention
+"""What an expression can call of these."""

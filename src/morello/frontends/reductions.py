@@ -118,3 +118,9 @@ def _check_norm(name: str, x: Value, *given: Value) -> None:
 def _rows(x: Value, along: int) -> tuple[int, ...]:
     """x's shape without the dimension `along`, or (1,) for a vector."""
     return (*x.shape[:along], *x.shape[along + 1 :]) or (1,)
+
+
+FUNCTIONS = (
+    sum, max, mean, softmax, softmax_complete, softmax_denominator, layer_norm, rms_norm,
+)  # fmt: skip
+"""What an expression can call of these."""

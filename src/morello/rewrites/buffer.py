@@ -47,7 +47,7 @@ def check_rank(rewrite: object, layout: Layout, rank: int, what: str) -> None:
 def buffer_codes(
     batch: Batch, shape: Sequence[Ints], layout: Layout, vector: int, dtype: DType
 ) -> Ints:
-    """The forms of new tensors of these shapes."""
+    """The placements, as codes, of new tensors of these shapes."""
     if vector:
         placement = Placement(layout, layout.rank, vector=vector)
         return np.full(len(batch), batch.placements.code(placement), np.int16)

@@ -11,9 +11,9 @@ import numpy as np
 from morello.ir.axes import Axis
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import Layout, row_major
-from morello.ir.operation import Operand, Operation, operation, reordered
+from morello.ir.operation import Operand, Operation, Primitive, operation, reordered
 from morello.ir.placements import Bools
-from morello.ir.primitives import CONV, fill, matmul, move
+from morello.ir.primitives import CONV, MATMUL, fill, matmul, move
 from morello.ir.tensor import Placement
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
@@ -55,6 +55,10 @@ class SpatialSplit(Rewrite):
         pixel = tiled(tiled(batch, "p", ones), "q", ones)
         return [Edges(np.arange(len(batch)), children=(Child(_matmul(pixel, ("x",)), times),))]
 
+    @classmethod
+    def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
+        return (MATMUL,) if primitive is CONV else ()
+
     def words(self, shown: Shown) -> str:
         return ", ".join(f"for {dim} in 0..{shown.spec.size(dim)}" for dim in "pq")
 
@@ -86,6 +90,10 @@ class Pointwise(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         body = Child(_matmul(batch, ("y", "x")))
         return [Edges(np.arange(len(batch)), children=(body,))]
+
+    @classmethod
+    def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
+        return (MATMUL,) if primitive is CONV else ()
 
     def words(self, shown: Shown) -> str:
         return "all pixels as the rows of a matmul"

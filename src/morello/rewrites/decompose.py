@@ -40,13 +40,15 @@ class Scheme:
 
     `between` are the intermediate tensors: they have one element per scan ("rows"), or the
     full shape ("all"). Each step is an operation, and the tensor that each of its operands
-    is: one of the decomposed operation's or an intermediate one, by name.
+    is: one of the decomposed operation's or an intermediate one, by name. What is not `searched`
+    is for schedules by hand: the search would find nothing better.
     """
 
     of: Primitive
     words: str
     between: Mapping[str, str]
     steps: tuple[tuple[Step, Mapping[str, str]], ...]
+    searched: bool = True
 
 
 def _same(*names: str) -> dict[str, str]:
@@ -111,6 +113,7 @@ SCHEMES = {
             (lambda rank, _: divide_vec(rank), {"a": "out", "b": "divisor", "out": "quotient"}),
             (lambda rank, _: move(rank), {"src": "quotient", "dst": "out"}),
         ),
+        searched=False,
     ),
 }
 
@@ -146,6 +149,12 @@ class Decompose(Rewrite):
         if right:
             alike = {o.dims for o in batch.operation.operands} <= set(_spans(batch.operation))
             yield Condition(everywhere(batch, alike), "its operands' dimensions differ in order")
+
+    @classmethod
+    def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
+        schemes = [scheme for scheme in SCHEMES.values() if scheme.of is primitive]
+        steps = [step(_RANK, _RANK - 1).primitive for scheme in schemes for step, _ in scheme.steps]
+        return [step for step in steps if step is not None]
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         scheme, operation = SCHEMES[self.scheme], batch.operation
@@ -187,6 +196,10 @@ class Decompose(Rewrite):
         scheme = SCHEMES[self.scheme]
         between = ", ".join(scheme.between)
         return scheme.words + (f"; {between} in {self.level}" if between else "")
+
+
+_RANK = 2
+"""The steps of a scheme are of the same primitives for tensors of any rank."""
 
 
 def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:

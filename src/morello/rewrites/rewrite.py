@@ -16,6 +16,7 @@ import numpy as np
 
 from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
+from morello.ir.operation import Primitive
 from morello.ir.placements import Bools, Ints, Placements, any_row
 from morello.ir.spec import Spec
 from morello.targets.target import Column, Condition, Target
@@ -113,6 +114,14 @@ class Rewrite(ABC):
     def relaxed(self) -> Rewrite:
         """The rewrite with the ideal layout in place of its own: no programs cost less."""
         return self
+
+    @classmethod
+    def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
+        """The other primitives whose operations it leaves, given an operation of a primitive.
+
+        A rewrite that lowers `Rank.OPERATION` says so here; there must be no cycles.
+        """
+        return ()
 
     @property
     def silent(self) -> bool:

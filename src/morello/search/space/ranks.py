@@ -9,8 +9,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.operation import Operation, Primitive, has_accumulating_form
 from morello.ir.placements import Ints
-from morello.ir.primitives import CONV, MATMUL
-from morello.rewrites import SCHEMES
+from morello.rewrites import REWRITES
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
@@ -44,12 +43,6 @@ def weight(operation: Operation) -> int:
 
 @cache
 def _weight(primitive: Primitive) -> int:
-    """The weight of a primitive's operations: 1 more than those of the steps they are done in."""
-    schemes = [scheme for scheme in SCHEMES.values() if scheme.of is primitive]
-    steps = [step(_RANK, _RANK - 1).primitive for scheme in schemes for step, _ in scheme.steps]
-    steps += [MATMUL] * (primitive is CONV)
-    return 1 + max((_weight(step) for step in steps if step is not None), default=0)
-
-
-_RANK = 2
-"""The steps of a scheme are of the same primitives for tensors of any rank."""
+    """The weight of a primitive's operations: 1 more than those that rewrites leave of them."""
+    successors = (step for rewrite in REWRITES.values() for step in rewrite.successors(primitive))
+    return 1 + max(map(_weight, successors), default=0)

@@ -203,8 +203,8 @@ def _steps(kind: Kind, target: Target) -> Iterator[Rewrite]:
 
 
 def _decompositions(kind: Kind, levels: tuple[str, ...]) -> Iterator[Rewrite]:
-    for name in SCHEMES:
-        if decomposes(name, kind.operation) and name != "broadcast_first":
+    for name, scheme in SCHEMES.items():
+        if scheme.searched and decomposes(name, kind.operation):
             yield from (Decompose(name, level) for level in levels)
 
 
