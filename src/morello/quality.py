@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +17,7 @@ from morello.ir.spec import Spec
 from morello.jit import interruptible
 from morello.measure.choose import COMPILER_S, candidate_impls
 from morello.measure.load import load_all
-from morello.measure.timing import check_seconds, measure
+from morello.measure.timing import check_seconds, in_turns, measure, runner
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
@@ -193,7 +192,7 @@ def first_calls(
     for kernel in kernels:
         out.view(output.raw)[...] = 0
         calls.append(partial(kernel.fast, *inputs.taken, out.view(output.raw)))
-        times.append(_time(calls[-1]))
+        times.append(runner(calls[-1])(1) * 1e-9)
         compare(out.astype(np.float64), wanted, output, f"(of {len(kernels)} programs)")
     return calls, times
 
@@ -201,12 +200,12 @@ def first_calls(
 def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> list[float]:
     """The minimum time of a call of each kernel, in seconds; all get the same arrays."""
     calls, times = first_calls(goal, kernels)
-    spent = [0.0] * len(kernels)
-    for _ in range(CALLS):  # in turns, as noise may last longer than a few calls
-        for n, call in enumerate(calls):
-            if times[n] > SLOW * min(times) and spent[n] < seconds:
-                took = _time(call)
-                times[n], spent[n] = min(times[n], took), spent[n] + took
+    slow = [n for n, took in enumerate(times) if took > SLOW * min(times)]
+    for done in range(CALLS):
+        chosen = [n for n in slow if done * times[n] < seconds]
+        samples = next(in_turns([runner(calls[n]) for n in chosen], [1] * len(chosen)))
+        for n, nanoseconds in zip(chosen, samples, strict=True):
+            times[n] = min(times[n], nanoseconds * 1e-9)
     # Time those near the fastest more precisely, as they decide the regret.
     for near, repeats in ((SLOW, 3), (CLOSE, 9)):
         close = {str(n): calls[n] for n, took in enumerate(times) if took <= near * min(times)}
@@ -214,12 +213,6 @@ def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> lis
         for name, timing in timings.items():
             times[int(name)] = min(times[int(name)], timing.min_s)
     return times
-
-
-def _time(call: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    call()
-    return time.perf_counter() - began
 
 
 def kendall_tau(a: Sequence[float], b: Sequence[float]) -> float:

@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
-from tests.support import call, compile_c, random_values, skip_unless_it_runs
 
-from morello.codegen import generate
 from morello.errors import TargetError
-from morello.impl.tree import Impl
-from morello.ir.dtype import DTYPES, F32, PACKED
-from morello.ir.functions import Function
-from morello.ir.primitives import elementwise
-from morello.ir.spec import goal, matmul_spec
-from morello.rewrites import Select
-from morello.search.reconstruct import reconstruct
-from morello.search.solve import search
+from morello.ir.dtype import DTYPES, PACKED
 from morello.targets import TARGETS, catalog, find_target
 from morello.targets.cpu import Cache, HostCPU
 from morello.targets.machines import X86_64_V4
@@ -99,39 +87,3 @@ def test_targets_by_name() -> None:
     assert find_target("neon") is NEON
     with pytest.raises(TargetError, match=r"unknown target 'sve'; .*neon, .*native"):
         find_target("sve")
-
-
-@pytest.fixture(scope="module")
-def examples() -> dict[str, Any]:
-    """What the code in docs/targets.md defines."""
-    text = (Path(__file__).parents[2] / "docs" / "targets.md").read_text()
-    defined: dict[str, Any] = {}
-    for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL):
-        exec(block, defined)
-    return defined
-
-
-def test_the_documented_target(examples: dict[str, Any], tmp_path: Path) -> None:
-    target: Target = examples["AVX10"]
-    skip_unless_it_runs(target)
-    spec = matmul_spec((16, 24), (24, 40))
-    impl = reconstruct(spec, target, search(spec, target).decisions)
-    assert {k.name for k in target.kernels if "fma" in k.name} & set(kernels_of(impl))
-    a, b, c = random_values((16, 24), 0), random_values((24, 40), 1), np.empty((16, 40), np.float32)
-    call(compile_c(generate(impl).text, target, tmp_path).kernel, a, b, c)
-    np.testing.assert_allclose(c, a.astype(np.float64) @ b, rtol=1e-4, atol=1e-4)
-
-
-def test_the_documented_kernel(examples: dict[str, Any], tmp_path: Path) -> None:
-    target: Target = examples["TARGET"]
-    skip_unless_it_runs(target)
-    spec = goal(elementwise(Function("relu"), ((0, 1),), 2), (3, 37), (F32, F32))
-    impl = reconstruct(spec, target, search(spec, target).decisions)
-    assert "relu_run_f32x8" in kernels_of(impl)
-    x, out = random_values((3, 37), 0), np.empty((3, 37), np.float32)
-    call(compile_c(generate(impl).text, target, tmp_path).kernel, x, out)
-    np.testing.assert_array_equal(out, np.maximum(x, 0))
-
-
-def kernels_of(impl: Impl) -> list[str]:
-    return [r.kernel for r in impl.decisions() if isinstance(r, Select)]

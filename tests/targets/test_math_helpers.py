@@ -115,9 +115,7 @@ def source(width: int) -> str:
 
 RUNS = (
     ("float", "sum_run", "const float *x, long n"),
-    ("float", "sum_squares_run", "const float *x, long n"),
     ("float", "max_run", "const float *x, long n, float m"),
-    ("float", "min_run", "const float *x, long n, float m"),
     ("float", "exp_sum_run", "const float *x, float m, long n"),
     ("float", "exp_store_run", "const float *x, float m, float *out, long n"),
     ("void", "online_run", "const float *x, long n, float *m, float *d"),
@@ -396,7 +394,6 @@ def test_sums(library: Library, first: Fenced) -> None:
             x = first.hold(values(n), at_end)
             wide = x.astype(np.float64)
             close(library.run("sum_run", x, n), wide.sum(), np.abs(wide).sum())
-            close(library.run("sum_squares_run", x, n), (wide**2).sum())
 
 
 def test_extrema(library: Library, first: Fenced) -> None:
@@ -404,12 +401,9 @@ def test_extrema(library: Library, first: Fenced) -> None:
         for at_end in (True, False):
             x = first.hold(values(n) - 50, at_end)
             assert library.run("max_run", x, n, -INF) == x.max()
-            assert library.run("min_run", x, n, INF) == x.min()
             assert library.run("max_run", x, n, 7.0) == 7.0
-            assert library.run("min_run", x, n, -700.0) == -700.0
             x[:] = -x
             assert library.run("max_run", x, n, -INF) == x.max()
-            assert library.run("min_run", x, n, INF) == x.min()
 
 
 def test_extrema_of_runs_with_one_special(library: Library, first: Fenced) -> None:
@@ -419,10 +413,8 @@ def test_extrema_of_runs_with_one_special(library: Library, first: Fenced) -> No
                 x = first.hold(values(n))
                 x[place] = special
                 np.testing.assert_equal(library.run("max_run", x, n, -INF), float(x.max()))
-                np.testing.assert_equal(library.run("min_run", x, n, INF), float(x.min()))
         x = first.hold(values(n))
         assert math.isnan(library.run("max_run", x, n, math.nan))
-        assert math.isnan(library.run("min_run", x, n, math.nan))
 
 
 def test_exponentials(library: Library, first: Fenced, second: Fenced) -> None:

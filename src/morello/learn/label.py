@@ -6,9 +6,8 @@ first choice), whose times show what other load on a shared machine did meanwhil
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from math import ceil
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +18,7 @@ from morello.errors import VerificationError
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.measure.stopwatch import Candidate, Stopwatch
-from morello.measure.timing import quiet
+from morello.measure.timing import Runner, calls_for, in_turns, quiet
 from morello.runtime.argument import Array, arguments
 from morello.runtime.load import Library
 from morello.runtime.packing import random_inputs
@@ -111,16 +110,16 @@ def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
     programs = [Candidate(library, name, arrays) for library, names in loaded for name in names]
     watch = Stopwatch(compiler)
     runs = [watch.runner(candidate) for candidate in programs]
-    first, wrong = np.zeros(len(runs)), np.zeros(len(runs), np.bool_)
+    wrong = np.zeros(len(runs), np.bool_)
     for index, run in enumerate(runs):
         out.view(output.raw)[...] = 0
-        first[index] = run(1)
+        run(1)
         try:
             compare(out.astype(np.float64), wanted, output, f"({programs[index].symbol})")
         except VerificationError:
             wrong[index] = True
     with quiet(pin=True):
-        repeats, reference = _warm(runs, first, wrong)
+        repeats, reference = _warm(runs, wrong)
         columns = COLD_REPEATS if cold else 0
         cold_times = np.full((len(runs), columns), np.nan)
         if cold:
@@ -128,29 +127,35 @@ def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
     return Labels(repeats, reference, cold_times, wrong)
 
 
-def _warm(
-    runs: Sequence[Callable[[int], int]], first: Floats, wrong: npt.NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
-    pairs = zip(first, runs, strict=True)
-    estimate = np.array([min(once, run(1)) for once, run in pairs], np.float64)
-    calls = np.array([max(1, ceil(SAMPLE_NS / max(ns, 50.0))) for ns in estimate])
+def _warm(runs: Sequence[Runner], wrong: npt.NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The nanoseconds of a call by program and repeat, and those of the reference before it."""
     repeats = np.full((len(runs), REPEATS), np.nan)
     reference = np.full_like(repeats, np.nan)
-    few = estimate > SLOW * estimate[~wrong].min(initial=np.inf)
-    for repeat in range(REPEATS):
-        now = np.nan
-        for index, run in enumerate(runs):
-            if index % EVERY == 0 and not wrong[0]:
-                now = runs[0](calls[0]) / calls[0]
-            if not wrong[index] and (repeat < FEW or not few[index]):
-                count = int(calls[index])
-                took = run(count)
-                if repeat == 0 and took < SAMPLE_NS:  # the first call was slow
-                    calls[index] = min(1000 * count, ceil(count * SAMPLE_NS / max(took, 1)))
-                    took, count = run(int(calls[index])), int(calls[index])
-                repeats[index, repeat] = took / count
-                reference[index, repeat] = now
+    programs = np.flatnonzero(~wrong).tolist()
+    calls = {n: calls_for(runs[n], SAMPLE_NS) for n in programs}
+    for columns in (range(FEW), range(FEW, REPEATS)):
+        if columns.start and programs:
+            fastest = repeats[programs, :FEW].min(axis=1)
+            slow = fastest > SLOW * fastest.min()
+            programs = [n for n, is_slow in zip(programs, slow, strict=True) if not is_slow]
+        turns = list(_turns(programs, reference=0 in calls))
+        rounds = in_turns([runs[n] for n, _ in turns], [calls[n] for n, _ in turns])
+        for column, samples in zip(columns, rounds, strict=False):
+            now = np.nan
+            for (n, is_reference), took in zip(turns, samples, strict=True):
+                if is_reference:
+                    now = took
+                else:
+                    repeats[n, column], reference[n, column] = took, now
     return repeats, reference
+
+
+def _turns(programs: Sequence[int], *, reference: bool) -> Iterator[tuple[int, bool]]:
+    """The programs in order, by number; before every `EVERY`, the first as the reference."""
+    for place, n in enumerate(programs):
+        if reference and place % EVERY == 0:
+            yield 0, True
+        yield n, False
 
 
 def _cold(
@@ -171,8 +176,10 @@ def _cold(
         runs = [
             watch.runner(Candidate(candidate.library, candidate.symbol, arrays)) for arrays in sets
         ]
-        for repeat in range(times.shape[1]):
-            times[index, repeat] = sum(run(1) for run in runs) / count
+        for repeat, samples in zip(
+            range(times.shape[1]), in_turns(runs, [1] * count), strict=False
+        ):
+            times[index, repeat] = sum(samples) / count
 
 
 def seconds_for(impls: Sequence[Impl], hertz: float) -> float:

@@ -6,12 +6,13 @@ import ctypes
 import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from math import inf
 from pathlib import Path
 from statistics import quantiles
 from time import perf_counter
 
-from morello.measure.timing import calls_for, quiet
+from morello.measure.timing import Runner, calls_for, in_turns, quiet
 from morello.runtime.argument import Array
 from morello.runtime.load import Library, own_library
 from morello.runtime.threads import pool
@@ -74,17 +75,16 @@ class Stopwatch:
         with quiet(pin=True):
             runs = [self.runner(candidate) for candidate in candidates]
             calls = [calls_for(run, SAMPLE_NS) for run in runs]
-            best = [float("inf")] * len(runs)
-            for done in range(rounds):
+            best = [inf] * len(runs)
+            for done, samples in enumerate(islice(in_turns(runs, calls), rounds), start=1):
+                best = list(map(min, best, samples))
+                progress(done)
                 if done >= LEAST_ROUNDS and perf_counter() > end:
                     break
-                for index, run in enumerate(runs):
-                    best[index] = min(best[index], run(calls[index]) / calls[index])
-                progress(done + 1)
         return [nanoseconds * 1e-9 for nanoseconds in best]
 
-    def runner(self, candidate: Candidate) -> Callable[[int], int]:
-        """A function of a number of calls: it makes them and returns the nanoseconds they took."""
+    def runner(self, candidate: Candidate) -> Runner:
+        """Calls a candidate from C, so that the call costs next to nothing."""
         addresses = [array.ctypes.data for array in candidate.arrays]
         arguments = (ctypes.c_void_p * len(addresses))(*addresses)
         address = candidate.library.address(candidate.symbol)
@@ -95,8 +95,8 @@ class Stopwatch:
 def _samples(rounds: int, timed: Callable[..., int], *arguments: int) -> list[float]:
     """The seconds that a call takes, sampled `rounds` times."""
     run = functools.partial(timed, *arguments)
-    calls = calls_for(run, SAMPLE_NS)
-    return [run(calls) / calls * 1e-9 for _ in range(rounds)]
+    turns = in_turns([run], [calls_for(run, SAMPLE_NS)])
+    return [nanoseconds * 1e-9 for (nanoseconds,) in islice(turns, rounds)]
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Timing callables against each other, fairly."""
+"""Timing callables against each other, fairly: they take turns."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ import itertools
 import os
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from morello.errors import SearchError, quoted
 
-SAMPLE_SECONDS = 2e-3
+Runner = Callable[[int], int]
+"""Makes so many calls, and returns the nanoseconds that they take."""
+
+SAMPLE_NS = 2_000_000
+"""The least duration of a sample of calls from Python, in nanoseconds."""
 
 MOST_SECONDS = 86_400.0
 """The longest time to time something for: a day."""
@@ -60,18 +63,44 @@ def measure(
     had about `seconds`, and at least `repeats` samples. With `pin`, everything runs on one CPU
     if the platform can do that; threads that the callables started before are not moved.
     """
+    if not callables:
+        return {}
+    runners = [runner(function) for function in callables.values()]
     with quiet(pin):
-        calls = {name: _calibrate(function) for name, function in callables.items()}
-        samples: dict[str, list[float]] = {name: [] for name in callables}
+        for function in callables.values():
+            function()
+        calls = [calls_for(run, SAMPLE_NS) for run in runners]
         end = time.perf_counter() + seconds * len(callables)
-        rounds = 0
-        while rounds < repeats or time.perf_counter() < end:
-            for name, function in callables.items():
-                samples[name].append(_sample(function, calls[name]) / calls[name])
-            rounds += 1
-            if not callables:
+        rounds = []
+        for samples in in_turns(runners, calls):
+            rounds.append([nanoseconds * 1e-9 for nanoseconds in samples])
+            if len(rounds) >= repeats and time.perf_counter() >= end:
                 break
-    return {name: Timing(tuple(samples[name]), calls[name]) for name in callables}
+    columns = zip(callables, zip(*rounds, strict=True), calls, strict=True)
+    return {name: Timing(samples, count) for name, samples, count in columns}
+
+
+def in_turns(runners: Sequence[Runner], calls: Sequence[int]) -> Iterator[list[float]]:
+    """Rounds without end. In each, every runner makes its calls: the nanoseconds of one call each.
+
+    Noise on a shared machine lasts longer than a sample, and so affects all of them alike.
+    """
+    pairs = list(zip(runners, calls, strict=True))
+    while True:
+        yield [run(count) / count for run, count in pairs]
+
+
+def runner(function: Callable[[], object]) -> Runner:
+    """Makes calls of a Python callable."""
+
+    def run(calls: int) -> int:
+        loop = itertools.repeat(None, calls)
+        start = time.perf_counter_ns()
+        for _ in loop:
+            function()
+        return time.perf_counter_ns() - start
+
+    return run
 
 
 def check_seconds(seconds: float) -> None:
@@ -91,30 +120,15 @@ def limit_threads(count: int = 1) -> Iterator[None]:
         yield
 
 
-def _calibrate(function: Callable[[], object]) -> int:
-    """The number of calls per sample; finding it also warms `function` up."""
-    function()
-    return calls_for(partial(_sample, function), SAMPLE_SECONDS)
-
-
-def calls_for(sample: Callable[[int], float], least: float) -> int:
-    """A number of calls for which `sample(calls)` is at least `least`, in the same unit."""
+def calls_for(run: Runner, least: int) -> int:
+    """A number of calls that take at least so many nanoseconds."""
     calls = 1
     # The shorter of two samples, as one may have been interrupted.
-    while (elapsed := min(sample(calls) for _ in range(2))) < least:
+    while (elapsed := min(run(calls) for _ in range(2))) < least:
         # Extrapolate, but at most tenfold, as short samples are inexact.
-        growth = min(10.0, 1.2 * least / max(elapsed, 1e-9))
+        growth = min(10.0, 1.2 * least / max(elapsed, 1))
         calls = max(calls + 1, int(calls * growth))
     return calls
-
-
-def _sample(function: Callable[[], object], calls: int) -> float:
-    """The seconds that `calls` calls take."""
-    loop = itertools.repeat(None, calls)
-    start = time.perf_counter_ns()
-    for _ in loop:
-        function()
-    return (time.perf_counter_ns() - start) * 1e-9
 
 
 @contextmanager

@@ -140,7 +140,8 @@ class Rewrite(ABC):
         return {"name": self.name} | changed
 
     def __str__(self) -> str:
-        return f"{self.name}()"
+        values = (str(getattr(self, f.name)) for f in fields(self))
+        return f"{self.name}({', '.join(values)})"
 
     style: ClassVar[str] = "move"
     """How a listing of the program colours it: as a "loop", a "move" or a "kernel"."""

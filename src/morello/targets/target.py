@@ -113,7 +113,7 @@ class Packing:
     packed: tuple[DType, DType]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Target:
     """A machine. Levels are listed farthest first; the last is the register file.
 
@@ -156,6 +156,9 @@ class Target:
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
     tunings: tuple[Target, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Target {self.name}>"
 
     @property
     def shared(self) -> int:

@@ -34,7 +34,7 @@ def _without_unrolling(text: str) -> str:
 
 
 def _folds(width: int) -> dict[str, str]:
-    """Horizontal sum, maximum and minimum: combine a register with itself rotated by half, etc."""
+    """Horizontal sum and maximum: combine a register with itself rotated by half, etc."""
     return {
         name: "\n".join(
             [
@@ -47,7 +47,6 @@ def _folds(width: int) -> dict[str, str]:
         for name, combine in (
             ("sum_of", "v + {}"),
             ("largest_of", "larger_$K(v, {})"),
-            ("smallest_of", "smaller_$K(v, {})"),
         )
     }
 
@@ -146,20 +145,6 @@ static inline float sum_run_$K(const float *x, long n) {
     for (int j = 0; j < 8; ++j) s[j] += load_$K(x + i + j * $W);
   for (; i + $W <= n; i += $W) s[0] += load_$K(x + i);
   if (i < n) s[1] += load_part_$K(x + i, n - i);
-  return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
-}
-""",
-    "sum_squares_run": """
-static inline float sum_squares_run_$K(const float *x, long n) {
-  $F s[8] = {0};
-  long i = 0;
-  for (; i + 8 * $W <= n; i += 8 * $W)
-    for (int j = 0; j < 8; ++j) s[j] += load_$K(x + i + j * $W) * load_$K(x + i + j * $W);
-  for (; i + $W <= n; i += $W) s[0] += load_$K(x + i) * load_$K(x + i);
-  if (i < n) {
-    $F rest = load_part_$K(x + i, n - i);
-    s[1] += rest * rest;
-  }
   return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
 }
 """,
@@ -279,6 +264,3 @@ static inline void online_run_$K(const float *x, long n, float *m, float *d) {
 }
 """,
 }
-_RUNS["min_run"] = (
-    _RUNS["max_run"].replace("max", "min").replace("larg", "small").replace("top", "low")
-)
