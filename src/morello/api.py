@@ -49,7 +49,7 @@ from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
 from morello.search.solution import SearchStatistics
 from morello.targets.catalog import find_target, runs_here
-from morello.targets.costs import with_streaming_costs
+from morello.targets.costs import on_cores
 from morello.targets.target import Target
 
 WEIGHTS = ("plain", "constant")
@@ -285,9 +285,7 @@ def _plan(
             )
         return goal, goal.target
     machine = find_calibrated(target) if isinstance(target, str) else target
-    if machine.cores != count:
-        machine = replace(machine, cores=count)
-    return replace(goal, parallel=count > 1), with_streaming_costs(machine, goal)
+    return on_cores(goal, machine, count)
 
 
 def _implement(
@@ -331,10 +329,7 @@ def _search_tunings(
             f"{machine.name} is many machines, and times of one tell nothing of the others; "
             "leave out how many programs to measure, and how to rank them."
         )
-    tunings = [
-        with_streaming_costs(replace(tuning, cores=machine.cores), goal)
-        for tuning in machine.tunings
-    ]
+    tunings = [on_cores(goal, tuning, machine.cores)[1] for tuning in machine.tunings]
     results = [
         _search_layouts(goal, tuning, share)
         for tuning, share in zip(tunings, _shares(options, len(tunings)), strict=True)

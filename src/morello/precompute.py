@@ -28,7 +28,7 @@ from morello.search.budget import Budget
 from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.catalog import find_target
-from morello.targets.costs import with_streaming_costs
+from morello.targets.costs import on_cores
 
 AHEAD = 4
 """Tasks submitted ahead for each worker, so that none is idle."""
@@ -111,8 +111,7 @@ def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) ->
     with Table(":memory:", keeps) as table:
         for expression in task.expressions:
             try:
-                goal = parse(expression)
-                own = with_streaming_costs(machine, goal)
+                goal, own = on_cores(parse(expression), machine)
                 solution = search(goal, own, table=table, budget=budget)
                 store_program(reconstruct(goal, own, solution.decisions), table)
             except MorelloError as error:

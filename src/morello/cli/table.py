@@ -26,7 +26,7 @@ from morello.precompute import PrecomputeProgress, dask_workers, precompute
 from morello.runtime.threads import available_threads
 from morello.search.query import answers
 from morello.targets.catalog import find_target
-from morello.targets.costs import with_streaming_costs
+from morello.targets.costs import on_cores
 from morello.workers import local_workers
 
 
@@ -162,8 +162,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _query(arguments: argparse.Namespace) -> None:
-    goal = parse(arguments.expression)
-    target = with_streaming_costs(find_target(arguments.target), goal)
+    goal, target = on_cores(parse(arguments.expression), find_target(arguments.target))
     with Table(arguments.path, create=False) as table:
         results = answers(goal, target, table)
         others = table.spaces()

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from morello.codegen.conv import matmul_views, merged_rows
@@ -44,6 +44,7 @@ from morello.rewrites import (
     Parallel,
     ParallelSplit,
     Pointwise,
+    Rewrite,
     Select,
     SpatialSplit,
     Split,
@@ -208,22 +209,13 @@ class _Planner:
         self._target = goal.target
 
     def visit(self, impl: Impl, views: Sequence[View], scope: _Scope) -> None:
-        match impl.rewrite:
-            case Tile() | Split():
-                self._loops(impl, impl.rewrite, views, scope)
-            case SpatialSplit() | Pointwise():
-                self._conv(impl, impl.rewrite, views, scope)
-            case Parallel():
-                self._parallel(impl, impl.rewrite, views)
-            case ParallelSplit():
-                self._parallel_split(impl, impl.rewrite, views, scope)
-            case Select():
-                pass
-            case _ if emits_nothing(impl):
-                requests = self._next_tiles(impl, views, scope.loop)
-                self.visit(impl.children[0].impl, views, scope.requesting(requests))
-            case _:
-                self._sequence(impl, views, scope)
+        if emits_nothing(impl):
+            requests = self._next_tiles(impl, views, scope.loop)
+            self.visit(impl.children[0].impl, views, scope.requesting(requests))
+            return
+        assert impl.rewrite is not None
+        visitor = VISITORS.get(type(impl.rewrite), _Planner._sequence)
+        visitor(self, impl, impl.rewrite, views, scope)
 
     # ---- the walk
 
@@ -252,13 +244,17 @@ class _Planner:
             self.plan[id(loop.body)] = prefetches
         self.visit(loop.body, tiles, scope.in_reduction())
 
-    def _conv(
-        self, impl: Impl, rewrite: SpatialSplit | Pointwise, views: Sequence[View], scope: _Scope
+    def _pointwise(
+        self, impl: Impl, rewrite: Pointwise, views: Sequence[View], scope: _Scope
+    ) -> None:
+        operation = impl.spec.operation
+        rows = matmul_views(operation, merged_rows(operation, views))
+        self.visit(impl.children[0].impl, rows, scope)
+
+    def _spatial_split(
+        self, impl: Impl, rewrite: SpatialSplit, views: Sequence[View], scope: _Scope
     ) -> None:
         spec, operation, child = impl.spec, impl.spec.operation, impl.children[0].impl
-        if isinstance(rewrite, Pointwise):
-            self.visit(child, matmul_views(operation, merged_rows(operation, views)), scope)
-            return
         pixels = [LoopVariable(id(child), dim, 1, spec.size(dim)) for dim in "pq"]
         names = [pixel.name if pixel.times > 1 else "" for pixel in pixels]
         tiles = cut_each(spec, views, [(pixel.dim, 1) for pixel in pixels], names)
@@ -267,7 +263,9 @@ class _Planner:
                 scope = scope.inside(pixel)
         self.visit(child, matmul_views(operation, tiles), scope)
 
-    def _parallel(self, impl: Impl, rewrite: Parallel, views: Sequence[View]) -> None:
+    def _parallel(
+        self, impl: Impl, rewrite: Parallel, views: Sequence[View], scope: _Scope
+    ) -> None:
         spec, body, *rest = impl.spec, *impl.children
         names = [f"{dim}@{id(body.impl)}" for dim, _ in rewrite.tiles]
         self.visit(body.impl, cut_each(spec, views, rewrite.tiles, names), _Scope())
@@ -289,7 +287,10 @@ class _Planner:
         outputs = [views[output] for output in spec.operation.outputs]
         self.visit(merge.impl, [*parts, *outputs], scope)
 
-    def _sequence(self, impl: Impl, views: Sequence[View], scope: _Scope) -> None:
+    def _kernel(self, impl: Impl, rewrite: Select, views: Sequence[View], scope: _Scope) -> None:
+        """Nothing is below a kernel."""
+
+    def _sequence(self, impl: Impl, rewrite: Rewrite, views: Sequence[View], scope: _Scope) -> None:
         tensors = dict(enumerate(views))
         for number, child in enumerate(impl.children):
             spec = child.impl.spec
@@ -378,6 +379,18 @@ class _Planner:
             yield PrefetchRequest(
                 id(impl), index, name, view, tensor.dtype.bytes, operand.written, often
             )
+
+
+VISITORS: dict[type[Rewrite], Callable[..., None]] = {
+    Tile: _Planner._loops,
+    Split: _Planner._loops,
+    Select: _Planner._kernel,
+    Parallel: _Planner._parallel,
+    ParallelSplit: _Planner._parallel_split,
+    SpatialSplit: _Planner._spatial_split,
+    Pointwise: _Planner._pointwise,
+}
+"""What follows the views of rewrites that are not just a sequence of steps, as `EMITTERS` does."""
 
 
 def _served(impl: Impl, requests: Sequence[PrefetchRequest], times: int) -> LoopPrefetches | None:

@@ -17,7 +17,7 @@ from morello.search.budget import Budget
 from morello.search.reconstruct import reconstruct
 from morello.search.sample import Walker
 from morello.search.session import Session
-from morello.targets.costs import with_streaming_costs
+from morello.targets.costs import on_cores
 from morello.targets.target import Target
 
 ORIGINS = ("best", "random", "mutated")
@@ -52,7 +52,7 @@ def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -
     that is not enough for random programs, there are none. Raises `SearchError` if there is no
     program at all.
     """
-    own = with_streaming_costs(target, goal)
+    goal, own = on_cores(goal, target)
     budget = Budget(seconds)
     session = Session(goal, own)
     session.solve(budget)

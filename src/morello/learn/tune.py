@@ -30,7 +30,7 @@ from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import SECONDS, Budget
 from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
-from morello.targets.costs import with_streaming_costs
+from morello.targets.costs import on_cores
 from morello.targets.target import Target
 
 SEARCHING = 0.3
@@ -119,7 +119,7 @@ def plan(expression: str, target: str = "native") -> tuple[Spec, Target]:
     check_runs_here(machine)
     check_memory(goal)
     arguments(goal)
-    return goal, with_streaming_costs(replace(machine, cores=1), goal)
+    return on_cores(goal, machine)
 
 
 def tune(

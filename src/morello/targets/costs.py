@@ -76,6 +76,13 @@ def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, f
     return result
 
 
+def on_cores(goal: Spec, machine: Target, cores: int = 1) -> tuple[Spec, Target]:
+    """A goal and its target: both for so many cores, with the costs of goals of this size."""
+    if machine.cores != cores:
+        machine = replace(machine, cores=cores)
+    return replace(goal, parallel=cores > 1), with_streaming_costs(machine, goal)
+
+
 def with_streaming_costs(target: Target, goal: Spec) -> Target:
     """The target with its `streaming` costs, if the goal's operands may exceed the last cache.
 
