@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion fuzz learn docs test check lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion fuzz learn docs test check pythons lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,13 @@ test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
 
 check: lint typecheck ## what takes a minute: lint, typecheck, the tests of single modules
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "unit or house"
+
+pythons: ## `make check` with each Python from 3.11 to 3.13 that is here, in build/
+	@for version in 3.11 3.12 3.13; do \
+	    python$$version -c "" 2> /dev/null || { echo "no Python $$version here"; continue; }; \
+	    rm -rf build/python$$version; git clone -q . build/python$$version; \
+	    $(MAKE) --no-print-directory -C build/python$$version check PYTHON=python$$version || exit 1; \
+	done
 
 lint: setup-learn ## check style and formatting with ruff
 	$(BIN)/ruff check

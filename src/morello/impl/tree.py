@@ -22,7 +22,7 @@ class Branch:
     wires: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Impl:
     """A Spec and the rewrite applied to it; without a rewrite, a hole still to be filled."""
 
@@ -32,6 +32,9 @@ class Impl:
     own_cost: float = 0.0
     allocation: Mapping[int, int] | None = None
     children: tuple[Branch, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<Impl of {self.spec.expression}: {len(self.decisions())} rewrites>"
 
     @cached_property
     def cost(self) -> float:
