@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import hashlib
+import os
+import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
@@ -94,10 +97,16 @@ def compile_c(text: str, target: Target, directory: Path) -> ctypes.CDLL:
     usual = [flag for flag in base_flags(compiler) if flag not in ("-w", "-O3")]
     warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-psabi"]
     command = [*compiler.command, *usual, *arch_flags(compiler, target.arch), "-O1", *warnings]
-    done = subprocess.run(
-        [*command, "-o", str(library), str(source)], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[:5000]
+    digest = hashlib.sha256("\0".join([*command, text]).encode()).hexdigest()
+    shared = Path(os.environ["MORELLO_CACHE"]) / f"test-{digest[:32]}.so"
+    if not shared.exists():  # another process of this run may have built it
+        done = subprocess.run(
+            [*command, "-o", str(library), str(source)], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr[:5000]
+        shared.parent.mkdir(exist_ok=True)
+        os.replace(library, shared)
+    shutil.copyfile(shared, library)  # loaded anew, with variables of its own
     return ctypes.CDLL(str(library))
 
 

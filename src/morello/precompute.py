@@ -34,6 +34,8 @@ AHEAD = 4
 """Tasks submitted ahead for each worker, so that none is idle."""
 WEIGHT = 1500.0
 """The approximate weight (see `_weight`) of a task, which takes a second or two."""
+DASK_S = 10.0
+"""The seconds that a Dask scheduler has to answer."""
 MEMORY = 0.7
 """The share of the free memory that all workers together may use."""
 
@@ -164,7 +166,7 @@ def dask_workers(address: str) -> Iterator[tuple[Executor, int]]:
     except ImportError:
         raise TableError("--dask needs Dask: pip install 'morello[dask]'.") from None
     try:
-        client = Client(address, timeout="10s")
+        client = Client(address, timeout=DASK_S)
     except (OSError, ValueError) as error:
         raise TableError(f"no Dask scheduler answers at {address}: {error}.") from None
     with client:

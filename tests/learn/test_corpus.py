@@ -190,8 +190,8 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_one_bad_program_costs_itself(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "ALONE_S", 8.0)
-    monkeypatch.setattr(collect, "seconds_for", lambda impls, hertz: 8.0)
+    monkeypatch.setattr(collect, "ALONE_S", 5.0)
+    monkeypatch.setattr(collect, "seconds_for", lambda impls, hertz: 5.0)
 
     def spoiled(impls: Any, names: list[str]) -> str:
         text = source(impls, names)
@@ -242,7 +242,10 @@ def test_collecting_goes_on_where_it_was(tmp_path: Path, capsys: pytest.CaptureF
     [(["--programs", "0"], "3 to"), (["--only", "squirrels"], "there are squares"),
      (["--dask", "nowhere:1"], "Dask")],
 )  # fmt: skip
-def test_what_cannot_be_collected(more: list[str], said: str, tmp_path: Path,
-                                  capsys: pytest.CaptureFixture[str]) -> None:  # fmt: skip
+def test_what_cannot_be_collected(
+    more: list[str], said: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("morello.precompute.DASK_S", 1.0)
     assert main(["learn", "collect", str(tmp_path), *more]) == 2
     assert said in capsys.readouterr().err
