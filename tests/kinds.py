@@ -55,7 +55,7 @@ MODULES = {
     "fusion/test_program.py": "emit",
     "ir/test_axes.py": "property",
     "ir/test_compose.py": "property",
-    "ir/test_forms.py": "property",
+    "ir/test_placements.py": "property",
     "ir/test_semantics.py": "property",
     "learn/test_corpus.py": "crash",
     "learn/test_features.py": "exact",

@@ -16,14 +16,16 @@ from morello.cli.parser import main
 from morello.codegen import generate
 from morello.errors import SearchError, TargetError
 from morello.impl.tree import Impl
+from morello.ir.spec import Spec
 from morello.measure import choose as measuring
 from morello.measure.choose import TimedImpl, build_and_time, candidate_impls
 from morello.measure.timing import Timing
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.runtime.toolchain import Compiler, find_compiler
-from morello.search.budget import UNTIMED
+from morello.search.budget import UNTIMED, Watch
 from morello.search.session import Session
+from morello.search.solution import Solution
 from morello.search.structure import structure
 
 GOAL = "f32[24,32] @ f32[32,48]"
@@ -90,6 +92,23 @@ def test_the_winner_is_remembered(backwards: list[list[Impl]], tmp_path: Path) -
         assert kept is not None and (kept.impl, kept.measured) == (winner, 3)
         parallel = replace(winner.spec, parallel=True)
         assert load_program(parallel, replace(winner.target, cores=2), table) is None
+
+
+@pytest.mark.parametrize("weights", ["plain", "constant"])
+def test_no_goal_is_searched_twice(
+    backwards: list[list[Impl]], weights: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    searched: list[Spec] = []
+    solve = Session._solve
+
+    def counted(session: Session, everything: bool, watch: Watch) -> Solution:
+        searched.append(session.goal)
+        return solve(session, everything, watch)
+
+    monkeypatch.setattr(Session, "_solve", counted)
+    api.implement(GOAL, weights=weights, measure=3)
+    goals = [goal for goal in searched if goal.sizes == (24, 32, 48)]
+    assert len(goals) == len(set(goals)) >= 1 and len(backwards) == 1
 
 
 def test_merged_tables_keep_what_was_measured(backwards: list[list[Impl]]) -> None:

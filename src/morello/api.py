@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from operator import truediv
@@ -315,9 +315,19 @@ def _search_layouts(
 ) -> tuple[Impl, SearchStatistics]:
     """The best program, with the layouts of weights that the options allow."""
     if options.weights == "plain":
-        return _searched(goal, machine, options)
-    best = _best_layout(goal, machine, replace(options, measure=1, rank="cost"))
-    return best if options.wants_cheapest else _searched(best[0].spec, machine, options)
+        return _searched(_session(goal, machine, options), options)
+    sessions = [_session(variant, machine, options) for variant in with_layouts(goal, machine)]
+    best = _best_layout(sessions, replace(options, measure=1, rank="cost"))
+    if options.wants_cheapest:
+        return best
+    (session,) = (session for session in sessions if session.goal == best[0].spec)
+    return _searched(session, options)
+
+
+def _session(goal: Spec, machine: Target, options: _Options) -> Session:
+    """The search for a goal, with the options' table, which is open."""
+    assert not isinstance(options.table, str | Path)
+    return Session(goal, machine, options.table)
 
 
 def _search_tunings(
@@ -352,13 +362,10 @@ def _search_tunings(
     return replay(impl.spec, machine, impl.decisions()), statistics
 
 
-def _best_layout(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, SearchStatistics]:
+def _best_layout(sessions: Sequence[Session], options: _Options) -> tuple[Impl, SearchStatistics]:
     """The cheapest program over all layouts of the weights; their searches share the budget."""
-    variants = list(with_layouts(goal, machine))
-    results = [
-        _searched(variant, machine, share)
-        for variant, share in zip(variants, _shares(options, len(variants)), strict=True)
-    ]
+    shares = _shares(options, len(sessions))
+    results = [_searched(session, share) for session, share in zip(sessions, shares, strict=True)]
     lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in results)
     impl, statistics = min(results, key=lambda result: result[0].cost)
     gap = impl.cost / lower - 1 if lower else inf
@@ -373,15 +380,15 @@ def _shares(options: _Options, count: int) -> Iterator[_Options]:
         yield replace(options, budget=replace(options.budget, seconds=max(left, LEAST_S)))
 
 
-def _searched(goal: Spec, machine: Target, options: _Options) -> tuple[Impl, SearchStatistics]:
-    table = options.table
+def _searched(session: Session, options: _Options) -> tuple[Impl, SearchStatistics]:
+    """The program of a goal that the options ask for, from the table or by search."""
+    goal, machine, table = session.goal, session.target, options.table
     assert not isinstance(table, str | Path)
     began = time.perf_counter()
     kept = None if table is None else load_program(goal, machine, table)
     if kept is not None and kept.serves(options.wants_cheapest, options.budget.seconds):
         seconds = time.perf_counter() - began
         return kept.impl, SearchStatistics.of_recall(seconds, kept.measured, kept.gap)
-    session = Session(goal, machine, table)
     solution = session.solve(options.budget, options.progress)
     impl, statistics = reconstruct(goal, machine, solution.decisions), solution.statistics
     if options.measure > 1:

@@ -28,17 +28,17 @@ def test_a_later_step_pays_for_what_the_last_cache_could_not_keep(scheme: str) -
     batch = Batch.of([parse(GOAL)], Placements())
     whole = 2 * ROWS * LINES_OF_ROW
     for shared, again in ((0, 0), (whole, 0), (whole - 1, ROWS * LINES_OF_ROW)):
-        target = replace(AVX512, last=8 * shared, refetch=2.5)
+        target = replace(AVX512, last_cache=8 * shared, refetch=2.5)
         (edges,) = Decompose(scheme, "L1").edges(batch, target)
         assert np.all(edges.cost == 2.5 * again)
 
 
 def test_few_rows_go_through_all_steps_at_a_time() -> None:
-    few = replace(AVX512, last=8 * 4 * LINES_OF_ROW)
+    few = replace(AVX512, last_cache=8 * 4 * LINES_OF_ROW)
     best = [search(parse(GOAL), target) for target in (AVX512, few)]
     assert best[0].cost == pytest.approx(best[1].cost, rel=0.01)
     impl = reconstruct(parse(GOAL), few, best[1].decisions)
-    assert 0 < max(lines_in_memory(impl)) <= few.shared
+    assert 0 < max(lines_in_memory(impl)) <= few.usable_cache
 
 
 def lines_in_memory(impl: Impl) -> list[int]:
@@ -57,5 +57,5 @@ def lines_in_memory(impl: Impl) -> list[int]:
 
 def test_most_of_the_last_cache_is_left_to_others() -> None:
     last = Cache(level=3, kind="unified", size=32 << 20, ways=16, line=64, shared_by=8)
-    assert sized(AVX512, None, None, last).shared == (4 << 20) // 64
-    assert sized(AVX512, None, None).shared == 0
+    assert sized(AVX512, None, None, last).usable_cache == (4 << 20) // 64
+    assert sized(AVX512, None, None).usable_cache == 0

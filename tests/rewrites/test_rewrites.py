@@ -239,7 +239,7 @@ def test_rows_that_are_only_written_evict_each_other_too() -> None:
 @pytest.mark.parametrize(("m", "n", "waits"), [(1, 8, 7), (2, 16, 4), (4, 16, 0), (8, 8, 0)])
 def test_sums_in_few_registers_wait_for_one_another(m: int, n: int, waits: int) -> None:
     """8 registers would do; at the end of a reduction, other sums have begun."""
-    target = replace(UNMASKED, in_flight=8.0, wait=0.5)
+    target = replace(UNMASKED, in_flight=8.0, accumulator_stall=0.5)
     order = row_major(2)
     near = spec(m, 1000, n, (L1, L1, L1))
     step = apply(Move("c", "registers", order, 8), near, target)

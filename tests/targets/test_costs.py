@@ -48,7 +48,7 @@ def test_every_group_has_kernels(target: Target) -> None:
 
 
 def test_what_streams_from_memory_has_costs_of_its_own() -> None:
-    target = replace(AVX512, last=2 * 1500, streaming={"kernels.dots": 3.0})
+    target = replace(AVX512, last_cache=2 * 1500, streaming={"kernels.dots": 3.0})
     small, large = parse("f32[100,100] + f32[100]"), parse("f32[100,100] + f32[100,100]")
     assert with_streaming_costs(target, small) == target
     assert with_streaming_costs(replace(target, streaming={}), large).kernels == target.kernels

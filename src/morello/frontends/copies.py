@@ -23,9 +23,9 @@ from morello.targets.kernels import CASTS
 
 def move(x: Value) -> Value:
     """A copy of x, so that the result can have another layout."""
-    x = x.solid
-    if x.external and x.settled is not x:
-        return x.settled
+    x = x.without_new_axes
+    if x.external and x.materialized is not x:
+        return x.materialized
     return apply_operation(move_operation(x.rank), [x], x.shape)
 
 
@@ -37,7 +37,7 @@ def cast(x: Value, dtype: DType) -> Value:
         known = ", ".join(str(to) for source, to in CASTS if source is x.dtype)
         fix = f"cast {x.dtype} to {known}" if known else "no cast starts from it"
         raise MisuseError(f"{x.dtype} cannot be cast to {dtype}", fix, at=1)
-    x = x.solid
+    x = x.without_new_axes
     source = value_of(x.tensor)
     return apply_operation(move_operation(x.rank, x.axes), [source], x.shape, dtype)
 
@@ -77,7 +77,7 @@ def broadcast(x: Value, *, axis: int, size: int) -> Value:
 
 def one_prefix(x: Value) -> Value:
     """x with a leading dimension of size 1."""
-    x = x.settled
+    x = x.materialized
     if x.rank == MAX_RANK:
         raise MisuseError(
             f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"

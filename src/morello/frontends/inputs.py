@@ -60,7 +60,9 @@ def _array(value: object) -> npt.NDArray[Any]:
 
 def _from_spec(tensor: TensorSpec) -> Type:
     if not isinstance(tensor.dtype, DType) or not isinstance(tensor.placement, Placement):
-        raise SpecError("its dtype is no DType, or its form no Form; write its type as a text.")
+        raise SpecError(
+            "its dtype is no DType, or its placement no Placement; write its type as a text."
+        )
     if tensor.dtype.lanes > 1:
         raise SpecError(f"{tensor.dtype} is a packed type; give the type of its elements.")
     if not all(isinstance(size, int) for size in tensor.shape):

@@ -15,7 +15,7 @@ from morello.ir.spec import matmul_spec, product_dtype
 
 
 def matmul(a: Value, b: Value) -> Value:
-    a, b = a.solid, b.solid
+    a, b = a.without_new_axes, b.without_new_axes
     try:
         spec = matmul_spec(a.shape, b.shape)
         dtype = product_dtype(a.dtype, b.dtype)
@@ -50,7 +50,7 @@ def conv(
 ) -> Value:
     if layout not in ("NCHW", "NHWC"):
         raise MisuseError(f"no layout {layout}", "use NCHW or NHWC", at="layout")
-    image, filter = image.solid, filter.solid
+    image, filter = image.without_new_axes, filter.without_new_axes
     last = layout == "NHWC"
     shapes = ("[b,h,w,c]", "[p,q,c,f]") if last else ("[b,c,h,w]", "[f,c,p,q]")
     for number, (operand, shape) in enumerate(zip((image, filter), shapes, strict=True)):

@@ -50,7 +50,7 @@ def _reduced(kind: str, x: Value, axis: Numbers, keepdims: bool) -> Value:
         what = f"one number is all that is left of {'a vector' * (x.rank == 1) or 'a tensor'}"
         raise MisuseError(what, "leave keepdims out, or keep an axis, such as that of f32[1,64]")
     for along in reversed(axes):
-        x = x.settled
+        x = x.materialized
         x = apply_operation(reduce(kind, x.rank, along), [x], _rows(x, along))
     for along in axes if keepdims else ():
         x = x.expanded(along)
@@ -60,7 +60,7 @@ def _reduced(kind: str, x: Value, axis: Numbers, keepdims: bool) -> Value:
 def softmax(x: Value, *, axis: int = -1) -> Value:
     check_float("softmax", x)
     along = axis_of(axis, x.rank)
-    x = x.settled
+    x = x.materialized
     return apply_operation(softmax_operation("Softmax", x.rank, along), [x], x.shape)
 
 
@@ -77,7 +77,7 @@ def softmax_denominator(x: Value, max: Value, *, axis: int = -1) -> Value:
 def _softmax_part(part: str, x: Value, given: list[Value], axis: int) -> Value:
     check_float("softmax", x)
     along = axis_of(axis, x.rank)
-    x = x.settled
+    x = x.materialized
     rows = _rows(x, along)
     for number, operand in enumerate(given, start=1):
         if operand.shape != rows or operand.dtype is not x.dtype:
@@ -85,7 +85,7 @@ def _softmax_part(part: str, x: Value, given: list[Value], axis: int) -> Value:
             raise MisuseError("this argument needs one element for each row", fix, at=number)
     operation = softmax_operation(part, x.rank, along)
     shape = x.shape if operation.operands[-1].dims == operation.operands[0].dims else rows
-    return apply_operation(operation, [x, *(value.settled for value in given)], shape)
+    return apply_operation(operation, [x, *(value.materialized for value in given)], shape)
 
 
 def layer_norm(x: Value, gamma: Value, beta: Value) -> Value:

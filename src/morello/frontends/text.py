@@ -221,7 +221,7 @@ class _Meaning:
             fix = "write one of tensors, such as f32[64,64] * 2"
             raise error_at(self.text, node.at, "this is a number, not something to compute", fix)
         try:
-            tensor = value.settled.tensor
+            tensor = value.materialized.tensor
         except MisuseError as error:
             raise error_at(self.text, node.at, error.what, error.fix) from None
         if tensor.operation is None and isinstance(self._resolved(node), FunctionCall):

@@ -103,21 +103,21 @@ class Value:
         return self.tensor.operation is not None and self.tensor.operation.fills
 
     @cached_property
-    def solid(self) -> Value:
+    def without_new_axes(self) -> Value:
         """The value without `NEW_AXIS` dimensions: a copy whose tensor has them, if any."""
         if NEW_AXIS not in self.axes:
             return self
         position = self.axes.index(NEW_AXIS)
         rest = Value(self.tensor, (*self.axes[:position], *self.axes[position + 1 :]))
-        return broadcast_copy(rest, position, 1).solid
+        return broadcast_copy(rest, position, 1).without_new_axes
 
     @cached_property
-    def settled(self) -> Value:
+    def materialized(self) -> Value:
         """The value, copied if needed, so that its dimensions are its tensor's, in order."""
-        solid = self.solid
-        if solid.axes == tuple(range(solid.rank)):
-            return solid
-        return apply_operation(move(solid.rank, solid.axes), [value_of(solid.tensor)], solid.shape)
+        view = self.without_new_axes
+        if view.axes == tuple(range(view.rank)):
+            return view
+        return apply_operation(move(view.rank, view.axes), [value_of(view.tensor)], view.shape)
 
     def reordered(self, order: Sequence[int]) -> Value:
         """The value permuted: the result's dimension i is this value's dimension order[i]."""
@@ -167,7 +167,7 @@ def broadcast_copy(x: Value, position: int, size: int) -> Value:
         raise MisuseError(
             f"the result would have {MAX_RANK + 1} dimensions", "flatten some of them"
         )
-    x = x.settled
+    x = x.materialized
     shape = (*x.shape[:position], size, *x.shape[position:])
     return apply_operation(broadcast(x.rank + 1, position), [x], shape)
 

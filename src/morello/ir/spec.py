@@ -1,4 +1,4 @@
-"""Specs: an operation, its sizes, and the dtype, memory level and form of every operand."""
+"""Specs: an operation, its sizes, and the dtype, memory level and placement of every operand."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def goal(
 def placement_of(
     shape: tuple[int, ...], layout: Layout, strides: Strides, dtype: DType
 ) -> Placement:
-    """The form of a tensor with these strides, in elements; None for one without gaps.
+    """The placement of a tensor with these strides, in elements; None for one without gaps.
 
     The innermost dimensions whose strides are those of a gapless tensor are contiguous.
     """

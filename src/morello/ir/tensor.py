@@ -1,4 +1,4 @@
-"""Tensor specs: the shape, dtype, memory level and form of one operand.
+"""Tensor specs: the shape, dtype, memory level and placement of one operand.
 
 A `Placement` says how the elements of a tensor or tile lie: its layout, how many of the
 innermost physical dimensions are contiguous, and, in registers, how many elements a
@@ -25,7 +25,7 @@ class Placement:
     `contiguous` counts the innermost physical dimensions without gaps. `aliased` says that
     the stride over a gap is a multiple of `ALIAS_BYTES`, so that rows cause conflict misses.
     `vector` is the number of elements per register (0 in memory); vectors run along the
-    layout's fastest dimension. The *ideal* form, of rank 0, stands for the best possible
+    layout's fastest dimension. The *ideal* placement, of rank 0, stands for the best possible
     layout, in lower bounds.
     """
 
@@ -58,7 +58,7 @@ IDEAL = Placement(Layout(()), 0)
 
 
 def relaxed(placement: Placement) -> Placement:
-    """The ideal form of a tensor in memory, or in registers as wide as the form's."""
+    """The ideal placement of a tensor in memory, or in registers as wide as its own."""
     return Placement(IDEAL.layout, 0, vector=placement.vector)
 
 
@@ -117,7 +117,7 @@ def contiguous_after_cut(
 def tile_placement(
     shape: tuple[int, ...], tile: tuple[int, ...], placement: Placement, element_bytes: int
 ) -> Placement:
-    """The form of a tile of a tensor: cutting an inner dimension leaves gaps."""
+    """The placement of a tile of a tensor: cutting an inner dimension leaves gaps."""
     if placement.ideal or placement.vector:
         return placement
     contiguous = contiguous_after_cut(shape, tile, placement)
@@ -141,7 +141,7 @@ def runs(shape: tuple[int, ...], placement: Placement) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class TensorSpec:
-    """One operand: its shape, dtype, memory level (0 is the farthest) and form."""
+    """One operand: its shape, dtype, memory level (0 is the farthest) and placement."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -164,5 +164,5 @@ class TensorSpec:
 
     @property
     def plain(self) -> bool:
-        """Whether its form is the canonical one of a gapless row-major tensor of its shape."""
+        """Whether its placement is the canonical one of a gapless row-major tensor of its shape."""
         return self.placement == canonical(self.shape, gapless(row_major(len(self.shape))))

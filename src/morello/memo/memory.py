@@ -44,8 +44,8 @@ def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
     The kernels and the costs are in it as data, so that answers for others are never used.
     """
     others = (
-        target.machine, target.vector_bytes, target.fork, target.shared, target.refetch,
-        target.in_flight, target.wait, target.cuts_to_rows,
+        target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
+        target.in_flight, target.accumulator_stall, target.cuts_to_rows,
     )  # fmt: skip
     costs = [*map(repr, target.levels), *map(str, others)]
     costs += [_kernel_text(kernel) for kernel in target.kernels]

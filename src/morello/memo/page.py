@@ -47,7 +47,7 @@ _LEVEL = 4
 class Page:
     """The boxes of one key's Specs: a row each, in a space of `axes` axes.
 
-    Coordinates on the first axis are indices into `names`, the forms of a Spec's operands; the
+    Coordinates on the first axis are indices into `names`, the placements of a Spec's operands; the
     last `limits` axes are memory limits. A box's value is a list of decisions of three columns
     each: an index into `texts` (-1 for no decision), the bits of the cost in double precision,
     and whether the cost is per unit of volume.

@@ -1,7 +1,7 @@
 """Specs as points of a memo table: the key of their page, and their coordinates on it.
 
 A page has the Specs of one kind whose operands are at the same memory levels. Its axes are: one
-for the forms of all operands together, as one number; three for each size, which is factored
+for the placements of all operands together, as one number; three for each size, which is factored
 as 2^a * 3^b * r; and one for each memory limit, if there are any.
 """
 
@@ -59,7 +59,7 @@ def levels_of(part: str) -> list[int]:
 
 
 def names_of(batch: Batch) -> tuple[Ints, tuple[str, ...]]:
-    """For every Spec, the index of a text that names its operands' forms; and these texts."""
+    """For every Spec, the index of a text that names its operands' placements; and these texts."""
     if len(batch.codes) <= _MOST_PACKED:
         code = np.zeros(len(batch), np.int64)
         for column in batch.codes:

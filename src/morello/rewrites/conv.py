@@ -201,7 +201,7 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
 
 
 def _squeeze(placement: Placement, kept: tuple[int, ...], strided: bool) -> Placement:
-    """The form of a tensor reduced to the dimensions `kept`; the others must be of size 1."""
+    """The placement of a tensor reduced to the dimensions `kept`; the others must be of size 1."""
     layout = placement.layout
     order = tuple(kept.index(d) for d in layout.order if d in kept)
     panel = layout.panel

@@ -227,17 +227,17 @@ def _sizes(
 def _refetch_cycles(batch: Batch, target: Target, steps: Sequence[Sequence[int]]) -> Column:
     """Extra cycles to fetch operands from main memory again in later steps.
 
-    There are none if all operands in main memory fit in `target.shared` lines of the last
+    There are none if all operands in main memory fit in `target.usable_cache` lines of the last
     cache: they stay there from step to step.
     """
-    if not target.shared:
+    if not target.usable_cache:
         return 0.0
     total, refetched = np.zeros(len(batch)), np.zeros(len(batch))
     for operand, level in enumerate(batch.levels):
         lines = _lines(batch, batch.shape(operand)) * (level == 0)
         total += lines
         refetched += lines * (sum(operand in wires for wires in steps) - 1)
-    result: Column = target.refetch * refetched * (total > target.shared)
+    result: Column = target.refetch * refetched * (total > target.usable_cache)
     return result
 
 

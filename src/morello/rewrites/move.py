@@ -172,7 +172,7 @@ class Move(Rewrite):
         fewest, most = batch.placements.registers(batch.codes[operand], batch.shape(operand))
         missing = np.maximum(0.0, target.in_flight - most)
         steps = np.maximum(0.0, batch.size("k") - SCHEDULED / fewest)
-        cycles: Column = target.wait * missing * steps
+        cycles: Column = target.accumulator_stall * missing * steps
         return cycles
 
     def _dtype(self, batch: Batch, operand: int) -> DType:

@@ -223,7 +223,7 @@ def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
 
 
 def tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
-    """The batch with one dimension cut to `tile`, and the operands' forms updated to match."""
+    """The batch with one dimension cut to `tile`, and the operands' placements updated to match."""
     index = batch.operation.dims.index(dim)
     sizes = tuple(tile.astype(np.int32) if i == index else s for i, s in enumerate(batch.sizes))
     cut = replace(batch, sizes=sizes)

@@ -100,9 +100,9 @@ def _signature(operation: Operation, dtypes: Sequence[DType]) -> str:
 def _unsupported_layouts(spec: Spec, target: Target, watch: Watch) -> str:
     """A message that names an operand which would work row-major, or all operands if none would."""
     for number, tensor in enumerate(spec.tensors):
-        row_major_form = canonical(tensor.shape, gapless(row_major(len(tensor.shape))))
-        if tensor.placement != row_major_form and not tensor.placement.vector:
-            placements = (*spec.placements[:number], row_major_form, *spec.placements[number + 1 :])
+        usual = canonical(tensor.shape, gapless(row_major(len(tensor.shape))))
+        if tensor.placement != usual and not tensor.placement.vector:
+            placements = (*spec.placements[:number], usual, *spec.placements[number + 1 :])
             if _possible(replace(spec, placements=placements), target, watch):
                 name = spec.operation.operands[number].name
                 return (

@@ -73,8 +73,11 @@ class Session:
         be cheaper. With `everything`, nothing is pruned. When the `budget` is used up, the search
         ends with the cheapest program so far (see `SearchStatistics.gap`), or, if there is none
         yet, with one that it finds soon after. Raises `SearchError` when nothing fits the target's
-        memory limits, or when the search does not fit the budget's memory.
+        memory limits, or when the search does not fit the budget's memory. Once a program is
+        proven the cheapest, there is nothing left to search.
         """
+        if self._solution is not None and self._solution.statistics.proven and not everything:
+            return self._solution
         _load_engine()
         if self._table is not None:
             _load_table()

@@ -30,7 +30,7 @@ def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None =
     """The target with caches of these sizes, as far as they are known.
 
     Part of each is left to other data: a sixteenth of L1 and a third of its ways, a quarter of
-    L2, and of the last cache what `Target.shared` leaves.
+    L2, and of the last cache what `Target.usable_cache` leaves.
     """
     memory, second, first, registers = target.levels
     if l2 is not None and l2.size:
@@ -40,4 +40,4 @@ def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None =
         if l1.ways:
             first = replace(first, conflict_runs=rows_of(l1.ways))
     last = l3.size // LINE_BYTES if l3 is not None else 0
-    return replace(target, levels=(memory, second, first, registers), last=last)
+    return replace(target, levels=(memory, second, first, registers), last_cache=last)

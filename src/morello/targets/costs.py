@@ -89,7 +89,7 @@ def with_streaming_costs(target: Target, goal: Spec) -> Target:
     Half of that cache is not counted on, as others evict data from it between calls.
     """
     lines = goal.bytes // LINE_BYTES
-    if not (target.streaming and target.last) or lines <= target.last // 2:
+    if not (target.streaming and target.last_cache) or lines <= target.last_cache // 2:
         return target
     own = coefficients(target)
     changed = {name: own[name] * ratio for name, ratio in target.streaming.items()}
@@ -108,7 +108,11 @@ def coefficients(target: Target) -> dict[str, float]:
     }
     factors = {group_of(kernel): kernel.factor for kernel in target.kernels}
     result |= {f"kernels.{group}": factors[group] for group in GROUPS if group in factors}
-    return result | {FORK: target.fork} | ({WAIT: target.wait} if target.in_flight else {})
+    return (
+        result
+        | {FORK: target.fork}
+        | ({WAIT: target.accumulator_stall} if target.in_flight else {})
+    )
 
 
 def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
@@ -137,5 +141,5 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
         levels=(*levels, *target.levels[target.nearest :]),
         kernels=kernels,
         fork=chosen[FORK],
-        wait=chosen.get(WAIT, 0.0),
+        accumulator_stall=chosen.get(WAIT, 0.0),
     )

@@ -123,13 +123,13 @@ class Target:
     of dtypes that a copy may convert between, `packs` the groups of products that one
     instruction sums. A parallel loop runs on `cores`, and takes `fork` cycles to begin and end.
 
-    Before memory there may be a cache of `last` lines (0: unknown). If the operands of a
-    composition exceed the `shared` part of it, each line that is read from memory again takes
-    `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
-    reduction takes `wait` cycles longer for every register that is missing. `cuts_to_rows`
-    adds tiles of as many rows as fill the registers, if they are so few that powers of two fill
-    them badly. `machine` names the microarchitecture whose costs the kernels have, if any.
-    `streaming` are factors on costs, by name, for goals whose operands exceed the last cache
+    Before memory there may be a cache of `last_cache` lines (0: unknown). If the operands of a
+    composition exceed the `usable_cache` part of it, each line that is read from memory again
+    takes `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
+    reduction takes `accumulator_stall` cycles longer for every register that is missing.
+    `cuts_to_rows` adds tiles of as many rows as fill the registers, if they are so few that powers
+    of two fill them badly. `machine` names the microarchitecture whose costs the kernels have, if
+    any. `streaming` are factors on costs, by name, for goals whose operands exceed the last cache
     (see `costs`). If the code is for several microarchitectures, `tunings` are the same target
     with the costs of each.
     """
@@ -148,10 +148,10 @@ class Target:
     headers: Mapping[str, str] = field(default_factory=dict)
     cores: int = 1
     fork: float = 8000.0
-    last: int = 0
+    last_cache: int = 0
     refetch: float = 3.5
     in_flight: float = 0.0
-    wait: float = 0.0
+    accumulator_stall: float = 0.0
     cuts_to_rows: bool = False
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
@@ -161,12 +161,12 @@ class Target:
         return f"<Target {self.name}>"
 
     @property
-    def shared(self) -> int:
+    def usable_cache(self) -> int:
         """The lines of the last cache that a program can count on.
 
         Other processes use it too, and virtual machines report more than they get.
         """
-        return self.last // 8
+        return self.last_cache // 8
 
     def widths(self, dtype: DType) -> tuple[int, ...]:
         """The elements that a register of this dtype may hold, widest first."""

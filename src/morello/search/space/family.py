@@ -34,9 +34,9 @@ class Kind:
 
 
 class SpecEncoding:
-    """Packs the Specs of a kind into integers: all sizes, then each operand's level and form.
+    """Packs the Specs of a kind into integers: all sizes, then each operand's level and placement.
 
-    `rank` is the largest number of dimensions of any tensor in the search; the bits for forms
+    `rank` is the largest number of dimensions of any tensor in the search; the bits for placements
     depend on it, as there are more layouts of more dimensions.
     """
 
@@ -84,7 +84,7 @@ class SpecEncoding:
         )  # fmt: skip
 
     def positions(self, batch: Batch) -> Ints:
-        """The Specs as integers, without their forms: sizes and levels only."""
+        """The Specs as integers, without their placements: sizes and levels only."""
         return self._positions.pack([*self._numbers(batch), *batch.levels])
 
     def _numbers(self, batch: Batch) -> list[Ints]:

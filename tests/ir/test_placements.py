@@ -18,7 +18,7 @@ ELEMENT_BYTES = 512  # so that rows of 4, 8, ... elements are aliased
 
 
 def scalar_forms(chain: Chain) -> list[Placement]:
-    """The form of the whole tensor and of every tile."""
+    """The placement of the whole tensor and of every tile."""
     placements = [canonical(chain.shape, gapless(chain.layout))]
     shape = chain.shape
     for cut in chain.cuts:
@@ -124,7 +124,7 @@ def test_an_aliased_form_has_a_plain_twin(chain: Chain) -> None:
     np.testing.assert_array_equal(placements.plain[placements.twin[codes]], placements.plain[codes])
 
 
-# ---- the ideal form
+# ---- the ideal placement
 
 COLUMN = column([512])
 HELPS: dict[str, tuple[object, ...]] = {
