@@ -1,7 +1,7 @@
-"""Ideal forms in place of others never cost more, whatever kernel or rewrite is applied.
+"""Ideal placements in place of others never cost more, whatever kernel or rewrite is applied.
 
 That makes the relaxed space a lower bound. It is enough that for each rewrite of a Spec there is
-one of every Spec that is *looser*, that is, has ideal forms in place of some: which costs and
+one of every Spec that is *looser*, that is, has ideal placements in place of some: which costs and
 holds no more itself, and leaves Specs that are looser than those that the other leaves.
 """
 
@@ -31,7 +31,7 @@ SOME = 1 + 1e-12  # rounding
 
 
 def loosened(batch: Batch, which: Sequence[Bools | bool]) -> Batch:
-    """The batch with ideal forms for the operands, or for the rows of an operand, in `which`."""
+    """The batch with ideal placements for the operands, or for the rows of an operand, in `which`."""
     pairs = zip(which, batch.relaxed().codes, batch.codes, strict=True)
     return replace(batch, codes=tuple(np.where(ideal, a, b) for ideal, a, b in pairs))
 
@@ -105,7 +105,7 @@ def check(rewrite: Rewrite, edges: Edges, looser: Sequence[Batch], target: Targe
 
 
 def looser_batches(stop: Stop) -> list[Batch]:
-    """With ideal forms for all operands, and for some of them."""
+    """With ideal placements for all operands, and for some of them."""
     random = Random(str(stop.spec))
     some = [random.random() < 0.5 for _ in stop.spec.placements]
     return [stop.batch.relaxed(), loosened(stop.batch, some)]

@@ -138,7 +138,7 @@ class Home:
         return [m * (3 if gap else 1) for m, gap in zip(middle, self.gaps, strict=True)]
 
     def codes(self, shape: Sequence[Ints], placements: Placements, element_bytes: int) -> Ints:
-        """The forms of tiles of these shapes that are at home here."""
+        """The placements of tiles of these shapes that are at home here."""
         rank, rows = len(shape), len(shape[0])
         if self.vector:
             code = placements.code(Placement(self.layout, rank, vector=self.vector))

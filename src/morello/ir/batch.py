@@ -26,7 +26,7 @@ LINE_BYTES = 64
 class Batch:
     """Specs of one operation and dtypes, one per row of the columns.
 
-    The columns are `sizes[dim]`, `levels[operand]` and `codes[operand]`, the codes of forms.
+    The columns are `sizes[dim]`, `levels[operand]` and `codes[operand]`, the codes of placements.
     """
 
     operation: Operation
@@ -123,7 +123,7 @@ class Batch:
         return fewest
 
     def relaxed(self) -> Batch:
-        """The Specs with ideal forms, which bound the costs of these from below."""
+        """The Specs with ideal placements, which bound the costs of these from below."""
         return replace(self, codes=tuple(self.placements.relaxed(code) for code in self.codes))
 
 

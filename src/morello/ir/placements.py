@@ -1,13 +1,13 @@
-"""Columns of forms: the functions of `ir.tensor`, vectorized over many tiles.
+"""Columns of placements: the functions of `ir.tensor`, vectorized over many tiles.
 
-Forms are interned as small integer codes. The form of a tile, except for whether it is
+Placements are interned as small integer codes. That of a tile, except for whether it is
 aliased, does not depend on the sizes themselves, only on a few facts about each: is it cut,
 is it 1, how does it compare to the panel width? The answer for each combination of facts, a
 *situation*, is computed once by the scalar functions of `ir.tensor`, and memoized.
 
-The predicates relax themselves: of the ideal form, whatever a program may gain from is true,
+The predicates relax themselves: of the ideal placement, whatever a program may gain from is true,
 and whatever may cost it something is false. The columns they are computed from are private, so
-no rewrite and no kernel can leave the ideal form out.
+no rewrite and no kernel can leave the ideal placement out.
 """
 
 from __future__ import annotations
@@ -72,14 +72,14 @@ def _facts(placement: Placement) -> _Facts:
 
 @cache
 def _twins(placement: Placement) -> tuple[Placement, ...]:
-    """The form and its twin, which differs in `aliased`; ideal and register forms have none."""
+    """The placement and its twin, which differs in `aliased`; ideal and in registers, it has none."""
     if placement.ideal or placement.vector:
         return (placement,)
     return placement, replace(placement, aliased=not placement.aliased)
 
 
 class Placements:
-    """Interns forms as integer codes, and computes properties of columns of codes."""
+    """Interns placements as integer codes, and computes properties of columns of codes."""
 
     def __init__(self) -> None:
         self._codes: dict[Placement, int] = {}
@@ -91,7 +91,7 @@ class Placements:
         self._add(IDEAL)
 
     def code(self, placement: Placement) -> int:
-        """The code of `placement`. A new form is interned together with its twin."""
+        """The code of `placement`. A new placement is interned together with its twin."""
         return self.codes([placement])[0]
 
     def codes(self, placements: Sequence[Placement]) -> list[int]:
@@ -126,13 +126,13 @@ class Placements:
         self._fixed, self._ideal, self._aliased, self._gapless, self._odd_even, self._row_major = (
             np.array(column, np.bool_) for column in zip(*marks, strict=True)
         )
-        # the codes of the same form, not aliased and aliased
+        # the codes of the same placement, not aliased and aliased
         self.plain, self.twin = np.array(self._ends, np.int16).T.copy()
 
-    # ---- what programs gain from: true of the ideal form
+    # ---- what programs gain from: true of the ideal placement
 
     def _may(self, codes: Ints, fact: Bools) -> Bools:
-        """The fact, or the form is ideal."""
+        """The fact, or the placement is ideal."""
         result: Bools = fact | self._ideal[codes]
         return result
 
@@ -185,21 +185,21 @@ class Placements:
         return self._may(codes, self._may(others, codes != others))
 
     def either(self, codes: Ints, fact: Bools, wanted: bool) -> Bools:
-        """Whether a fact about the forms is `wanted`; of the ideal form, either will do."""
+        """Whether a fact about placements is `wanted`; of the ideal one, either will do."""
         return self._may(codes, fact == wanted)
 
     def where(self, codes: Ints, holds: Callable[[Placement], bool]) -> Bools:
-        """Whether something holds of a form, a function of single forms."""
+        """Whether something holds of a placement, a function of single placements."""
         table = np.zeros(len(self.placements), np.bool_)
         for code in np.unique(codes).tolist():
             table[code] = self.placements[code].ideal or holds(self.placements[code])
         result: Bools = table[codes]
         return result
 
-    # ---- what costs programs something: false of the ideal form
+    # ---- what costs programs something: false of the ideal placement
 
     def _must(self, codes: Ints, fact: Bools) -> Bools:
-        """The fact, and the form is not ideal."""
+        """The fact, and the placement is not ideal."""
         result: Bools = fact & ~self._ideal[codes]
         return result
 
@@ -234,14 +234,14 @@ class Placements:
         aliased = np.where(alone, row_bytes % ALIAS_BYTES == 0, self._aliased[codes])
         return self._must(codes, (self._panel_dim[codes] < 0) & aliased)
 
-    # ---- numbers and other forms: `shape` has a column per logical dimension
+    # ---- numbers and other placements: `shape` has a column per logical dimension
 
     def relaxed(self, codes: Ints) -> Ints:
-        """The ideal forms in place of these."""
+        """The ideal placements in place of these."""
         return self._table(codes, relaxed)
 
     def change(self, codes: Ints, function: Callable[[Placement], Placement]) -> Ints:
-        """The codes of what a function makes of forms; ideal ones stay as they are."""
+        """The codes of what a function makes of placements; ideal ones stay as they are."""
         return self._table(
             codes, lambda placement: placement if placement.ideal else function(placement)
         )
@@ -340,9 +340,9 @@ class Placements:
 
     @staticmethod
     def _sample_tile(placement: Placement, situation: int, rank: int) -> tuple[Placement, int]:
-        """A tile's form (not aliased), and how many innermost physical dimensions are contiguous.
+        """A tile's placement (not aliased), and how many innermost dimensions are contiguous.
 
-        The tile is cut from a tensor of this form with sizes made up to fit the situation.
+        The tile is cut from a tensor of this placement with sizes made up to fit the situation.
         """
         situation, relation = divmod(situation, 3)
         facts = []

@@ -2,7 +2,7 @@
 
 A `Placement` says how the elements of a tensor or tile lie: its layout, how many of the
 innermost physical dimensions are contiguous, and, in registers, how many elements a
-register holds. Forms are made *canonical* for a shape, so that two tiles that no rewrite
+register holds. Placements are made *canonical* for a shape, so that two tiles that no rewrite
 can tell apart are the same Spec.
 """
 
@@ -67,7 +67,7 @@ def gapless(layout: Layout) -> Placement:
 
 
 def canonical(shape: tuple[int, ...], placement: Placement) -> Placement:
-    """The canonical form: the same for all forms that order the elements of `shape` alike.
+    """The canonical placement: the same for all that order the elements of `shape` alike.
 
     A panel at least as wide as its dimension is dropped; dimensions of size 1 become the
     slowest.
