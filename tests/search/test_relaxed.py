@@ -31,7 +31,7 @@ SOME = 1 + 1e-12  # rounding
 
 
 def loosened(batch: Batch, which: Sequence[Bools | bool]) -> Batch:
-    """The batch with ideal placements for the operands, or for the rows of an operand, in `which`."""
+    """The batch with ideal placements for operands, or for the rows of an operand, in `which`."""
     pairs = zip(which, batch.relaxed().codes, batch.codes, strict=True)
     return replace(batch, codes=tuple(np.where(ideal, a, b) for ideal, a, b in pairs))
 

@@ -72,7 +72,7 @@ def _facts(placement: Placement) -> _Facts:
 
 @cache
 def _twins(placement: Placement) -> tuple[Placement, ...]:
-    """The placement and its twin, which differs in `aliased`; ideal and in registers, it has none."""
+    """The placement and its twin, which differs in `aliased`; none if ideal or in registers."""
     if placement.ideal or placement.vector:
         return (placement,)
     return placement, replace(placement, aliased=not placement.aliased)
