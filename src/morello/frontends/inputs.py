@@ -32,9 +32,9 @@ def type_of(name: str, value: object) -> Type:
         if isinstance(value, TensorSpec):
             return _from_spec(value)
         if _is_array(value):
-            return _from_array(_array(value))
+            return _from_array(name, _array(value))
     except SpecError as error:
-        raise SpecError(f"{name}: {str(error).replace('NAME', name)}") from None
+        raise SpecError(f"{name}: {error}") from None
     raise SpecError(
         f"{name} is a {type(value).__name__:.60}; give a type such as 'f32[64,64]', or an array."
     )
@@ -79,7 +79,7 @@ def _from_spec(tensor: TensorSpec) -> Type:
     return tensor_type
 
 
-def _from_array(array: npt.NDArray[Any]) -> Type:
+def _from_array(name: str, array: npt.NDArray[Any]) -> Type:
     dtype = next((d for d in DTYPES.values() if d.np == array.dtype), None)
     if dtype is None:
         known = ", ".join(str(d.np) for d in DTYPES.values())
@@ -89,7 +89,7 @@ def _from_array(array: npt.NDArray[Any]) -> Type:
         raise SpecError("a number is no tensor; write it in the text, or make it an array.")
     make_type(shape, dtype)  # checks the sizes before the strides
     long = [d for d in range(array.ndim) if shape[d] > 1]
-    contiguous = "copy it with np.ascontiguousarray(NAME)"
+    contiguous = f"copy it with np.ascontiguousarray({name})"
     if any(array.strides[d] <= 0 or array.strides[d] % dtype.bytes for d in long):
         raise SpecError(f"its strides are {array.strides} bytes; {contiguous}.")
     if not array.flags.aligned:
