@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morello.ir.compose import Tensor, build
 from morello.ir.dtype import BF16, F32, I32, DType
 from morello.ir.functions import Function
+from morello.ir.graph import Tensor, computation
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
     broadcast,
@@ -52,7 +52,7 @@ def reduced(kind: str, x: Tensor) -> Tensor:
 
 
 def goal_of(result: Tensor, *, parallel: bool = False) -> Spec:
-    made = build(result)
+    made = computation(result)
     dtypes = [t.dtype for t in made.inputs] + [result.dtype]
     return goal(made.operation, made.sizes, dtypes, parallel=parallel)
 

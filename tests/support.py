@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import shutil
 import subprocess
@@ -21,7 +20,12 @@ from morello.errors import SearchError
 from morello.ir.layout import Layout
 from morello.ir.spec import Spec
 from morello.memo import Table
+from morello.runtime.build import PATIENCE_S
+from morello.runtime.cache import default_cache, open_cache
+from morello.runtime.compile import key_of
+from morello.runtime.headers import precompiled_headers
 from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
+from morello.runtime.workspace import workspace
 from morello.search.solution import Solution
 from morello.search.solve import search
 from morello.targets.cpu import host_cpu
@@ -92,19 +96,21 @@ def searched(
 def compile_c(text: str, target: Target, directory: Path) -> ctypes.CDLL:
     """Build C for a target and load it; a warning is an error."""
     compiler = find_compiler()
-    source, library = directory / "source.c", directory / "source.so"
-    source.write_text(text)
     usual = [flag for flag in base_flags(compiler) if flag not in ("-w", "-O3")]
     warnings = ["-Wall", "-Wextra", "-Werror", "-Wno-unused", "-Wno-psabi"]
-    command = [*compiler.command, *usual, *arch_flags(compiler, target.arch), "-O1", *warnings]
-    digest = hashlib.sha256("\0".join([*command, text]).encode()).hexdigest()
-    shared = Path(os.environ["MORELLO_CACHE"]) / f"test-{digest[:32]}.so"
+    flags = (*usual, *arch_flags(compiler, target.arch), "-O1", *warnings)
+    cache, library = default_cache(), directory / "source.so"
+    shared = cache / f"test-{key_of(text, compiler, flags)}.so"
     if not shared.exists():  # another process of this run may have built it
-        done = subprocess.run(
-            [*command, "-o", str(library), str(source)], capture_output=True, text=True, check=False
-        )
+        open_cache(cache)
+        source = directory / "source.c"
+        source.write_text(text)
+        with workspace(cache) as room:
+            headers = precompiled_headers(text, compiler, flags, cache, room, PATIENCE_S)
+        included = [] if headers is None else ["-include-pch", str(headers)]
+        command = [*compiler.command, *flags, *included, str(source), "-o", str(library)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr[:5000]
-        shared.parent.mkdir(exist_ok=True)
         os.replace(library, shared)
     shutil.copyfile(shared, library)  # loaded anew, with variables of its own
     return ctypes.CDLL(str(library))

@@ -33,7 +33,14 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 60
 
 
 class MorelloError(Exception):
-    """The base class of all exceptions that Morello raises on purpose."""
+    """The base class of all exceptions that Morello raises on purpose.
+
+    `what` was wrong, and `fix` is what would work, if that is known apart from it.
+    """
+
+    def __init__(self, what: str, fix: str = "") -> None:
+        super().__init__(f"{what}; {fix}." if fix else what)
+        self.what, self.fix = what, fix
 
 
 class FileError(MorelloError):

@@ -12,12 +12,12 @@ from morello.errors import SearchError, SpecError
 from morello.frontends.maps import add, maximum
 from morello.frontends.text import parse_tensor
 from morello.frontends.types import make_type
-from morello.frontends.values import Value, placed_input, value_of
+from morello.frontends.values import Value, input_of, value_of
 from morello.fusion.fuse import Price, fuse
 from morello.fusion.graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, apart, in_order_of_outputs
-from morello.ir.compose import Tensor
 from morello.ir.dtype import F32
+from morello.ir.graph import Tensor
 from morello.ir.spec import Spec
 
 MOST = 4
@@ -26,7 +26,7 @@ MOST = 4
 
 def random_graph(random: Random, operations: int) -> OperationGraph:
     """Maps of one or two of the tensors before them, and what is left over added up."""
-    values = [value_of(placed_input(make_type((4,), F32))) for _ in range(2)]
+    values = [value_of(input_of(make_type((4,), F32))) for _ in range(2)]
     unused: list[Value] = []
     for number in range(operations):
         source = random.choice(values[-4:])

@@ -14,28 +14,19 @@ from tests.ir.graphs import Array, graphs, tensor, value_of
 
 from morello.errors import SpecError
 from morello.ir.axes import axis
-from morello.ir.compose import (
-    MAX_COMPONENTS,
-    Built,
-    Tensor,
-    build,
-    inputs_of,
-    intermediates,
-    part,
-    producer,
-    tensor_dims,
-)
+from morello.ir.compose import inputs_of, intermediates, part, producer, tensor_dims
 from morello.ir.dtype import F32
 from morello.ir.functions import Function
+from morello.ir.graph import MAX_COMPONENTS, Computation, Tensor, computation
 from morello.ir.operation import Operation, accumulating
 from morello.ir.primitives import conv, elementwise, matmul, move, reduce, softmax
 from morello.ir.semantics import evaluate
 
 
-def built(result: Tensor) -> Built:
+def built(result: Tensor) -> Computation:
     """The composition of a random graph; one that no loop nest serves is another example."""
     try:
-        return build(result)
+        return computation(result)
     except SpecError:
         assume(False)
         raise
@@ -125,7 +116,7 @@ def chain() -> Tensor:
 
 
 def test_the_dimensions_of_a_chain_are_unified() -> None:
-    made = build(chain())
+    made = computation(chain())
     assert made.operation.dims == ("i", "j", "k")
     assert made.sizes == (4, 16, 8)
     assert [o.dims for o in made.operation.operands] == [("i", "k"), ("k", "j"), ("j",), ("i", "j")]
@@ -138,7 +129,7 @@ def test_a_window_over_what_another_makes() -> None:
     """conv(relu(x)): relu's rows are a window over the convolution's."""
     x = tensor((2, 3, 9, 8))
     relu = mapped("relu", x)
-    made = build(Tensor((2, 4, 4, 6), F32, conv((2, 1)), (relu, tensor((4, 3, 3, 3)))))
+    made = computation(Tensor((2, 4, 4, 6), F32, conv((2, 1)), (relu, tensor((4, 3, 3, 3)))))
     assert made.operation.operands[0].dims == ("b", "c", "2y+p", "x+q")
     assert made.operation.components[0].dims == ("b", "c", "2y+p", "x+q")
     first = part(made.operation, 2)
@@ -153,7 +144,7 @@ def test_windows_over_windows() -> None:
     """Two convolutions, one of the other's result."""
     x = tensor((1, 1, 9, 9))
     first = Tensor((1, 2, 7, 7), F32, conv(), (x, tensor((2, 1, 3, 3))))
-    made = build(Tensor((1, 3, 3, 3), F32, conv((2, 2)), (first, tensor((3, 2, 3, 3)))))
+    made = computation(Tensor((1, 3, 3, 3), F32, conv((2, 2)), (first, tensor((3, 2, 3, 3)))))
     assert made.operation.operands[0].dims[2:] == ("2y+p+p0", "2x+q+q0")
     values = [np.random.default_rng(i).normal(size=t.shape) for i, t in enumerate(made.inputs)]
     inner = evaluate(conv(), values[:2])[0]
@@ -162,14 +153,14 @@ def test_windows_over_windows() -> None:
 
 def test_one_primitive_is_no_composition() -> None:
     x, w = tensor((4, 8)), tensor((8, 16))
-    assert build(Tensor((4, 16), F32, matmul(), (x, w))).operation is matmul()
+    assert computation(Tensor((4, 16), F32, matmul(), (x, w))).operation is matmul()
     square = tensor((4, 4))
-    assert build(Tensor((4, 4), F32, move(2), (square,))).operation is move(2)
+    assert computation(Tensor((4, 4), F32, move(2), (square,))).operation is move(2)
 
 
 def test_inputs_come_in_the_order_of_their_use() -> None:
     a, b, c = (goal_tensor(4, 4) for _ in "abc")
-    made = build(product(product(b, c), a))
+    made = computation(product(product(b, c), a))
     assert made.inputs == (b, c, a)
     assert [o.name for o in made.operation.operands] == ["a", "b", "c", "out"]
 
@@ -177,21 +168,21 @@ def test_inputs_come_in_the_order_of_their_use() -> None:
 def test_names_of_inputs_are_kept() -> None:
     w = Tensor((8, 8), F32, name="w")
     x = tensor((8, 8))
-    made = build(mapped("relu", product(x, w)))
+    made = computation(mapped("relu", product(x, w)))
     assert made.names == ("a", "w", "out")
     assert [o.name for o in made.operation.operands] == ["a", "b", "out"]
-    assert build(product(x, w)).names == ("a", "w", "c")
+    assert computation(product(x, w)).names == ("a", "w", "c")
     for name, names in (("a", ("b", "a", "out")), ("c", ("a", "c", "out"))):
         one = Tensor((8, 8), F32, name=name)
-        assert build(mapped("relu", product(x, one))).names == names
-        assert build(product(x, one)).names == (*names[:2], "c" if name == "a" else "out")
-    assert build(product(w, w)).names == ("w", "w", "c")
+        assert computation(mapped("relu", product(x, one))).names == names
+        assert computation(product(x, one)).names == (*names[:2], "c" if name == "a" else "out")
+    assert computation(product(w, w)).names == ("w", "w", "c")
 
 
 def test_a_shared_tensor_is_made_once() -> None:
     x = tensor((3, 5))
     square = mapped("square", x)
-    made = build(mapped("add", square, mapped("relu", square)))
+    made = computation(mapped("add", square, mapped("relu", square)))
     assert len(made.operation.components) == 3
     assert made.operation.components[-1].inputs == (1, 2)
     layer_norm = layer_norm_goal().operation
@@ -224,7 +215,7 @@ def gram(x: Tensor) -> Tensor:
 
 def test_what_is_read_in_two_ways_is_two_inputs_of_one_array() -> None:
     x, w = Tensor((4, 4), F32, name="x"), Tensor((4, 4), F32, name="w")
-    made = build(mapped("add", product(x, w), x))
+    made = computation(mapped("add", product(x, w), x))
     assert made.names == ("x", "w", "x", "out")
     assert [t.array for t in made.inputs] == [x, w, x]
     assert made.operation.operands[0].dims == ("i", "k")
@@ -232,7 +223,7 @@ def test_what_is_read_in_two_ways_is_two_inputs_of_one_array() -> None:
 
 
 def test_what_is_computed_and_read_in_two_ways_is_computed_twice() -> None:
-    made = build(gram(mapped("relu", tensor((4, 4)))))
+    made = computation(gram(mapped("relu", tensor((4, 4)))))
     assert [c.operation.name for c in made.operation.components].count("Relu") == 2
     assert made.names == ("a", "a", "out")
 
@@ -251,7 +242,7 @@ def test_two_windows_over_one_image() -> None:
     x = tensor((1, 1, 6, 6))
     one = Tensor((1, 2, 4, 4), F32, conv(), (x, tensor((2, 1, 3, 3))))
     other = Tensor((1, 2, 4, 4), F32, conv(), (x, tensor((2, 1, 3, 3))))
-    assert build(mapped("add", one, other)).names == ("a", "b", "a", "d", "out")
+    assert computation(mapped("add", one, other)).names == ("a", "b", "a", "d", "out")
 
 
 @pytest.mark.parametrize(
@@ -264,24 +255,24 @@ def test_two_windows_over_one_image() -> None:
 def test_what_no_loop_nest_serves_is_refused(make: object, reason: str) -> None:
     assert callable(make)
     with pytest.raises(SpecError, match=reason):
-        build(make())
+        computation(make())
 
 
 def test_too_many_components_are_refused() -> None:
     x = tensor((4,))
     for _ in range(MAX_COMPONENTS):
         x = mapped("relu", x)
-    assert len(build(x).operation.components) == MAX_COMPONENTS
+    assert len(computation(x).operation.components) == MAX_COMPONENTS
     with pytest.raises(SpecError, match="takes 65 primitive operations"):
-        build(mapped("relu", x))
+        computation(mapped("relu", x))
 
 
 def test_reductions_within_are_whole() -> None:
     x = tensor((4, 6))
     total = Tensor((4,), F32, reduce("Sum", 2, 1), (x,))
-    made = build(mapped("relu", total))
+    made = computation(mapped("relu", total))
     assert made.operation.whole == ("j",)
-    last = build(Tensor((4,), F32, reduce("Sum", 2, 1), (mapped("relu", x),)))
+    last = computation(Tensor((4,), F32, reduce("Sum", 2, 1), (mapped("relu", x),)))
     assert (last.operation.whole, last.operation.reduced) == ((), ("j",))
     assert not softmax("Softmax", 2, 1).may_cut("j")
 

@@ -63,9 +63,9 @@ def test_spaces_are_skipped() -> None:
         ("{0,1:T(1,1)}", "exactly one dimension"),
         ("{0,1:T(0,1)}", "exactly one dimension"),
         ("{0,1:T(,)}", "cannot be read"),
-        ("{1,0:E(3)}", "must give one even block"),
-        ("{1,0:E(2)}", "must give one even block"),
-        ("{1,0:E(32,1)}", "must give one even block"),
+        ("{1,0:E(3)}", "does not give one even block"),
+        ("{1,0:E(2)}", "does not give one even block"),
+        ("{1,0:E(32,1)}", "does not give one even block"),
         ("{1,0:F(32)}", "cannot be read"),
     ],
 )

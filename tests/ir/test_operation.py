@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from morello.ir.compose import Tensor, build
 from morello.ir.dtype import F32
 from morello.ir.functions import Function
+from morello.ir.graph import Tensor, computation
 from morello.ir.operation import (
     Operand,
     Operation,
@@ -71,7 +71,7 @@ def test_equal_compositions_are_the_same_object() -> None:
         x, w = Tensor((4, 8), F32), Tensor((8, 16), F32)
         product = Tensor((4, 16), F32, matmul(), (x, w))
         relu = elementwise(Function("relu"), ((0, 1),), 2)
-        return build(Tensor((4, 16), F32, relu, (product,))).operation
+        return computation(Tensor((4, 16), F32, relu, (product,))).operation
 
     assert composed() is composed()
     assert made_again(composed()) is composed()

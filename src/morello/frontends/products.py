@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import math
 
-from morello.errors import SpecError
 from morello.frontends.maps import add, multiply
 from morello.frontends.reductions import softmax
-from morello.frontends.values import MisuseError, Numbers, Value, apply_operation
-from morello.ir.dtype import DType
+from morello.frontends.values import MisuseError, Numbers, Value, apply_operation, misuse_of
 from morello.ir.primitives import conv as conv_operation
 from morello.ir.primitives import matmul as matmul_operation
-from morello.ir.spec import matmul_spec, product_dtype
+from morello.ir.spec import matmul_shape, product_dtype
 
 
 def matmul(a: Value, b: Value) -> Value:
     a, b = a.without_new_axes, b.without_new_axes
-    try:
-        spec = matmul_spec(a.shape, b.shape)
-        dtype = product_dtype(a.dtype, b.dtype)
-    except SpecError as error:
-        raise _misuse(error, at=1) from None
-    return apply_operation(matmul_operation(a.rank - 2), [a, b], spec.shape(2), dtype)
+    with misuse_of(argument=1):
+        shape, dtype = matmul_shape(a.shape, b.shape), product_dtype(a.dtype, b.dtype)
+    return apply_operation(matmul_operation(a.rank - 2), [a, b], shape, dtype)
 
 
 def linear(x: Value, w: Value, b: Value) -> Value:
@@ -39,10 +34,8 @@ def attention(q: Value, k: Value, v: Value) -> Value:
     except MisuseError as error:
         rows = "q should be [m,d], k [n,d] and v [n,p]"
         raise MisuseError(f"q @ transpose(k): {error.what}", rows, at=1) from None
-    try:
+    with misuse_of(argument=2):
         return matmul(softmax(multiply(scores, 1 / math.sqrt(q.shape[-1]))), v)
-    except MisuseError as error:
-        raise MisuseError(error.what, error.fix, at=2) from None
 
 
 def conv(
@@ -69,7 +62,8 @@ def conv(
         fix = "compute the image as a Spec of its own"
         raise MisuseError("what is computed cannot be padded", fix, at="padding")
     out = (batch, y, x, filters) if last else (batch, filters, y, x)
-    dtype = _product_dtype(image, filter)
+    with misuse_of(argument=1):
+        dtype = product_dtype(image.dtype, filter.dtype)
     return apply_operation(conv_operation(strides, pads, last), [image, filter], out, dtype)
 
 
@@ -78,13 +72,6 @@ def _permuted(
 ) -> tuple[int, ...]:
     """The sizes in one order for both layouts: images or filters, rows, columns, channels."""
     return tuple(shape[d] for d in (channels_last if last else usual))
-
-
-def _product_dtype(a: Value, b: Value) -> DType:
-    try:
-        return product_dtype(a.dtype, b.dtype)
-    except SpecError as error:
-        raise _misuse(error, at=1) from None
 
 
 def _windows(what: str, size: int, pixels: int, stride: int, padding: int) -> int:
@@ -115,12 +102,6 @@ def _pair(name: str, value: Numbers, *, least: int) -> tuple[int, int]:
         if not least <= number <= 999:
             raise MisuseError(f"{name} is {number}", f"use a number from {least} to 999", at=name)
     return both[0], both[1]
-
-
-def _misuse(error: SpecError, at: int) -> MisuseError:
-    """A `MisuseError` from an error whose message reads "what is wrong; what would work."."""
-    what, _, fix = str(error).rstrip(".").partition("; ")
-    return MisuseError(what, fix, at)
 
 
 FUNCTIONS = matmul, linear, conv, attention

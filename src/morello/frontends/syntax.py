@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from morello.errors import SpecError
-from morello.frontends.tokens import Token, error_at, tokenize
+from morello.frontends.tokens import Token, error_at, errors_at, tokenize
 from morello.frontends.types import Type, make_type
 from morello.ir.dtype import DType, parse_dtype
 from morello.ir.layout import Layout, parse_layout
@@ -260,11 +260,8 @@ class _Parser:
             self._position += 2
             strides = tuple(self._listed(self.size))
             self.expect(")", "separate strides by commas, and close the parenthesis")
-        try:
+        with errors_at(self.text, begin):
             return TypeLiteral(make_type(shape, dtype, layout, strides), name.at)
-        except SpecError as error:
-            what, _, fix = str(error).rstrip(".").partition("; ")
-            raise error_at(self.text, begin, what, fix) from None
 
     def size(self) -> int:
         minus = self.accept("-")
@@ -284,20 +281,15 @@ class _Parser:
         return int(digits)
 
     def _dtype(self, name: Token) -> DType:
-        try:
+        with errors_at(self.text, name.at):
             return parse_dtype(name.text)
-        except SpecError as error:
-            what, _, fix = str(error).rstrip(".").partition("; ")
-            raise error_at(self.text, name.at, what, fix) from None
 
     def _layout(self, rank: int) -> Layout | None:
         token = self.accept("layout")
         if token is None:
             return None
-        try:
+        with errors_at(self.text, token.at):
             return parse_layout(token.text, rank)
-        except SpecError as error:
-            raise error_at(self.text, token.at, str(error)) from None
 
     # ---- limits
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
+from dataclasses import replace
 from types import UnionType
 from typing import Any, get_args
 
@@ -24,18 +25,16 @@ from morello.frontends.syntax import (
     read,
     read_type,
 )
-from morello.frontends.tokens import error_at
+from morello.frontends.tokens import error_at, errors_at
 from morello.frontends.types import Type
 from morello.frontends.values import (
     MisuseError,
-    PlacedTensor,
     Value,
-    placed_input,
-    spec_of,
+    input_of,
     value_of,
 )
-from morello.ir.compose import Tensor, build
 from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, parse_dtype
+from morello.ir.graph import Tensor, computation
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 
@@ -91,7 +90,7 @@ class _Meaning:
         for name, tensor_type in given.items():
             if reserved := _reserved(name):
                 raise SpecError(f"{name} is {reserved}; call the tensor by another name.")
-            self._values[name] = value_of(placed_input(tensor_type, name))
+            self._values[name] = value_of(input_of(tensor_type, name))
             self._places[name] = None
 
     def bind(self, name: Name, node: Expression) -> None:
@@ -132,7 +131,7 @@ class _Meaning:
         return value
 
     def _input(self, node: TypeLiteral, name: str) -> Value:
-        tensor = placed_input(node.type, name)
+        tensor = input_of(node.type, name)
         self._inputs[tensor] = node.at
         return value_of(tensor)
 
@@ -220,10 +219,8 @@ class _Meaning:
         if isinstance(value, float):
             fix = "write one of tensors, such as f32[64,64] * 2"
             raise error_at(self.text, node.at, "this is a number, not something to compute", fix)
-        try:
+        with errors_at(self.text, node.at):
             tensor = value.materialized.tensor
-        except MisuseError as error:
-            raise error_at(self.text, node.at, error.what, error.fix) from None
         if tensor.operation is None and isinstance(self._resolved(node), FunctionCall):
             tensor = move(value).tensor  # a call that changes nothing is a copy
         if tensor.operation is None:
@@ -237,7 +234,7 @@ class _Meaning:
             node = self._bound[node.name]
         return node
 
-    def placed(self, tensor: Tensor, declared: TypeLiteral) -> PlacedTensor:
+    def placed(self, tensor: Tensor, declared: TypeLiteral) -> Tensor:
         """The result with the declared dtype, layout and strides; raises `SpecError`."""
         if declared.type.shape != tensor.shape:
             fix = f"write {tensor.dtype}[{','.join(map(str, tensor.shape))}] here"
@@ -248,22 +245,17 @@ class _Meaning:
             fix = f"write {known}, or cast(.., {declared.type.dtype}) before ->"
             what = f"the result is of {known}, not {declared.type.dtype}"
             raise error_at(self.text, declared.at, what, fix)
-        return PlacedTensor(
-            tensor.shape, declared.type.dtype, tensor.operation, tensor.inputs,
-            layout=declared.type.layout, strides=declared.type.strides,
-        )  # fmt: skip
+        placed = declared.type
+        return replace(tensor, dtype=placed.dtype, layout=placed.layout, strides=placed.strides)
 
     def goal(self, node: Expression, result: Tensor) -> Spec:
-        try:
-            built = build(result)
-        except SpecError as error:
-            what, _, fix = str(error).rstrip(".").rpartition("; ")
-            raise error_at(self.text, node.at, what, fix) from None
-        if len(built.arrays) > MAX_INPUTS:
-            what = f"{len(built.arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
-            at = self._inputs[built.arrays[MAX_INPUTS]]
+        with errors_at(self.text, node.at):
+            computed = computation(result)
+        if len(computed.arrays) > MAX_INPUTS:
+            what = f"{len(computed.arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
+            at = self._inputs[computed.arrays[MAX_INPUTS]]
             raise error_at(self.text, at, what, "compute a part as a Spec of its own")
-        return spec_of(built, result)
+        return computed.spec
 
 
 def _reserved(name: str) -> str:

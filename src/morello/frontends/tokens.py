@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from morello.errors import SpecError, quoted
@@ -64,6 +66,15 @@ def tokenize(text: str) -> list[Token]:
         result.append(Token(word if kind == "symbol" else kind, word, at))
         at = match.end()
     return [*result, Token("end", "", len(text.rstrip()))]
+
+
+@contextmanager
+def errors_at(text: str, at: int) -> Iterator[None]:
+    """What is wrong within is wrong at this position of the text."""
+    try:
+        yield
+    except SpecError as error:
+        raise error_at(text, at, error.what, error.fix) from None
 
 
 def check_text(text: object) -> None:

@@ -39,7 +39,7 @@ def make_type(
         raise SpecError(f"a tensor has 1 to {MAX_RANK} dimensions, not {len(shape)}.")
     for size in shape:
         if not 1 <= size <= MAX_SIZE:
-            raise SpecError(f"a size of {quoted(size)}; sizes go from 1 to {MAX_SIZE}.")
+            raise SpecError(f"a size of {quoted(size)}", f"sizes go from 1 to {MAX_SIZE}")
     layout = layout or row_major(len(shape))
     if strides is not None:
         strides = _checked(shape, layout, strides)
@@ -50,9 +50,9 @@ def make_type(
 def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -> Strides:
     """The strides, with 1 for dimensions of size 1; None without gaps. Raises `SpecError`."""
     if layout.panel is not None:
-        raise SpecError(f"the panels of {layout} have no gaps; leave the strides out.")
+        raise SpecError(f"the panels of {layout} have no gaps", "leave the strides out")
     if len(strides) != len(shape):
-        raise SpecError(f"{len(strides)} strides for {len(shape)} dimensions; give one for each.")
+        raise SpecError(f"{len(strides)} strides for {len(shape)} dimensions", "give one for each")
     least = dense = 1
     gaps = False
     for dim in reversed(layout.order):
@@ -61,8 +61,9 @@ def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -
         step = strides[dim]
         if not least <= step <= MAX_SIZE:
             raise SpecError(
-                f"dimension {dim} has stride {step}; it must be at least {least}, what the "
-                f"dimensions within it span, and at most {MAX_SIZE}."
+                f"dimension {dim} has stride {step}",
+                f"it must be at least {least}, what the dimensions within it span, and at most "
+                f"{MAX_SIZE}",
             )
         gaps |= step != dense
         least, dense = step * shape[dim], dense * shape[dim]

@@ -7,19 +7,18 @@ tensor directly. For any other operation, the value is first copied into a tenso
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
 from morello.errors import SpecError
 from morello.frontends.types import Type
-from morello.ir.compose import Built, Tensor
 from morello.ir.dtype import DType
 from morello.ir.functions import Function
-from morello.ir.layout import Layout
+from morello.ir.graph import Tensor
 from morello.ir.operation import Operation, reordered
 from morello.ir.primitives import MAX_RANK, broadcast, elementwise, move
-from morello.ir.spec import Spec, Strides, goal
 
 NEW_AXIS = -1
 """Stands for a dimension of size 1 that a value has and its tensor does not."""
@@ -36,39 +35,22 @@ class MisuseError(SpecError):
     """
 
     def __init__(self, what: str, fix: str = "", at: int | str | None = None) -> None:
-        super().__init__(f"{what}; {fix}." if fix else f"{what}.")
-        self.what, self.fix, self.at = what, fix, at
+        super().__init__(what, fix)
+        self.at = at
 
 
-@dataclass(frozen=True, eq=False)
-class PlacedTensor(Tensor):
-    """A tensor with a given layout and strides: an input, a filled tensor or the result."""
+@contextmanager
+def misuse_of(argument: int) -> Iterator[None]:
+    """What is wrong within is wrong with this argument of a call."""
+    try:
+        yield
+    except SpecError as error:
+        raise MisuseError(error.what, error.fix, at=argument) from None
 
-    layout: Layout | None = None
-    strides: Strides = None
 
-
-def placed_input(type: Type, name: str = "") -> PlacedTensor:
+def input_of(type: Type, name: str = "") -> Tensor:
     """An input tensor of this type."""
-    return PlacedTensor(type.shape, type.dtype, name=name, layout=type.layout, strides=type.strides)
-
-
-def spec_of(built: Built, result: Tensor) -> Spec:
-    """The Spec of the operation that computes a tensor.
-
-    `PlacedTensor` operands have their own layouts and strides; all others are row-major,
-    without gaps.
-    """
-    tensors = [*built.inputs, result]
-    places = [t if isinstance(t, PlacedTensor) else None for t in tensors]
-    return goal(
-        built.operation,
-        built.sizes,
-        [t.dtype for t in tensors],
-        layouts=[None if place is None else place.layout for place in places],
-        strides=[None if place is None else place.strides for place in places],
-        names=built.names,
-    )
+    return Tensor(type.shape, type.dtype, name=name, layout=type.layout, strides=type.strides)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,7 @@ from functools import cached_property
 
 from morello.errors import SpecError
 from morello.frontends.text import MAX_INPUTS
-from morello.frontends.values import PlacedTensor, spec_of
-from morello.ir.compose import Tensor, build, in_order
+from morello.ir.graph import Tensor, computation, in_order
 from morello.ir.operation import Operation, reordered
 from morello.ir.spec import Spec
 
@@ -77,7 +76,7 @@ def cut(group: OperationGroup) -> GroupSpec:
     A copy that only transposes such a tensor is left out if its user can read the tensor in the
     source's order. Raises `SpecError` if no single Spec computes the whole group.
     """
-    given = {t: t if t.operation is None else PlacedTensor(t.shape, t.dtype) for t in group.inputs}
+    given = {t: t if t.operation is None else Tensor(t.shape, t.dtype) for t in group.inputs}
     replaced: dict[Tensor, Tensor] = {}
     for tensor in group.operations:
         assert tensor.operation is not None
@@ -96,14 +95,14 @@ def cut(group: OperationGroup) -> GroupSpec:
             tensor, operation=reordered(tensor.operation, orders), inputs=inputs
         )
     result = replaced[group.output]
-    built = build(result)
-    if len(built.arrays) > MAX_INPUTS:
+    computed = computation(result)
+    if len(computed.arrays) > MAX_INPUTS:
         raise SpecError(
-            f"{len(group.operations)} operations read {len(built.arrays)} tensors, and a kernel "
+            f"{len(group.operations)} operations read {len(computed.arrays)} tensors, and a kernel "
             f"takes {MAX_INPUTS} and the result; make them several groups."
         )
     meant = {stand_in: tensor for tensor, stand_in in given.items()}
-    return GroupSpec(spec_of(built, result), tuple(meant[t] for t in built.arrays))
+    return GroupSpec(computed.spec, tuple(meant[t] for t in computed.arrays))
 
 
 # ---- the kinds of operations that fusion distinguishes

@@ -14,7 +14,7 @@ from morello.fusion.graph import (
     is_map,
     is_read_in_place,
 )
-from morello.ir.compose import Tensor
+from morello.ir.graph import Tensor
 
 
 @dataclass(frozen=True)

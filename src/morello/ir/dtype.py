@@ -63,7 +63,7 @@ def parse_dtype(name: str) -> DType:
         return DTYPES[name]
     except KeyError:
         known = ", ".join(DTYPES)
-        raise SpecError(f"unknown dtype {quoted(name)}; the dtypes are: {known}.") from None
+        raise SpecError(f"unknown dtype {quoted(name)}", f"the dtypes are: {known}") from None
 
 
 def result_dtype(a: DType, b: DType) -> DType | None:

@@ -105,25 +105,23 @@ def parse_layout(text: str, rank: int) -> Layout:
     """Read XLA's layout syntax for a tensor of `rank` dimensions; raises `SpecError`."""
     match = _SYNTAX.fullmatch(text.strip())
     if match is None:
-        raise SpecError(f"layout {quoted(text)} cannot be read; write it as {row_major(rank)}.")
+        raise SpecError(f"layout {quoted(text)} cannot be read", f"write it as {row_major(rank)}")
     order = tuple(int(d) for d in reversed(match[1].split(","))) if match[1] else ()
     if sorted(order) != list(range(rank)):
         raise SpecError(
-            f"layout {quoted(text)} must name each of the {rank} dimensions once, "
-            f"fastest first, as in {row_major(rank)}."
+            f"layout {quoted(text)} does not name each of the {rank} dimensions once",
+            f"write them fastest first, as in {row_major(rank)}",
         )
     if match[2] is None:
         return Layout(order)
     tile = [int(t) for t in match[3].split(",")]
     if match[2] == "E":
         if len(tile) != 1 or tile[0] < 4 or tile[0] % 2:
-            raise SpecError(
-                f"layout {quoted(text)} must give one even block, as in {odd_even(2, 32)}."
-            )
+            what = f"layout {quoted(text)} does not give one even block"
+            raise SpecError(what, f"write it as in {odd_even(2, 32)}")
         return Layout(order, (order[-1], tile[0]), odd_even=True)
     packed = [(d, t) for d, t in zip(order, tile, strict=False) if t != 1]
     if len(tile) != rank or len(packed) != 1 or packed[0][1] < 2:
-        raise SpecError(
-            f"layout {quoted(text)} must tile exactly one dimension, as in {panels(2, 1, 16)}."
-        )
+        what = f"layout {quoted(text)} does not tile exactly one dimension"
+        raise SpecError(what, f"write it as in {panels(2, 1, 16)}")
     return Layout(order, packed[0])

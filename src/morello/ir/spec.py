@@ -224,24 +224,29 @@ def matmul_spec(
 
     Raises `SpecError` for shapes that cannot be multiplied.
     """
+    matmul_shape(a, b)
+    kinds = tuple(dtypes) or (F32, F32, F32)
+    return goal(matmul(len(a) - 2), (*a, b[-1]), kinds, layouts=layouts, strides=strides)
+
+
+def matmul_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of the product of matrices of these shapes; raises `SpecError` if there is none."""
     where = f"[{','.join(map(str, a))}] @ [{','.join(map(str, b))}]"
     if len(a) < 2 or len(b) < 2:
-        raise SpecError(f"{where}: matmul takes matrices; write a vector as [1,n] or [n,1].")
+        raise SpecError(f"{where}: matmul takes matrices", "write a vector as [1,n] or [n,1]")
     if any(not 1 <= size <= MAX_SIZE for size in (*a, *b)):
         raise SpecError(f"{where}: every size must be at least 1 and at most {MAX_SIZE}.")
     if a[:-2] != b[:-2]:
         raise SpecError(f"{where}: the batch sizes {list(a[:-2])} and {list(b[:-2])} differ.")
     if len(a) - 2 > MAX_BATCH_DIMS:
-        raise SpecError(
-            f"{where}: at most {MAX_BATCH_DIMS} batch dimensions are taken; flatten the others."
-        )
+        what = f"{where}: at most {MAX_BATCH_DIMS} batch dimensions are taken"
+        raise SpecError(what, "flatten the others")
     if a[-1] != b[-2]:
         raise SpecError(
-            f"{where}: inner sizes {a[-1]} and {b[-2]} differ; "
-            f"the right operand should have {a[-1]} rows."
+            f"{where}: inner sizes {a[-1]} and {b[-2]} differ",
+            f"the right operand should have {a[-1]} rows",
         )
-    kinds = tuple(dtypes) or (F32, F32, F32)
-    return goal(matmul(len(a) - 2), (*a, b[-1]), kinds, layouts=layouts, strides=strides)
+    return (*a[:-1], b[-1])
 
 
 def product_dtype(a: DType, b: DType) -> DType:
@@ -249,7 +254,8 @@ def product_dtype(a: DType, b: DType) -> DType:
     dtype = result_dtype(a, b)
     if dtype is None:
         raise SpecError(
-            f"{a} and {b} cannot be multiplied; both must be floating-point or both integer, "
-            f"and of 32 bits only together: convert one, as in cast({a}[...], {b})."
+            f"{a} and {b} cannot be multiplied",
+            "both must be floating-point or both integer, and of 32 bits only together: convert "
+            f"one, as in cast({a}[...], {b})",
         )
     return dtype

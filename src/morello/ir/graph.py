@@ -1,0 +1,328 @@
+"""Graphs of tensors: what an expression computes, and its Spec.
+
+A `Tensor` is an input, or the result of an operation on other tensors. `computation` merges the
+operations that lead to a tensor into one: a primitive, or a composition.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from morello.errors import SpecError
+from morello.ir.axes import Axis, axis
+from morello.ir.compose import compose
+from morello.ir.dtype import DType
+from morello.ir.layout import Layout
+from morello.ir.operation import Component, Operand, Operation
+from morello.ir.spec import Spec, Strides, goal
+
+MAX_COMPONENTS = 64
+"""The largest number of primitives in a composition."""
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """The result of an operation on other tensors, or an input, whose `operation` is None.
+
+    An input or a result may have a `layout` and `strides`, in elements; it is row-major, without
+    gaps, if they are None. An array that is read in several incompatible ways is several inputs:
+    the later ones are `of` the first.
+    """
+
+    shape: tuple[int, ...]
+    dtype: DType
+    operation: Operation | None = None
+    inputs: tuple[Tensor, ...] = ()
+    name: str = ""
+    of: Tensor | None = None
+    layout: Layout | None = None
+    strides: Strides = None
+
+    @property
+    def array(self) -> Tensor:
+        """The input that represents all inputs of the same array."""
+        return self.of or self
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+
+@dataclass(frozen=True)
+class Computation:
+    """A tensor as the result of one operation, with these sizes of dimensions and inputs."""
+
+    result: Tensor
+    operation: Operation
+    sizes: tuple[int, ...]
+    inputs: tuple[Tensor, ...]
+
+    @cached_property
+    def spec(self) -> Spec:
+        tensors = [*self.inputs, self.result]
+        return goal(
+            self.operation,
+            self.sizes,
+            [t.dtype for t in tensors],
+            layouts=[t.layout for t in tensors],
+            strides=[t.strides for t in tensors],
+            names=self.names,
+        )
+
+    @property
+    def arrays(self) -> tuple[Tensor, ...]:
+        """The distinct arrays that are read, in the order of the inputs."""
+        return tuple(dict.fromkeys(t.array for t in self.inputs))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The operands' names: the names given to inputs, else unused ones; one name per array."""
+        *own, output = (operand.name for operand in self.operation.operands)
+        default = dict(zip((t.array for t in reversed(self.inputs)), reversed(own), strict=True))
+        given = {t.name for t in default}
+        kept = {name for t, name in default.items() if not t.name} - given
+        free = (n for n in map(letter, range(99)) if n not in given | kept)
+        names: dict[Tensor, str] = {}
+        for t in (t.array for t in self.inputs):
+            if t not in names:
+                names[t] = t.name or (default[t] if default[t] in kept else next(free))
+        inputs = [names[t.array] for t in self.inputs]
+        return (*inputs, next(n for n in (output, "out", *free) if n not in inputs))
+
+
+def computation(result: Tensor) -> Computation:
+    """The operation that computes a tensor: a primitive, or a composition of several.
+
+    Inputs are in the order of their first use, from left to right. A tensor with a use that
+    cannot share a loop nest with its other uses is duplicated for it: an input becomes another
+    input of the same array, any other tensor is recomputed. Raises `SpecError` if that would
+    recompute a matmul or a convolution, or if there are more than `MAX_COMPONENTS` primitives.
+    """
+    computed, inputs = in_order(result)
+    _check_count(computed)
+    names = _Unification(computed)
+    while names.conflict:
+        result = _duplicated(computed, *names.conflict)
+        computed, inputs = in_order(result)
+        _check_count(computed)
+        names = _Unification(computed)
+    numbers = {id(t): i for i, t in enumerate([*inputs, *computed])}
+    components = []
+    sizes: dict[str, int] = {}
+    for tensor in computed:
+        assert tensor.operation is not None
+        dims = tuple(names.dim(tensor, d) for d in tensor.operation.dims)
+        sources = tuple(numbers[id(t)] for t in tensor.inputs)
+        components.append(Component(tensor.operation, sources, dims, tensor.dtype))
+        for dim, size in zip(dims, primitive_sizes(tensor), strict=True):
+            if axis(dim).plain:
+                sizes[dim] = size
+    if len(components) == 1:
+        tensor, given = computed[0], computed[0].inputs
+        each = (t if t not in given[:i] else replace(t, of=t.array) for i, t in enumerate(given))
+        return Computation(result, components[0].operation, primitive_sizes(tensor), tuple(each))
+    first_use = {
+        t: component.operand_dims(position)
+        for component in reversed(components)
+        for position, t in enumerate(component.inputs)
+    }
+    operands = [Operand(letter(i), first_use[i]) for i in range(len(inputs))]
+    composition = compose(operands, components)
+    shape = tuple(sizes[d] for d in composition.dims)
+    return Computation(result, composition, shape, tuple(inputs))
+
+
+def _check_count(computed: Sequence[Tensor]) -> None:
+    if len(computed) > MAX_COMPONENTS:
+        raise SpecError(
+            f"this takes {len(computed)} primitive operations, and a Spec may have "
+            f"{MAX_COMPONENTS}",
+            "compute a part of it as a Spec of its own",
+        )
+
+
+def _duplicated(computed: Sequence[Tensor], user: Tensor, operand: int) -> Tensor:
+    """The result, rebuilt so that the `user` has a duplicate of the tensor at this operand."""
+    source = user.inputs[operand]
+    if any(t.operation and t.operation.is_product for t in in_order(source)[0]):
+        raise _in_two_roles()
+    duplicate = replace(source) if source.operation else replace(source, of=source.array)
+    new: dict[Tensor, Tensor] = {}
+    for tensor in computed:
+        inputs = [new.get(t, t) for t in tensor.inputs]
+        if tensor is user:
+            inputs[operand] = duplicate
+        if tuple(inputs) != tensor.inputs:
+            new[tensor] = replace(tensor, inputs=tuple(inputs))
+    return new[computed[-1]]
+
+
+def primitive_sizes(tensor: Tensor) -> tuple[int, ...]:
+    """The dimension sizes of the primitive that computes a tensor, from its operands' shapes."""
+    primitive = tensor.operation
+    assert primitive is not None
+    known: dict[str, int] = {}
+    shapes = [t.shape for t in tensor.inputs] + [tensor.shape]
+    for axes, shape in zip(primitive.axes, shapes, strict=True):
+        for along, size in zip(axes, shape, strict=True):
+            if along.plain:
+                known[along.names[0]] = size
+    return tuple(known.get(d, 1) for d in primitive.dims)
+
+
+def letter(index: int) -> str:
+    """The default name of the input with this index."""
+    return chr(ord("a") + index) if index < 14 else f"a{index}"
+
+
+def in_order(result: Tensor) -> tuple[list[Tensor], list[Tensor]]:
+    """The computed tensors in topological order, and the inputs in the order of first use."""
+    done: dict[Tensor, None] = {}
+    inputs: dict[Tensor, None] = {}
+    todo = [(result, False)]
+    while todo:
+        tensor, ready = todo.pop()
+        if tensor.operation is None:
+            inputs[tensor] = None
+        elif ready:
+            done[tensor] = None
+        elif tensor not in done:
+            todo.append((tensor, True))
+            todo += [(source, False) for source in reversed(tensor.inputs)]
+    return list(done), list(inputs)
+
+
+_Item = tuple[int, str]
+"""A dimension of a primitive: the id of the tensor that it computes, and the name."""
+
+
+class _Unification:
+    """Which dimensions of the components are the same (by union-find), and their names."""
+
+    conflict: tuple[Tensor, int] | None = None
+    """The first use of a tensor that is incompatible with its other uses: the user, the operand."""
+
+    def __init__(self, computed: Sequence[Tensor]) -> None:
+        self._computed = computed
+        self._parents: dict[_Item, _Item] = {}
+        self._windows: dict[_Item, tuple[Tensor, Axis]] = {}
+        self._names: dict[_Item, str] = {}
+        self._join()
+        if self.conflict is None:
+            self._name()
+
+    def dim(self, tensor: Tensor, name: str) -> str:
+        """The composition's dimension or window for a dimension of the primitive of `tensor`."""
+        root = self._root((id(tensor), name))
+        if root in self._windows:
+            consumer, window = self._windows[root]
+            inner = {n: axis(self.dim(consumer, n)) for n in window.names}
+            return str(window.substitute(inner))
+        return self._names[root]
+
+    def _root(self, item: _Item) -> _Item:
+        while self._parents.get(item, item) != item:
+            item = self._parents[item]
+        return item
+
+    def _join(self) -> None:
+        """Unify the dimensions of first uses, which are always compatible, then of later ones."""
+        seen: dict[Tensor, tuple[Tensor, tuple[Axis, ...]]] = {}
+        for tensor in self._computed:
+            assert tensor.operation is not None
+            seen[tensor] = tensor, tensor.operation.axes[tensor.operation.output]
+        used: set[Tensor] = set()
+        later = []
+        for tensor in self._computed:
+            assert tensor.operation is not None
+            for operand, source in enumerate(tensor.inputs):
+                axes = tensor.operation.axes[operand]
+                if source in used:
+                    later.append((tensor, operand, axes))
+                elif source in seen:
+                    self._unify_axes(*seen[source], tensor, axes)
+                else:
+                    seen[source] = tensor, axes
+                used.add(source)
+        for tensor, operand, axes in later:
+            before = dict(self._parents), dict(self._windows)
+            try:
+                self._unify_axes(*seen[tensor.inputs[operand]], tensor, axes)
+                compatible = self._distinct()
+            except SpecError:
+                compatible = False
+            if not compatible:
+                self._parents, self._windows = before
+                self.conflict = tensor, operand
+                return
+
+    def _distinct(self) -> bool:
+        """Whether the dimensions of every primitive are still distinct after unification."""
+        for tensor in self._computed:
+            assert tensor.operation is not None
+            leaves = [leaf for d in tensor.operation.dims for leaf in self._leaves((id(tensor), d))]
+            if len(set(leaves)) < len(leaves):
+                return False
+        return True
+
+    def _leaves(self, item: _Item) -> list[_Item]:
+        """The representative of a dimension, or those of all dimensions of its window."""
+        root = self._root(item)
+        if root not in self._windows:
+            return [root]
+        user, window = self._windows[root]
+        return [leaf for name in window.names for leaf in self._leaves((id(user), name))]
+
+    def _unify_axes(
+        self, first: Tensor, before: tuple[Axis, ...], second: Tensor, after: tuple[Axis, ...]
+    ) -> None:
+        """Unify the axes by which two primitives index the same tensor."""
+        for first_axis, second_axis in zip(before, after, strict=True):
+            self._unify_axis(first, first_axis, second, second_axis)
+
+    def _unify_axis(self, first: Tensor, before: Axis, second: Tensor, after: Axis) -> None:
+        """Unify two axes of the same dimension of a tensor; raises `SpecError` if impossible."""
+        if before.plain and after.plain:
+            a = self._root((id(first), before.names[0]))
+            b = self._root((id(second), after.names[0]))
+            if a in self._windows or b in self._windows:
+                raise _read_in_two_ways()
+            self._parents[a] = b
+        elif before.plain:
+            root = self._root((id(first), before.names[0]))
+            if root in self._windows or after.padding:
+                raise _read_in_two_ways()
+            self._windows[root] = second, after
+        else:
+            raise _read_in_two_ways()
+
+    def _name(self) -> None:
+        taken: set[str] = set()
+        for tensor in reversed(self._computed):
+            assert tensor.operation is not None
+            for dim in tensor.operation.dims:
+                root = self._root((id(tensor), dim))
+                if root in self._names or root in self._windows:
+                    continue
+                name = next(n for n in (dim, *(f"{dim}{i}" for i in range(99))) if n not in taken)
+                taken.add(name)
+                self._names[root] = name
+
+
+def _in_two_roles() -> SpecError:
+    return SpecError(
+        "the result of a product is used in two roles that no single loop nest serves, as x is in "
+        "x @ transpose(x)",
+        "compute it as a Spec of its own",
+    )
+
+
+def _read_in_two_ways() -> SpecError:
+    return SpecError(
+        "a tensor is read by a convolution in a way that cannot be fused with its other uses",
+        "compute it as a Spec of its own",
+    )
