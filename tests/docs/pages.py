@@ -11,8 +11,10 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGES = (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md")))
 
+MACHINE = "Zen 5"
+"""What the pages were written on."""
 COUNTS_WITHIN = 0.3
-"""What numbers of Specs may differ by, on CPUs like the one that pages were written on."""
+"""What numbers of Specs may differ by, on such machines."""
 LARGEST_ERROR = 1e-5
 
 FIGURES = {
@@ -24,9 +26,10 @@ FIGURES = {
     "cycles": r"\d[\d.]*[kMG]? cycles\b",
     "count": r"\d[\d,]* Specs\b",
     "rate": r"\b\d+\.\d\b",
+    "machine": r"^\S.*\bcosts of .*$",
 }
 """What stands in outputs that depends on the machine, by kind; all else is the same anywhere."""
-_FIGURE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in FIGURES.items()))
+_FIGURE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in FIGURES.items()), re.M)
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
