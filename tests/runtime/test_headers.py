@@ -9,6 +9,7 @@ import pytest
 from tests.support import skip_unless_it_runs
 
 from morello.runtime.build import build
+from morello.runtime.cache import is_whole
 from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
 from morello.targets.x86 import AVX2
 
@@ -56,11 +57,20 @@ def test_the_object_is_the_same_without(
 def test_damaged_ones_are_made_again(compiler: Compiler, tmp_path: Path) -> None:
     check_adds(1, compiler, tmp_path)
     (headers,) = tmp_path.glob("*.pch")
-    headers.write_bytes(headers.read_bytes()[:1000])
+    whole = headers.read_bytes()
+    headers.write_bytes(whole[:1000] + b"?" + whole[1001:])
+    check_adds(2, compiler, tmp_path)
+    assert is_whole(headers)
+
+
+def test_those_that_the_compiler_refuses_are_made_again(compiler: Compiler, tmp_path: Path) -> None:
+    check_adds(1, compiler, tmp_path)
+    (headers,) = tmp_path.glob("*.pch")
+    headers.with_suffix(".h").write_text("// changed\n")
     check_adds(2, compiler, tmp_path)
     assert not headers.exists()
     check_adds(3, compiler, tmp_path)
-    assert headers.stat().st_size > 1000
+    assert is_whole(headers)
 
 
 def test_a_kernel_without_intrinsics_has_none(compiler: Compiler, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from morello.runtime.cache import check_private
+from morello.runtime.cache import is_whole, publish
 from morello.runtime.compile import key_of, run_compiler
 from morello.runtime.toolchain import Compiler
 from morello.runtime.workspace import Workspace
@@ -35,15 +35,14 @@ def precompiled_headers(
         return None
     header = cache / f"{key_of(INTRINSICS, compiler, flags)}.h"
     compiled = header.with_suffix(".pch")
-    if not compiled.is_file():
+    if not is_whole(compiled):  # clang does not mind the seal, which follows what it reads
         _write_once(header, INTRINSICS, room)
         new = room.path / compiled.name
         options = [flag for flag in flags if flag not in ("-shared", "-nostdlib")]
         command = [*compiler.command, *options, "-x", "c-header", str(header)]
         if run_compiler([*command, "-o", new.name], new, room, compiler, patience_s):
             return None
-        os.replace(new, compiled)
-    check_private(compiled)
+        publish(new, compiled)
     return compiled
 
 
