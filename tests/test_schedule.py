@@ -145,7 +145,7 @@ WRONG: list[tuple[Callable[[Schedule], Schedule], str]] = [
     (lambda s: s.move("d", "L2", packed=16), "no operand 'd'; its operands are: a, b, c"),
     (lambda s: s.move("a", "L3"), "there are: memory, L2, L1, registers"),
     (lambda s: s.move("a", "L1"), "a must be in L2 to move to L1"),
-    (lambda s: s.move("a", "L2", layout="{1}"), "must name each of the 2 dimensions"),
+    (lambda s: s.move("a", "L2", layout="{1}"), "does not name each of the 2 dimensions"),
     (lambda s: s.move("a", "L2", layout="row"), "cannot be read"),
     (lambda s: s.move("a", "L2", layout="{1,0}"), "already has this layout"),
     (lambda s: s.move("a", "L2", layout="{1,0}", packed=16), "packed already says the layout"),

@@ -1,16 +1,22 @@
-"""The C of forty Specs for each target, as it was when it last changed on purpose.
+"""The C of programs of forty Specs for each target, as it was when it last changed on purpose.
 
-`pytest --update-golden` rewrites it. What is kept is the code of each kernel, without the helpers.
+`pytest --update-golden` searches the programs and writes them and their C: of each kernel, the
+code without the helpers. What searches choose is the subject of `test_choices`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from itertools import starmap
 
 import pytest
+from tests.conftest import GOLDEN
 
 from morello.api import implement
 from morello.codegen.source import unit
+from morello.impl.saved import load, save
+from morello.impl.tree import Impl
 
 EXPRESSIONS = (
     "f32[16,16] @ f32[16,16]",
@@ -57,11 +63,23 @@ EXPRESSIONS = (
 TARGETS = ("avx2", "avx512", "neon")
 
 
+@pytest.fixture
+def programs(request: pytest.FixtureRequest, target: str) -> list[Impl]:
+    """The program of each expression, as it was found when the golden files were written."""
+    path = GOLDEN / f"programs-{target}.jsonl"
+    if request.config.getoption("--update-golden"):
+        found = [implement(text, target=target, budget=300)[0] for text in EXPRESSIONS]
+        path.write_text("".join(f"{json.dumps(save(impl))}\n" for impl in found))
+    return [load(json.loads(line)) for line in path.read_text().splitlines()]
+
+
 @pytest.mark.parametrize("target", TARGETS)
-def test_code_changes_on_purpose_only(target: str, golden: Callable[[str, str], None]) -> None:
-    parts = []
-    for number, expression in enumerate(EXPRESSIONS):
-        impl, _ = implement(expression, target=target, budget=300)
+def test_code_changes_on_purpose_only(
+    target: str, programs: list[Impl], golden: Callable[[str, str], None]
+) -> None:
+    def section(number: int, expression: str, impl: Impl) -> str:
         code = "\n".join(unit(impl, f"kernel_{number}").code)
-        parts.append(f"// {expression}\n{code}\n")
+        return f"// {expression}\n{code}\n"
+
+    parts = starmap(section, zip(range(len(EXPRESSIONS)), EXPRESSIONS, programs, strict=True))
     golden(f"code-{target}.c", "\n".join(parts))

@@ -77,7 +77,7 @@ def _described(outcome: CalibrationOutcome, path: Path | None) -> dict[str, Any]
         "cpu": outcome.calibration.cpu,
         "hertz": outcome.calibration.hertz,
         "before": dict(outcome.before),
-        "after": dict(outcome.calibration.coefficients),
+        "after": dict(outcome.after),
         "measured": sorted(outcome.measured),
         "fitted": _qualities(outcome.fitted),
         "held_out": _qualities(outcome.held_out),
@@ -105,8 +105,8 @@ def _print(outcome: CalibrationOutcome) -> None:
     for heading in ("", "before", "after", ""):
         grid.add_column(heading, justify="left" if not heading else "right")
     for name, value in outcome.before.items():
-        new = outcome.calibration.coefficients[name]
-        note = f"{new / value:.2f}x" if name in outcome.measured else "not measured"
+        new = outcome.after[name]
+        note = f"{new / value:.2f}x" if value and name in outcome.measured else "not measured"
         leader = FOLLOWS.get(name.removeprefix("kernels."))
         if leader:
             note = f"follows {leader}"

@@ -63,6 +63,11 @@ class CalibrationOutcome:
     timed: Sequence[tuple[Impl, float]] = ()
 
     @property
+    def after(self) -> Mapping[str, float]:
+        """The new coefficients; a calibration leaves those out that cost nothing."""
+        return {**self.before, **self.calibration.coefficients}
+
+    @property
     def better(self) -> bool:
         """Whether held-out programs are predicted better, and the chosen programs are no slower."""
         before, after = self.held_out
