@@ -47,7 +47,8 @@ class Budget:
         """Start the clock; progress is passed on to `report`."""
         free = int(self.memory * _free())
         now = time.monotonic()
-        return Watch(now, now + self.seconds, _in_use() + free, free, report)
+        in_use = int(psutil.Process().memory_info().rss)
+        return Watch(now, now + self.seconds, in_use + free, free, report)
 
 
 UNTIMED = Budget(inf)
@@ -68,6 +69,7 @@ class Watch:
         self._began, self._ends, self._most, self._free = began, ends, most, free
         self._report = report
         self._looked = 0.0
+        self._process = psutil.Process()
 
     def __call__(self, specs: int, rewrites: int) -> None:
         now = time.monotonic()
@@ -76,7 +78,7 @@ class Watch:
         self._looked = now
         if now > self._ends:
             raise BudgetError(f"the search found no program in {self._ends - self._began:.3g} s")
-        if _in_use() > self._most:
+        if self._process.memory_info().rss > self._most:
             raise BudgetError(
                 f"the search found no program in {self._free / 2**30:.1f} GiB of memory"
             )
@@ -92,11 +94,6 @@ class Watch:
     def untimed(self) -> Watch:
         """A watch with the same memory limit and no time limit."""
         return Watch(self._began, inf, self._most, self._free, self._report)
-
-
-def _in_use() -> int:
-    """The memory that this process uses, in bytes."""
-    return int(psutil.Process().memory_info().rss)
 
 
 def _free() -> int:

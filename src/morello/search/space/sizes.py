@@ -85,6 +85,7 @@ class Sizes:
     def __init__(self, goal: Iterable[int], widths: Iterable[int] = ()) -> None:
         self.widths = frozenset(sorted(widths)[: MOST_CUTS - 2])
         self._reached: dict[int, int] = {1: 0}
+        self._last: tuple[Ints | None, Ints] = None, np.empty(0, np.int16)
         self._add(goal)
 
     def __len__(self) -> int:
@@ -92,10 +93,13 @@ class Sizes:
 
     def numbers(self, column: Ints) -> Ints:
         """The number of every size in a column; adds new sizes."""
+        if column is self._last[0]:  # many rewrites ask of the same column, one after another
+            return self._last[1]
         numbers = self._find(column)
         if len(numbers) and numbers.min() < 0:
             self._add(np.unique(column[numbers < 0]).tolist())
             numbers = self._find(column)
+        self._last = column, numbers
         return numbers
 
     def depth(self, column: Ints) -> Ints:
