@@ -28,7 +28,7 @@ from morello.search.session import Session
 from morello.search.solution import Solution
 from morello.search.structure import structure
 
-GOAL = "f32[24,32] @ f32[32,48]"
+GOAL = "f32[8,16] @ f32[16,32]"
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_kernels_are_those_that_were_fastest(backwards: list[list[Impl]], thread
     assert len(asked) == 4 and kernel.statistics is not None
     assert kernel.statistics.measured == 4 and kernel.statistics.specs > 0
     assert kernel.impl == max(asked, key=lambda impl: impl.cost)
-    a, b = np.ones((24, 32), np.float32), np.ones((32, 48), np.float32)
-    np.testing.assert_array_equal(kernel(a, b), np.full((24, 48), 32.0, np.float32))
+    a, b = np.ones((8, 16), np.float32), np.ones((16, 32), np.float32)
+    np.testing.assert_array_equal(kernel(a, b), np.full((8, 32), 16.0, np.float32))
 
 
 def test_the_winner_is_remembered(backwards: list[list[Impl]], tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_no_goal_is_searched_twice(
 
     monkeypatch.setattr(Session, "_solve", counted)
     api.implement(GOAL, weights=weights, measure=3)
-    goals = [goal for goal in searched if goal.sizes == (24, 32, 48)]
+    goals = [goal for goal in searched if goal.sizes == (8, 16, 32)]
     assert len(goals) == len(set(goals)) >= 1 and len(backwards) == 1
 
 

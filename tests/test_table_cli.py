@@ -16,7 +16,7 @@ from morello.cli import table as table_commands
 from morello.cli.parser import main
 from morello.memo import Table
 
-GOAL = "f32[4,4] @ f32[4,4]"
+GOAL = "f32[2,4] @ f32[4,2]"
 FAMILY = ["f32[m,k] @ f32[k,2]", "m=1..2", "k=2"]
 TARGET = ["--target", "avx2"]
 

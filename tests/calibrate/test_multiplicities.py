@@ -2,15 +2,53 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.codegen.random_rewrites import few_programs, with_cores
+from tests.codegen.random_rewrites import Programs, with_cores
+from tests.goals import (
+    conv_goal,
+    goal_of,
+    mapped,
+    matmul_goal,
+    mlp_goal,
+    product,
+    softmax_goal,
+    tensor,
+)
 
 from morello.impl.tree import replay
+from morello.ir.dtype import BF16, F32, I32
+from morello.ir.primitives import broadcast, divide_vec, fill, matmul, move, reduce
+from morello.ir.spec import Spec, goal
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.targets import TARGETS
 from morello.targets.costs import FORK, coefficients, with_coefficients
+
+
+def goals() -> list[Spec]:
+    """One of each primitive and two compositions, every other one on several cores."""
+    layer = mapped("relu", product(tensor(4, 4), tensor(4, 8)))
+    found = [
+        matmul_goal(4, 6, 8),
+        matmul_goal(8, 4, 16),
+        matmul_goal(2, 4, 16, BF16, BF16, F32),
+        goal(matmul(2), (2, 2, 3, 4, 4), (F32,) * 3),
+        matmul_goal(4, 4, 8, I32, I32, I32),
+        conv_goal(2, 4, 4, 2),
+        goal(move(2), (5, 9), (F32, F32)),
+        goal(move(3, (1, 2, 0)), (3, 4, 5), (F32, F32)),
+        goal(fill(1, "lowest"), (7,), (F32,)),
+        goal(reduce("Sum", 2, 1), (3, 20), (F32, F32)),
+        goal(reduce("Max", 2, 0), (20, 3), (F32, F32)),
+        goal(broadcast(2, 1), (3, 20), (F32, F32)),
+        goal(divide_vec(2), (3, 20), (F32,) * 3),
+        softmax_goal(4, 20),
+        mlp_goal(2, 4, 8, 4),
+        goal_of(layer),
+    ]
+    return [replace(one, parallel=i % 2 == 1) for i, one in enumerate(found)]
 
 
 @pytest.mark.parametrize("name", ["avx2", "avx512"])
@@ -22,7 +60,7 @@ def test_costs_are_sums_of_coefficients(name: str) -> None:
     machine = with_coefficients(target, other)
     counted, counted_elsewhere = Multiplicities(target), Multiplicities(machine)
     seen: set[str] = set()
-    for impl in few_programs(target):
+    for impl in map(Programs(target, random).of, goals()):
         paid = counted.of(impl)
         assert all(times > 0 for times in paid.values())
         assert sum(own[n] * times for n, times in paid.items()) == pytest.approx(impl.cost)

@@ -50,7 +50,7 @@ def begun() -> dict[str, Schedule]:
     several = matmul_goal(64, 16, 64, parallel=True)
     ragged = matmul_goal(60, 16, 64, parallel=True)
     narrow = matmul_goal(16, 32, 64, BF16, BF16, F32)
-    padded = begin(conv_goal(padding=1)).pad_first("L2").to_accumulate()
+    padded = begin(conv_goal(2, 4, 4, padding=1)).pad_first("L2").to_accumulate()
     softmax_rows = begin(softmax_goal(8, 64, parallel=True)).parallel(i=2)
     return {
         "parallel": begin(several).parallel(n=32, m=16),
@@ -62,9 +62,9 @@ def begun() -> dict[str, Schedule]:
         "pointwise": begin(conv_goal(pixels=1)).to_accumulate().pointwise(),
         "packed": Schedule.of(narrow, BF16_PRODUCTS).pack(),
         "wider": begin(narrow).move("a", "L2", dtype="f32").move("b", "L2", dtype="f32"),
-        "fused": begin(mlp_goal()).bufferize(0, "L2"),
-        "moved": begin(mlp_goal()).move_all("L2"),
-        "attention": begin(attention_goal()).bufferize(1, "L1", layout="{0,1}"),
+        "fused": begin(mlp_goal(4, 8, 16, 8)).bufferize(0, "L2"),
+        "moved": begin(mlp_goal(4, 8, 16, 8)).move_all("L2"),
+        "attention": begin(attention_goal(2, 4, 8)).bufferize(1, "L1", layout="{0,1}"),
     }
 
 

@@ -61,7 +61,7 @@ def test_saved_programs_read_back() -> None:
 
 
 @settings(max_examples=5)
-@given(st.tuples(*(st.integers(1, 20) for _ in range(3))), st.sampled_from(["{1,0}", "{0,1}"]))
+@given(st.tuples(*(st.integers(1, 9) for _ in range(3))), st.sampled_from(["{1,0}", "{0,1}"]))
 def test_searched_programs_read_back(sizes: tuple[int, ...], layout: str) -> None:
     m, k, n = sizes
     impl = solved(f"f32[{m},{k}]{layout} @ f32[{k},{n}]")
@@ -97,8 +97,8 @@ def test_no_rewrite_is_left_out() -> None:
 
 
 def test_narrow_numbers_and_gaps_read_back() -> None:
-    narrow = matmul_goal(4, 8, 16, BF16, BF16, F32)
-    strided = goal(matmul(), (4, 8, 16), (F32,) * 3, strides=((10, 1), None, (64, 1)))
+    narrow = matmul_goal(2, 4, 16, BF16, BF16, F32)
+    strided = goal(matmul(), (2, 4, 16), (F32,) * 3, strides=((10, 1), None, (64, 1)))
     for spec in (narrow, strided):
         impl = Schedule.of(spec, FOUR).solve().impl
         assert load(through_json(impl), FOUR) == impl
@@ -325,10 +325,10 @@ def schedules() -> list[tuple[Any, Target]]:
         "f32[4,9] + f32[9]",
         "softmax(f32[3,4])",
         "rms_norm(f32[3,4], f32[4])",
-        "conv(f32[1,4,5,5], f32[4,4,3,3], padding=1)",
+        "conv(f32[1,2,3,3], f32[4,2,2,2], padding=1)",
         "transpose(f32[4,6,8], order=[1,2,0])",
-        "bf16[8,16] @ bf16[16,16] -> bf16[8,16]",
-        "f32[8,8]S(100,1) @ f32[8,8]{0,1:T(8,1)}",
+        "bf16[2,8] @ bf16[8,16] -> bf16[2,16]",
+        "f32[2,8]S(100,1) @ f32[8,8]{0,1:T(8,1)}",
     ]
     avx2 = find_target("avx2")
     made = [(save(implement(one, target=avx2)[0]), avx2) for one in expressions]

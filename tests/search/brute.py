@@ -66,6 +66,7 @@ class Brute:
         self.specs: list[Spec] = []
         self._numbers: dict[Spec, int] = {}  # by which all else is kept, as Specs hash slowly
         self._rules: dict[Kind, list[Rules]] = {}
+        self._placements = Placements()
         self._ways: dict[int, list[_Way]] = {}
         self._costs: dict[tuple[int, Amounts], float] = {}
         self._structures: dict[tuple[int, Amounts], dict[Structure, float]] = {}
@@ -147,7 +148,7 @@ class Brute:
         return _Way(rewrite, step.cost, held, holes)
 
     def _steps(self, spec: Spec) -> Iterator[tuple[Rewrite, Step]]:
-        batch = Batch.of([spec], Placements())
+        batch = Batch.of([spec], self._placements)
         kind = Kind.of(batch)
         if kind not in self._rules:
             blocks = Panels.of(self.goal).odd_even

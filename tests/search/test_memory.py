@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -78,12 +77,10 @@ def small(name: str, capacities: Amounts = ENOUGH) -> tuple[Spec, Target]:
 # ---- the same cost, whatever is known
 
 
-@pytest.mark.parametrize(
-    ("keeps", "capacities"), [(1, ENOUGH), (1, (3, 4)), (2, (5, 3)), (3, ENOUGH)]
-)
+@pytest.mark.parametrize(("keeps", "capacities"), [(1, (3, 4)), (2, (5, 3)), (3, ENOUGH)])
 def test_goals_in_any_order_share_a_table(keeps: int, capacities: Amounts) -> None:
     order = random.Random(sum(capacities) + keeps)
-    names = [*NESTED, *order.sample([name for name in SERIAL if name not in NESTED], 9)]
+    names = [*NESTED, *order.sample([name for name in SERIAL if name not in NESTED], 3)]
     order.shuffle(names)
     with Table(":memory:", keeps) as table:
         for warm in (False, True):
@@ -99,7 +96,7 @@ def test_goals_in_any_order_share_a_table(keeps: int, capacities: Amounts) -> No
     "names",
     [
         [name for name, (_, target) in GOALS.items() if target is MASKS][:6],
-        [name for name, (_, target) in GOALS.items() if target is CORES],
+        [name for name, (_, target) in GOALS.items() if target is CORES][::2],
     ],
     ids=["masks", "cores"],
 )
@@ -116,7 +113,7 @@ def test_goals_of_other_targets(names: list[str]) -> None:
 @st.composite
 def goals(draw: st.DrawFn) -> Spec:
     """Goals of odd and even sizes, of several dtypes, that have some Specs in common."""
-    size = st.sampled_from([1, 2, 3, 4, 5, 6])
+    size = st.sampled_from([1, 2, 3, 4, 5])
     m, k, n = draw(size), draw(size), draw(size)
     hidden = mapped("relu", product(tensor(m, k), tensor(k, n)))
     known = [
@@ -146,13 +143,13 @@ def test_random_goals_share_a_table(
 ) -> None:
     target = with_capacities(AVX2, capacities)
     with Table(":memory:", keeps) as table:
+        wanted = {spec: cost_of(solved(spec, target)) for spec in specs}
         for spec in [*specs, *reversed(specs)]:
-            wanted = cost_of(solved(spec, target))
-            assert cost_of(solved(spec, target, table)) == pytest.approx(wanted, rel=1e-12)
+            assert cost_of(solved(spec, target, table)) == pytest.approx(wanted[spec], rel=1e-12)
 
 
 def test_what_is_known_of_others_is_not_worked_out_again() -> None:
-    spec, larger = matmul_goal(8, 8, 16), matmul_goal(16, 8, 16)
+    spec, larger = matmul_goal(4, 4, 8), matmul_goal(8, 4, 8)
     with Table(":memory:") as table:
         cold = solved(spec, AVX2, table)
         warm, alone = solved(larger, AVX2, table), solved(larger, AVX2)
@@ -188,9 +185,7 @@ def test_answers_of_other_limits_than_are_met_are_worked_out(
     monkeypatch.setattr("morello.search.deepen.grow", counted)
     capacities = (5, 4)
     with Table(":memory:") as table:
-        for name in SERIAL:
-            if not name.startswith(("matmul", "Softmax")):
-                continue
+        for name in [n for n in SERIAL if n.startswith(("matmul", "Softmax"))][::2]:
             solution = solved(*small(name, capacities), table)
             assert cost_of(solution) == pytest.approx(cost_alone(name, capacities)), name
     assert grown > 0
@@ -211,9 +206,7 @@ def corners(peak: Amounts, limit: Amounts) -> Iterator[Amounts]:
     yield from {peak, limit, middle, (peak[0], limit[1]), (limit[0], peak[1])}
 
 
-@pytest.mark.parametrize(
-    ("keeps", "capacities"), [(1, ENOUGH), (1, (3, 4)), (2, (4, 4)), (4, ENOUGH)]
-)
+@pytest.mark.parametrize(("keeps", "capacities"), [(1, (3, 4)), (2, (4, 4)), (4, ENOUGH)])
 def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) -> None:
     """Of each box: the cheapest rewrites under all its limits, in order."""
     names = ["matmul", "sum", "relu-of-matmul", "matmul-chain"]
@@ -259,12 +252,17 @@ def test_as_many_decisions_as_a_table_keeps(name: str) -> None:
 # ---- damage
 
 
-@contextmanager
-def filled(names: list[str]) -> Iterator[Table]:
-    with Table(":memory:") as table:
-        for name in names:
+SAVED = ["sum-of-map", "relu-of-matmul", "matmul", "conv-padded-strides", "SoftmaxDenominator"]
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A table's file that knows these goals, which each test damages in its own way."""
+    path = tmp_path_factory.mktemp("saved") / "t.db"
+    with Table(path) as table:
+        for name in SAVED:
             solved(*small(name), table)
-        yield table
+    return path.read_bytes()
 
 
 def lose(table: Table, keys: list[Key], *, altogether: bool) -> None:
@@ -282,10 +280,13 @@ def lose(table: Table, keys: list[Key], *, altogether: bool) -> None:
 
 @pytest.mark.parametrize("altogether", [False, True])
 @pytest.mark.parametrize("which", ["some", "bounds", "answers", "inner"])
-def test_pages_that_are_lost_change_no_answer(which: str, altogether: bool) -> None:
+def test_pages_that_are_lost_change_no_answer(
+    which: str, altogether: bool, saved: bytes, tmp_path: Path
+) -> None:
     choose = random.Random(len(which))
-    names = [*NESTED, "Softmax", "conv-padded"]
-    with filled(names[2:]) as table:
+    names = ["sum", *SAVED]
+    (tmp_path / "t.db").write_bytes(saved)
+    with Table(tmp_path / "t.db") as table:
         keys = table.keys()
         lost = {
             "some": choose.sample(keys, len(keys) // 2),

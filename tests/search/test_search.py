@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
+from functools import cache
 from math import inf
 
 import numpy as np
@@ -20,6 +20,7 @@ from morello.ir.spec import Spec, matmul_spec
 from morello.search.bound import Bound
 from morello.search.graph import Space, build, goal_sizes
 from morello.search.reconstruct import reconstruct
+from morello.search.solution import Solution
 from morello.search.solve import search
 from morello.targets import TARGETS
 from morello.targets.target import Target
@@ -45,7 +46,6 @@ CASES: list[tuple[Spec, Target]] = [
     (goal(1, 1, 1), PLAIN),
     (goal(1, 1, 1), AVX2),
     (goal(1, 1, 1), AVX512),
-    (goal(2, 2, 2), PLAIN),
     (goal(2, 2, 2), MASKS),
     (goal(1, 8, 1), PLAIN),
     (goal(1, 8, 1, turned=True), PLAIN),
@@ -53,8 +53,8 @@ CASES: list[tuple[Spec, Target]] = [
     (goal(2, 3, 4), PLAIN),
     (goal(4, 1, 3, turned=True), MASKS),
     (goal(2, 1, 2, 1), PLAIN),
-    (goal(4, 4, 4), PLAIN),
-    (goal(3, 5, 2), MASKS),
+    (goal(4, 2, 4), PLAIN),
+    (goal(3, 5, 1), MASKS),
 ]
 
 
@@ -77,7 +77,7 @@ def test_nothing_is_cheaper_than_what_is_found(spec: Spec, target: Target) -> No
 def capacities_of(target: Target) -> list[Amounts]:
     """From far too little to more than enough; lines of each cache, then registers."""
     caches = len(target.levels) - 2
-    near = product((2, 3, 5, 64), (2, 3, 8))
+    near = ((2, 8), (3, 2), (3, 3), (5, 3), (5, 8), (64, 8))
     return [(*(lines + 3,) * (caches - 1), lines, registers) for lines, registers in near]
 
 
@@ -96,7 +96,7 @@ amounts = st.sampled_from([3, 4, 6, 10, 40])
 
 
 @given(goals(), targets, st.tuples(amounts, amounts))
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_leaving_out_what_cannot_win_changes_nothing(
     spec: Spec, target: Target, capacities: tuple[int, int]
 ) -> None:
@@ -108,7 +108,7 @@ def test_leaving_out_what_cannot_win_changes_nothing(
 
 
 @given(goals(), targets)
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
     sizes = goal_sizes(spec)
     bound = Bound(spec, target, sizes)
@@ -122,7 +122,7 @@ def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
 
 
 @given(goals(), targets, st.booleans())
-@settings(max_examples=15)
+@settings(max_examples=8)
 def test_the_same_question_gets_the_same_answer(
     spec: Spec, target: Target, everything: bool
 ) -> None:
@@ -133,15 +133,20 @@ def test_the_same_question_gets_the_same_answer(
         assert first.cost == second.cost
 
 
+@cache
+def solved(spec: Spec, target: Target) -> Solution:
+    return search(spec, target)
+
+
 @pytest.mark.parametrize("target", [AVX2, AVX512], ids=lambda target: target.name)
 @pytest.mark.parametrize(
-    "sizes", [(1, 1, 1), (16, 16, 16), (7, 20, 33), (2, 6, 5, 24), (64, 64, 64)]
+    "sizes", [(1, 1, 1), (16, 16, 16), (7, 10, 33), (2, 3, 5, 24), (32, 32, 32)]
 )
 def test_the_decisions_make_the_program_that_was_promised(
     sizes: tuple[int, ...], target: Target
 ) -> None:
     spec = goal(*sizes)
-    solution = search(spec, target)
+    solution = solved(spec, target)
     whole = replay(spec, target, solution.decisions)
     merged = reconstruct(spec, target, solution.decisions)
     for impl in (whole, merged):
@@ -152,18 +157,18 @@ def test_the_decisions_make_the_program_that_was_promised(
 
 
 def test_chains_of_loops_become_one() -> None:
-    spec = goal(64, 64, 64)
-    solution = search(spec, AVX2)
+    spec = goal(32, 32, 32)
+    solution = solved(spec, AVX2)
     whole = replay(spec, AVX2, solution.decisions)
     merged = reconstruct(spec, AVX2, solution.decisions)
     assert len(merged.decisions()) < len(whole.decisions())
 
 
 def test_more_memory_never_costs_more() -> None:
-    spec = goal(8, 8, 8)
+    spec = goal(4, 8, 8)
     costs = [
         cheapest(spec, with_capacities(AVX2, (200, 50, registers)), everything=False)
-        for registers in (2, 3, 4, 6, 8, 12, 16)
+        for registers in (2, 3, 4, 8, 16)
     ]
     assert costs == sorted(costs, reverse=True)
     assert costs[0] > costs[-1]
@@ -194,7 +199,7 @@ def test_statistics_count_the_space() -> None:
 @pytest.mark.parametrize(("size", "width"), [(24, 16), (9, 8), (10, 5)])
 def test_goals_in_panels_have_programs(size: int, width: int) -> None:
     layout = panels(2, 1, width)
-    spec = matmul_spec((size, size), (size, size), layouts=(None, layout, None))
+    spec = matmul_spec((3, size), (size, size), layouts=(None, layout, None))
     assert search(spec, AVX2).cost < inf
 
 

@@ -35,7 +35,7 @@ CASES = [(name, GOALS[name][1].limits) for name in SOME] + list(TIGHT.items())
 by_case = pytest.mark.parametrize(("name", "capacities"), CASES, ids=str)
 
 
-def first(session: Session, count: int = 20) -> list[list[Rewrite]]:
+def first(session: Session, count: int = 8) -> list[list[Rewrite]]:
     return list(islice(session.alternatives(UNTIMED.start()), count))
 
 
@@ -44,7 +44,7 @@ def test_alternatives_are_those_of_new_graphs(name: str) -> None:
     goal, target = GOALS[name]
     cost = search(goal, target).cost
     graphs = BoundedSpace(goal, target).graph
-    wanted = list(islice(candidates(graphs, cost, UNTIMED.start()), 20))
+    wanted = list(islice(candidates(graphs, cost, UNTIMED.start()), 8))
     solved, known, whole = (
         Session(goal, target),
         Session(goal, target, cost=cost),
@@ -151,7 +151,7 @@ def cost_of(
 
 
 def test_a_session_goes_on_after_its_budget() -> None:
-    goal = parse("f32[12,13] @ f32[13,14]")
+    goal = parse("f32[8,9] @ f32[9,10]")
     session = Session(goal, AVX2)
     hasty = session.solve(Budget(1e-6))
     assert not hasty.statistics.proven
@@ -163,7 +163,7 @@ def test_a_session_goes_on_after_its_budget() -> None:
 
 
 def test_a_parallel_target_has_its_choices() -> None:
-    goal = replace(parse("f32[64,32] @ f32[32,64]"), parallel=True)
+    goal = replace(parse("f32[32,16] @ f32[16,32]"), parallel=True)
     session = Session(goal, replace(AVX2, cores=2))
     choices = session.runners_up()
     assert choices[0].taken.cost == pytest.approx(session.cost)

@@ -34,7 +34,8 @@ TARGETS = (AVX2, PRODUCTS_512, NEON)
 PACKED = (matmul_goal(16, 32, 64, BF16, BF16, F32), matmul_goal(8, 8, 8, U8, I8, I32))
 """Products of groups that are read in place, and of groups that are copied."""
 
-PER_TARGET = 23
+RANDOM = 46
+"""Random goals, two of every kind, whose targets take turns."""
 WHIMS = 8
 DEEPEST = 40
 
@@ -73,12 +74,11 @@ class Stop:
 
 @cache
 def stops() -> tuple[Stop, ...]:
-    """On a way down from random goals for every target, and from every small goal."""
+    """On a way down from random goals for all targets, and from every small goal."""
     random = Random(2)
     goals = [
-        (goal, replace(target, cores=CORES))
-        for target in TARGETS
-        for goal in random_goals(random, PER_TARGET)
+        (goal, replace(TARGETS[i % len(TARGETS)], cores=CORES))
+        for i, goal in enumerate(random_goals(random, RANDOM))
     ]
     goals += [(goal, PRODUCTS_512) for goal in PACKED]
     return tuple(stop for goal in (*goals, *GOALS.values()) for stop in _way(*goal, random))

@@ -21,7 +21,7 @@ from tests.table.writer import batch, batches
 
 from morello.memo import Table
 
-KILLS = 100
+KILLS = 40
 ROOT = Path(__file__).parents[2]
 
 
@@ -135,7 +135,7 @@ def test_killed_writers_lose_nothing(tmp_path: Path) -> None:
 
 
 def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
-    path, most = tmp_path / "t.db", 60
+    path, most = tmp_path / "t.db", 40
     code = (
         "import sys; from pathlib import Path; from tests.table.writer import write; "
         f"write(Path(sys.argv[1]), iter(range(int(sys.argv[2]), {most}, 2)))"
@@ -162,7 +162,7 @@ def test_writers_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
 
 def test_a_table_made_by_several_at_once(tmp_path: Path) -> None:
     """Whoever comes first makes it; the others use it."""
-    for attempt in range(40):
+    for attempt in range(15):
         path, barrier = tmp_path / f"{attempt}.db", threading.Barrier(4)
 
         def add(number: int, path: Path = path, barrier: threading.Barrier = barrier) -> None:
