@@ -7,9 +7,9 @@ import morello
 
 with TemporaryDirectory() as folder, morello.Table(Path(folder, "specs.db")) as table:
     for expression in (
-        "f32[256,256] @ f32[256,256]",
-        "f32[256,256] @ f32[256,128]",  # shares Specs with the first
-        "f32[256,256] @ f32[256,256]",  # is known
+        "f32[128,128] @ f32[128,128]",
+        "f32[128,128] @ f32[128,64]",  # shares Specs with the first
+        "f32[128,128] @ f32[128,128]",  # is known
     ):
         _, statistics = morello.implement(expression, table=table)
         assert statistics is not None

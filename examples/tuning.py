@@ -5,11 +5,11 @@ import numpy as np
 import morello
 from morello.learn.tune import plan, tune
 
-SECONDS = 6.0
+SECONDS = 3.0
 
 
 def main() -> None:
-    goal, target = plan("f32[64,256] @ f32[256,96]")
+    goal, target = plan("f32[64,128] @ f32[128,96]")
     for tuning in tune(goal, target, SECONDS):
         print(
             f"{len(tuning.trials):3} programs measured, the fastest {tuning.best_s * 1e6:.1f} us, "
@@ -18,8 +18,8 @@ def main() -> None:
     kernel = morello.compile(tuning.best.impl)
 
     random = np.random.default_rng(0)
-    a = random.standard_normal((64, 256), np.float32)
-    b = random.standard_normal((256, 96), np.float32)
+    a = random.standard_normal((64, 128), np.float32)
+    b = random.standard_normal((128, 96), np.float32)
     print(f"largest error: {np.abs(kernel(a, b) - a.astype(np.float64) @ b).max():.1e}")
 
 

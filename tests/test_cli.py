@@ -26,6 +26,8 @@ from morello.targets import PORTABLE, TARGETS
 from morello.targets.cpu import host_cpu
 
 SMALL = "f32[8,8] @ f32[8,8]"
+TINY = "f32[2,4] @ f32[4,2]"
+"""For levels of x86-64, whose search takes a multiple of that of a machine."""
 
 
 def test_bench_prints_one_object_with_everything(capsys: pytest.CaptureFixture[str]) -> None:
@@ -79,13 +81,13 @@ def test_bench_says_what_to_do_where_another_is_faster(
 @pytest.mark.parametrize(
     ("expression", "columns"),
     [
-        ("softmax(f32[8,64])", ["GB/s"]),
+        ("softmax(f32[4,16])", ["GB/s"]),
         ("relu(f32[64,64] @ f32[64,64])", ["GFLOP/s"]),
         ("f32[1,64] @ f32[64,64]", ["GFLOP/s", "GB/s"]),
         ("bf16[32,32] @ bf16[32,32]", ["GFLOP/s"]),
         ("u8[16,32] @ i8[32,16]", ["GFLOP/s"]),
         ("transpose(f32[40,30])", ["GB/s"]),
-        ("sum(f32[40,30], axis=1)", ["GB/s"]),
+        ("sum(f32[8,30], axis=1)", ["GB/s"]),
         ("cast(f32[40,30], bf16)", ["GB/s"]),
         ("conv(f32[1,16,16,16], f32[16,16,3,3])", ["GFLOP/s"]),
     ],
@@ -145,7 +147,7 @@ def test_bench_on_several_threads(
     monkeypatch.setattr(bench_command, "measure", look)
     monkeypatch.setattr(bench_command, "limit_threads", limited)
     for threads in ("2", "all", "1"):
-        command = ["bench", "f32[256,64] @ f32[64,256]", "--threads", threads]
+        command = ["bench", "f32[128,32] @ f32[32,128]", "--threads", threads]
         assert main([*command, "--json", "--seconds", "0.01"]) == 0
         count = available_threads() if threads == "all" else int(threads)
         assert json.loads(capsys.readouterr().out)["threads"] == count
@@ -176,7 +178,7 @@ def test_a_saved_parallel_schedule_keeps_its_threads(
         "softmax(f32[4,16])",
         "relu(f32[8,8] @ f32[8,8])",
         "f32[8,16] @ f32[16,64]{0,1:T(16,1)}",
-        "bf16[8,16] @ bf16[16,16] -> bf16[8,16]",
+        "bf16[2,4] @ bf16[4,8] -> bf16[2,8]",
         "move(f32[8,16]{0,1})",
         "transpose(f32[8,16,4], order=[1,2,0])",
     ],
@@ -227,19 +229,19 @@ def test_explain_shows_the_program_and_the_proof(capsys: pytest.CaptureFixture[s
 
 
 def test_a_level_of_x86_64_is_many_machines(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["explain", SMALL, "--target", "x86-64-v3", "--json"]) == 0
+    assert main(["explain", TINY, "--target", "x86-64-v3", "--json"]) == 0
     all_of_them = json.loads(capsys.readouterr().out)
-    assert main(["explain", SMALL, "--target", "x86-64-v3", "--tune", "zen3", "--json"]) == 0
+    assert main(["explain", TINY, "--target", "x86-64-v3", "--tune", "zen3", "--json"]) == 0
     one = json.loads(capsys.readouterr().out)
     assert all_of_them["search"]["worst"] >= 0 and one["search"]["worst"] is None
     assert all_of_them["search"]["specs"] > one["search"]["specs"]
-    assert main(["explain", SMALL, "--target", "x86-64-v3"]) == 0
+    assert main(["explain", TINY, "--target", "x86-64-v3"]) == 0
     assert "for each microarchitecture" in capsys.readouterr().out
 
 
 def test_one_file_for_several_levels(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = tmp_path / "kernel.c"
-    command = ["synth", SMALL, "--target", "x86-64-v3", "--name", "mm"]
+    command = ["synth", TINY, "--target", "x86-64-v3", "--name", "mm"]
     assert main([*command[:3], "x86-64-v3,x86-64-v4", *command[4:], "-o", str(made)]) == 0
     text = made.read_text()
     assert all(f"mm_x86_64{level}(" in text for level in ("", "_v3", "_v4"))

@@ -72,7 +72,7 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("imports", [1, 2, 5, 20, 100, 300, 500, 600])
+@pytest.mark.parametrize("imports", [1, 20, 100, 300, 600])
 def test_interrupts_while_modules_are_imported(imports: int) -> None:
     code = f"""
 left = {imports}
@@ -139,23 +139,26 @@ os.fsync = fsync
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
-@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize(
-    ("command", "redirected", "code", "said"),
+    ("command", "redirected", "code", "said", "unbuffered"),
     [
-        ("targets", ">&-", 2, "standard output: Bad file descriptor"),
-        ("targets --json", ">&-", 2, "standard output: Bad file descriptor"),
-        ("targets", ">/dev/full", 2, "standard output: No space left"),
-        ("explain nonsense --json", ">/dev/full", 2, "nonsense"),
-        ("explain nonsense", ">&-", 2, "nonsense"),
-        ("targets", ">&- 2>&-", 2, ""),
-        ("targets", ">&- <&- 2>/dev/full", 2, ""),
-        ("targets", "| true", 0, ""),
+        ("targets", ">&-", 2, "standard output: Bad file descriptor", ""),
+        ("targets --json", ">&-", 2, "standard output: Bad file descriptor", "1"),
+        ("targets", ">/dev/full", 2, "standard output: No space left", ""),
+        ("targets", ">/dev/full", 2, "standard output: No space left", "1"),
+        ("explain nonsense --json", ">/dev/full", 2, "nonsense", ""),
+        ("explain nonsense --json", ">/dev/full", 2, "nonsense", "1"),
+        ("explain nonsense", ">&-", 2, "nonsense", ""),
+        ("targets", ">&- 2>&-", 2, "", "1"),
+        ("targets", ">&- <&- 2>/dev/full", 2, "", ""),
+        ("targets", "| true", 0, "", ""),
+        ("targets", "| true", 0, "", "1"),
     ],
 )
 def test_output_that_cannot_be_written(
     command: str, redirected: str, code: int, said: str, unbuffered: str
 ) -> None:
+    """What is not buffered fails when it is written, the rest when the command ends."""
     done = subprocess.run(
         ["bash", "-c", f'set -o pipefail; "$0" -m morello {command} {redirected}', sys.executable],
         env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
@@ -182,10 +185,10 @@ def test_nothing_is_said_to_a_closed_output(tmp_path: Path) -> None:
 
 def precomputing(path: Path) -> subprocess.Popen[str]:
     """A process with workers, which have its standard error too, in a group of their own."""
-    sizes = ["m=1..256+1", "n=1..64+1"]
+    sizes = ["m=1024..1279+1", "n=1024..1087+1"]  # large, for which a task has few goals
     options = ["--db", str(path), "--target", "avx2", "--workers", "2"]
     return subprocess.Popen(
-        [sys.executable, "-m", "morello", "precompute", "move(f32[m,n])", *sizes, *options],
+        [sys.executable, "-m", "morello", "precompute", "fill_zero(f32[m,n])", *sizes, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -249,7 +252,7 @@ def interrupted(arguments: Sequence[str], after: float) -> tuple[int, str]:
     return process.returncode, errors
 
 
-@pytest.mark.parametrize("after", [0.3, 0.7, 1.1, 1.5])
+@pytest.mark.parametrize("after", [0.2, 0.9])
 def test_interrupts_at_any_moment(after: float) -> None:
     search = ["explain", "relu(f32[509,503] @ f32[503,499] + f32[499])"]
     assert interrupted(search, after) == (130, "morello: interrupted.\n")

@@ -12,9 +12,9 @@ from morello.targets.target import Target
 
 EXPRESSIONS = (
     "f32[12,16] @ f32[16,32]",
-    "softmax(f32[2,48])",
-    "conv(f32[1,4,6,6], f32[16,4,3,3])",
-    "bf16[8,16] @ bf16[16,16]",
+    "softmax(f32[2,20])",
+    "conv(f32[1,2,4,4], f32[4,2,3,3])",
+    "bf16[1,8] @ bf16[8,16]",
     "max(f32[8,32], axis=0)",
 )
 

@@ -30,7 +30,7 @@ from morello.runtime.build import build
 from morello.runtime.toolchain import arch_flags, find_compiler
 from morello.targets.catalog import uncalibrated
 
-EXPRESSION = "f32[16,16] @ f32[16,16]"
+EXPRESSION = "f32[8,8] @ f32[8,8]"
 COUNT = 9
 
 
@@ -190,8 +190,8 @@ BAD = {
 
 @pytest.mark.parametrize("kind", BAD)
 def test_one_bad_program_costs_itself(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(collect, "ALONE_S", 5.0)
-    monkeypatch.setattr(collect, "seconds_for", lambda impls, hertz: 5.0)
+    monkeypatch.setattr(collect, "ALONE_S", 2.0)
+    monkeypatch.setattr(collect, "seconds_for", lambda impls, hertz: 2.0)
 
     def spoiled(impls: Any, names: list[str]) -> str:
         text = source(impls, names)

@@ -41,10 +41,12 @@ from morello.targets.helpers.products import BLOCK_WAYS, WAYS
 from morello.targets.kernels.products import MOST_ROWS
 from morello.targets.target import Held, LeafKernel, Target, c_type
 
-ROWS = 1000
+ROWS = 400
 PER_OPERATION = 2
-MOST = 5
-"""Cases of one kernel, at most."""
+MOST = 3
+"""Cases of one kernel, at most; a target has a thousand kernels, many of them alike."""
+MOST_HOMES = 6
+"""Homes of an operand that random Specs are drawn with at once, but for filters, which few suit."""
 
 MOST_REGISTERS = 6
 POWERS = (2, 4, 8, 16, 32, 64)
@@ -368,10 +370,12 @@ def _random_batch(
     for operand, (held, dtype) in enumerate(zip(kernel.held, kernel.dtypes, strict=True)):
         shape = operation.extents(operand, sizes)
         known = _homes(len(shape), held, dtype, target)
-        choice = random.integers(len(known), size=ROWS)
+        most = len(known) if kernel.name.startswith(FILTERS) else MOST_HOMES
+        some = random.permutation(len(known))[:most]
+        choice = random.choice(some, ROWS)
         code = np.zeros(ROWS, np.int16)
-        for index, home in enumerate(known):
-            rows = np.flatnonzero(choice == index)
+        for index in some.tolist():
+            home, rows = known[index], np.flatnonzero(choice == index)
             legal = home.can_be([column[rows] for column in shape], target, dtype)
             possible[rows] &= legal
             rows = rows[legal]
@@ -397,11 +401,12 @@ def random_cases(target: Target) -> list[Case]:
     found = []
     for kernel in target.kernels:
         own: list[Case] = []
+        own_batches = batches
         for _ in range(MOST_DRAWN):
-            own = _random_cases(kernel, target, placements, random, batches)
+            own = _random_cases(kernel, target, placements, random, own_batches)
             if own:
                 break
-            batches.clear()  # what is rare is drawn again
+            own_batches = {}  # what is rare is drawn again
         found += [own[i] for i in random.permutation(len(own))[:MOST].tolist()]
     return found
 
