@@ -214,6 +214,12 @@ def test_no_file_names_the_host_of_a_package_index() -> None:
     assert {path: hosts for path, hosts in found.items() if hosts} == {}
 
 
+def test_no_file_has_both_sides_of_a_merge() -> None:
+    mark = re.compile(r"^(<{7} |>{7} )", re.MULTILINE)
+    assert mark.search("<" * 7 + " ours")
+    assert [path for path, text in texts() if mark.search(text)] == []
+
+
 def texts() -> Iterator[tuple[str, str]]:
     """What is searched, by the names of files."""
     for path in ROOT.rglob("*"):
