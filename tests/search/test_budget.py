@@ -131,7 +131,8 @@ class Ending(module.Watch):
 
 def test_a_search_minds_its_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "INTERVAL_S", 0.0)
-    monkeypatch.setattr(module, "_in_use", count().__next__)
+    used = count()
+    monkeypatch.setattr(module, "_in_use", lambda process: next(used))
     for expression in EXPRESSIONS[:2]:
         with pytest.raises(SearchError, match=r"no program in 0\.0 GiB of memory; make the sizes"):
             search(parse(expression), AVX2, budget=Budget(inf, 0.0))

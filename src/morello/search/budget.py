@@ -47,8 +47,8 @@ class Budget:
         """Start the clock; progress is passed on to `report`."""
         free = int(self.memory * _free())
         now = time.monotonic()
-        in_use = int(psutil.Process().memory_info().rss)
-        return Watch(now, now + self.seconds, in_use + free, free, report)
+        most = _in_use(psutil.Process()) + free
+        return Watch(now, now + self.seconds, most, free, report)
 
 
 UNTIMED = Budget(inf)
@@ -78,7 +78,7 @@ class Watch:
         self._looked = now
         if now > self._ends:
             raise BudgetError(f"the search found no program in {self._ends - self._began:.3g} s")
-        if self._process.memory_info().rss > self._most:
+        if _in_use(self._process) > self._most:
             raise BudgetError(
                 f"the search found no program in {self._free / 2**30:.1f} GiB of memory"
             )
@@ -94,6 +94,11 @@ class Watch:
     def untimed(self) -> Watch:
         """A watch with the same memory limit and no time limit."""
         return Watch(self._began, inf, self._most, self._free, self._report)
+
+
+def _in_use(process: psutil.Process) -> int:
+    """The memory that a process uses, in bytes."""
+    return int(process.memory_info().rss)
 
 
 def _free() -> int:
