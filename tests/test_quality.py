@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from math import isnan
 from pathlib import Path
 from typing import Any
@@ -55,9 +56,15 @@ def test_tau_by_counting_pairs() -> None:
     assert isnan(kendall_tau([1, 1], [1, 2]))
 
 
+@cache
+def plain() -> Impl:
+    """Any program."""
+    return api.implement(GOAL)[0]
+
+
 def points(*known: tuple[float, float, int | None]) -> Quality:
     """Of programs with these costs, times and choices."""
-    impl, _ = api.implement(GOAL)
+    impl = plain()
     made = [Point(Impl(impl.spec, impl.target, None, c), s, n) for c, s, n in known]
     return Quality(impl.spec, impl.target, tuple(made))
 

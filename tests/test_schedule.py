@@ -330,7 +330,7 @@ def test_solving_keeps_what_was_decided() -> None:
     assert schedule.impl.cost <= complete().impl.cost
 
 
-@pytest.mark.parametrize("text", ["f32[8,24] @ f32[24,64]", "f32[5,7]{0,1} @ f32[7,20]"])
+@pytest.mark.parametrize("text", ["f32[8,24] @ f32[24,64]", "f32[3,5]{0,1} @ f32[5,20]"])
 def test_solving_what_the_best_program_leaves_finds_as_good_a_one(text: str) -> None:
     spec = parse(text)
     best = reconstruct(spec, FROZEN, search(spec, FROZEN).decisions)

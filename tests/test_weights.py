@@ -59,10 +59,10 @@ def test_every_element_is_where_the_layout_says(
 @pytest.mark.parametrize(
     "expression, weights",
     [
-        ("f32[8,96] @ f32[96,256]", "b"),
-        ("f32[2,8,16] @ f32[2,16,32]", "b"),
-        ("conv(f32[1,4,9,9], f32[32,4,3,3])", "filter"),
-        ("relu(f32[8,32] @ f32[32,64] + f32[64])", ""),
+        ("f32[8,32] @ f32[32,64]", "b"),
+        ("f32[2,4,8] @ f32[2,8,16]", "b"),
+        ("conv(f32[1,2,4,4], f32[16,2,3,3])", "filter"),
+        ("relu(f32[4,16] @ f32[16,32] + f32[32])", ""),
     ],
 )
 def test_a_kernel_for_constant_weights_computes_the_same(expression: str, weights: str) -> None:
@@ -86,9 +86,9 @@ def test_panels_are_chosen_where_rows_of_weights_are_far_apart() -> None:
 
 
 PANELS = [
-    "f32[8,32] @ f32[32,64]{0,1:T(16,1)}",
-    "bf16[8,32] @ bf16[32,64]{0,1:T(16,1)}",
-    "f32[8,32] @ f32[32,50]{0,1:T(16,1)}",
+    "f32[8,16] @ f32[16,32]{0,1:T(16,1)}",
+    "bf16[8,16] @ bf16[16,32]{0,1:T(16,1)}",
+    "f32[8,16] @ f32[16,18]{0,1:T(16,1)}",
 ]
 
 
@@ -107,7 +107,7 @@ def test_numpy_and_the_kernel_get_the_same_values(expression: str) -> None:
     "arguments",
     [
         *([one] for one in PANELS),
-        ["f32[8,32] @ f32[32,64]", "--weights", "constant", "--measure", "2"],
+        ["f32[8,16] @ f32[16,32]", "--weights", "constant", "--measure", "2"],
     ],
 )
 def test_kernels_for_packed_weights_race_numpy(
@@ -119,7 +119,7 @@ def test_kernels_for_packed_weights_race_numpy(
 
 
 def test_programs_over_panels_are_assessed() -> None:
-    found = assess("f32[8,32] @ f32[32,64]{0,1:T(16,1)}", 2, seconds=0.002)
+    found = assess("f32[8,16] @ f32[16,32]{0,1:T(16,1)}", 2, seconds=0.002)
     assert len(found.points) > 2
 
 

@@ -54,7 +54,7 @@ TRIES = 12
 ATTEMPTS = 20
 """Programs that are begun before a goal counts as one that has none."""
 
-SEARCHED = 32
+SEARCHED = 8
 """Elements of the loops around Specs that are left to the search."""
 
 

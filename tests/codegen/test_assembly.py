@@ -34,7 +34,7 @@ def inner_loops(assembly: str) -> list[list[str]]:
 @pytest.mark.parametrize(
     "goal",
     [
-        *(f"f32[{size},{size}] @ f32[{size},{size}]" for size in (64, 512, 2048)),
+        *(f"f32[{size},{size}] @ f32[{size},{size}]" for size in (64, 2048)),
         "f32[128,768] @ f32[768,768]",  # 4x24: with AVX2, all 16 registers are in use
         "f32[128,96] @ f32[96,48]",
     ],

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
+import pytest
+
 import morello
 from morello.codegen import generate
 from morello.codegen.lines import Lines
 from morello.codegen.prefetch import notes, plan
 from morello.codegen.views import MemoryView, buffer_view
 from morello.impl.printing import tree
+from morello.impl.tree import Impl
 from morello.ir.batch import LINE_BYTES
 from morello.ir.layout import panels, row_major
 from morello.rewrites import Split
@@ -143,30 +146,34 @@ def test_panels_of_constant_weights_are_prefetched_line_by_line() -> None:
     assert min(lines) % len(lines) == 0 < min(lines), "a piece that follows"
 
 
-def test_a_loop_prefetches_what_its_own_next_step_reads() -> None:
-    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512", budget=600)
-    text = generate(impl).text
+@pytest.fixture(scope="module")
+def layer() -> Impl:
+    """A product of many columns, and a map of it."""
+    return morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512", budget=600)[0]
+
+
+def test_a_loop_prefetches_what_its_own_next_step_reads(layer: Impl) -> None:
+    text = generate(layer).text
     (lines,) = (lines for operand, lines, _ in prefetched(text) if operand == "a")
     rows = 1 + max(int(row) for row in re.findall(r"c_reg0\[(\d+)\]\[0\] \+=", text))
     assert {line // (768 // PER_LINE) for line in lines} == set(range(rows, 2 * rows))
 
 
-def test_the_plan_is_made_before_any_c_and_shown_at_the_loops() -> None:
-    impl, _ = morello.implement("relu(f32[384,768] @ f32[768,3072])", target="avx512", budget=600)
-    nodes = {id(node): node for node in impl.walk()}
-    for body, loop in plan(impl).items():
+def test_the_plan_is_made_before_any_c_and_shown_at_the_loops(layer: Impl) -> None:
+    nodes = {id(node): node for node in layer.walk()}
+    for body, loop in plan(layer).items():
         whole, piece = nodes[loop.node], nodes[body]
         assert isinstance(whole.rewrite, Split)
         assert loop.iterations * loop.chunks * piece.spec.size("k") == whole.spec.size("k")
-    shown = notes(impl)
+    shown = notes(layer)
     assert {note.split(",")[0] for texts in shown.values() for note in texts} >= {"prefetches a"}
-    lines = tree(impl, notes=shown).splitlines()
+    lines = tree(layer, notes=shown).splitlines()
     for node, texts in shown.items():
         at = lines.index(next(line for line in lines if line.strip() == texts[0]))
         assert [line.strip() for line in lines[at : at + len(texts)]] == texts
         assert lines[at - 1].lstrip().startswith("for k in ")
         assert str(nodes[node].spec) in lines[at - 1]
-    assert [line for line in lines if "prefetches" not in line] == tree(impl).splitlines()
+    assert [line for line in lines if "prefetches" not in line] == tree(layer).splitlines()
 
 
 def test_equal_parts_of_a_program_may_be_one_object() -> None:

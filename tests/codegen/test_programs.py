@@ -113,7 +113,7 @@ def test_random_programs(target: Target, tmp_path: Path) -> None:
 def test_best_programs(target: Target, tmp_path: Path) -> None:
     skip_unless_it_runs(target)
     random = Random(1)
-    specs = [matmul_spec((1, 1), (1, 1)), matmul_spec((2, 5, 24), (2, 24, 37))]
+    specs = [matmul_spec((1, 1), (1, 1)), matmul_spec((2, 5, 8), (2, 8, 20))]
     specs += [random_spec(random, whole_panels=True) for _ in range(BEST_PROGRAMS)]
     impls = [reconstruct(s, target, search(s, target).decisions) for s in specs]
     check_all(impls, target, tmp_path)
@@ -146,7 +146,7 @@ def test_chains_of_loops_and_their_merged_loops_compute_the_same(
 def test_a_source_stands_alone(target: Target, tmp_path: Path) -> None:
     """It states all that it needs, and its header declares it, to C++ as well."""
     skip_unless_it_runs(target)
-    spec = matmul_spec((17, 20), (20, 33))
+    spec = matmul_spec((9, 8), (8, 20))
     impl = reconstruct(spec, target, search(spec, target).decisions)
     source = generate(impl, "matmul_17", schedule="to test it\nin two lines")
     assert "in two lines" in source.text

@@ -27,9 +27,9 @@ PATIENCE_S = 600.0
 RESIDUAL = "x = f32[8,16]; x + relu(x @ f32[16,16])"
 MLP = "x = f32[8,16]; x + gelu(x @ f32[16,32] + f32[32]) @ f32[32,16]"
 HEADS = (
-    "x = f32[8,16];"
-    " k = broadcast(x, axis=0, size=2) @ f32[2,16,8];"
-    " sum(softmax(f32[2,8,8] @ transpose(k, order=[0,2,1])), axis=0)"
+    "x = f32[4,8];"
+    " k = broadcast(x, axis=0, size=2) @ f32[2,8,4];"
+    " sum(softmax(f32[2,4,4] @ transpose(k, order=[0,2,1])), axis=0)"
 )
 
 
