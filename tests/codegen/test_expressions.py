@@ -23,16 +23,16 @@ def read_back(spec: Spec) -> bool:
     """Whether a Spec's expression is one, which must be its own.
 
     What dimensions are called, and their order, no text says: a part of a composition has
-    those of the whole.
+    those of the whole. So are its operands called, which both get other names for.
     """
     try:
         found = parse(spec.expression)
     except SpecError:
         return False
     if found.operation is not spec.operation:
-        names = tuple(one.name for one in spec.operation.operands)
+        names = tuple(f"tensor{i}" for i in range(len(spec.operation.operands)))
         assert spec.operation.components
-        assert replace(found, names=names).expression == spec.expression
+        assert replace(found, names=names).expression == replace(spec, names=names).expression
         assert sorted(found.sizes) == sorted(spec.sizes)
         found = replace(found, operation=spec.operation, sizes=spec.sizes)
     assert found == replace(spec, parallel=False), spec.expression
