@@ -198,7 +198,7 @@ def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
 
     def higher(bound: Bound, batch: Batch) -> Floats:
         held = np.maximum.reduce(batch.levels) == target.registers
-        return admissible(bound, batch) * np.where(held, 4.0, 1.0)
+        return admissible(bound, batch) * np.where(held, 2.0, 1.0)
 
     monkeypatch.setattr(Bound, "__call__", higher)
     found = cheapest(Session(spec, target))

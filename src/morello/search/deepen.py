@@ -25,9 +25,6 @@ SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
 FEW = 50_000
 """A space of fewer Specs expands so fast that saving attempts matters more than its size."""
 
-LITTLE = 1_000
-"""After a space of fewer Specs, one slack is left out, but never the last."""
-
 WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 1 << 30)
 """How many rewrites of each Spec a narrowed space keeps, attempt by attempt; at last all."""
 
@@ -94,8 +91,7 @@ def deepen(space: Space, bound: Bound, memory: SpaceMemo | None, watch: Watch) -
     best: SearchOutcome | None = None
     lower, enough = least, inf
     small, early = True, watch.part(FIRST)
-    attempts = iter(SLACKS)
-    for slack in attempts:
+    for slack in SLACKS:
         upper = enough if small and enough < inf else min(least * slack, enough)
         try:
             answer = _solved(space, Pruning(bound, upper), memory, watch if best else early)
@@ -104,8 +100,6 @@ def deepen(space: Space, bound: Bound, memory: SpaceMemo | None, watch: Watch) -
         if answer.last <= upper * (1 + _ROUNDING):
             return _proven(answer, memory)
         lower, small = upper, len(answer.graph.keys) < FEW
-        if len(answer.graph.keys) < LITTLE and slack < SLACKS[-2]:  # the last one is needed
-            next(attempts)
         if answer.cost < engine.INFINITE:
             best = SearchOutcome.of(answer, lower, memory)
         if answer.last < engine.INFINITE:
