@@ -158,7 +158,7 @@ os.fsync = fsync
 def test_output_that_cannot_be_written(
     command: str, redirected: str, code: int, said: str, unbuffered: str
 ) -> None:
-    """What is not buffered fails when it is written, the rest when the command ends."""
+    """Unbuffered output fails at the write, buffered output when it is flushed at exit."""
     done = subprocess.run(
         ["bash", "-c", f'set -o pipefail; "$0" -m morello {command} {redirected}', sys.executable],
         env={**os.environ, "PYTHONUNBUFFERED": unbuffered},

@@ -316,8 +316,7 @@ def _search_layouts(
     """The best program, with the layouts of weights that the options allow."""
     if options.weights == "plain":
         return _searched(_session(goal, machine, options), options)
-    variants = dict.fromkeys(with_layouts(goal, machine))  # two layouts may be the same
-    sessions = [_session(variant, machine, options) for variant in variants]
+    sessions = [_session(variant, machine, options) for variant in with_layouts(goal, machine)]
     best = _best_layout(sessions, replace(options, measure=1, rank="cost"))
     if options.wants_cheapest:
         return best

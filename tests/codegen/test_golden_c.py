@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from itertools import starmap
 
 import pytest
 from tests.conftest import GOLDEN
@@ -77,9 +76,8 @@ def programs(request: pytest.FixtureRequest, target: str) -> list[Impl]:
 def test_code_changes_on_purpose_only(
     target: str, programs: list[Impl], golden: Callable[[str, str], None]
 ) -> None:
-    def section(number: int, expression: str, impl: Impl) -> str:
+    parts = []
+    for number, (expression, impl) in enumerate(zip(EXPRESSIONS, programs, strict=True)):
         code = "\n".join(unit(impl, f"kernel_{number}").code)
-        return f"// {expression}\n{code}\n"
-
-    parts = starmap(section, zip(range(len(EXPRESSIONS)), EXPRESSIONS, programs, strict=True))
+        parts.append(f"// {expression}\n{code}\n")
     golden(f"code-{target}.c", "\n".join(parts))

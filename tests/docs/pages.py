@@ -12,9 +12,9 @@ ROOT = Path(__file__).parents[2]
 PAGES = (*sorted(ROOT.glob("*.md")), *sorted(ROOT.glob("docs/*.md")))
 
 MACHINE = "Zen 5"
-"""What the pages were written on."""
+"""The microarchitecture that the outputs in the pages are from."""
 COUNTS_WITHIN = 0.3
-"""What numbers of Specs may differ by, on such machines."""
+"""The relative tolerance for numbers of Specs, on that microarchitecture."""
 LARGEST_ERROR = 1e-5
 
 FIGURES = {

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import errno
+import os
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,19 @@ def test_those_that_the_compiler_refuses_are_made_again(compiler: Compiler, tmp_
     check_adds(2, compiler, tmp_path)
     assert not headers.exists()
     check_adds(3, compiler, tmp_path)
+    assert is_whole(headers)
+
+
+def test_a_cache_without_hard_links_has_them(
+    compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr("os.link", refused)
+    check_adds(1, compiler, tmp_path)
+    check_adds(2, compiler, tmp_path)
+    (headers,) = tmp_path.glob("*.pch")
     assert is_whole(headers)
 
 

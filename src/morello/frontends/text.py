@@ -27,12 +27,7 @@ from morello.frontends.syntax import (
 )
 from morello.frontends.tokens import error_at, errors_at
 from morello.frontends.types import Type
-from morello.frontends.values import (
-    MisuseError,
-    Value,
-    input_of,
-    value_of,
-)
+from morello.frontends.values import MisuseError, Value, input_of, value_of
 from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, parse_dtype
 from morello.ir.graph import Tensor, computation
 from morello.ir.spec import Spec

@@ -70,7 +70,7 @@ def tokenize(text: str) -> list[Token]:
 
 @contextmanager
 def errors_at(text: str, at: int) -> Iterator[None]:
-    """What is wrong within is wrong at this position of the text."""
+    """Point every `SpecError` that the block raises at index `at` of the text."""
     try:
         yield
     except SpecError as error:

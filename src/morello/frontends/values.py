@@ -41,7 +41,7 @@ class MisuseError(SpecError):
 
 @contextmanager
 def misuse_of(argument: int) -> Iterator[None]:
-    """What is wrong within is wrong with this argument of a call."""
+    """Report every `SpecError` that the block raises as a misuse of this argument of a call."""
     try:
         yield
     except SpecError as error:

@@ -63,6 +63,7 @@ class Computation:
 
     @cached_property
     def spec(self) -> Spec:
+        """The Spec of the computation, with the layouts and strides of its inputs and result."""
         tensors = [*self.inputs, self.result]
         return goal(
             self.operation,
@@ -132,8 +133,8 @@ def computation(result: Tensor) -> Computation:
     }
     operands = [Operand(letter(i), first_use[i]) for i in range(len(inputs))]
     composition = compose(operands, components)
-    shape = tuple(sizes[d] for d in composition.dims)
-    return Computation(result, composition, shape, tuple(inputs))
+    dim_sizes = tuple(sizes[d] for d in composition.dims)
+    return Computation(result, composition, dim_sizes, tuple(inputs))
 
 
 def _check_count(computed: Sequence[Tensor]) -> None:

@@ -54,3 +54,5 @@ def _write_once(path: Path, text: str, room: Workspace) -> None:
         os.link(new, path)
     except FileExistsError:
         return
+    except OSError:  # a file system without hard links: if two processes do this at once, clang
+        os.replace(new, path)  # refuses what one of them compiles, and it is compiled again

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 from morello.errors import SpecError
@@ -40,8 +39,8 @@ def weights_of(operation: Operation) -> dict[int, tuple[str, ...]]:
     return weights
 
 
-def with_layouts(spec: Spec, target: Target) -> Iterator[Spec]:
-    """The Spec with its weights as they are, then with other layouts that may be faster.
+def with_layouts(spec: Spec, target: Target) -> list[Spec]:
+    """The Spec with its weights as they are, then with other layouts that may be faster, each once.
 
     These are column-major, and panels one to four registers wide along the last dimension that
     is not reduced. Raises `SpecError` if the Spec has no weights.
@@ -56,8 +55,8 @@ def with_layouts(spec: Spec, target: Target) -> Iterator[Spec]:
             f"{spec.expression}: there are no weights to lay out ahead: no input is a second "
             'factor of a product or a filter; leave out weights="constant".'
         )
-    yield spec
-    yield _placed(spec, {number: column_major(len(spec.shape(number))) for number in weights})
+    columns = {number: column_major(len(spec.shape(number))) for number in weights}
+    variants = [spec, _placed(spec, columns)]
     for count in REGISTERS:
         panels = {}
         for number, reduced in weights.items():
@@ -66,7 +65,8 @@ def with_layouts(spec: Spec, target: Target) -> Iterator[Spec]:
             if layout is not None:
                 panels[number] = layout
         if len(panels) == len(weights):
-            yield _placed(spec, panels)
+            variants.append(_placed(spec, panels))
+    return list(dict.fromkeys(variants))  # of a vector, say, two layouts are the same
 
 
 def _in_panels(spec: Spec, number: int, reduced: tuple[str, ...], width: int) -> Layout | None:

@@ -93,8 +93,9 @@ class Sizes:
 
     def numbers(self, column: Ints) -> Ints:
         """The number of every size in a column; adds new sizes."""
-        if column is self._last[0]:  # many rewrites ask of the same column, one after another
-            return self._last[1]
+        last, numbers = self._last
+        if column is last:  # many rewrites ask of the same column, one after another
+            return numbers
         numbers = self._find(column)
         if len(numbers) and numbers.min() < 0:
             self._add(np.unique(column[numbers < 0]).tolist())
