@@ -74,7 +74,9 @@ def solve(
     times = np.array([t for _, t in slots], np.int32)
     graph = engine.Hypergraph(parent, own, allocation, first_child, child, times)
     costs, peaks = np.full(case.nodes, engine.INFINITE), np.zeros(case.nodes, np.int64)
-    bounds = engine.Bounds(*engine.bounds(graph, costs, peaks, limits.packing))
+    bounds = engine.Bounds(
+        *engine.bounds(graph, np.arange(len(parent)), costs, peaks, limits.packing)
+    )
     problem = engine.Problem(graph, bounds, limits.packing)
     depth = case.nodes + 1
     boxes = engine.Boxes(

@@ -6,7 +6,7 @@ from tests.rewrites.rewritten import kinds
 from tests.search.walks import stops
 
 from morello.rewrites import Rewrite
-from morello.search.space.ranks import Rank, ranks
+from morello.search.space.ranks import SpecRank, ranks
 
 
 def test_a_rewrite_lowers_what_it_says() -> None:
@@ -15,12 +15,12 @@ def test_a_rewrite_lowers_what_it_says() -> None:
     for stop in stops():
         target, sizes = stop.space.target, stop.space.sizes
         common, extents = ranks(stop.batch, target, sizes)
-        before: Rank = (*common, int(extents[0]))
+        before: SpecRank = (*common, int(extents[0]))
         for rewrite, edges in stop.searched():
             seen.add(type(rewrite).__name__)
             for child in edges.children:
                 common, extents = ranks(child.batch, target, sizes)
-                after: Rank = (*common, int(extents[0]))
+                after: SpecRank = (*common, int(extents[0]))
                 assert after[: rewrite.lowers + 1] < before[: rewrite.lowers + 1], (
                     rewrite, stop.spec, child.batch.spec(),
                 )  # fmt: skip

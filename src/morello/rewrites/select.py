@@ -11,7 +11,7 @@ import numpy as np
 from morello.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
-from morello.rewrites.rewrite import Edges, Rewrite, Shown, everywhere
+from morello.rewrites.rewrite import Edges, Rank, Rewrite, Shown, everywhere
 from morello.targets.target import Condition, Held, LeafKernel, Target
 
 
@@ -25,6 +25,7 @@ class Select(Rewrite):
     kernel: str
 
     name = "select"
+    lowers = Rank.PARALLEL  # it leaves nothing to do
     style = "kernel"
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:

@@ -181,26 +181,26 @@ class Problem(NamedTuple):
 
 @compiled
 def bounds(
-    graph: Hypergraph, known_cost: Floats, known_peak: Ints, packing: LimitPacking
+    graph: Hypergraph, edges: Ints, known_cost: Floats, known_peak: Ints, packing: LimitPacking
 ) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
-    """The columns of `Bounds`.
+    """The columns of `Bounds`; of edges that cost the same, the first of `edges` comes first.
 
     Nodes without edges may have a known answer (the known cost of all others is INFINITE).
     """
-    edges, nodes = graph.parent.shape[0], known_cost.shape[0]
+    nodes = known_cost.shape[0]
     start = np.zeros(nodes + 1, np.int32)
-    for e in range(edges):
+    for e in edges:
         start[graph.parent[e] + 1] += 1
     for node in range(nodes):
         start[node + 1] += start[node]
     fill = start[:-1].copy()
-    order = np.empty(edges, np.int32)
-    for e in range(edges):
+    order = np.empty(edges.shape[0], np.int32)
+    for e in edges:
         order[fill[graph.parent[e]]] = e
         fill[graph.parent[e]] += 1
     low, low_peak = known_cost.copy(), known_peak.copy()
     low_edge = np.full(nodes, -1, np.int32)
-    bound = np.empty(edges, np.float64)
+    bound = np.empty(edges.shape[0], np.float64)
     for node in range(nodes - 1, -1, -1):
         begin = start[node]
         for i in range(begin, start[node + 1]):

@@ -1,17 +1,19 @@
 """Expanding a goal into the graph of everything the rules can reach from it.
 
-Specs are expanded in waves of falling *rank*, which every rewrite lowers. So all
-parents of a Spec are expanded before it, each Spec is expanded once, its duplicates are merged
-within a wave, and the numbers of the nodes are a topological order.
+Specs are reached in waves of falling *rank*, which every rewrite lowers. So all parents of a
+Spec are expanded before it, its duplicates are merged within a wave, and the numbers of the nodes
+are a topological order. As a rewrite takes about as long for one Spec as for hundreds, only those
+that lower no more than the extent are applied wave by wave; all others, to Specs of all extents.
 """
 
 from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -25,21 +27,25 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Ints, Placements, all_rows
 from morello.ir.spec import Spec
 from morello.memo.known import KnownAnswers, concatenate
-from morello.rewrites import Edges, Rewrite, expand
+from morello.rewrites import Edges, Rank, Rewrite, expand
 from morello.search import engine
 from morello.search.budget import Progress
 from morello.search.space.family import Kind, SpecEncoding
 from morello.search.space.limits import Limits
 from morello.search.space.panels import Panels
-from morello.search.space.ranks import Rank, ranks
-from morello.search.space.rules import Rules, relaxed, rules
+from morello.search.space.ranks import SpecRank, ranks
+from morello.search.space.rules import Guard, Rules, relaxed, rules
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
 Floats = npt.NDArray[np.floating[Any]]
 Recall = Callable[[Batch], KnownAnswers]
 
+NumberedRules = tuple[Guard, list[tuple[int, Rewrite]]]
+"""Rewrites, by their positions in `Space.rewrites`, to try on the rows that a guard admits."""
+
 _MOST_REWRITES = 256  # their numbers are stored as bytes
+_MOST_ROWS = 1 << 16  # with more, a rewrite's arrays no longer fit a core's caches
 
 
 class Space:
@@ -57,6 +63,7 @@ class Space:
         self.families: list[SpecEncoding] = []
         self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
         self._rules: dict[Kind, list[Rules]] = {}
+        self._numbered: dict[tuple[Kind, bool], list[NumberedRules]] = {}
 
     def family(self, batch: Batch) -> int:
         """The number of a batch's family."""
@@ -72,6 +79,7 @@ class Space:
         return None if number is None else self.families[number]
 
     def rules(self, kind: Kind) -> list[Rules]:
+        """The rules for Specs of a kind."""
         if kind not in self._rules:
             groups = rules(kind, self.target, self.sizes, blocks=self._blocks)
             if self.relaxed:
@@ -80,6 +88,21 @@ class Space:
                 raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
             self._rules[kind] = groups
         return self._rules[kind]
+
+    def numbered(self, kind: Kind, extents: bool) -> list[NumberedRules]:
+        """The rules with the rewrites that lower only the extent of Specs, or with all others."""
+        if (kind, extents) not in self._numbered:
+            numbers = count()
+            groups = [
+                (group.guard, [(next(numbers), rewrite) for rewrite in group.rewrites])
+                for group in self.rules(kind)
+            ]
+            self._numbered[kind, extents] = [
+                (guard, chosen)
+                for guard, rewrites in groups
+                if (chosen := [r for r in rewrites if (r[1].lowers is Rank.EXTENT) is extents])
+            ]
+        return self._numbered[kind, extents]
 
     def rewrites(self, kind: Kind) -> list[Rewrite]:
         """All rewrites tried on Specs of a kind; an edge's rule is a position in this list."""
@@ -149,7 +172,8 @@ class SearchGraph:
         graph = engine.Hypergraph(
             self.parent, self.own, self.allocation, self.first_child, self.child, self.times
         )
-        bounds = engine.Bounds(*engine.bounds(graph, cost, peak, limits.packing))
+        by_rule = np.argsort(self.rule, kind="stable").astype(np.int32)
+        bounds = engine.Bounds(*engine.bounds(graph, by_rule, cost, peak, limits.packing))
         return engine.Problem(graph, bounds, limits.packing)
 
     def rewrite(self, edge: int) -> Rewrite:
@@ -230,6 +254,25 @@ class _Pending:
 
 
 @dataclass(frozen=True)
+class _Specs:
+    """Specs of a family: their keys, numbers, and labels (see `_Pending`)."""
+
+    keys: Ints
+    numbers: Ints
+    limits: Ints
+    budgets: Floats
+
+    def of(self, rows: Ints) -> _Specs:
+        """Some of them."""
+        return _Specs(self.keys[rows], self.numbers[rows], self.limits[rows], self.budgets[rows])
+
+    @staticmethod
+    def concatenate(parts: Sequence[_Specs]) -> _Specs:
+        columns = zip(*((p.keys, p.numbers, p.limits, p.budgets) for p in parts), strict=True)
+        return _Specs(*map(np.concatenate, columns))
+
+
+@dataclass(frozen=True)
 class _Applied:
     """One rewrite applied to several Specs: an edge in each row.
 
@@ -285,8 +328,9 @@ class _Expansion:
         progress: Progress | None,
     ) -> None:
         self.space, self.pruning, self.recall, self.progress = space, pruning, recall, progress
-        self.waiting: dict[Rank, dict[int, _Pending]] = defaultdict(dict)
+        self.waiting: dict[SpecRank, dict[int, _Pending]] = defaultdict(dict)
         self.deferred: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
+        self.unfinished: dict[int, list[_Specs]] = defaultdict(list)
         self.edges: list[tuple[Ints, Floats, Ints]] = []  # parents, own costs, allocations
         self.kinds: list[tuple[int, int, int]] = []  # how many of them, their rule, children
         self.times: list[Ints] = []
@@ -313,6 +357,10 @@ class _Expansion:
             for family, pending in self.waiting.pop(rank).items():
                 self._wave(family, pending)
             self._queue(below=rank)
+            *common, _ = rank
+            if not any(other[:-1] == tuple(common) for other in self.waiting):
+                self._finish()
+                self._queue(below=tuple(common))
             waves += 1
             if self.progress is not None and debug.shows("search"):
                 self._show(f"wave {waves}", before, time.perf_counter() - began)
@@ -336,7 +384,7 @@ class _Expansion:
         family = self.space.family(batch)
         self.deferred[family].append((batch, slots, limits, budgets))
 
-    def _queue(self, below: Rank) -> None:
+    def _queue(self, below: SpecRank) -> None:
         """Move the deferred Specs to the waves of their ranks, all of which are below `below`."""
         for family, parts in self.deferred.items():
             if self.progress is not None:  # checks the memory, as the next lines copy the Specs
@@ -356,7 +404,10 @@ class _Expansion:
         self.deferred.clear()
 
     def _wave(self, family: int, pending: _Pending) -> None:
-        """Number the Specs of one wave and family, and expand those without a known answer."""
+        """Number the Specs of one wave and family, and expand those without a known answer.
+
+        Rewrites that lower more than the extent are left to `_finish`.
+        """
         keys, inverse, limits, budgets = pending.merge(self.space.limits)
         first = self.node_count
         self.resolved.append((np.concatenate(pending.slots), inverse + np.int32(first)))
@@ -365,39 +416,52 @@ class _Expansion:
         self.node_count += len(keys)
         numbers = np.arange(first, first + len(keys), dtype=np.int32)
         packed = self.space.families[family]
-        batch = packed.batch(keys, self.space.placements)
+        specs = _Specs(keys, numbers, limits, budgets)
         if self.recall is not None:
             # The goal itself (node 0) is always expanded: a memory that had all of its program
             # would have made the search unnecessary.
+            batch = packed.batch(keys, self.space.placements)
             recalled = self.recall(batch) if first else KnownAnswers.nothing(len(batch))
             known = self._applicable(recalled, limits)
             self.known.append(known)
-            unknown = np.setdiff1d(np.arange(len(keys)), known.spec)
-            batch, numbers, limits, budgets = (
-                batch[unknown], numbers[unknown], limits[unknown], budgets[unknown],
-            )  # fmt: skip
-        index = 0
-        applied: list[_Applied] = []
-        for group in self.space.rules(packed.kind):
-            rows = group.guard(batch).nonzero()[0]
-            if len(rows):
-                parents, row_limits, row_budgets = numbers[rows], limits[rows], budgets[rows]
-                guarded = batch if len(rows) == len(batch) else batch[rows]
-                for offset, rewrite in enumerate(group.rewrites):
-                    if self.progress is not None:
-                        self.progress(self.node_count, self.edge_count)
-                    for edges in expand(rewrite, guarded, self.space.target):
-                        at = edges.rows
-                        admitted = self._admitted(
-                            index + offset, edges, parents[at], row_limits[at], row_budgets[at]
-                        )
-                        if len(admitted.parents):
-                            applied.append(admitted)
-            index += len(group.rewrites)
+            specs = specs.of(np.setdiff1d(np.arange(len(keys)), known.spec))
         if self.pruning is not None and self.pruning.width is not None:
-            applied = _narrowed(applied, self.pruning.width)
-        for admitted in applied:
-            self._add(admitted)
+            applied = [*self._applied(family, specs, True), *self._applied(family, specs, False)]
+            applied.sort(key=lambda edges: edges.rule)
+            for edges in _narrowed(applied, self.pruning.width):
+                self._add(edges)
+            return
+        for edges in self._applied(family, specs, True):
+            self._add(edges)
+        self.unfinished[family].append(specs)
+        if sum(len(waiting.keys) for waiting in self.unfinished[family]) > _MOST_ROWS:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Apply all rewrites that `_wave` left."""
+        for family, waiting in self.unfinished.items():
+            for edges in self._applied(family, _Specs.concatenate(waiting), False):
+                self._add(edges)
+        self.unfinished.clear()
+
+    def _applied(self, family: int, specs: _Specs, extents: bool) -> Iterator[_Applied]:
+        """The edges of all rewrites that lower only the extent, or of all others."""
+        packed = self.space.families[family]
+        batch = packed.batch(specs.keys, self.space.placements)
+        for guard, rewrites in self.space.numbered(packed.kind, extents):
+            rows = guard(batch).nonzero()[0]
+            if not len(rows):
+                continue
+            here, guarded = specs, batch
+            if len(rows) < len(batch):
+                here, guarded = specs.of(rows), batch[rows]
+            for rule, rewrite in rewrites:
+                if self.progress is not None:
+                    self.progress(self.node_count, self.edge_count)
+                for edges in expand(rewrite, guarded, self.space.target):
+                    admitted = self._admitted(rule, edges, here.of(edges.rows))
+                    if len(admitted.parents):
+                        yield admitted
 
     def _applicable(self, known: KnownAnswers, limits: Ints) -> KnownAnswers:
         """All boxes of the Specs that have an answer under these limits."""
@@ -406,11 +470,9 @@ class _Expansion:
         answered[known.spec[within]] = True
         return known.of(answered[known.spec])
 
-    def _admitted(
-        self, rule: int, edges: Edges, parents: Ints, limits: Ints, budgets: Floats
-    ) -> _Applied:
+    def _admitted(self, rule: int, edges: Edges, parents: _Specs) -> _Applied:
         """The edges that fit their limits and may belong to a program that is cheap enough."""
-        count = len(parents)
+        count, limits, budgets = len(parents.keys), parents.limits, parents.budgets
         own = np.zeros(count) + edges.cost
         keep: Any = np.ones(count, np.bool_)
         allocation = self.space.limits.column(edges.allocation, count)
@@ -423,11 +485,11 @@ class _Expansion:
             totals = [t * self.pruning.estimate(b) for t, b in zip(times, children, strict=True)]
             whole = own + sum(totals)
         if not all_rows(keep):
-            self.dropped.append((parents[~keep], whole[~keep]))
+            self.dropped.append((parents.numbers[~keep], whole[~keep]))
         if self.pruning is not None:
             keep &= (whole < engine.INFINITE) & (whole <= budgets)
         applied = _Applied(
-            rule, parents, own, allocation, limits, budgets, whole, children, times, totals
+            rule, parents.numbers, own, allocation, limits, budgets, whole, children, times, totals
         )
         return applied if all_rows(keep) else applied.of(keep.nonzero()[0])
 

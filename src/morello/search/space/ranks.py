@@ -13,11 +13,11 @@ from morello.rewrites import REWRITES
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
-Rank = tuple[float, ...]
+SpecRank = tuple[float, ...]
 """Its parts, in the order of `rewrites.Rank`."""
 
 
-def ranks(batch: Batch, target: Target, sizes: Sizes) -> tuple[Rank, Ints]:
+def ranks(batch: Batch, target: Target, sizes: Sizes) -> tuple[SpecRank, Ints]:
     """The ranks of a batch's Specs: the parts that they have in common, and each one's last."""
     operation = batch.operation
     single = all(dtype.lanes == 1 for dtype in batch.dtypes)
