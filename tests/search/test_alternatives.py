@@ -17,7 +17,8 @@ from morello.search.alternatives import Alternatives
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED
 from morello.search.candidates import APART, SLACKS
-from morello.search.graph import Pruning, Space, build, goal_sizes
+from morello.search.expansion import Pruning, build
+from morello.search.graph import Space, goal_sizes
 from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
 from morello.search.solve import search

@@ -20,7 +20,8 @@ from morello.search import budget as module
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepen import deepen, narrow
-from morello.search.graph import Pruning, Space, build, goal_sizes
+from morello.search.expansion import Pruning, build
+from morello.search.graph import Space, goal_sizes
 from morello.search.reconstruct import reconstruct
 from morello.search.solution import Solution
 from morello.search.solve import search

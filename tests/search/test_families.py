@@ -40,7 +40,8 @@ from morello.rewrites import (
 from morello.search import graph as graphs
 from morello.search.answer import solve_graph
 from morello.search.bound import Bound
-from morello.search.graph import Floats, SearchGraph, Space, build, goal_sizes
+from morello.search.expansion import build
+from morello.search.graph import Floats, SearchGraph, Space, goal_sizes
 from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
 from morello.search.space.family import Kind

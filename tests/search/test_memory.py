@@ -30,7 +30,7 @@ from morello.memo import Key, Table, points
 from morello.memo import memory as memories
 from morello.memo.memory import SpaceMemo, space_name
 from morello.memo.programs import StoredProgram, load_program, store_program
-from morello.search.graph import grow
+from morello.search.expansion import grow
 from morello.search.query import answers
 from morello.search.reconstruct import reconstruct
 from morello.search.solution import Solution

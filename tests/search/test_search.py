@@ -18,7 +18,8 @@ from morello.impl.tree import replay
 from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
 from morello.search.bound import Bound
-from morello.search.graph import Space, build, goal_sizes
+from morello.search.expansion import build
+from morello.search.graph import Space, goal_sizes
 from morello.search.reconstruct import reconstruct
 from morello.search.solution import Solution
 from morello.search.solve import search

@@ -19,7 +19,8 @@ from morello.search.bound import Bound
 from morello.search.bounded import BoundedSpace
 from morello.search.budget import UNTIMED, Budget
 from morello.search.candidates import candidates
-from morello.search.graph import SearchGraph, build
+from morello.search.expansion import build
+from morello.search.graph import SearchGraph
 from morello.search.runners_up import Choice
 from morello.search.session import Session
 from morello.search.solve import search

@@ -12,7 +12,8 @@ from morello.ir.spec import Spec
 from morello.memo.memory import SpaceMemo
 from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.graph import Floats, Space, build
+from morello.search.expansion import build
+from morello.search.graph import Floats, Space
 from morello.search.space.family import Kind, SpecEncoding
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target

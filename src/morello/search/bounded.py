@@ -6,7 +6,8 @@ from morello.ir.spec import Spec
 from morello.memo.memory import SpaceMemo
 from morello.search.bound import Bound
 from morello.search.budget import Progress
-from morello.search.graph import Pruning, SearchGraph, Space, build, goal_sizes
+from morello.search.expansion import Pruning, build
+from morello.search.graph import SearchGraph, Space, goal_sizes
 from morello.targets.target import Target
 
 

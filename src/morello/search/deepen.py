@@ -16,7 +16,8 @@ from morello.search import engine
 from morello.search.answer import Answer, solve_graph
 from morello.search.bound import Bound
 from morello.search.budget import BudgetError, Progress, Watch
-from morello.search.graph import Pruning, SearchGraph, Space, build, grow
+from morello.search.expansion import Pruning, build, grow
+from morello.search.graph import SearchGraph, Space
 from morello.search.record import record
 
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
