@@ -104,6 +104,15 @@ class _Specs:
 
 
 @dataclass(frozen=True)
+class _Rewritten:
+    """What a rule makes of some rows of a batch."""
+
+    rule: int
+    rows: Ints
+    edges: Edges
+
+
+@dataclass(frozen=True)
 class _Applied:
     """Rewrites applied to Specs of one family: edges, and the Specs that they lead to.
 
@@ -123,14 +132,9 @@ class _Applied:
     totals: Floats
     children: list[tuple[Batch, Ints]]
 
-    @property
-    def edge(self) -> Ints:
-        """The edge of every slot."""
-        return np.repeat(np.arange(len(self.arity), dtype=np.int32), self.arity)
-
     def of(self, keep: Bools) -> _Applied:
         """Some of the edges."""
-        slots = keep[self.edge]
+        slots = keep[_edge_of_slots(self.arity)]
         number = np.cumsum(slots, dtype=np.int32) - np.int32(1)
         children: list[tuple[Batch, Ints]] = []
         for batch, slot in self.children:
@@ -142,6 +146,11 @@ class _Applied:
             self.allocation[keep], self.whole[keep], self.times[slots], self.totals[slots],
             children,
         )  # fmt: skip
+
+
+def _edge_of_slots(arity: Ints) -> Ints:
+    """The edge that every child's slot belongs to."""
+    return np.repeat(np.arange(len(arity), dtype=np.int32), arity)
 
 
 def _narrowed(applied: list[_Applied], width: int) -> list[_Applied]:
@@ -291,7 +300,7 @@ class _Expansion:
         """The edges of all rewrites that lower only the extent, or of all others."""
         packed = self.space.families[family]
         batch = packed.batch(specs.keys, self.space.placements)
-        waiting: list[tuple[int, Ints, Edges]] = []
+        rewritten: list[_Rewritten] = []
         count = 0
         for guard, rewrites in self.space.numbered(packed.kind, extents):
             rows = guard(batch).nonzero()[0]
@@ -302,13 +311,13 @@ class _Expansion:
                 if self.progress is not None:
                     self.progress(self.node_count, self.edge_count)
                 for edges in expand(rewrite, guarded, self.space.target):
-                    waiting.append((rule, rows[edges.rows], edges))
+                    rewritten.append(_Rewritten(rule, rows[edges.rows], edges))
                     count += len(edges.rows)
                 if count > _MOST_ROWS:
-                    yield self._admitted(specs, waiting)
-                    waiting, count = [], 0
-        if waiting:
-            yield self._admitted(specs, waiting)
+                    yield self._admitted(specs, rewritten)
+                    rewritten, count = [], 0
+        if rewritten:
+            yield self._admitted(specs, rewritten)
 
     def _applicable(self, known: KnownAnswers, limits: Ints) -> KnownAnswers:
         """All boxes of the Specs that have an answer under these limits."""
@@ -317,33 +326,30 @@ class _Expansion:
         answered[known.spec[within]] = True
         return known.of(answered[known.spec])
 
-    def _admitted(self, specs: _Specs, found: Sequence[tuple[int, Ints, Edges]]) -> _Applied:
-        """The edges that fit their limits and may belong to a program that is cheap enough.
-
-        They are given with their rules, and the positions of their parents.
-        """
+    def _admitted(self, specs: _Specs, rewritten: Sequence[_Rewritten]) -> _Applied:
+        """The edges that fit their limits and may belong to a program that is cheap enough."""
         limits, pruning = self.space.limits, self.pruning
-        counts = [len(rows) for _, rows, _ in found]
-        rule = np.repeat(np.array([rule for rule, *_ in found], np.uint8), counts)
-        arity = np.repeat(np.array([len(e.children) for *_, e in found], np.uint8), counts)
-        parents = specs.of(np.concatenate([rows for _, rows, _ in found]))
+        counts = [len(each.rows) for each in rewritten]
+        rule, arity = (
+            np.repeat(np.array(column, np.uint8), counts)
+            for column in zip(*((r.rule, len(r.edges.children)) for r in rewritten), strict=True)
+        )
+        parents = specs.of(np.concatenate([each.rows for each in rewritten]))
         own, allocation = np.empty(len(rule)), np.zeros(len(rule), np.int64)
-        start = 0
-        for number, (_, _, edges) in zip(counts, found, strict=True):
-            own[start : start + number] = edges.cost
-            if edges.allocation:
-                allocation[start : start + number] = limits.column(edges.allocation, number)
-            start += number
-        times, children = self._children([edges for *_, edges in found])
+        end = 0
+        for count, each in zip(counts, rewritten, strict=True):
+            here = slice(end, end + count)
+            own[here] = each.edges.cost
+            if each.edges.allocation:
+                allocation[here] = limits.column(each.edges.allocation, count)
+            end += count
+        times, children = self._children([each.edges for each in rewritten])
         totals = np.zeros(len(times))
         if pruning is not None:
             for batch, slots in children:
                 totals[slots] = times[slots] * pruning.estimate(batch)
-        whole = own
+        whole = own + np.bincount(_edge_of_slots(arity), totals, len(own))
         applied = _Applied(rule, arity, parents, own, allocation, whole, times, totals, children)
-        if pruning is not None:
-            whole = own + np.bincount(applied.edge, totals, len(own))
-            applied = replace(applied, whole=whole)
         keep: Bools = np.asarray(limits.fits(allocation, parents.limits))
         if not all_rows(keep):
             self.dropped.append((parents.numbers[~keep], whole[~keep]))
@@ -351,12 +357,12 @@ class _Expansion:
             keep &= (whole < engine.INFINITE) & (whole <= parents.budgets)
         return applied if all_rows(keep) else applied.of(keep)
 
-    def _children(self, found: Sequence[Edges]) -> tuple[Ints, list[tuple[Batch, Ints]]]:
+    def _children(self, rewritten: Sequence[Edges]) -> tuple[Ints, list[tuple[Batch, Ints]]]:
         """How often the children of edges run, by slot, and each family's, with their slots."""
         times: list[Ints] = []
         families: dict[int, list[tuple[Batch, Ints]]] = defaultdict(list)
         start = 0
-        for edges in found:
+        for edges in rewritten:
             count, arity = len(edges.rows), len(edges.children)
             here = np.empty((count, arity), np.int32)
             slots = np.arange(start, start + count * arity, dtype=np.int32).reshape(count, arity)
@@ -373,7 +379,7 @@ class _Expansion:
 
     def _add(self, applied: _Applied) -> None:
         """Record edges, and defer the Specs that they lead to."""
-        parents, times, edge = applied.parents, applied.times, applied.edge
+        parents, times, edge = applied.parents, applied.times, _edge_of_slots(applied.arity)
         self.edges.append(
             (parents.numbers, applied.rule, applied.arity, applied.own, applied.allocation)
         )
