@@ -12,7 +12,7 @@ from morello.learn.predict import ByCost
 HERTZ = 4e9
 """The affine cost is in cycles."""
 
-graph = OperationGraph(parse_tensor("relu(f32[16,64] @ f32[64,64] + f32[64]) @ f32[64,16]"))
+graph = OperationGraph(parse_tensor("relu(f32[8,32] @ f32[32,32] + f32[32]) @ f32[32,8]"))
 prices = Prices(ByCost(HERTZ), seconds=10)
 partition = fuse(graph, prices, prices.proven)
 

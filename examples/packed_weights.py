@@ -7,9 +7,9 @@ import numpy as np
 import morello
 
 random = np.random.default_rng(0)
-x = random.standard_normal((8, 1024), np.float32)
-weights = random.standard_normal((1024, 1024), np.float32)
-expression = "f32[8,1024] @ f32[1024,1024]"
+x = random.standard_normal((8, 512), np.float32)
+weights = random.standard_normal((512, 512), np.float32)
+expression = "f32[8,512] @ f32[512,512]"
 
 plain = morello.compile(expression)
 constant = morello.compile(expression, weights="constant")

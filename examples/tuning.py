@@ -5,7 +5,7 @@ import numpy as np
 import morello
 from morello.learn.tune import plan, tune
 
-SECONDS = 3.0
+SECONDS = 1.0
 
 
 def main() -> None:

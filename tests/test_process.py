@@ -18,6 +18,8 @@ from morello.errors import MorelloError, TableError
 from morello.memo import Table
 
 SMALL = "f32[8,8] @ f32[8,8]"
+FILLED = "fill_zero(f32[4])"
+"""For commands that only have to come to an end."""
 PATIENCE_S = 60
 
 
@@ -58,13 +60,21 @@ def test_what_is_a_bug_stays_one(monkeypatch: pytest.MonkeyPatch) -> None:
         main(["explain", SMALL])
 
 
+START = """
+import os, signal, sys, time
+from morello.__main__ import run
+from morello.cli import parser
+from morello.errors import MorelloError
+def instead(work):
+    "Any command does this."
+    parser._command = lambda name: work
+"""
+
+
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command, after some code that may change things."""
-    text = (
-        f"import os, signal, sys, time\nfrom morello.__main__ import run\n{code}\nsys.exit(run())"
-    )
     return subprocess.run(
-        [sys.executable, "-c", f"{text}{code}\nsys.exit(run())", *arguments],
+        [sys.executable, "-c", f"{START}\n{code}\nsys.exit(run())", *arguments],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -100,11 +110,10 @@ def test_interrupts_that_python_drops_come_again(number: int, said: str) -> None
 class Dropping:
     def __del__(self):
         signal.raise_signal({int(number)})
-def search(*_, **__):
+def drop(_):
     Dropping()
     time.sleep({PATIENCE_S})
-from morello.search.session import Session
-Session.solve = search
+instead(drop)
 """
     done = run(code, "explain", SMALL)
     assert (done.returncode, done.stderr) == (128 + number, f"morello: {said}.\n")
@@ -114,12 +123,10 @@ def test_a_signal_that_is_ignored_stays_so() -> None:
     """As `nohup` has it."""
     code = """
 signal.signal(signal.SIGHUP, signal.SIG_IGN)
-def search(*_, **__):
+def go_on(_):
     signal.raise_signal(signal.SIGHUP)
     raise MorelloError("went on.")
-from morello.search.session import Session
-from morello.errors import MorelloError
-Session.solve = search
+instead(go_on)
 """
     done = run(code, "explain", SMALL)
     assert (done.returncode, done.stderr) == (2, "morello: went on.\n")
@@ -134,13 +141,50 @@ os.fsync = fsync
 """
     path = tmp_path / "x.c"
     path.write_text("old")
-    done = run(code, "synth", SMALL, "-o", str(path))
+    done = run(code, "synth", FILLED, "-o", str(path))
     assert (done.returncode, done.stderr) == (143, "morello: terminated.\n")
     assert path.read_text() == "old" and list(tmp_path.iterdir()) == [path]
 
 
+PRINTING = f"""{START}
+import select, stat
+def output(arguments):
+    "A line, in either way that commands print; into a pipe, once nobody reads it any more."
+    if stat.S_ISFIFO(os.fstat(1).st_mode):
+        left = select.poll()
+        left.register(1, 0)
+        left.poll()
+    if arguments.command == "explain":
+        raise MorelloError("nonsense.")
+    if arguments.json:
+        from morello.cli.output import print_json
+        print_json({{}})
+    else:
+        from rich.console import Console
+        Console().print("a line")
+instead(output)
+sys.exit(run())
+"""
+
+
+def redirected(command: str, streams: str, unbuffered: str, code: str | None) -> tuple[int, str]:
+    """The exit code and the standard error of a command, or of code that does as one."""
+    start = "-m morello" if code is None else '-c "$1"'
+    done = subprocess.run(
+        ["bash", "-c", f'set -o pipefail; "$0" {start} {command} {streams}', sys.executable]
+        + ([] if code is None else [code]),
+        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout == ""
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+    return done.returncode, done.stderr
+
+
 @pytest.mark.parametrize(
-    ("command", "redirected", "code", "said", "unbuffered"),
+    ("command", "streams", "code", "said", "unbuffered"),
     [
         ("targets", ">&-", 2, "standard output: Bad file descriptor", ""),
         ("targets --json", ">&-", 2, "standard output: Bad file descriptor", "1"),
@@ -156,26 +200,24 @@ os.fsync = fsync
     ],
 )
 def test_output_that_cannot_be_written(
-    command: str, redirected: str, code: int, said: str, unbuffered: str
+    command: str, streams: str, code: int, said: str, unbuffered: str
 ) -> None:
     """Unbuffered output fails at the write, buffered output when it is flushed at exit."""
-    done = subprocess.run(
-        ["bash", "-c", f'set -o pipefail; "$0" -m morello {command} {redirected}', sys.executable],
-        env={**os.environ, "PYTHONUNBUFFERED": unbuffered},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == code
-    assert said in done.stderr and done.stdout == ""
-    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
-    assert done.stderr.count("morello:") == (1 if said else 0)
+    ended, errors = redirected(command, streams, unbuffered, PRINTING)
+    assert ended == code and said in errors
+    assert errors.count("morello:") == (1 if said else 0)
+
+
+def test_output_of_a_command_that_cannot_be_written() -> None:
+    full = redirected("targets", ">/dev/full", "", None)
+    assert full == (2, "morello: standard output: No space left on device.\n")
+    assert redirected("targets", "| true", "1", None) == (0, "")
 
 
 def test_nothing_is_said_to_a_closed_output(tmp_path: Path) -> None:
     """What prints nothing does not need it; no file takes its place either."""
     path = tmp_path / "x.c"
-    command = f'"$0" -m morello synth "{SMALL}" -o "$1" --db "$2" >&- 2>&-'
+    command = f'"$0" -m morello synth "{FILLED}" -o "$1" --db "$2" >&- 2>&-'
     arguments = [sys.executable, str(path), str(tmp_path / "t.db")]
     subprocess.run(["bash", "-c", command, *arguments], check=True)
     assert path.read_text().startswith("/*")
@@ -184,11 +226,18 @@ def test_nothing_is_said_to_a_closed_output(tmp_path: Path) -> None:
 
 
 def precomputing(path: Path) -> subprocess.Popen[str]:
-    """A process with workers, which have its standard error too, in a group of their own."""
-    sizes = ["m=1024..1279+1", "n=1024..1087+1"]  # large, for which a task has few goals
+    """A process with workers, which have its standard error too, in a group of their own.
+
+    Each task is a single goal.
+    """
+    code = (
+        "import sys; from morello import precompute; from morello.__main__ import run; "
+        "precompute.WEIGHT = 0.0; sys.exit(run())"
+    )
+    sizes = ["m=1024..1279+1", "n=1024..1087+1"]
     options = ["--db", str(path), "--target", "avx2", "--workers", "2"]
     return subprocess.Popen(
-        [sys.executable, "-m", "morello", "precompute", "fill_zero(f32[m,n])", *sizes, *options],
+        [sys.executable, "-c", code, "precompute", "fill_zero(f32[m,n])", *sizes, *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -219,7 +268,7 @@ def test_workers_do_not_outlive_their_parent(
     try:
         until = time.monotonic() + PATIENCE_S
         while not (before := done_tasks(path)) and time.monotonic() < until:
-            time.sleep(0.1)
+            time.sleep(0.02)
         assert before
         send = os.killpg if all_of_them else os.kill
         send(process.pid, number)

@@ -26,7 +26,7 @@ from morello.quality import Point, Quality, assess, kendall_tau
 from morello.runtime import tolerance
 from morello.runtime.argument import Array
 
-GOAL = "f32[8,8] @ f32[8,16]"
+GOAL = "sum(f32[8,64], axis=0)"
 
 
 @pytest.mark.parametrize(

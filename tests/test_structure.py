@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import is_dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -51,11 +52,19 @@ SEARCHED = {".py", ".c", ".h", ".md", ".toml", ".txt", ".lock", ".json", ".yml",
 SKIPPED = {".venv", ".venv-bench", "bench-out", ".git", "__pycache__", "build", "dist"}
 
 
-def _each(paths: list[Path]) -> pytest.MarkDecorator:
-    return pytest.mark.parametrize("path", paths, ids=lambda p: str(p.relative_to(ROOT)))
+def relative(path: Path) -> str:
+    return str(path.relative_to(ROOT))
 
 
-by_name, all_by_name = _each(SOURCES), _each(SOURCES + BESIDES)
+@cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    """All there is in a file, however deep."""
+    return tuple(ast.walk(parsed(path)))
 
 
 def module(path: Path) -> tuple[str, ...]:
@@ -74,7 +83,7 @@ def layer(name: tuple[str, ...]) -> int:
 def imports(path: Path) -> Iterator[tuple[str, ...]]:
     """The modules of the house that a file imports, anywhere in it."""
     package = module(path) if path.name == "__init__.py" else module(path)[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             yield from (tuple(alias.name.split(".")) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -84,12 +93,14 @@ def imports(path: Path) -> Iterator[tuple[str, ...]]:
             yield from ((*base, alias.name) for alias in node.names)
 
 
-@by_name
-def test_imports_point_downward(path: Path) -> None:
-    own = layer(module(path))
-    for name in imports(path):
-        if name[0] == "morello":
-            assert layer(name) <= own, f"{'.'.join(module(path))} imports {'.'.join(name)}"
+def test_imports_point_downward() -> None:
+    upward = [
+        f"{'.'.join(module(path))} imports {'.'.join(name)}"
+        for path in SOURCES
+        for name in imports(path)
+        if name[0] == "morello" and layer(name) > layer(module(path))
+    ]
+    assert upward == []
 
 
 def test_there_are_no_import_cycles() -> None:
@@ -112,7 +123,7 @@ def test_there_are_no_import_cycles() -> None:
 def test_a_class_name_stands_for_one_class() -> None:
     homes: dict[str, list[str]] = {}
     for path in SOURCES:
-        for node in ast.parse(path.read_text()).body:
+        for node in parsed(path).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 homes.setdefault(node.name, []).append(".".join(module(path)))
     several = {name: paths for name, paths in homes.items() if len(paths) > 1}
@@ -122,22 +133,28 @@ def test_a_class_name_stands_for_one_class() -> None:
 VAGUE = {"one", "found", "made"}
 
 
-@by_name
-def test_variables_say_what_they_hold(path: Path) -> None:
-    nodes = list(ast.walk(ast.parse(path.read_text())))
-    stored = {n.id for n in nodes if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    parameters = {n.arg for n in nodes if isinstance(n, ast.arg)}
-    assert not VAGUE & (stored | parameters)
+def variables(path: Path) -> Iterator[str]:
+    """The names that a file stores values in, those of parameters too."""
+    for node in nodes(path):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id
+        elif isinstance(node, ast.arg):
+            yield node.arg
 
 
-@all_by_name
-def test_files_are_not_too_long(path: Path) -> None:
-    assert len(path.read_text().splitlines()) <= MOST_LINES
+def test_variables_say_what_they_hold() -> None:
+    vague = {relative(path): VAGUE & {*variables(path)} for path in SOURCES}
+    assert {path: names for path, names in vague.items() if names} == {}
 
 
-@all_by_name
-def test_files_say_what_they_are(path: Path) -> None:
-    assert ast.get_docstring(ast.parse(path.read_text()))
+def test_files_are_not_too_long() -> None:
+    lengths = {relative(path): len(path.read_text().splitlines()) for path in SOURCES + BESIDES}
+    assert {path: length for path, length in lengths.items() if length > MOST_LINES} == {}
+
+
+def test_files_say_what_they_are() -> None:
+    silent = [relative(p) for p in SOURCES + BESIDES if not ast.get_docstring(parsed(p))]
+    assert silent == []
 
 
 REWRITES = [
@@ -158,9 +175,9 @@ NAMES = {"Accum", *PRIMITIVES, *(f"{name}Accum" for name in PRIMITIVES)}
 SEARCHES = {"startswith", "endswith", "removeprefix", "removesuffix"}
 
 
-def compared(tree: ast.AST) -> Iterator[str]:
+def compared(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """The names of operations, or parts of them, that a comparison, a key or a pattern has."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Compare):
             yield from NAMES & literals(node)
         elif isinstance(node, ast.Dict):
@@ -179,11 +196,11 @@ def literals(*nodes: ast.AST) -> set[str]:
     return {value for value in constants if isinstance(value, str)}
 
 
-@by_name
-def test_no_primitive_is_told_by_its_name(path: Path) -> None:
+def test_no_primitive_is_told_by_its_name() -> None:
     """Except where primitives are defined: others ask what is known of them."""
-    if "primitives" not in module(path):
-        assert sorted(compared(ast.parse(path.read_text()))) == []
+    others = [path for path in SOURCES if "primitives" not in module(path)]
+    told = {relative(path): sorted(compared(nodes(path))) for path in others}
+    assert {path: names for path, names in told.items() if names} == {}
 
 
 @pytest.mark.parametrize(
@@ -195,7 +212,7 @@ def test_no_primitive_is_told_by_its_name(path: Path) -> None:
     ],
 )  # fmt: skip
 def test_such_code_is_noticed(code: str) -> None:
-    assert [*compared(ast.parse(code))]
+    assert [*compared(ast.walk(ast.parse(code)))]
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)
@@ -220,12 +237,25 @@ def test_no_file_has_both_sides_of_a_merge() -> None:
     assert [path for path, text in texts() if mark.search(text)] == []
 
 
-def texts() -> Iterator[tuple[str, str]]:
+@cache
+def texts() -> list[tuple[str, str]]:
     """What is searched, by the names of files."""
-    for path in ROOT.rglob("*"):
-        parts = path.relative_to(ROOT).parts
-        if path.is_file() and path.suffix in SEARCHED and not any(_is_skipped(p) for p in parts):
-            yield str(path.relative_to(ROOT)), path.read_text(errors="ignore")
+    return [
+        (relative(path), path.read_text(errors="ignore"))
+        for path in _files(ROOT)
+        if path.suffix in SEARCHED
+    ]
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Those of a folder, and of the folders in it that are not skipped."""
+    for path in folder.iterdir():
+        if _is_skipped(path.name):
+            continue
+        if path.is_dir() and not path.is_symlink():
+            yield from _files(path)
+        elif path.is_file():
+            yield path
 
 
 def _is_skipped(part: str) -> bool:

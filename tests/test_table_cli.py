@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,13 @@ import pytest
 
 from morello.cli import table as table_commands
 from morello.cli.parser import main
+from morello.frontends.ranges import family
 from morello.memo import Table
+from morello.precompute import precompute
 
-GOAL = "f32[2,4] @ f32[4,2]"
-FAMILY = ["f32[m,k] @ f32[k,2]", "m=1..2", "k=2"]
+GOAL = "f32[2,4] - f32[2,4]"
+FAMILY = ["f32[m,n] - f32[m,n]", "m=1..2", "n=2"]
+MEMBER = "f32[2,2] - f32[2,2]"
 TARGET = ["--target", "avx2"]
 
 Capture = pytest.CaptureFixture[str]
@@ -52,7 +56,9 @@ def refused(capsys: Capture, words: str, *arguments: str | Path) -> None:
 def made(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     """A precomputed table's file."""
     path = tmp_path_factory.mktemp("made") / "t.db"
-    assert main(["precompute", *FAMILY, "--db", str(path), "--workers", "1", *TARGET]) == 0
+    goals = family(FAMILY[0], FAMILY[1:])
+    with Table(path, 1) as table, ThreadPoolExecutor(1) as workers:
+        list(precompute(goals, table, TARGET[1], workers, 1))
     return path.read_bytes()
 
 
@@ -82,12 +88,11 @@ def test_the_second_time_nothing_is_searched(tmp_path: Path, capsys: Capture) ->
 
 
 def test_a_table_of_answers_serves_where_programs_are_gone(path: Path, capsys: Capture) -> None:
-    member = "f32[2,2] @ f32[2,2]"
-    plain = run(capsys, "synth", member, *TARGET)
+    plain = run(capsys, "synth", MEMBER, *TARGET)
     for statement in ("SELECT 1", "DELETE FROM goals"):
         with Table(path) as table:
             table._store._file.execute(statement)
-        assert run(capsys, "synth", member, *TARGET, "--db", path) == plain
+        assert run(capsys, "synth", MEMBER, *TARGET, "--db", path) == plain
     with Table(path) as table:
         assert len(table.goals()) == 1
 
@@ -104,7 +109,7 @@ def test_precompute_tells_what_it_did(tmp_path: Path, capsys: Capture) -> None:
     assert path.read_bytes() == before
     text = run(capsys, *command)
     assert re.fullmatch(rf"2 goals in {path}, \d\.\d MB, in \d+ s\.\n", text)
-    (listed,) = data(capsys, "table", "query", path, "f32[2,2] @ f32[2,2]", *TARGET)[:1]
+    (listed,) = data(capsys, "table", "query", path, MEMBER, *TARGET)[:1]
     assert len(listed["decisions"]) == 2
 
 
@@ -116,7 +121,7 @@ def test_stats(path: Path, capsys: Capture) -> None:
     assert space["target"] == "avx2" and set(space["limits"]) == {"L2", "L1", "registers"}
     names = [kind["name"] for kind in space["kinds"]]
     assert len(set(names)) == len(names)
-    assert {"Matmul f32 x f32 x f32", "Matmul f32 x f32 x f32 (bounds)"} <= set(names)
+    assert {"Subtract f32 x f32 x f32", "Subtract f32 x f32 x f32 (bounds)"} <= set(names)
     for kind in space["kinds"]:
         assert kind["boxes"] >= kind["pages"] > 0 and kind["bytes"] > 0
         assert kind["exact"] >= kind["points"] >= kind["specs"] >= 0
@@ -135,21 +140,20 @@ def test_check(path: Path, capsys: Capture) -> None:
 
 
 def test_query(path: Path, capsys: Capture) -> None:
-    member = "f32[2,2] @ f32[2,2]"
-    found = data(capsys, "table", "query", path, member, *TARGET)
+    found = data(capsys, "table", "query", path, MEMBER, *TARGET)
     best = found[0]
     assert best["decisions"][0]["cost"] == pytest.approx(
-        data(capsys, "explain", member, *TARGET)["cost"]
+        data(capsys, "explain", MEMBER, *TARGET)["cost"]
     )
     assert all(best["peak"][level] <= limit for level, limit in best["limit"].items())
-    text = run(capsys, "table", "query", path, member, *TARGET)
+    text = run(capsys, "table", "query", path, MEMBER, *TARGET)
     assert best["decisions"][0]["rewrite"] in text and "registers" in text
     unknown = "f32[64,64] @ f32[64,64]"
     assert data(capsys, "table", "query", path, unknown, *TARGET) == []
     assert f"{path} knows nothing of {unknown}" in run(
         capsys, "table", "query", path, unknown, *TARGET
     )
-    elsewhere = run(capsys, "table", "query", path, member, "--target", "avx512")
+    elsewhere = run(capsys, "table", "query", path, MEMBER, "--target", "avx512")
     assert "it has answers of 1 other machines, versions or calibrations" in elsewhere
 
 
@@ -166,7 +170,7 @@ def test_merge(path: Path, tmp_path: Path, capsys: Capture) -> None:
             goals.append(set(table.goals()))
     assert goals[2] == goals[0] | goals[1]
     assert re.fullmatch(rf"{whole}: [\d,]+ bytes\.\n", run(capsys, "table", "merge", whole, other))
-    for goal in (GOAL, "f32[1,2] @ f32[2,2]"):
+    for goal in (GOAL, "f32[1,2] - f32[1,2]"):
         assert data(capsys, "explain", goal, *TARGET, "--db", whole)["search"]["specs"] == 0
 
 
@@ -190,7 +194,7 @@ def test_a_damaged_page(path: Path, tmp_path: Path, capsys: Capture) -> None:
     assert main(["table", "merge", str(whole), str(path)]) == 0
     assert capsys.readouterr().err == f"morello: {named} It was left out.\n"
     assert data(capsys, "table", "check", whole)["pages"] > 0
-    run(capsys, "synth", "f32[2,2] @ f32[2,2]", *TARGET, "--db", path)
+    run(capsys, "synth", MEMBER, *TARGET, "--db", path)
 
 
 def test_a_damaged_file(path: Path, capsys: Capture) -> None:

@@ -321,7 +321,7 @@ def test_what_waits_for_a_cpu_does_not_hang(
     monkeypatch.setattr("fuzz.process._spent", lambda pid: 0.0)  # as if it had none so far
     process = Process(tmp_path / "0", environment(tmp_path))
     try:
-        slow = "sum(i for i in range(2 * 10**8))"
+        slow = "sum(i for i in range(3 * 10**7))"
         assert process.check("arguments", slow, 0.5)["outcome"] == "passed"
     finally:
         process.end()

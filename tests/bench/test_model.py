@@ -14,14 +14,14 @@ from benchmarks.work import Matmul
 def test_every_case_has_a_row_and_its_points(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(model, "GROUPS", {"tiny": (Matmul(8, 8, 16), Matmul(2048, 2048, 2048))})
+    monkeypatch.setattr(model, "GROUPS", {"tiny": (Matmul(4, 4, 8), Matmul(2048, 2048, 2048))})
     arguments = ["--samples", "4", "--seconds", "0.001", "--out", str(tmp_path)]
     assert model.main(arguments) == 0
     (case,) = json.loads((tmp_path / "model.json").read_text())
-    assert (case["group"], case["size"]) == ("tiny", "8x8x16")
+    assert (case["group"], case["size"]) == ("tiny", "4x4x8")
     assert len(case["points"]) >= 5 and -1 <= case["tau"] <= 1
     text = (tmp_path / "model.md").read_text()
-    assert f"| tiny 8x8x16 | {case['programs']} | {case['tau']:.2f} |" in text
+    assert f"| tiny 4x4x8 | {case['programs']} | {case['tau']:.2f} |" in text
     assert "| median of 1 |" in text
 
 

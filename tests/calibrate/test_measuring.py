@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import replace
+from itertools import count
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from morello.cli import calibrate as command
 from morello.cli.parser import main
+from morello.measure.calibrate import programs as searched
 from morello.measure.calibrate import run as runs
 from morello.measure.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, ProbeGoal
 from morello.measure.calibrate.programs import compiled, found
+from morello.measure.calibrate.run import CalibrationOutcome
 from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.runtime.build import build
 from morello.runtime.load import Library
@@ -20,6 +25,7 @@ from morello.runtime.toolchain import find_compiler
 from morello.targets.calibration import applied, load
 from morello.targets.catalog import uncalibrated
 from morello.targets.costs import coefficients
+from morello.targets.cpu import host_cpu
 
 SUMS = """\
 void few(const float *x, float *out) { for (int i = 0; i < 1000; ++i) *out = *out * 0.5f + *x; }
@@ -39,10 +45,11 @@ def test_no_goal_is_fitted_and_held_out() -> None:
     assert not set(FITTED) & set(HELD_OUT)
 
 
-def test_several_programs_of_a_goal() -> None:
+def test_several_programs_of_a_goal(monkeypatch: pytest.MonkeyPatch) -> None:
     goal, target = ProbeGoal("f32[16,64] + f32[16,64]", L2), uncalibrated()
     told: list[int] = []
-    programs = found([goal], target, 2.0, told.append)
+    monkeypatch.setattr(searched, "perf_counter", count().__next__)  # a second for each search
+    programs = found([goal], target, 6.0, told.append)
     assert told == sorted(told) and told[-1] == len(programs)
     assert len({repr(p.impl.decisions()) for p in programs}) == len(programs) > 1
     own = coefficients(target)
@@ -82,12 +89,20 @@ FEW = (
 )
 
 
-@pytest.fixture
-def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "FITTED", FEW[0])
-    monkeypatch.setattr(runs, "HELD_OUT", FEW[1])
-    monkeypatch.setattr(runs, "CHECKED", FEW[1])
-    monkeypatch.setattr(runs, "SEARCH_SECONDS", 0.0)
+@pytest.fixture(scope="module")
+def few() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "FITTED", FEW[0])
+        patch.setattr(runs, "HELD_OUT", FEW[1])
+        patch.setattr(runs, "CHECKED", FEW[1])
+        patch.setattr(runs, "SEARCH_SECONDS", 0.0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def outcome(few: None) -> CalibrationOutcome:
+    target = uncalibrated()
+    return runs.calibrate(target, target, host_cpu(), find_compiler(), lambda what, done: None)
 
 
 @pytest.mark.usefixtures("few")
@@ -114,7 +129,6 @@ def test_a_calibration_from_end_to_end(
     )
 
 
-@pytest.mark.usefixtures("few")
 @pytest.mark.parametrize(
     ("better", "options", "says"),
     [
@@ -127,11 +141,13 @@ def test_what_people_are_told(
     better: bool,
     options: list[str],
     says: str,
+    outcome: CalibrationOutcome,
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(runs.CalibrationOutcome, "better", better)
+    monkeypatch.setattr(command, "calibrate", lambda *_: outcome)
     path = tmp_path / "costs.json"
     assert main(["calibrate", "--output", str(path), *options]) == 0
     text = capsys.readouterr().out

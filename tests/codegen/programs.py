@@ -8,8 +8,10 @@ from random import Random
 
 from morello.errors import RewriteError
 from morello.impl.tree import Impl, grow
+from morello.ir.batch import Batch
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major
+from morello.ir.placements import Placements
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
 from morello.targets.target import Held, LeafKernel, Target
@@ -96,11 +98,17 @@ class _Builder:
             yield from self._end_of_copy(spec)
 
     def _kernels(self, spec: Spec) -> list[Rewrite]:
-        """Kernels that want the operands where they are, in any order."""
-        fitting = [
+        """Kernels that close the Spec, in any order."""
+        batch = Batch.of([spec], Placements())
+        wanted = [
             Select(k.name)
             for k in self._known(spec)
             if all(self._is_held(spec, i, held) for i, held in enumerate(k.held))
+        ]
+        fitting = [
+            select
+            for select in wanted
+            if all(condition.holds.all() for condition in select.conditions(batch, self.target))
         ]
         self.random.shuffle(fitting)
         return [*fitting]

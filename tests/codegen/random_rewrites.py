@@ -229,7 +229,7 @@ def _pack(spec: Spec) -> Rewrite:
     return Pack()
 
 
-FEW, CORES = 2 * len(PRIMITIVES) + len(COMPOSITIONS), 3
+FEW, CORES = len(PRIMITIVES) + len(COMPOSITIONS), 3
 """The programs that there are of each target, and the cores that they may use."""
 
 

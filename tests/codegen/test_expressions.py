@@ -6,8 +6,9 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from tests.codegen.random_goals import random_goals
+from tests.codegen.random_goals import PRIMITIVES, random_goals
 from tests.codegen.random_rewrites import few_programs, with_cores
+from tests.codegen.saved import saved_programs
 from tests.goals import matmul_goal
 
 from morello.errors import SpecError
@@ -55,7 +56,8 @@ def test_goals_of_every_kind_read_back() -> None:
 
 
 def test_no_part_of_a_program_reads_back_as_another_spec() -> None:
-    programs = few_programs(with_cores(find_target("avx2")))
+    random = few_programs(with_cores(find_target("avx2")), len(PRIMITIVES))
+    programs = [*random, *saved_programs("avx2").values(), *saved_programs("avx512").values()]
     parts = {impl.spec for program in programs for impl in program.walk()}
     read = [spec for spec in parts if read_back(spec)]
     assert len(read) < len(parts)

@@ -10,6 +10,7 @@ from random import Random
 import numpy as np
 import pytest
 from tests.codegen.programs import random_program, random_spec
+from tests.codegen.saved import saved_programs
 from tests.support import (
     GUARD,
     call,
@@ -36,8 +37,15 @@ from morello.targets import TARGETS
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target
 
-RANDOM_PROGRAMS = 120
-BEST_PROGRAMS = 4
+RANDOM_PROGRAMS = 60
+BEST_PROGRAMS = 2
+SAVED_PROGRAMS = (
+    "f32[7,13] @ f32[13,11]",
+    "f32[64,96] @ f32[96,1]",
+    "f32[3,8,16] @ f32[3,16,8]",
+    "f32[32,64]{0,1} @ f32[64,32]",
+    "f32[32,64] @ f32[64,64]{0,1:T(16,1)}",
+)
 
 targets = pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 
@@ -113,9 +121,11 @@ def test_random_programs(target: Target, tmp_path: Path) -> None:
 def test_best_programs(target: Target, tmp_path: Path) -> None:
     skip_unless_it_runs(target)
     random = Random(1)
-    specs = [matmul_spec((1, 1), (1, 1)), matmul_spec((2, 5, 8), (2, 8, 20))]
+    specs = [matmul_spec((1, 1), (1, 1))]
     specs += [random_spec(random, whole_panels=True) for _ in range(BEST_PROGRAMS)]
     impls = [reconstruct(s, target, search(s, target).decisions) for s in specs]
+    saved = saved_programs(target.name)
+    impls += [saved[text] for text in SAVED_PROGRAMS]
     check_all(impls, target, tmp_path)
 
 

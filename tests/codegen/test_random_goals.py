@@ -196,7 +196,7 @@ def test_these_are_all_rewrites() -> None:
 
 def test_random_goals_compile_for_neon(tmp_path: Path) -> None:
     neon = replace(find_target("neon"), cores=CORES)
-    impls = few_programs(neon, FEW // 2)
+    impls = few_programs(neon)
     sources = [set_apart(generate(impl, f"kernel{i}")) for i, impl in enumerate(impls)]
     (tmp_path / "all.c").write_text(one_file(sources, neon))
     command = [*find_compiler("zig").command, "-target", "aarch64-linux-gnu", "-mcpu=generic"]

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from tests.learn.made_up import EXPRESSIONS, made_up
+from tests.learn.sampling import from_one_graph
 
 from morello.learn.corpus import write
 from morello.learn.dataset import load, prepare
 from morello.learn.groups import ProgramGroup
+
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")  # tiny networks compile for longer
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_graph() -> Iterator[None]:
+    with from_one_graph():
+        yield
 
 
 @pytest.fixture(scope="session")

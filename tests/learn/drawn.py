@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
+from tests.learn.sampling import from_one_graph
+
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.search.reconstruct import reconstruct
@@ -28,5 +30,6 @@ def programs(target: Target, expression: str, count: int = 5) -> list[Impl]:
 def _programs(_: str, target: Target, expression: str, count: int) -> tuple[Impl, ...]:
     goal = parse(expression)
     session = Session(goal, target)
-    drawn = session.sample(count)
+    with from_one_graph():
+        drawn = session.sample(count)
     return tuple(reconstruct(goal, target, decisions) for decisions in (session.decisions, *drawn))

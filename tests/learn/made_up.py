@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
+from tests.learn.sampling import from_one_graph
 
 from morello.frontends.text import parse
 from morello.impl.saved import save, spec_data
@@ -14,18 +16,20 @@ from morello.targets.catalog import recorded
 
 CACHES = {"L2": 12288, "L1": 640, "registers": 32}
 EXPRESSIONS = (
-    ("squares", "f32[8,8] @ f32[8,8]"),
-    ("squares", "f32[16,16] @ f32[16,16]"),
+    ("sums", "f32[4,4] @ f32[4,8]"),
+    ("sums", "sum(f32[8,64], axis=0)"),
     ("maps", "relu(f32[256])"),
     ("maps", "tanh(f32[9,64])"),
 )
 
 
+@cache
 def made_up(family: str, expression: str, hertz: float = 4e9) -> MeasuredSpec:
     """Programs whose times are their costs, but for noise."""
     target = recorded("Zen 5", CACHES)
     goal = parse(expression)
-    found = propose(goal, target, 12, seed=0, seconds=20)
+    with from_one_graph():
+        found = propose(goal, target, 12, seed=0, seconds=20)
     random = np.random.default_rng(0)
     cost = np.array([one.impl.cost for one in found])
     times = cost[:, None] / hertz * 1e9 * random.uniform(1.0, 1.02, (len(found), 5))

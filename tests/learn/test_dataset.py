@@ -16,6 +16,7 @@ from morello.cli.parser import main
 from morello.errors import CorpusError
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted
+from morello.learn.corpus import write
 from morello.learn.dataset import group_of, prepare, read_group, write_group
 from morello.learn.groups import ProgramGroup
 
@@ -34,15 +35,19 @@ def test_archives_hold_every_program(groups: list[ProgramGroup]) -> None:
             assert sorted(nested[:, 1].tolist()) == list(range(low + 1, high))
 
 
-def test_preparing_again_changes_nothing(corpus: Path, tmp_path: Path) -> None:
+def test_preparing_again_changes_nothing(tmp_path: Path) -> None:
+    corpus, folder = tmp_path / "corpus", tmp_path / "groups"
+    for number, (family, expression) in enumerate(EXPRESSIONS[2:]):
+        write(corpus / f"{number}.npz", made_up(family, expression))
     with ThreadPoolExecutor(1) as workers:
-        paths = prepare(corpus, tmp_path, workers)
+        paths = prepare(corpus, folder, workers)
         before = [path.stat().st_mtime_ns for path in paths]
-        assert prepare(corpus, tmp_path, workers) == paths
+        assert prepare(corpus, folder, workers) == paths
         assert [path.stat().st_mtime_ns for path in paths] == before
         paths[0].write_bytes(b"damaged")
-        prepare(corpus, tmp_path, workers)
+        prepare(corpus, folder, workers)
     assert len(read_group(paths[0]).seconds) > 5
+    assert paths[1].stat().st_mtime_ns == before[1]
 
 
 def tpu_arrays() -> dict[str, Any]:

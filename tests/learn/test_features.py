@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 from tests.learn.drawn import EXPRESSIONS, programs
 
+from morello.impl.tree import Impl
 from morello.learn.features import (
     FETCHES,
     NODE_FEATURES,
@@ -21,9 +24,17 @@ from morello.targets.catalog import find_target
 from morello.targets.target import Target
 
 
-@pytest.fixture(params=["avx2", "avx512"])
+@pytest.fixture(scope="module", params=["avx2", "avx512"])
 def target(request: pytest.FixtureRequest) -> Target:
     return find_target(request.param)
+
+
+@cache
+def graphs(name: str, expression: str) -> tuple[tuple[Impl, ProgramGraph], ...]:
+    """Programs of an expression, and their graphs."""
+    target = find_target(name)
+    featurizer = Featurizer(target)
+    return tuple((impl, featurizer.graph(impl)) for impl in programs(target, expression))
 
 
 def column(graph: ProgramGraph, name: str) -> list[float]:
@@ -34,9 +45,7 @@ def column(graph: ProgramGraph, name: str) -> list[float]:
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_graphs_are_the_programs(target: Target, expression: str) -> None:
-    featurizer = Featurizer(target)
-    for impl in programs(target, expression):
-        graph = featurizer.graph(impl)
+    for impl, graph in graphs(target.name, expression):
         loops = list(nest(impl).walk())
         assert graph.nodes.shape == (len(loops), len(NODE_FEATURES))
         assert graph.program.shape == (len(PROGRAM_FEATURES),)
@@ -55,10 +64,8 @@ def test_graphs_are_the_programs(target: Target, expression: str) -> None:
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_costs_add_up(target: Target, expression: str) -> None:
-    featurizer = Featurizer(target)
     kernels = [n for n, term in enumerate(TERMS) if term.startswith("kernels.")]
-    for impl in programs(target, expression):
-        graph = featurizer.graph(impl)
+    for impl, graph in graphs(target.name, expression):
         assert graph.terms.shape == (len(TERMS),) and (graph.terms >= 0).all()
         assert graph.terms.sum() == pytest.approx(impl.cost, rel=1e-6)
         called = graph.parts[:, PARTS.index("kernels")].sum()
@@ -67,8 +74,7 @@ def test_costs_add_up(target: Target, expression: str) -> None:
 
 
 def test_sums_in_flight_and_bytes_are_those_of_the_innermost_loop(target: Target) -> None:
-    impl, *_ = programs(target, EXPRESSIONS[0])
-    graph = Featurizer(target).graph(impl)
+    (_, graph), *_ = graphs(target.name, EXPRESSIONS[0])
     adds = column(graph, "multiply_adds")
     at = int(np.argmax(np.array(adds) * np.array(column(graph, "executions"))))
     lanes = target.vector_bytes[0] // 4
@@ -81,8 +87,8 @@ def test_sums_in_flight_and_bytes_are_those_of_the_innermost_loop(target: Target
 
 
 def test_a_loop_reads_what_another_beside_it_wrote(target: Target) -> None:
-    graphs = [Featurizer(target).graph(impl) for impl in programs(target, EXPRESSIONS[1])]
-    assert any(len(graph.flow) for graph in graphs)
-    for graph in graphs:
+    every = [graph for _, graph in graphs(target.name, EXPRESSIONS[1])]
+    assert any(len(graph.flow) for graph in every)
+    for graph in every:
         parent = {b: a for a, b in graph.nesting.tolist()}
         assert all(parent[a] == parent[b] for a, b in graph.flow.tolist())

@@ -30,7 +30,7 @@ from morello.learn.training import Recipe, model_of
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES
 
-EXPRESSION = "f32[16,16] @ f32[16,16]"
+EXPRESSION = "f32[4,8] @ f32[8,16]"
 MOST_BYTES = 1 << 20
 MOST_S = 2e-4
 BUSY = 4.0

@@ -105,7 +105,7 @@ def slower_loops(groups: list[ProgramGroup]) -> list[ProgramGroup]:
 
 def test_a_network_learns_what_costs_do_not_know(groups: list[ProgramGroup]) -> None:
     slower = slower_loops(groups)
-    model = Network(Recipe(shape=Shape(width=16), steps=250, programs=12, dropout=0.0))
+    model = Network(Recipe(shape=Shape(width=8), steps=120, programs=8, dropout=0.0))
     model.fit(slower, seed=0)
     found = {n: model.predict(group) for n, group in enumerate(slower)}
     taus = [one.tau for one in judge(slower, found, absolute=True)]
@@ -121,7 +121,7 @@ def test_a_network_learns_what_costs_do_not_know(groups: list[ProgramGroup]) -> 
 def test_trees_learn_it_too(groups: list[ProgramGroup], objective: Any) -> None:
     slower = slower_loops(groups)
     model = Trees(objective)
-    model.fit(slower * 8, seed=0)  # trees want many programs
+    model.fit(slower * 4, seed=0)  # trees want many programs
     found = {n: model.predict(group) for n, group in enumerate(slower)}
     taus = [one.tau for one in judge(slower, found, absolute=model.absolute)]
     assert np.nanmean(taus) > 0.8

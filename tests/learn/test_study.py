@@ -28,7 +28,7 @@ from morello.learn.training import Network, Recipe
 from morello.learn.transfer import transferred
 from morello.learn.trees import Trees
 
-QUICK = Recipe(shape=Shape(width=8), steps=10, programs=6)
+QUICK = Recipe(shape=Shape(width=8), steps=10, specs=2, programs=6)
 
 
 @pytest.fixture(scope="module")
@@ -39,8 +39,8 @@ def paths(groups: list[ProgramGroup], tmp_path_factory: pytest.TempPathFactory) 
     return sorted(folder.iterdir())
 
 
-@pytest.fixture
-def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[ExperimentResult]:
+@pytest.fixture(scope="module")
+def results(paths: list[Path]) -> list[ExperimentResult]:
     some = [
         Experiment("models", "affine", Affine),
         Experiment("models", "network", partial(Network, QUICK), "family", 2),
@@ -48,8 +48,8 @@ def results(paths: list[Path], monkeypatch: pytest.MonkeyPatch) -> list[Experime
         Experiment("features", "blind", partial(Network, QUICK), blind=starting("L1_", "times")),
         Experiment("limits", "trees", partial(Trees, "residual"), PROTOCOL, blind=starting("cost")),
     ]
-    monkeypatch.setattr(study, "trials", lambda seeds: iter(some))
-    with ThreadPoolExecutor(1) as workers:
+    with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as workers:
+        patch.setattr(study, "trials", lambda seeds: iter(some))
         return list(study.run(paths, 2, workers))
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
+from functools import cache
 from itertools import islice, pairwise
 from math import inf
 from pathlib import Path
@@ -30,6 +32,7 @@ from morello.learn.predict import ByCost
 from morello.learn.prediction import ByPrediction
 from morello.learn.trait_errors import TraitErrors
 from morello.learn.tune import Trial, Tuning, plan, tune
+from morello.learn.worker import Worker
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.search.bounded import BoundedSpace
@@ -38,7 +41,7 @@ from morello.search.sample import Walker, sampling_graph
 from morello.search.session import Session
 from morello.search.structure import Structure
 
-EXPRESSION = "f32[16,16] @ f32[16,16]"
+EXPRESSION = "f32[4,8] @ f32[8,16]"
 FEW = 4
 """Programs in a batch of the tests."""
 
@@ -46,10 +49,17 @@ LONG = 900.0
 """Seconds to tune for that no test takes: those that say so look at the first batches."""
 
 
+@cache
+def worker() -> Worker:
+    """The process in which `tuned` programs run: one that crashed is replaced."""
+    return Worker()
+
+
 def tuned(order: Order, batches: int) -> Tuning:
     """What is known after so many batches."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tuning, "TOGETHER", FEW)
+        patch.setattr(tuning, "Worker", lambda: nullcontext(worker()))
         return list(islice(tune(*plan(EXPRESSION), LONG, order=order), 1 + batches))[-1]
 
 
@@ -147,7 +157,7 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("morello.learn.anneal.STEPS", 6)
-    spec, target = plan("f32[4,8] @ f32[8,8]")
+    spec, target = plan("sum(f32[8,32], axis=0)")
     session = Session(spec, target)
     graph = sampling_graph(BoundedSpace(spec, target), session.cost)
     others = list(islice(session.alternatives(UNTIMED.start()), 6))
@@ -280,7 +290,7 @@ def test_an_interrupt_keeps_what_was_found(
 ) -> None:  # fmt: skip
     stand_in(monkeypatch, faster, interrupted=True)
     path = tmp_path / "tuned.db"
-    assert main(["tune", "f32[m,16] @ f32[16,16]", "m=16,17", "--db", str(path), "--json"]) == 130
+    assert main(["tune", "f32[m,8] @ f32[8,16]", "m=4,5", "--db", str(path), "--json"]) == 130
     (goal,) = json.loads(capsys.readouterr().out)["goals"]
     assert goal["interrupted"] and goal["programs"] == 2
     assert api.implement(EXPRESSION, table=path)[0] == faster.trials[1].impl
@@ -297,10 +307,10 @@ def test_an_interrupt_keeps_what_was_found_of_other_members(
         raise KeyboardInterrupt
 
     monkeypatch.setattr(tune_command, "tune", steps)
-    assert main(["tune", "f32[m,16] @ f32[16,16]", "m=16,17", "--json"]) == 130
+    assert main(["tune", "f32[m,8] @ f32[8,16]", "m=4,5", "--json"]) == 130
     (goal,) = json.loads(capsys.readouterr().out)["goals"]
     assert not goal["interrupted"] and goal["programs"] == 2
-    assert main(["tune", "f32[m,16] @ f32[16,16]", "m=16,17", "--json"]) == 130
+    assert main(["tune", "f32[m,8] @ f32[8,16]", "m=4,5", "--json"]) == 130
     assert capsys.readouterr().out == ""
 
 

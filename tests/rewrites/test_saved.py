@@ -60,7 +60,7 @@ def test_saved_programs_read_back() -> None:
     assert load(through_json(impl), FROZEN) == impl
 
 
-@settings(max_examples=5)
+@settings(max_examples=3)
 @given(st.tuples(*(st.integers(1, 9) for _ in range(3))), st.sampled_from(["{1,0}", "{0,1}"]))
 def test_searched_programs_read_back(sizes: tuple[int, ...], layout: str) -> None:
     m, k, n = sizes

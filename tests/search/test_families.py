@@ -50,7 +50,12 @@ from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 
-every_goal = pytest.mark.parametrize("name", GOALS)
+
+@pytest.fixture(scope="module", params=GOALS)
+def name(request: pytest.FixtureRequest) -> str:
+    """Of a goal; pytest runs all tests of a goal one after another."""
+    return str(request.param)
+
 
 PRIMITIVES = {
     "OnePrefix", "FillZero", "FillLowest", "Move", "Matmul", "MatmulAccum", "Conv", "Broadcast",
@@ -118,7 +123,6 @@ def test_every_primitive_is_among_the_goals() -> None:
     assert {spec.operation.name for spec, _ in GOALS.values()} >= PRIMITIVES
 
 
-@every_goal
 def test_nothing_is_cheaper_than_what_is_found(name: str) -> None:
     """By the goal-directed search; that of everything is compared where its graphs are."""
     wanted = optima(name)
@@ -127,7 +131,6 @@ def test_nothing_is_cheaper_than_what_is_found(name: str) -> None:
         assert cheapest(session_of(name, capacities)) == pytest.approx(cost), capacities
 
 
-@every_goal
 def test_the_bound_of_no_spec_exceeds_what_it_costs(name: str) -> None:
     for capacities in extremes(name):
         bound = session_of(name, capacities)._space.bound()
@@ -144,7 +147,6 @@ def test_the_bound_of_no_spec_exceeds_what_it_costs(name: str) -> None:
         assert exact > 0, "a bound that is a little higher would pass as well"
 
 
-@every_goal
 def test_the_graph_holds_every_spec_within_reach_and_no_other(name: str) -> None:
     for capacities in extremes(name):
         within = brute(name).optima(capacities)
@@ -154,7 +156,6 @@ def test_the_graph_holds_every_spec_within_reach_and_no_other(name: str) -> None
         assert set(within) <= found <= set(brute(name).specs)
 
 
-@every_goal
 def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
     spec, target = GOALS[name]
     for capacities in extremes(name):

@@ -152,7 +152,7 @@ def cost_of(
 
 
 def test_a_session_goes_on_after_its_budget() -> None:
-    goal = parse("f32[8,9] @ f32[9,10]")
+    goal = parse("f32[4,5] @ f32[5,6]")
     session = Session(goal, AVX2)
     hasty = session.solve(Budget(1e-6))
     assert not hasty.statistics.proven

@@ -63,7 +63,7 @@ def batches(draw: st.DrawFn, width: int | None = None) -> list[Ints]:
 
 
 @given(batches(), st.sampled_from(NESTED), st.permutations([1, 2, 3]))
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_merging_changes_nothing_that_a_point_may_answer(
     parts: list[Ints], nested: tuple[int, ...], along: list[int]
 ) -> None:
@@ -126,7 +126,7 @@ def test_a_box_within_another_goes_where_their_values_are_equal() -> None:
 
 
 @given(batches(2), st.integers(1, AXES))
-@settings(max_examples=150)
+@settings(max_examples=75)
 def test_find_gives_all_boxes_that_a_point_is_in(parts: list[Ints], axes: int) -> None:
     """Points of fewer axes are anywhere along the others."""
     rows = merged(np.concatenate(parts), AXES, (1, 2, 3), (2, 3))

@@ -21,7 +21,7 @@ from tests.table.writer import batch, batches
 
 from morello.memo import Table
 
-KILLS = 40
+KILLS = 20
 ROOT = Path(__file__).parents[2]
 
 

@@ -42,7 +42,7 @@ def sample(boxes: int = 5) -> Page:
 
 
 @given(st.integers(1, 4).flatmap(pages))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_what_is_read_is_what_was_written(page: Page) -> None:
     assert same(decode(encode(page, KEY), KEY), page)
     assert encode(decode(encode(page, KEY), KEY), KEY) == encode(page, KEY)
@@ -112,7 +112,7 @@ def test_a_page_of_another_version_is_refused() -> None:
 
 
 @given(st.integers(1, 3).flatmap(lambda n: st.lists(pages(n), min_size=1, max_size=4)))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_a_union_says_what_its_pages_say(parts: list[Page]) -> None:
     """Whatever names and texts they have, and however these are numbered."""
     whole = union(parts)

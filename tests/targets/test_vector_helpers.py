@@ -415,7 +415,7 @@ def test_neon_compiles_for_aarch64(tmp_path: Path) -> None:
     assert "_mm" not in text
     source = tmp_path / "helpers.c"
     source.write_text(headers(text) + text + "\n" + wrappers("neon", helpers))
-    flags = (*FLAGS, "-Wl,-z,defs", "-target", "aarch64-linux", "-mcpu=generic")
+    flags = (*FLAGS, "-Wl,-z,defs", "-target", "aarch64-linux", "-mcpu=generic", "-O1")
     zig(*flags, source=source, output=tmp_path / "helpers.so")
     assert (tmp_path / "helpers.so").stat().st_size > 10_000
 
