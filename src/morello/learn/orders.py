@@ -64,7 +64,7 @@ class Chooser(Protocol):
 
 
 class ByAffineCost:
-    """The search's choices, the cheapest first."""
+    """The search's choices, in the order of `search.candidates`."""
 
     def __init__(self, session: Session, ends: float) -> None:
         self._new = Distinct()

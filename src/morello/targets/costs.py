@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 from morello.errors import TargetError, quoted
@@ -57,7 +58,12 @@ measures smaller ones, so it keeps the ratio of their costs.
 
 def group_of(kernel: LeafKernel) -> str:
     """The group that a kernel belongs to."""
-    return next(group for group, start in GROUPS.items() if re.match(start, kernel.name))
+    return _group_of(kernel.name)
+
+
+@cache
+def _group_of(name: str) -> str:
+    return next(group for group, start in GROUPS.items() if re.match(start, name))
 
 
 def measured_as(kernel: LeafKernel) -> str:
