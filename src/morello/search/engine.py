@@ -181,42 +181,44 @@ class Problem(NamedTuple):
 
 @compiled
 def bounds(
-    graph: Hypergraph, edges: Ints, known_cost: Floats, known_peak: Ints, packing: LimitPacking
+    graph: Hypergraph, rule: Ints, known_cost: Floats, known_peak: Ints, packing: LimitPacking
 ) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
-    """The columns of `Bounds`; of edges that cost the same, the first of `edges` comes first.
+    """The columns of `Bounds`; of a node's edges that cost the same, the lowest rule comes first.
 
     Nodes without edges may have a known answer (the known cost of all others is INFINITE).
     """
-    nodes = known_cost.shape[0]
+    edges, nodes = graph.parent.shape[0], known_cost.shape[0]
     start = np.zeros(nodes + 1, np.int32)
-    for e in edges:
+    for e in range(edges):
         start[graph.parent[e] + 1] += 1
     for node in range(nodes):
         start[node + 1] += start[node]
     fill = start[:-1].copy()
-    order = np.empty(edges.shape[0], np.int32)
-    for e in edges:
+    order = np.empty(edges, np.int32)
+    for e in range(edges):
         order[fill[graph.parent[e]]] = e
         fill[graph.parent[e]] += 1
     low, low_peak = known_cost.copy(), known_peak.copy()
     low_edge = np.full(nodes, -1, np.int32)
-    bound = np.empty(edges.shape[0], np.float64)
+    bound = np.empty(edges, np.float64)
     for node in range(nodes - 1, -1, -1):
-        begin = start[node]
-        for i in range(begin, start[node + 1]):
+        begin, end = start[node], start[node + 1]
+        for i in range(begin, end):
             e = order[i]
             cost = float(graph.own[e])
             for j in range(graph.first_child[e], graph.first_child[e + 1]):
                 cost += graph.times[j] * low[graph.child[j]]
             cost = min(cost, INFINITE)
-            if cost < low[node]:
-                low[node], low_edge[node] = cost, e
-                low_peak[node] = peak_of(graph, e, low_peak, packing)
             j = i
-            while j > begin and bound[j - 1] > cost:
+            while j > begin and (
+                bound[j - 1] > cost or (bound[j - 1] == cost and rule[order[j - 1]] > rule[e])
+            ):
                 bound[j], order[j] = bound[j - 1], order[j - 1]
                 j -= 1
             bound[j], order[j] = cost, e
+        if begin < end and bound[begin] < low[node]:
+            low[node], low_edge[node] = bound[begin], order[begin]
+            low_peak[node] = peak_of(graph, order[begin], low_peak, packing)
     return start, order, bound, low, low_peak, low_edge
 
 

@@ -159,8 +159,7 @@ class SearchGraph:
         graph = engine.Hypergraph(
             self.parent, self.own, self.allocation, self.first_child, self.child, self.times
         )
-        by_rule = np.argsort(self.rule, kind="stable").astype(np.int32)
-        bounds = engine.Bounds(*engine.bounds(graph, by_rule, cost, peak, limits.packing))
+        bounds = engine.Bounds(*engine.bounds(graph, self.rule, cost, peak, limits.packing))
         return engine.Problem(graph, bounds, limits.packing)
 
     def rewrite(self, edge: int) -> Rewrite:
