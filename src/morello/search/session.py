@@ -42,8 +42,9 @@ class Session:
 
     It keeps the search space, the lower bound, the graph of cheap programs and the solution, so
     that whatever is asked next starts from there. Answers in the `table` are reused, and new ones
-    are added to it. If the `cost` of the cheapest program is known already, the goal need not be
-    solved first.
+    are added to it, unless an operand of the goal is not in main memory: answers assume that the
+    operands of a Spec take room where they are. If the `cost` of the cheapest program is known
+    already, the goal need not be solved first.
     """
 
     def __init__(
@@ -51,7 +52,9 @@ class Session:
     ) -> None:
         self.goal, self.target = goal, target
         self._table, self._cost = table, cost
-        self._memory = None if table is None else SpaceMemo(table, target, Panels.of(goal))
+        self._memory: SpaceMemo | None = None
+        if table is not None and not any(goal.levels):
+            self._memory = SpaceMemo(table, target, Panels.of(goal))
         self._space = BoundedSpace(goal, target, self._memory)
         self._graph: SearchGraph | None = None
         self._solution: Solution | None = None
