@@ -28,11 +28,16 @@ from morello.ir.primitives import matmul, move, reduce
 from morello.ir.spec import Spec, goal
 from morello.memo import Key, Table, points
 from morello.memo import memory as memories
+from morello.memo.known import KnownAnswers
 from morello.memo.memory import SpaceMemo, space_name
 from morello.memo.programs import StoredProgram, load_program, store_program
-from morello.search.expansion import grow
+from morello.search.bound import Bound
+from morello.search.engine import INFINITE
+from morello.search.expansion import Pruning, build, grow
+from morello.search.graph import Space, goal_sizes
 from morello.search.query import answers
 from morello.search.reconstruct import reconstruct
+from morello.search.session import Session
 from morello.search.solution import Solution
 from morello.search.solve import search
 from morello.targets import TARGETS
@@ -189,6 +194,43 @@ def test_answers_of_other_limits_than_are_met_are_worked_out(
             solution = solved(*small(name, capacities), table)
             assert cost_of(solution) == pytest.approx(cost_alone(name, capacities)), name
     assert grown > 0
+
+
+def test_a_goal_whose_operand_is_in_registers_is_worked_out() -> None:
+    """It has all registers, though no program of another goal leaves it any."""
+    with Table(":memory:") as table:
+        session = Session(matmul_goal(8, 8, 16), AVX2, table)
+        graph = session.graph(session.cost)
+        full = graph.limit >> 2 * graph.space.limits.field == 0
+        nodes = np.flatnonzero(full & (graph.bounds.low < INFINITE))
+        assert len(nodes) > 5
+        for node in nodes[:: len(nodes) // 5].tolist():
+            spec = graph.spec(node)
+            assert AVX2.registers in spec.levels
+            assert search(spec, AVX2, table=table).cost == search(spec, AVX2).cost
+
+
+def test_grown_nodes_have_what_they_dropped() -> None:
+    """A rewrite dropped for lack of memory limits what is claimed of larger limits."""
+    goal = matmul_goal(8, 8, 16)
+    space = Space(goal, AVX2, goal_sizes(goal))
+    bound = Bound(goal, AVX2, space.sizes)
+    pruning = Pruning(bound, 2.0 * float(bound(space.goal_batch())[0]))
+
+    def known(batch: Batch) -> KnownAnswers:
+        """All Specs whose operands are in the nearest cache."""
+        rows = np.flatnonzero(np.all(np.equal(batch.levels, AVX2.nearest), axis=0))
+        none, most = np.zeros(len(rows), np.int64), np.full(len(rows), space.limits.full)
+        return KnownAnswers(len(batch), rows, np.ones(len(rows)), none, most, none)
+
+    graph = build(space, pruning, recall=known)
+    nodes = graph.known.spec
+    more = grow(graph, nodes, pruning)
+    least = more.dropped.least(len(more.keys))
+    for node in nodes.tolist():
+        copies = (more.keys == more.keys[node]) & (more.families == more.families[node])
+        assert set(least[copies]) == {least[node]}
+    assert (least[nodes] < INFINITE).any()
 
 
 # ---- what a table claims is true

@@ -19,6 +19,7 @@ from morello.impl.tree import replay
 from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
 from morello.search.bound import Bound
+from morello.search.engine import INFINITE
 from morello.search.expansion import build
 from morello.search.graph import Space, goal_sizes
 from morello.search.reconstruct import reconstruct
@@ -121,6 +122,32 @@ def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
         batch = graph.space.families[family].batch(graph.keys[nodes], graph.space.placements)
         too_high = np.flatnonzero(bound(batch) > truth[nodes] * (1 + 1e-9))
         assert len(too_high) == 0, graph.spec(int(nodes[too_high[0]]))
+
+
+@given(goals(), targets)
+@settings(max_examples=4)
+def test_a_rewrite_is_affordable_at_its_cost(spec: Spec, target: Target) -> None:
+    sizes = goal_sizes(spec)
+    bound = Bound(spec, target, sizes)
+    graph = build(Space(spec, target, sizes))
+    _, order, cost, *_ = graph.bounds
+    cost_of = np.empty(len(order))
+    cost_of[order] = cost
+    afforded = refused = 0
+    for number, family in enumerate(graph.space.families):
+        edges = np.flatnonzero((graph.families[graph.parent] == number) & (cost_of < INFINITE))
+        if len(edges):
+            batch = family.batch(graph.keys[graph.parent[edges]], graph.space.placements)
+            rewrites = graph.space.rewrites(family.kind)
+            affordable = bound.affordable(batch, cost_of[edges], rewrites)
+            assert affordable is not None
+            assert affordable[graph.rule[edges], np.arange(len(edges))].all()
+            nothing = bound.affordable(batch, np.full(len(edges), -1.0), rewrites)
+            assert nothing is not None
+            afforded, refused = afforded + affordable.sum(), refused + (~affordable).sum()
+            assert not nothing.any()
+    assert afforded > 0
+    assert refused > 0
 
 
 @given(goals(), targets, st.booleans())

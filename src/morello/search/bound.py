@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.placements import Ints
+from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.memo.memory import SpaceMemo
+from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.budget import Progress
 from morello.search.expansion import build
-from morello.search.graph import Floats, Space
+from morello.search.graph import Floats, SearchGraph, Space
 from morello.search.space.family import Kind, SpecEncoding
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
@@ -21,10 +23,16 @@ from morello.targets.target import Target
 _NEVER = 2 * engine.INFINITE
 """The bound a memory stores for Specs that have no program; `INFINITE` marks missing ones."""
 
+_ROUNDING = 1 - 2.0**-20
+"""What bounds of rewrites are multiplied by: they are stored in single precision."""
+
 
 @dataclass(frozen=True)
 class _Table:
-    """The bounds of a family's Specs, by their positions (see `SpecEncoding.positions`)."""
+    """The bounds of a family's Specs, by their positions (see `SpecEncoding.positions`).
+
+    The last of the bounds, `INFINITE`, is for Specs that have none.
+    """
 
     family: SpecEncoding
     slots: Ints
@@ -32,10 +40,51 @@ class _Table:
     bounds: Floats
     sizes: int
 
+    @staticmethod
+    def of(family: SpecEncoding, positions: Ints, bounds: Floats) -> _Table:
+        slots, unique, least = engine.least(positions, bounds)
+        least = np.append(least, engine.INFINITE)
+        return _Table(family, slots, unique, least, family.size_count)
+
     def __call__(self, batch: Batch) -> Floats:
-        wanted = self.family.positions(batch)
-        result: Floats = engine.look_up(wanted, self.slots, self.positions, self.bounds)
+        result: Floats = self.bounds[self.rows(self.family.positions(batch))]
         return result
+
+    def rows(self, positions: Ints) -> Ints:
+        """The rows of these positions, -1 for those that it lacks."""
+        result: Ints = engine.find(positions, self.slots, self.positions)
+        return result
+
+
+@dataclass(frozen=True)
+class _Rewrites:
+    """Lower bounds on the costs of all rewrites in the relaxed space.
+
+    `first` is the number of the first row of each family's table. `start` gives, by the number of
+    a row, where its rewrites start; they have a rule, and a bound that is 0 where the rewrite was
+    dropped for lack of memory.
+    """
+
+    first: Mapping[Kind, int]
+    start: Ints
+    rule: Ints
+    bound: Floats
+
+    @staticmethod
+    def of(graph: SearchGraph, tables: Mapping[Kind, _Table], rows: Ints) -> _Rewrites:
+        """The rewrites of a graph, whose nodes have these rows in their families' tables."""
+        ends = np.cumsum([0, *(len(table.positions) for table in tables.values())])
+        first = dict(zip(tables, ends[:-1].tolist(), strict=True))
+        families = np.array([first[family.kind] for family in graph.space.families])
+        number = families[graph.families] + rows
+        start, order, bound, *_ = graph.bounds
+        parents = np.repeat(np.arange(len(number)), np.diff(start))
+        starts, members = engine.by_group(
+            number[np.concatenate([parents, graph.dropped.parent])], int(ends[-1])
+        )
+        rule = np.concatenate([graph.rule[order], graph.dropped.rule])
+        bound = np.concatenate([bound * _ROUNDING, np.zeros(len(graph.dropped.rule))])
+        return _Rewrites(first, starts, rule[members], bound[members].astype(np.float32))
 
 
 class Bound:
@@ -59,6 +108,8 @@ class Bound:
         self.specs = 0
         self._memory = memory
         self._tables: dict[Kind, _Table] = {}
+        self._rewrites: _Rewrites | None = None
+        self._rules: dict[Kind, Ints] = {}
         start = self.space.goal_batch()
         if memory is None or not self._stored(memory, start) < engine.INFINITE:
             self._memory = None
@@ -75,21 +126,52 @@ class Bound:
         result = np.full(len(batch), engine.INFINITE) if table is None else table(batch)
         return result if self._memory is None else np.where(result == engine.INFINITE, 0.0, result)
 
+    def affordable(
+        self, batch: Batch, budgets: Floats, rewrites: Sequence[Rewrite]
+    ) -> Bools | None:
+        """Which rewrites of each Spec may begin a program that costs at most its budget.
+
+        By rewrite and row; None if it is not known, as bounds were read from a memory. `rewrites`
+        are all of the Specs' kind.
+        """
+        if self._rewrites is None:
+            return None
+        kind = Kind.of(batch)
+        table = self._tables.get(kind)
+        if table is None:
+            return np.zeros((len(rewrites), len(batch)), np.bool_)
+        rows = table.rows(table.family.positions(batch))
+        number = np.where(rows >= 0, rows + self._rewrites.first[kind], -1)
+        if kind not in self._rules:
+            numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
+            self._rules[kind] = np.array([numbers[rewrite.relaxed()] for rewrite in rewrites])
+        within: Bools = engine.rules_within(
+            number,
+            np.minimum(budgets, engine.INFINITE / 2),
+            self._rewrites.start,
+            self._rewrites.rule,
+            self._rewrites.bound,
+            len(self.space.rewrites(kind)),
+        )
+        return within[self._rules[kind]]
+
     def _compute(self, memory: SpaceMemo | None, progress: Progress | None) -> None:
         """Solve the relaxed space, and add the bounds to the memory."""
         graph = build(self.space, progress=progress)
         low = graph.bounds.low
         self.specs = len(graph.keys)
+        rows = np.empty(len(graph.keys), np.int32)
         for index, family in enumerate(self.space.families):
             nodes = np.flatnonzero(graph.families == index)
             batch = family.batch(graph.keys[nodes], self.space.placements)
             positions = family.positions(batch)
-            slots, unique, bounds = engine.least(positions, low[nodes])
-            self._tables[family.kind] = _Table(family, slots, unique, bounds, family.size_count)
+            table = self._tables[family.kind] = _Table.of(family, positions, low[nodes])
+            rows[nodes] = table.rows(positions)
             if memory is not None and not family.kind.parallel:
                 _, first = np.unique(positions, return_index=True)
-                least = self._tables[family.kind](batch[first]).astype(np.float64)
+                least = table(batch[first]).astype(np.float64)
                 memory.add_relaxed(batch[first], np.where(least < engine.INFINITE, least, _NEVER))
+        self._rewrites = _Rewrites.of(graph, self._tables, rows)
 
     def _stored(self, memory: SpaceMemo, batch: Batch) -> float:
         """The bound that a memory has of one relaxed Spec, infinite if it has none."""
@@ -105,6 +187,5 @@ class Bound:
             return None
         specs, bounds = known
         inside = family.has_sizes(specs)
-        slots, unique, least = engine.least(family.positions(specs[inside]), bounds[inside])
-        self._tables[kind] = _Table(family, slots, unique, least, family.size_count)
+        self._tables[kind] = _Table.of(family, family.positions(specs[inside]), bounds[inside])
         return self._tables[kind]

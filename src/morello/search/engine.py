@@ -21,6 +21,7 @@ from morello.jit import compiled
 
 Ints = npt.NDArray[np.integer[Any]]
 Floats = npt.NDArray[np.floating[Any]]
+Bools = npt.NDArray[np.bool_]
 
 INFINITE = 1e30
 
@@ -128,15 +129,48 @@ def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
 
 
 @compiled
-def look_up(wanted: Ints, slots: Ints, keys: Ints, values: Floats) -> Floats:
-    """The values of the `wanted` keys in a table made by `least`, INFINITE for missing ones."""
+def find(wanted: Ints, slots: Ints, keys: Ints) -> Ints:
+    """The positions of the `wanted` keys in a table made by `least`, -1 for missing ones."""
     size = slots.shape[0]
-    result = np.empty(wanted.shape[0])
+    result = np.empty(wanted.shape[0], np.int32)
     for i in range(wanted.shape[0]):
         slot = home(wanted[i], size)
         while slots[slot] >= 0 and keys[slots[slot]] != wanted[i]:
             slot = (slot + 1) & (size - 1)
-        result[i] = values[slots[slot]] if slots[slot] >= 0 else INFINITE
+        result[i] = slots[slot]
+    return result
+
+
+@compiled
+def by_group(group: Ints, count: int) -> tuple[Ints, Ints]:
+    """The members of `count` groups: where each group's start, and the members, in order."""
+    start = np.zeros(count + 1, np.int64)
+    for i in range(group.shape[0]):
+        start[group[i] + 1] += 1
+    for number in range(count):
+        start[number + 1] += start[number]
+    fill = start[:-1].copy()
+    members = np.empty(group.shape[0], np.int64)
+    for i in range(group.shape[0]):
+        members[fill[group[i]]] = i
+        fill[group[i]] += 1
+    return start, members
+
+
+@compiled
+def rules_within(
+    group: Ints, budget: Floats, start: Ints, rule: Ints, bound: Floats, rules: int
+) -> Bools:
+    """Which of `rules` rules have a member within the budget, by rule and row.
+
+    Each row has a group, or -1, and a budget; each member, a rule and a bound.
+    """
+    result = np.zeros((rules, group.shape[0]), np.bool_)
+    for row in range(group.shape[0]):
+        if group[row] >= 0:
+            for member in range(start[group[row]], start[group[row] + 1]):
+                if bound[member] <= budget[row]:
+                    result[rule[member], row] = True
     return result
 
 

@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -20,28 +21,44 @@ from morello.errors import SearchError
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints, all_rows
 from morello.memo.known import KnownAnswers, concatenate
-from morello.rewrites import Edges, expand
+from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.graph import Floats, SearchGraph, Space
+from morello.search.graph import Dropped, Floats, SearchGraph, Space
+from morello.search.space.family import Kind
 from morello.search.space.limits import Limits
 from morello.search.space.ranks import SpecRank, ranks
 
 Recall = Callable[[Batch], KnownAnswers]
 
+_NONE_DROPPED = Dropped(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0))
 _MOST_ROWS = 1 << 16  # with more, a rewrite's arrays no longer fit a core's caches
+
+
+class LowerBound(Protocol):
+    """Lower bounds on the costs of Specs."""
+
+    def __call__(self, batch: Batch) -> Floats:
+        """The bound of every Spec of a batch."""
+
+    def affordable(
+        self, batch: Batch, budgets: Floats, rewrites: Sequence[Rewrite]
+    ) -> Bools | None:
+        """Which rewrites of each Spec may begin a program within its budget, by rewrite and row.
+
+        None if it is not known.
+        """
 
 
 @dataclass
 class Pruning:
     """Leave out every edge that no program of at most `upper` cycles contains.
 
-    `estimate` gives a lower bound on the cost of every Spec of a batch. With a `width`, only that
-    many rewrites of each Spec stay, those with the lowest bounds (as in beam search): then the
-    graph may lack the cheapest program, or have no program.
+    With a `width`, only that many rewrites of each Spec stay, those with the lowest bounds (as in
+    beam search): then the graph may lack the cheapest program, or have no program.
     """
 
-    estimate: Callable[[Batch], Floats]
+    bound: LowerBound
     upper: float
     width: int | None = None
 
@@ -190,7 +207,7 @@ class _Expansion:
         self.resolved: list[tuple[Ints, Ints]] = []
         self.nodes: list[tuple[int, Ints]] = []
         self.labels: list[tuple[Ints, Floats]] = []  # limits and budgets
-        self.dropped: list[tuple[Ints, Floats]] = []
+        self.dropped: list[Dropped] = [_NONE_DROPPED]
         self.known: list[KnownAnswers] = []
         self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
 
@@ -302,10 +319,7 @@ class _Expansion:
         batch = packed.batch(specs.keys, self.space.placements)
         rewritten: list[_Rewritten] = []
         count = 0
-        for guard, rewrites in self.space.numbered(packed.kind, extents):
-            rows = guard(batch).nonzero()[0]
-            if not len(rows):
-                continue
+        for rows, rewrites in self._affordable(packed.kind, batch, specs.budgets, extents):
             guarded = batch if len(rows) == len(batch) else batch[rows]
             for rule, rewrite in rewrites:
                 if self.progress is not None:
@@ -318,6 +332,26 @@ class _Expansion:
                     rewritten, count = [], 0
         if rewritten:
             yield self._admitted(specs, rewritten)
+
+    def _affordable(
+        self, kind: Kind, batch: Batch, budgets: Floats, extents: bool
+    ) -> Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]:
+        """The rewrites to try, by number, with the rows to try them on."""
+        affordable = None
+        if self.pruning is not None:
+            rewrites = self.space.rewrites(kind)
+            affordable = self.pruning.bound.affordable(batch, budgets, rewrites)
+        for guard, numbered in self.space.numbered(kind, extents):
+            if affordable is None:
+                rows = guard(batch).nonzero()[0]
+            else:
+                numbered = [each for each in numbered if affordable[each[0]].any()]
+                if not numbered:
+                    continue
+                anyone = affordable[[number for number, _ in numbered]].any(axis=0)
+                rows = (guard(batch) & anyone).nonzero()[0]
+            if len(rows):
+                yield rows, numbered
 
     def _applicable(self, known: KnownAnswers, limits: Ints) -> KnownAnswers:
         """All boxes of the Specs that have an answer under these limits."""
@@ -347,12 +381,12 @@ class _Expansion:
         totals = np.zeros(len(times))
         if pruning is not None:
             for batch, slots in children:
-                totals[slots] = times[slots] * pruning.estimate(batch)
+                totals[slots] = times[slots] * pruning.bound(batch)
         whole = own + np.bincount(_edge_of_slots(arity), totals, len(own))
         applied = _Applied(rule, arity, parents, own, allocation, whole, times, totals, children)
         keep: Bools = np.asarray(limits.fits(allocation, parents.limits))
         if not all_rows(keep):
-            self.dropped.append((parents.numbers[~keep], whole[~keep]))
+            self.dropped.append(Dropped(parents.numbers[~keep], rule[~keep], whole[~keep]))
         if pruning is not None:
             keep &= (whole < engine.INFINITE) & (whole <= parents.budgets)
         return applied if all_rows(keep) else applied.of(keep)
@@ -410,15 +444,13 @@ class _Expansion:
         np.cumsum(arity, out=first_child[1:], dtype=np.int32)
         first_child += np.int32(self.root_slots)
         limit, budget = (np.concatenate(c) for c in zip(*self.labels, strict=True))
-        dropped = np.full(self.node_count, engine.INFINITE)
-        for parents, whole in self.dropped:
-            np.minimum.at(dropped, parents, whole)
         return SearchGraph(
             self.space,
             np.concatenate([np.full(len(k), f, np.int16) for f, k in self.nodes]),
             np.concatenate([k for _, k in self.nodes]),
             parent, rule, own, allocation, first_child, child,
-            np.concatenate(self.times), waves, child[: self.root_slots], limit, budget, dropped,
+            np.concatenate(self.times), waves, child[: self.root_slots], limit, budget,
+            Dropped(*map(np.concatenate, zip(*self.dropped, strict=True))),
             concatenate(self.known) if self.known else KnownAnswers.nothing(self.node_count),
         )  # fmt: skip
 
@@ -455,6 +487,7 @@ def grow(
     old_node = np.full(len(more.keys), -1, np.int64)
     old_node[more.roots] = nodes
     copied = np.flatnonzero(old_node[more.parent] >= 0)
+    dropped = np.flatnonzero(old_node[more.dropped.parent] >= 0)
     slots = np.repeat(
         more.first_child[copied] - np.cumsum(arity[copied]) + arity[copied], arity[copied]
     )
@@ -479,6 +512,16 @@ def grow(
         graph.roots,
         np.concatenate([graph.limit, more.limit]),
         np.concatenate([graph.budget, more.budget]),
-        np.concatenate([graph.dropped, more.dropped]),
+        Dropped(
+            np.concatenate(
+                [
+                    graph.dropped.parent,
+                    more.dropped.parent + np.int32(count),
+                    old_node[more.dropped.parent[dropped]],
+                ]
+            ),
+            np.concatenate([graph.dropped.rule, more.dropped.rule, more.dropped.rule[dropped]]),
+            np.concatenate([graph.dropped.bound, more.dropped.bound, more.dropped.bound[dropped]]),
+        ),
         replace(known, count=count + len(more.keys)),
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -112,13 +112,27 @@ def goal_sizes(goal: Spec) -> Sizes:
     return Sizes(goal.sizes, Panels.of(goal).widths)
 
 
+class Dropped(NamedTuple):
+    """Rewrites that need too much memory: their node, rule, and a lower bound on their cost."""
+
+    parent: Ints
+    rule: Ints
+    bound: Floats
+
+    def least(self, nodes: int) -> Floats:
+        """The lowest bound of each of so many nodes, `INFINITE` if it has none."""
+        result = np.full(nodes, engine.INFINITE)
+        np.minimum.at(result, self.parent, self.bound)
+        return result
+
+
 @dataclass
 class SearchGraph:
     """A hypergraph in flat arrays: nodes (family, key), edges (parent, rule, ...), children.
 
-    By node: the most memory that any program of the goal leaves it (`limit`), the most that it
-    may cost (`budget`), and a lower bound on the cost of its rewrites that need more memory than
-    `limit` (`dropped`). `known` has the memoized answers of nodes that were not expanded.
+    By node: the most memory that any program of the goal leaves it (`limit`), and the most that it
+    may cost (`budget`). `dropped` are the rewrites that need more memory than `limit`. `known` has
+    the memoized answers of nodes that were not expanded.
     """
 
     space: Space
@@ -135,7 +149,7 @@ class SearchGraph:
     roots: Ints
     limit: Ints
     budget: Floats
-    dropped: Floats
+    dropped: Dropped
     known: KnownAnswers
 
     def spec(self, node: int) -> Spec:

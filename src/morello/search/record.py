@@ -48,8 +48,9 @@ def _unlimited_answers(answer: Answer) -> tuple[Ints, Ints, Ints, Ints, np.ndarr
     answered[graph.known.spec] = 1
     answered[graph.known.spec[limits.fits(capacity, graph.known.limit)]] = 2
     low_peak = graph.bounds.low_peak
+    keeps = answer.boxes.cost.shape[1]
     cost, edge, peak, free = engine.unlimited(
-        graph.problem, graph.dropped, answered, graph.budget, answer.boxes.cost.shape[1]
+        graph.problem, graph.dropped.least(nodes), answered, graph.budget, keeps
     )
     limit = np.where(free == 1, capacity, graph.limit)
     solved = (answered == 0) & (cost[:, 0] < engine.INFINITE)

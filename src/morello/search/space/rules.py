@@ -41,7 +41,7 @@ from morello.rewrites import (
 )
 from morello.search.space.copies import copy_layouts
 from morello.search.space.family import Kind
-from morello.search.space.sizes import FACTORS, MOST_CUTS, Sizes
+from morello.search.space.sizes import FACTORS, MOST_CUTS, Cut, Sizes
 from morello.targets.target import LeafKernel, Target
 
 Guard = Callable[[Batch], Bools]
@@ -474,8 +474,5 @@ def _loops(dim: str, sizes: Sizes, *, vectors: bool) -> list[Rules]:
         return guard
 
     divisions = tuple(Divide(dim, factor) for factor in FACTORS)
-    cuts = [
-        Rules(has(rank), (SizedTile(dim, partial(sizes.cut, rank=rank)),))
-        for rank in range(MOST_CUTS)
-    ]
+    cuts = [Rules(has(rank), (SizedTile(dim, Cut(sizes, rank)),)) for rank in range(MOST_CUTS)]
     return [Rules(smooth, divisions), *cuts]

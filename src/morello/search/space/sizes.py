@@ -7,6 +7,7 @@ other size is first cut to a smooth tile, which leaves a remainder of any size.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -163,3 +164,14 @@ class Sizes:
             deepest = max(self._reach(part) for parts in steps(size, self.widths) for part in parts)
             self._reached[size] = 1 + deepest
         return self._reached[size]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A function: the `rank`-th tile that each size may be cut to (see `Sizes.cut`)."""
+
+    sizes: Sizes
+    rank: int
+
+    def __call__(self, column: Ints) -> Ints:
+        return self.sizes.cut(column, self.rank)
