@@ -5,6 +5,7 @@ Golden files should only ever change on purpose: `--update-golden` rewrites them
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -31,6 +32,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         item.add_marker(kind_of(item.path.relative_to(TESTS)))
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # a million objects of modules and tests, which every collection would visit
 
 
 class _Compilers:

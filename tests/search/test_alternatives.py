@@ -17,9 +17,10 @@ from morello.search.alternatives import Alternatives
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED
 from morello.search.candidates import APART, SLACKS
-from morello.search.expansion import Pruning, build
+from morello.search.expansion import build
 from morello.search.graph import Space, goal_sizes
 from morello.search.reconstruct import reconstruct
+from morello.search.rewriting import Pruning
 from morello.search.session import Session
 from morello.search.solve import search
 from morello.search.space.limits import Limits

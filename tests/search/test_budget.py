@@ -20,9 +20,10 @@ from morello.search import budget as module
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepen import deepen, narrow
-from morello.search.expansion import Pruning, build
+from morello.search.expansion import build
 from morello.search.graph import Space, goal_sizes
 from morello.search.reconstruct import reconstruct
+from morello.search.rewriting import Pruning
 from morello.search.solution import Solution
 from morello.search.solve import search
 from morello.targets import find_target

@@ -33,10 +33,11 @@ from morello.memo.memory import SpaceMemo, space_name
 from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.search.bound import Bound
 from morello.search.engine import INFINITE
-from morello.search.expansion import Pruning, build, grow
+from morello.search.expansion import build, grow
 from morello.search.graph import Space, goal_sizes
 from morello.search.query import answers
 from morello.search.reconstruct import reconstruct
+from morello.search.rewriting import Pruning
 from morello.search.session import Session
 from morello.search.solution import Solution
 from morello.search.solve import search

@@ -14,8 +14,8 @@ from morello.memo.memory import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.expansion import build
 from morello.search.graph import Floats, SearchGraph, Space
+from morello.search.relaxation import relax
 from morello.search.space.family import Kind, SpecEncoding
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
@@ -157,7 +157,7 @@ class Bound:
 
     def _compute(self, memory: SpaceMemo | None, progress: Progress | None) -> None:
         """Solve the relaxed space, and add the bounds to the memory."""
-        graph = build(self.space, progress=progress)
+        graph = relax(self.space, progress)
         low = graph.bounds.low
         self.specs = len(graph.keys)
         rows = np.empty(len(graph.keys), np.int32)

@@ -6,8 +6,9 @@ from morello.ir.spec import Spec
 from morello.memo.memory import SpaceMemo
 from morello.search.bound import Bound
 from morello.search.budget import Progress
-from morello.search.expansion import Pruning, build
+from morello.search.expansion import build
 from morello.search.graph import SearchGraph, Space, goal_sizes
+from morello.search.rewriting import Pruning
 from morello.targets.target import Target
 
 

@@ -267,6 +267,30 @@ def peak_of(graph: Hypergraph, edge: int, peaks: Ints, packing: LimitPacking) ->
     return peak + graph.allocation[edge] if room else full
 
 
+@compiled
+def leave(
+    graph: Hypergraph, start: Ints, edges: Ints, limit: int, packing: LimitPacking
+) -> tuple[Ints, Bools]:
+    """The most memory that any program of the first node leaves every node under this limit.
+
+    It is -1 for nodes that are in no program that fits. Also gives the edges that fit. `edges` has
+    those of the first node, then of the second, and so on; each node's begin at its `start`.
+    """
+    limits = np.full(start.shape[0] - 1, -1, np.int64)
+    fit = np.zeros(edges.shape[0], np.bool_)
+    limits[0] = limit
+    for node in range(limits.shape[0]):
+        for i in range(start[node], start[node + 1] if limits[node] >= 0 else start[node]):
+            edge = edges[i]
+            if fits(graph.allocation[edge], limits[node], packing):
+                fit[edge] = True
+                left = limits[node] - graph.allocation[edge]
+                for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
+                    child = graph.child[j]
+                    limits[child] = larger(max(limits[child], 0), left, packing)
+    return limits, fit
+
+
 class Boxes(NamedTuple):
     """Memoized answers: each node's are a linked list from `head` by `following`.
 

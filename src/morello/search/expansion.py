@@ -10,57 +10,24 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Protocol
 
 import numpy as np
 
 from morello import debug
 from morello.errors import SearchError
 from morello.ir.batch import Batch
-from morello.ir.placements import Bools, Ints, all_rows
+from morello.ir.placements import Ints
 from morello.memo.known import KnownAnswers, concatenate
-from morello.rewrites import Edges, Rewrite, expand
 from morello.search import engine
 from morello.search.budget import Progress
 from morello.search.graph import Dropped, Floats, SearchGraph, Space
-from morello.search.space.family import Kind
+from morello.search.rewriting import MOST_ROWS, Applied, Pruning, Rewriter, Specs, edge_of_slots
 from morello.search.space.limits import Limits
 from morello.search.space.ranks import SpecRank, ranks
 
 Recall = Callable[[Batch], KnownAnswers]
-
-_NONE_DROPPED = Dropped(np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0))
-_MOST_ROWS = 1 << 16  # with more, a rewrite's arrays no longer fit a core's caches
-
-
-class LowerBound(Protocol):
-    """Lower bounds on the costs of Specs."""
-
-    def __call__(self, batch: Batch) -> Floats:
-        """The bound of every Spec of a batch."""
-
-    def affordable(
-        self, batch: Batch, budgets: Floats, rewrites: Sequence[Rewrite]
-    ) -> Bools | None:
-        """Which rewrites of each Spec may begin a program within its budget, by rewrite and row.
-
-        None if it is not known.
-        """
-
-
-@dataclass
-class Pruning:
-    """Leave out every edge that no program of at most `upper` cycles contains.
-
-    With a `width`, only that many rewrites of each Spec stay, those with the lowest bounds (as in
-    beam search): then the graph may lack the cheapest program, or have no program.
-    """
-
-    bound: LowerBound
-    upper: float
-    width: int | None = None
 
 
 @dataclass(frozen=True)
@@ -101,76 +68,7 @@ class _Pending:
         return result
 
 
-@dataclass(frozen=True)
-class _Specs:
-    """Specs of a family: their keys, numbers, and labels (see `_Pending`)."""
-
-    keys: Ints
-    numbers: Ints
-    limits: Ints
-    budgets: Floats
-
-    def of(self, rows: Ints | Bools) -> _Specs:
-        """Some of them."""
-        return _Specs(self.keys[rows], self.numbers[rows], self.limits[rows], self.budgets[rows])
-
-    @staticmethod
-    def concatenate(parts: Sequence[_Specs]) -> _Specs:
-        columns = zip(*((p.keys, p.numbers, p.limits, p.budgets) for p in parts), strict=True)
-        return _Specs(*map(np.concatenate, columns))
-
-
-@dataclass(frozen=True)
-class _Rewritten:
-    """What a rule makes of some rows of a batch."""
-
-    rule: int
-    rows: Ints
-    edges: Edges
-
-
-@dataclass(frozen=True)
-class _Applied:
-    """Rewrites applied to Specs of one family: edges, and the Specs that they lead to.
-
-    By edge: its rule, and how many children it has; its parent, and the parent's limit and
-    budget; its own cost and allocation; and `whole`, a lower bound on its cost, children
-    included. By slot of a child: how many times it runs, and `totals`, a lower bound on what all
-    runs cost together. `children` has Specs of one family after another, with their slots.
-    """
-
-    rule: Ints
-    arity: Ints
-    parents: _Specs
-    own: Floats
-    allocation: Ints
-    whole: Floats
-    times: Ints
-    totals: Floats
-    children: list[tuple[Batch, Ints]]
-
-    def of(self, keep: Bools) -> _Applied:
-        """Some of the edges."""
-        slots = keep[_edge_of_slots(self.arity)]
-        number = np.cumsum(slots, dtype=np.int32) - np.int32(1)
-        children: list[tuple[Batch, Ints]] = []
-        for batch, slot in self.children:
-            rows = slots[slot].nonzero()[0]
-            if len(rows):
-                children.append((batch[rows], number[slot[rows]]))
-        return _Applied(
-            self.rule[keep], self.arity[keep], self.parents.of(keep), self.own[keep],
-            self.allocation[keep], self.whole[keep], self.times[slots], self.totals[slots],
-            children,
-        )  # fmt: skip
-
-
-def _edge_of_slots(arity: Ints) -> Ints:
-    """The edge that every child's slot belongs to."""
-    return np.repeat(np.arange(len(arity), dtype=np.int32), arity)
-
-
-def _narrowed(applied: list[_Applied], width: int) -> list[_Applied]:
+def _narrowed(applied: list[Applied], width: int) -> list[Applied]:
     """Every Spec's `width` edges with the lowest bounds, the first rules among equals."""
     if not applied:
         return []
@@ -201,15 +99,19 @@ class _Expansion:
         self.space, self.pruning, self.recall, self.progress = space, pruning, recall, progress
         self.waiting: dict[SpecRank, dict[int, _Pending]] = defaultdict(dict)
         self.deferred: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
-        self.unfinished: dict[int, list[_Specs]] = defaultdict(list)
+        self.unfinished: dict[int, list[Specs]] = defaultdict(list)
         self.edges: list[tuple[Ints, Ints, Ints, Floats, Ints]] = []  # see `_add`
         self.times: list[Ints] = []
         self.resolved: list[tuple[Ints, Ints]] = []
         self.nodes: list[tuple[int, Ints]] = []
         self.labels: list[tuple[Ints, Floats]] = []  # limits and budgets
-        self.dropped: list[Dropped] = [_NONE_DROPPED]
+        self.rewriter = Rewriter(space, pruning, self._check)
         self.known: list[KnownAnswers] = []
         self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
+
+    def _check(self) -> None:
+        if self.progress is not None:
+            self.progress(self.node_count, self.edge_count)
 
     def run(self, starts: Sequence[Start]) -> SearchGraph:
         for start in starts:
@@ -233,21 +135,9 @@ class _Expansion:
                 self._queue(below=tuple(common))
             waves += 1
             if self.progress is not None and debug.shows("search"):
-                self._show(f"wave {waves}", before, time.perf_counter() - began)
+                specs, edges = self.node_count - before[0], self.edge_count - before[1]
+                self.rewriter.show(waves, specs, edges, time.perf_counter() - began)
         return self._graph(waves)
-
-    def _show(self, wave: str, before: tuple[int, int], seconds: float) -> None:
-        """Report a wave, and what it added to the numbers of Specs and rewrites before it."""
-        specs, rewrites = self.node_count - before[0], self.edge_count - before[1]
-        space, pruning = self.space, self.pruning
-        bound = "relaxed" if space.relaxed else "any cost"
-        if pruning is not None and pruning.upper < np.inf:
-            bound = f"at most {pruning.upper:,.0f} cycles"
-        debug.show(
-            "search",
-            f"{space.goal.expression}, {bound}, {wave}: {specs:,} Specs, {rewrites:,} rewrites, "
-            f"{1e3 * seconds:.1f} ms",
-        )
 
     def _defer(self, batch: Batch, slots: Ints, limits: Ints, budgets: Floats) -> None:
         """Put Specs aside until the current wave, which reached them, is complete."""
@@ -257,8 +147,7 @@ class _Expansion:
     def _queue(self, below: SpecRank) -> None:
         """Move the deferred Specs to the waves of their ranks, all of which are below `below`."""
         for family, parts in self.deferred.items():
-            if self.progress is not None:  # checks the memory, as the next lines copy the Specs
-                self.progress(self.node_count, self.edge_count)
+            self._check()  # of the memory, as the next lines copy the Specs
             batches, *labels = zip(*parts, strict=True)
             batch = Batch.concatenate(batches)
             keys = self.space.families[family].keys(batch)
@@ -286,7 +175,7 @@ class _Expansion:
         self.node_count += len(keys)
         numbers = np.arange(first, first + len(keys), dtype=np.int32)
         packed = self.space.families[family]
-        specs = _Specs(keys, numbers, limits, budgets)
+        specs = Specs(keys, numbers, limits, budgets)
         if self.recall is not None:
             # The goal itself (node 0) is always expanded: a memory that had all of its program
             # would have made the search unnecessary.
@@ -296,62 +185,25 @@ class _Expansion:
             self.known.append(known)
             specs = specs.of(np.setdiff1d(np.arange(len(keys)), known.spec))
         if self.pruning is not None and self.pruning.width is not None:
-            applied = [*self._applied(family, specs, True), *self._applied(family, specs, False)]
+            applied = [
+                *self.rewriter.apply(family, specs, True),
+                *self.rewriter.apply(family, specs, False),
+            ]
             for edges in _narrowed(applied, self.pruning.width):
                 self._add(edges)
             return
-        for edges in self._applied(family, specs, True):
+        for edges in self.rewriter.apply(family, specs, True):
             self._add(edges)
         self.unfinished[family].append(specs)
-        if sum(len(waiting.keys) for waiting in self.unfinished[family]) > _MOST_ROWS:
+        if sum(len(waiting.keys) for waiting in self.unfinished[family]) > MOST_ROWS:
             self._finish()
 
     def _finish(self) -> None:
         """Apply all rewrites that `_wave` left."""
         for family, waiting in self.unfinished.items():
-            for edges in self._applied(family, _Specs.concatenate(waiting), False):
+            for edges in self.rewriter.apply(family, Specs.concatenate(waiting), False):
                 self._add(edges)
         self.unfinished.clear()
-
-    def _applied(self, family: int, specs: _Specs, extents: bool) -> Iterator[_Applied]:
-        """The edges of all rewrites that lower only the extent, or of all others."""
-        packed = self.space.families[family]
-        batch = packed.batch(specs.keys, self.space.placements)
-        rewritten: list[_Rewritten] = []
-        count = 0
-        for rows, rewrites in self._affordable(packed.kind, batch, specs.budgets, extents):
-            guarded = batch if len(rows) == len(batch) else batch[rows]
-            for rule, rewrite in rewrites:
-                if self.progress is not None:
-                    self.progress(self.node_count, self.edge_count)
-                for edges in expand(rewrite, guarded, self.space.target):
-                    rewritten.append(_Rewritten(rule, rows[edges.rows], edges))
-                    count += len(edges.rows)
-                if count > _MOST_ROWS:
-                    yield self._admitted(specs, rewritten)
-                    rewritten, count = [], 0
-        if rewritten:
-            yield self._admitted(specs, rewritten)
-
-    def _affordable(
-        self, kind: Kind, batch: Batch, budgets: Floats, extents: bool
-    ) -> Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]:
-        """The rewrites to try, by number, with the rows to try them on."""
-        affordable = None
-        if self.pruning is not None:
-            rewrites = self.space.rewrites(kind)
-            affordable = self.pruning.bound.affordable(batch, budgets, rewrites)
-        for guard, numbered in self.space.numbered(kind, extents):
-            if affordable is None:
-                rows = guard(batch).nonzero()[0]
-            else:
-                numbered = [each for each in numbered if affordable[each[0]].any()]
-                if not numbered:
-                    continue
-                anyone = affordable[[number for number, _ in numbered]].any(axis=0)
-                rows = (guard(batch) & anyone).nonzero()[0]
-            if len(rows):
-                yield rows, numbered
 
     def _applicable(self, known: KnownAnswers, limits: Ints) -> KnownAnswers:
         """All boxes of the Specs that have an answer under these limits."""
@@ -360,60 +212,9 @@ class _Expansion:
         answered[known.spec[within]] = True
         return known.of(answered[known.spec])
 
-    def _admitted(self, specs: _Specs, rewritten: Sequence[_Rewritten]) -> _Applied:
-        """The edges that fit their limits and may belong to a program that is cheap enough."""
-        limits, pruning = self.space.limits, self.pruning
-        counts = [len(each.rows) for each in rewritten]
-        rule, arity = (
-            np.repeat(np.array(column, np.uint8), counts)
-            for column in zip(*((r.rule, len(r.edges.children)) for r in rewritten), strict=True)
-        )
-        parents = specs.of(np.concatenate([each.rows for each in rewritten]))
-        own, allocation = np.empty(len(rule)), np.zeros(len(rule), np.int64)
-        end = 0
-        for count, each in zip(counts, rewritten, strict=True):
-            here = slice(end, end + count)
-            own[here] = each.edges.cost
-            if each.edges.allocation:
-                allocation[here] = limits.column(each.edges.allocation, count)
-            end += count
-        times, children = self._children([each.edges for each in rewritten])
-        totals = np.zeros(len(times))
-        if pruning is not None:
-            for batch, slots in children:
-                totals[slots] = times[slots] * pruning.bound(batch)
-        whole = own + np.bincount(_edge_of_slots(arity), totals, len(own))
-        applied = _Applied(rule, arity, parents, own, allocation, whole, times, totals, children)
-        keep: Bools = np.asarray(limits.fits(allocation, parents.limits))
-        if not all_rows(keep):
-            self.dropped.append(Dropped(parents.numbers[~keep], rule[~keep], whole[~keep]))
-        if pruning is not None:
-            keep &= (whole < engine.INFINITE) & (whole <= parents.budgets)
-        return applied if all_rows(keep) else applied.of(keep)
-
-    def _children(self, rewritten: Sequence[Edges]) -> tuple[Ints, list[tuple[Batch, Ints]]]:
-        """How often the children of edges run, by slot, and each family's, with their slots."""
-        times: list[Ints] = []
-        families: dict[int, list[tuple[Batch, Ints]]] = defaultdict(list)
-        start = 0
-        for edges in rewritten:
-            count, arity = len(edges.rows), len(edges.children)
-            here = np.empty((count, arity), np.int32)
-            slots = np.arange(start, start + count * arity, dtype=np.int32).reshape(count, arity)
-            for position, child in enumerate(edges.children):
-                here[:, position] = child.times
-                families[self.space.family(child.batch)].append((child.batch, slots[:, position]))
-            times.append(here.ravel())
-            start += count * arity
-        children = []
-        for parts in families.values():
-            batches, columns = zip(*parts, strict=True)
-            children.append((Batch.concatenate(batches), np.concatenate(columns)))
-        return np.concatenate(times), children
-
-    def _add(self, applied: _Applied) -> None:
+    def _add(self, applied: Applied) -> None:
         """Record edges, and defer the Specs that they lead to."""
-        parents, times, edge = applied.parents, applied.times, _edge_of_slots(applied.arity)
+        parents, times, edge = applied.parents, applied.times, edge_of_slots(applied.arity)
         self.edges.append(
             (parents.numbers, applied.rule, applied.arity, applied.own, applied.allocation)
         )
@@ -450,7 +251,7 @@ class _Expansion:
             np.concatenate([k for _, k in self.nodes]),
             parent, rule, own, allocation, first_child, child,
             np.concatenate(self.times), waves, child[: self.root_slots], limit, budget,
-            Dropped(*map(np.concatenate, zip(*self.dropped, strict=True))),
+            Dropped(*map(np.concatenate, zip(*self.rewriter.dropped, strict=True))),
             concatenate(self.known) if self.known else KnownAnswers.nothing(self.node_count),
         )  # fmt: skip
 

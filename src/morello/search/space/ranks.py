@@ -10,6 +10,7 @@ from morello.ir.batch import Batch
 from morello.ir.operation import Operation, Primitive, has_accumulating_form
 from morello.ir.placements import Ints
 from morello.rewrites import REWRITES
+from morello.search.space.family import Kind
 from morello.search.space.sizes import Sizes
 from morello.targets.target import Target
 
@@ -19,15 +20,24 @@ SpecRank = tuple[float, ...]
 
 def ranks(batch: Batch, target: Target, sizes: Sizes) -> tuple[SpecRank, Ints]:
     """The ranks of a batch's Specs: the parts that they have in common, and each one's last."""
-    operation = batch.operation
-    single = all(dtype.lanes == 1 for dtype in batch.dtypes)
-    common = batch.parallel, weight(operation), single, has_accumulating_form(operation)
-    extent = np.zeros(len(batch), np.int32)
+    return common_rank(Kind.of(batch)), extents(batch, target, sizes)
+
+
+def common_rank(kind: Kind) -> SpecRank:
+    """All parts but the last of the rank of a kind's Specs."""
+    operation = kind.operation
+    single = all(dtype.lanes == 1 for dtype in kind.dtypes)
+    return kind.parallel, weight(operation), single, has_accumulating_form(operation)
+
+
+def extents(batch: Batch, target: Target, sizes: Sizes) -> Ints:
+    """The last part of the ranks of a batch's Specs."""
+    result = np.zeros(len(batch), np.int32)
     for size in batch.sizes:
-        extent += sizes.depth(size)
+        result += sizes.depth(size)
     for level in batch.levels:
-        extent += target.registers - level
-    return common, extent
+        result += target.registers - level
+    return result
 
 
 @cache

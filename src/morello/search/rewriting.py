@@ -1,0 +1,234 @@
+"""Applying rewrites to many Specs of one family at once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from morello import debug
+from morello.ir.batch import Batch
+from morello.ir.placements import Bools, Ints, all_rows
+from morello.rewrites import Edges, Rewrite, expand
+from morello.search import engine
+from morello.search.graph import Dropped, Floats, Space
+from morello.search.space.family import Kind
+
+_NONE = np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0)
+
+MOST_ROWS = 1 << 16
+"""With more rows, a rewrite's arrays no longer fit a core's caches."""
+
+
+class LowerBound(Protocol):
+    """Lower bounds on the costs of Specs."""
+
+    def __call__(self, batch: Batch) -> Floats:
+        """The bound of every Spec of a batch."""
+
+    def affordable(
+        self, batch: Batch, budgets: Floats, rewrites: Sequence[Rewrite]
+    ) -> Bools | None:
+        """Which rewrites of each Spec may begin a program within its budget, by rewrite and row.
+
+        None if it is not known.
+        """
+
+
+@dataclass
+class Pruning:
+    """Leave out every edge that no program of at most `upper` cycles contains.
+
+    With a `width`, only that many rewrites of each Spec stay, those with the lowest bounds (as in
+    beam search): then the graph may lack the cheapest program, or have no program.
+    """
+
+    bound: LowerBound
+    upper: float
+    width: int | None = None
+
+
+@dataclass(frozen=True)
+class Specs:
+    """Specs of a family: their keys, numbers, and labels (see `expansion`)."""
+
+    keys: Ints
+    numbers: Ints
+    limits: Ints
+    budgets: Floats
+
+    def of(self, rows: Ints | Bools) -> Specs:
+        """Some of them."""
+        return Specs(self.keys[rows], self.numbers[rows], self.limits[rows], self.budgets[rows])
+
+    @staticmethod
+    def concatenate(parts: Sequence[Specs]) -> Specs:
+        columns = zip(*((p.keys, p.numbers, p.limits, p.budgets) for p in parts), strict=True)
+        return Specs(*map(np.concatenate, columns))
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """What a rule makes of some rows of a batch."""
+
+    rule: int
+    rows: Ints
+    edges: Edges
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Rewrites applied to Specs of one family: edges, and the Specs that they lead to.
+
+    By edge: its rule, and how many children it has; its parent, and the parent's limit and
+    budget; its own cost and allocation; and `whole`, a lower bound on its cost, children
+    included. By slot of a child: how many times it runs, and `totals`, a lower bound on what all
+    runs cost together. `children` has Specs of one family after another, with their slots.
+    """
+
+    rule: Ints
+    arity: Ints
+    parents: Specs
+    own: Floats
+    allocation: Ints
+    whole: Floats
+    times: Ints
+    totals: Floats
+    children: list[tuple[Batch, Ints]]
+
+    def of(self, keep: Bools) -> Applied:
+        """Some of the edges."""
+        slots = keep[edge_of_slots(self.arity)]
+        number = np.cumsum(slots, dtype=np.int32) - np.int32(1)
+        children: list[tuple[Batch, Ints]] = []
+        for batch, slot in self.children:
+            rows = slots[slot].nonzero()[0]
+            if len(rows):
+                children.append((batch[rows], number[slot[rows]]))
+        return Applied(
+            self.rule[keep], self.arity[keep], self.parents.of(keep), self.own[keep],
+            self.allocation[keep], self.whole[keep], self.times[slots], self.totals[slots],
+            children,
+        )  # fmt: skip
+
+
+def edge_of_slots(arity: Ints) -> Ints:
+    """The edge that every child's slot belongs to."""
+    return np.repeat(np.arange(len(arity), dtype=np.int32), arity)
+
+
+class Rewriter:
+    """Applies the rewrites of a space to Specs.
+
+    `dropped` has the edges that exceeded their limits. `check` is called again and again, to raise
+    an error when the budget is used up.
+    """
+
+    def __init__(self, space: Space, pruning: Pruning | None, check: Callable[[], None]) -> None:
+        self.space, self.pruning, self._check = space, pruning, check
+        self.dropped: list[Dropped] = [Dropped(*_NONE)]
+
+    def apply(self, family: int, specs: Specs, extents: bool) -> Iterator[Applied]:
+        """The edges of all rewrites that lower only the extent, or of all others."""
+        packed = self.space.families[family]
+        batch = packed.batch(specs.keys, self.space.placements)
+        rewritten: list[Rewritten] = []
+        count = 0
+        for rows, rewrites in self._affordable(packed.kind, batch, specs.budgets, extents):
+            guarded = batch if len(rows) == len(batch) else batch[rows]
+            for rule, rewrite in rewrites:
+                self._check()
+                for edges in expand(rewrite, guarded, self.space.target):
+                    rewritten.append(Rewritten(rule, rows[edges.rows], edges))
+                    count += len(edges.rows)
+                if count > MOST_ROWS:
+                    yield self._admitted(specs, rewritten)
+                    rewritten, count = [], 0
+        if rewritten:
+            yield self._admitted(specs, rewritten)
+
+    def show(self, wave: int, specs: int, rewrites: int, seconds: float) -> None:
+        """Report a wave of an expansion: how many Specs and rewrites it added."""
+        space, pruning = self.space, self.pruning
+        bound = "relaxed" if space.relaxed else "any cost"
+        if pruning is not None and pruning.upper < np.inf:
+            bound = f"at most {pruning.upper:,.0f} cycles"
+        debug.show(
+            "search",
+            f"{space.goal.expression}, {bound}, wave {wave}: {specs:,} Specs, {rewrites:,} "
+            f"rewrites, {1e3 * seconds:.1f} ms",
+        )
+
+    def _affordable(
+        self, kind: Kind, batch: Batch, budgets: Floats, extents: bool
+    ) -> Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]:
+        """The rewrites to try, by number, with the rows to try them on."""
+        affordable = None
+        if self.pruning is not None:
+            rewrites = self.space.rewrites(kind)
+            affordable = self.pruning.bound.affordable(batch, budgets, rewrites)
+        for guard, numbered in self.space.numbered(kind, extents):
+            if affordable is None:
+                rows = guard(batch).nonzero()[0]
+            else:
+                numbered = [each for each in numbered if affordable[each[0]].any()]
+                if not numbered:
+                    continue
+                anyone = affordable[[number for number, _ in numbered]].any(axis=0)
+                rows = (guard(batch) & anyone).nonzero()[0]
+            if len(rows):
+                yield rows, numbered
+
+    def _admitted(self, specs: Specs, rewritten: Sequence[Rewritten]) -> Applied:
+        """The edges that fit their limits and may belong to a program that is cheap enough."""
+        limits, pruning = self.space.limits, self.pruning
+        counts = [len(each.rows) for each in rewritten]
+        rule, arity = (
+            np.repeat(np.array(column, np.uint8), counts)
+            for column in zip(*((r.rule, len(r.edges.children)) for r in rewritten), strict=True)
+        )
+        parents = specs.of(np.concatenate([each.rows for each in rewritten]))
+        own, allocation = np.empty(len(rule)), np.zeros(len(rule), np.int64)
+        end = 0
+        for count, each in zip(counts, rewritten, strict=True):
+            here = slice(end, end + count)
+            own[here] = each.edges.cost
+            if each.edges.allocation:
+                allocation[here] = limits.column(each.edges.allocation, count)
+            end += count
+        times, children = self._children([each.edges for each in rewritten])
+        totals = np.zeros(len(times))
+        if pruning is not None:
+            for batch, slots in children:
+                totals[slots] = times[slots] * pruning.bound(batch)
+        whole = own + np.bincount(edge_of_slots(arity), totals, len(own))
+        applied = Applied(rule, arity, parents, own, allocation, whole, times, totals, children)
+        keep: Bools = np.asarray(limits.fits(allocation, parents.limits))
+        if not all_rows(keep):
+            self.dropped.append(Dropped(parents.numbers[~keep], rule[~keep], whole[~keep]))
+        if pruning is not None:
+            keep &= (whole < engine.INFINITE) & (whole <= parents.budgets)
+        return applied if all_rows(keep) else applied.of(keep)
+
+    def _children(self, rewritten: Sequence[Edges]) -> tuple[Ints, list[tuple[Batch, Ints]]]:
+        """How often the children of edges run, by slot, and each family's, with their slots."""
+        times: list[Ints] = []
+        families: dict[int, list[tuple[Batch, Ints]]] = defaultdict(list)
+        start = 0
+        for edges in rewritten:
+            count, arity = len(edges.rows), len(edges.children)
+            here = np.empty((count, arity), np.int32)
+            slots = np.arange(start, start + count * arity, dtype=np.int32).reshape(count, arity)
+            for position, child in enumerate(edges.children):
+                here[:, position] = child.times
+                families[self.space.family(child.batch)].append((child.batch, slots[:, position]))
+            times.append(here.ravel())
+            start += count * arity
+        children = []
+        for parts in families.values():
+            batches, columns = zip(*parts, strict=True)
+            children.append((Batch.concatenate(batches), np.concatenate(columns)))
+        return np.concatenate(times), children

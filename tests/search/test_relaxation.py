@@ -1,0 +1,62 @@
+"""Breadth first, the relaxed space is what it is in waves of falling rank."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from tests.search.small_goals import GOALS
+
+from morello.frontends import parse
+from morello.rewrites import expand
+from morello.search.expansion import build
+from morello.search.graph import SearchGraph, Space, goal_sizes
+from morello.search.relaxation import relax
+from morello.targets import find_target
+
+LARGER = {
+    "f32[8,8] @ f32[8,16]": "avx2",
+    "u8[4,8] @ i8[8,16]": "avx512",
+    "softmax(f32[6,16])": "neon",
+    "relu(conv(f32[1,1,4,4], f32[8,1,3,3], padding=1))": "avx512",
+}
+CASES = GOALS | {text: (parse(text), find_target(name)) for text, name in LARGER.items()}
+
+
+def described(graph: SearchGraph) -> tuple[dict[object, object], Counter[object]]:
+    """The limits and bounds of all Specs, and all edges, however both are numbered."""
+    nodes = list(zip(graph.families.tolist(), graph.keys.tolist(), strict=True))
+    labels = zip(graph.limit.tolist(), graph.bounds.low.tolist(), strict=True)
+    children = [
+        tuple((nodes[child], times) for child, times in zip(*pair, strict=True))
+        for first, last in zip(graph.first_child, graph.first_child[1:], strict=False)
+        for pair in [(graph.child[first:last].tolist(), graph.times[first:last].tolist())]
+    ]
+    columns = (graph.rule, graph.own, graph.allocation)
+    parents = [nodes[parent] for parent in graph.parent.tolist()]
+    edges = zip(parents, *(column.tolist() for column in columns), children, strict=True)
+    return dict(zip(nodes, labels, strict=True)), Counter(edges)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_both_reach_the_same(name: str) -> None:
+    goal, target = CASES[name]
+    space = Space(goal, target, goal_sizes(goal), relaxed=True)
+    graph, waves = relax(space), build(space)
+    assert described(graph) == described(waves)
+    assert len(graph.keys) == len(waves.keys)
+    assert graph.spec(0) == waves.spec(0)
+
+
+def test_only_what_exceeds_a_limit_is_dropped() -> None:
+    goal, target = CASES["f32[8,8] @ f32[8,16]"]
+    graph = relax(Space(goal, target, goal_sizes(goal), relaxed=True))
+    space, dropped = graph.space, graph.dropped
+    assert len(dropped.parent) > 100
+    for parent, rule in list(zip(dropped.parent.tolist(), dropped.rule.tolist(), strict=True))[::9]:
+        family = space.families[int(graph.families[parent])]
+        batch = family.batch(graph.keys[parent : parent + 1], space.placements)
+        (edges,) = expand(space.rewrites(family.kind)[rule], batch, target)
+        needed = space.limits.column(edges.allocation, 1)
+        assert not np.any(space.limits.fits(needed, graph.limit[parent]))
