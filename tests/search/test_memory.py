@@ -219,8 +219,9 @@ def test_grown_nodes_have_what_they_dropped() -> None:
     pruning = Pruning(bound, 2.0 * float(bound(space.goal_batch())[0]))
 
     def known(batch: Batch) -> KnownAnswers:
-        """All Specs whose operands are in the nearest cache."""
-        rows = np.flatnonzero(np.all(np.equal(batch.levels, AVX2.nearest), axis=0))
+        """All Specs with one operand in registers and the others in the nearest cache."""
+        held = np.sum(np.subtract(batch.levels, AVX2.nearest), axis=0)
+        rows = np.flatnonzero((held == 1) & (np.minimum.reduce(batch.levels) == AVX2.nearest))
         none, most = np.zeros(len(rows), np.int64), np.full(len(rows), space.limits.full)
         return KnownAnswers(len(batch), rows, np.ones(len(rows)), none, most, none)
 
