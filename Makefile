@@ -59,7 +59,7 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 
 test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
 
-check: lint typecheck ## what takes one or two minutes: lint, typecheck, the tests of single modules
+check: lint typecheck ## what takes less than a minute: lint, typecheck, the tests of single modules
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "unit or house"
 
 pythons: ## `make check` with each Python from 3.11 to 3.13 that is here, in build/
@@ -74,7 +74,7 @@ lint: setup-learn ## check style and formatting with ruff
 	$(BIN)/ruff format --check
 
 typecheck: setup-learn ## check types with mypy
-	$(BIN)/mypy
+	$(BIN)/mypy --num-workers $(JOBS)
 
 unit: setup-learn ## run the tests of all kinds, on JOBS=2 processes
 	$(BIN)/pytest -n $(JOBS) --dist worksteal

@@ -258,7 +258,7 @@ def test_each_thread_count_has_its_own_pool(monkeypatch: pytest.MonkeyPatch) -> 
 
     monkeypatch.setattr("morello.measure.load.attach", look)
     for threads in (2, 3):
-        morello.compile("f32[128,64] @ f32[64,64]", threads=threads, verify=False)
+        morello.compile("exp(f32[512,512])", threads=threads, verify=False)
     morello.compile("f32[4,4] @ f32[4,4]", threads=2, verify=False)  # not worth it
     assert [threads for *_, threads in attached] == [2, 3]
     assert attached[0][0] != attached[1][0]

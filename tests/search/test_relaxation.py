@@ -17,11 +17,13 @@ from morello.targets import find_target
 
 LARGER = {
     "f32[8,8] @ f32[8,16]": "avx2",
-    "u8[4,8] @ i8[8,16]": "avx512",
+    "u8[2,4] @ i8[4,8]": "avx512",
     "softmax(f32[6,16])": "neon",
     "relu(conv(f32[1,1,4,4], f32[8,1,3,3], padding=1))": "avx512",
 }
-CASES = GOALS | {text: (parse(text), find_target(name)) for text, name in LARGER.items()}
+CASES = {name: GOALS[name] for name in [*GOALS][::2]} | {
+    text: (parse(text), find_target(name)) for text, name in LARGER.items()
+}
 
 
 def described(graph: SearchGraph) -> tuple[dict[object, object], Counter[object]]:

@@ -166,21 +166,25 @@ class Rewriter:
         self, kind: Kind, batch: Batch, budgets: Floats, extents: bool
     ) -> Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]:
         """The rewrites to try, by number, with the rows to try them on."""
+        groups = self.space.numbered(kind, extents)
         affordable = None
         if self.pruning is not None:
             rewrites = self.space.rewrites(kind)
             affordable = self.pruning.bound.affordable(batch, budgets, rewrites)
-        for guard, numbered in self.space.numbered(kind, extents):
-            if affordable is None:
+        if affordable is None:
+            for guard, numbered in groups:
                 rows = guard(batch).nonzero()[0]
-            else:
-                numbered = [each for each in numbered if affordable[each[0]].any()]
-                if not numbered:
-                    continue
-                anyone = affordable[[number for number, _ in numbered]].any(axis=0)
-                rows = (guard(batch) & anyone).nonzero()[0]
-            if len(rows):
-                yield rows, numbered
+                if len(rows):
+                    yield rows, numbered
+            return
+        some = np.any(affordable, axis=1).tolist()
+        for guard, numbered in groups:
+            chosen = [(number, rewrite) for number, rewrite in numbered if some[number]]
+            if chosen:
+                admitted = affordable[[number for number, _ in chosen]].any(axis=0)
+                rows = (guard(batch) & admitted).nonzero()[0]
+                if len(rows):
+                    yield rows, chosen
 
     def _admitted(self, specs: Specs, rewritten: Sequence[Rewritten]) -> Applied:
         """The edges that fit their limits and may belong to a program that is cheap enough."""
