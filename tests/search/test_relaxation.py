@@ -13,6 +13,7 @@ from morello.rewrites import expand
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph, Space, goal_sizes
 from morello.search.relaxation import relax
+from morello.search.space.family import Kind
 from morello.targets import find_target
 
 LARGER = {
@@ -57,8 +58,7 @@ def test_only_what_exceeds_a_limit_is_dropped() -> None:
     space, dropped = graph.space, graph.dropped
     assert len(dropped.parent) > 100
     for parent, rule in list(zip(dropped.parent.tolist(), dropped.rule.tolist(), strict=True))[::9]:
-        family = space.families[int(graph.families[parent])]
-        batch = family.batch(graph.keys[parent : parent + 1], space.placements)
-        (edges,) = expand(space.rewrites(family.kind)[rule], batch, target)
+        batch = graph.batch(np.array([parent]))
+        (edges,) = expand(space.rewrites(Kind.of(batch))[rule], batch, target)
         needed = space.limits.column(edges.allocation, 1)
         assert not np.any(space.limits.fits(needed, graph.limit[parent]))

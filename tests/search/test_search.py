@@ -21,7 +21,7 @@ from morello.ir.spec import Spec, matmul_spec
 from morello.search.bound import Bound
 from morello.search.engine import INFINITE
 from morello.search.expansion import build
-from morello.search.graph import Space, goal_sizes
+from morello.search.graph import SearchGraph, Space, goal_sizes
 from morello.search.reconstruct import reconstruct
 from morello.search.solution import Solution
 from morello.search.solve import search
@@ -110,26 +110,27 @@ def test_leaving_out_what_cannot_win_changes_nothing(
     assert cheapest(spec, tight, everything=False) == pytest.approx(full)
 
 
+def whole(spec: Spec, target: Target) -> tuple[Bound, SearchGraph]:
+    """The lower bound of a goal, and the graph of everything that can be reached from it."""
+    sizes = goal_sizes(spec)
+    return Bound(spec, target, sizes), build(Space(spec, target, sizes))
+
+
 @given(goals(), targets)
 @settings(max_examples=8)
 def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
-    sizes = goal_sizes(spec)
-    bound = Bound(spec, target, sizes)
-    graph = build(Space(spec, target, sizes))
+    bound, graph = whole(spec, target)
     truth = graph.bounds.low
     for family in range(len(graph.space.families)):
         nodes = np.flatnonzero(graph.families == family)
-        batch = graph.space.families[family].batch(graph.keys[nodes], graph.space.placements)
-        too_high = np.flatnonzero(bound(batch) > truth[nodes] * (1 + 1e-9))
+        too_high = np.flatnonzero(bound(graph.batch(nodes)) > truth[nodes] * (1 + 1e-9))
         assert len(too_high) == 0, graph.spec(int(nodes[too_high[0]]))
 
 
 @given(goals(), targets)
 @settings(max_examples=4)
 def test_a_rewrite_is_affordable_at_its_cost(spec: Spec, target: Target) -> None:
-    sizes = goal_sizes(spec)
-    bound = Bound(spec, target, sizes)
-    graph = build(Space(spec, target, sizes))
+    bound, graph = whole(spec, target)
     _, order, cost, *_ = graph.bounds
     cost_of = np.empty(len(order))
     cost_of[order] = cost
@@ -137,7 +138,7 @@ def test_a_rewrite_is_affordable_at_its_cost(spec: Spec, target: Target) -> None
     for number, family in enumerate(graph.space.families):
         edges = np.flatnonzero((graph.families[graph.parent] == number) & (cost_of < INFINITE))
         if len(edges):
-            batch = family.batch(graph.keys[graph.parent[edges]], graph.space.placements)
+            batch = graph.batch(graph.parent[edges])
             rewrites = graph.space.rewrites(family.kind)
             affordable = bound.affordable(batch, cost_of[edges], rewrites)
             assert affordable is not None

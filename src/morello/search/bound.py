@@ -24,7 +24,8 @@ _NEVER = 2 * engine.INFINITE
 """The bound a memory stores for Specs that have no program; `INFINITE` marks missing ones."""
 
 _ROUNDING = 1 - 2.0**-20
-"""What bounds of rewrites are multiplied by: they are stored in single precision."""
+"""A factor just below 1, so that no bound of a rewrite exceeds the exact one when it is rounded to
+single precision."""
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,10 @@ class Bound:
         if kind not in self._rules:
             numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
             self._rules[kind] = np.array([numbers[rewrite.relaxed()] for rewrite in rewrites])
+        finite = np.minimum(budgets, engine.INFINITE / 2)  # no budget affords what has no program
         within: Bools = engine.rules_within(
             number,
-            np.minimum(budgets, engine.INFINITE / 2),
+            finite,
             self._rewrites.start,
             self._rewrites.rule,
             self._rewrites.bound,

@@ -144,13 +144,13 @@ def find(wanted: Ints, slots: Ints, keys: Ints) -> Ints:
 @compiled
 def by_group(group: Ints, count: int) -> tuple[Ints, Ints]:
     """The members of `count` groups: where each group's start, and the members, in order."""
-    start = np.zeros(count + 1, np.int64)
+    start = np.zeros(count + 1, np.int32)
     for i in range(group.shape[0]):
         start[group[i] + 1] += 1
     for number in range(count):
         start[number + 1] += start[number]
     fill = start[:-1].copy()
-    members = np.empty(group.shape[0], np.int64)
+    members = np.empty(group.shape[0], np.int32)
     for i in range(group.shape[0]):
         members[fill[group[i]]] = i
         fill[group[i]] += 1
@@ -222,16 +222,7 @@ def bounds(
     Nodes without edges may have a known answer (the known cost of all others is INFINITE).
     """
     edges, nodes = graph.parent.shape[0], known_cost.shape[0]
-    start = np.zeros(nodes + 1, np.int32)
-    for e in range(edges):
-        start[graph.parent[e] + 1] += 1
-    for node in range(nodes):
-        start[node + 1] += start[node]
-    fill = start[:-1].copy()
-    order = np.empty(edges, np.int32)
-    for e in range(edges):
-        order[fill[graph.parent[e]]] = e
-        fill[graph.parent[e]] += 1
+    start, order = by_group(graph.parent, nodes)
     low, low_peak = known_cost.copy(), known_peak.copy()
     low_edge = np.full(nodes, -1, np.int32)
     bound = np.empty(edges, np.float64)
@@ -268,7 +259,7 @@ def peak_of(graph: Hypergraph, edge: int, peaks: Ints, packing: LimitPacking) ->
 
 
 @compiled
-def leave(
+def memory_left(
     graph: Hypergraph, start: Ints, edges: Ints, limit: int, packing: LimitPacking
 ) -> tuple[Ints, Bools]:
     """The most memory that any program of the first node leaves every node under this limit.
@@ -280,7 +271,9 @@ def leave(
     fit = np.zeros(edges.shape[0], np.bool_)
     limits[0] = limit
     for node in range(limits.shape[0]):
-        for i in range(start[node], start[node + 1] if limits[node] >= 0 else start[node]):
+        if limits[node] < 0:
+            continue
+        for i in range(start[node], start[node + 1]):
             edge = edges[i]
             if fits(graph.allocation[edge], limits[node], packing):
                 fit[edge] = True

@@ -278,8 +278,7 @@ def grow(
     starts = []
     for number in np.unique(graph.families[nodes]).tolist():
         here = nodes[graph.families[nodes] == number]
-        batch = space.families[number].batch(graph.keys[here], space.placements)
-        starts.append(Start(batch, graph.limit[here], graph.budget[here]))
+        starts.append(Start(graph.batch(here), graph.limit[here], graph.budget[here]))
     more = _Expansion(space, pruning, None, progress).run(starts)
     count, arity = len(graph.keys), np.diff(more.first_child)
     known = graph.known.of(~np.isin(graph.known.spec, nodes))

@@ -152,10 +152,13 @@ class SearchGraph:
     dropped: Dropped
     known: KnownAnswers
 
+    def batch(self, nodes: Ints) -> Batch:
+        """The Specs of some nodes, at least one, all of the same family."""
+        family = self.space.families[int(self.families[nodes[0]])]
+        return family.batch(self.keys[nodes], self.space.placements)
+
     def spec(self, node: int) -> Spec:
-        keys = self.keys[node : node + 1]
-        family = self.space.families[int(self.families[node])]
-        return family.batch(keys, self.space.placements).spec()
+        return self.batch(np.array([node])).spec()
 
     @property
     def bounds(self) -> engine.Bounds:

@@ -29,7 +29,7 @@ def record(answer: Answer, memory: SpaceMemo) -> None:
             continue
         rows = np.flatnonzero(graph.families[node] == number)
         if len(rows):
-            batch = family.batch(graph.keys[node[rows]], graph.space.placements)
+            batch = graph.batch(node[rows])
             rules = graph.space.rewrites(family.kind)
             answers = Answers(batch, peak[rows], limit[rows], rule[rows], cost[rows])
             memory.add(answers, rules)

@@ -162,7 +162,7 @@ class _Relaxation:
         graph = engine.Hypergraph(parent, own, allocation, _starts(arity), child, times)
         full = limits.pack(space.target.limits)
         start, members = engine.by_group(parent, len(keys))
-        limit, fit = engine.leave(graph, start, members, full, limits.packing)
+        limit, fit = engine.memory_left(graph, start, members, full, limits.packing)
         reached, slots = limit >= 0, np.repeat(fit, arity)
         dropped = reached[parent] & ~fit
         left = np.cumsum(reached, dtype=np.int32) - np.int32(1)

@@ -72,7 +72,7 @@ class Specs:
 
 @dataclass(frozen=True)
 class Rewritten:
-    """What a rule makes of some rows of a batch."""
+    """Edges of one rewrite, by its number, for some Specs of a batch, by their rows."""
 
     rule: int
     rows: Ints
