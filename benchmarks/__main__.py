@@ -25,8 +25,8 @@ from benchmarks.report import duration, markdown
 from benchmarks.results import Failure, Outcome, Run
 from benchmarks.summary import best_peer
 from benchmarks.work import Work
-from morello.errors import MorelloError
-from morello.files import write_text
+from morello.base.errors import MorelloError
+from morello.base.files import write_text
 
 USAGE_ERROR, INTERRUPTED = 2, 130
 

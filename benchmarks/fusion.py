@@ -20,7 +20,7 @@ from statistics import geometric_mean
 
 from rich.console import Console
 
-from morello.files import write_text
+from morello.base.files import write_text
 from morello.fusion.compositions import COMPOSITIONS
 from morello.fusion.prices import SECONDS
 from morello.fusion.study import Row, study

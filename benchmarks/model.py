@@ -17,10 +17,11 @@ from typing import Any
 
 from rich.console import Console
 
+import morello
 from benchmarks.collection import GROUPS, group
-from morello.errors import MorelloError
-from morello.files import write_text
-from morello.quality import assess
+from morello.base.errors import MorelloError
+from morello.base.files import write_text
+from morello.measure.quality import assess
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,12 +35,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             if work.flops > arguments.flops:
                 continue
             try:
-                quality = assess(
-                    work.expression,
-                    arguments.samples,
-                    threads=arguments.threads,
-                    seconds=arguments.seconds,
-                )
+                best, _ = morello.implement(work.expression, threads=arguments.threads)
+                quality = assess(best, arguments.samples, seconds=arguments.seconds)
             except MorelloError as error:
                 console.print(f"{name} {work.size}: {error}")
                 continue

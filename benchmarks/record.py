@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 
 from morello import api, quality
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 from morello.impl.saved import save, spec_data
 from morello.measure.stopwatch import Stopwatch
 from morello.measure.timing import Timing, limit_threads, measure

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 from morello.impl.saved import VERSION, load
 from morello.impl.tree import Impl
 from morello.learn.collect import name_of

@@ -20,8 +20,8 @@ from statistics import geometric_mean
 
 from rich.console import Console
 
-from morello.errors import MorelloError
-from morello.files import write_text
+from morello.base.errors import MorelloError
+from morello.base.files import write_text
 from morello.learn.orders import ORDERS, Order
 from morello.learn.tune import Tuning, plan, tune
 from morello.measure.timing import limit_threads

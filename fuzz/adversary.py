@@ -11,7 +11,7 @@ from traceback import walk_tb
 from types import TracebackType
 
 import morello
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 
 PASSED, REFUSED, OVER_BUDGET = "passed", "refused", "out of budget"
 """The outcomes of a case without a fault; "refused" means a `MorelloError` that is allowed."""

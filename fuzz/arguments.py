@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 import morello
 from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, from_morello
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 
 LONGEST = 2000
 """The most characters of an error message, without the path that it names."""

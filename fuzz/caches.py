@@ -19,7 +19,7 @@ import numpy as np
 import morello
 from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError, fault_of
 from fuzz.damage import damaged, edits, fewer
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 
 GOALS = ("f32[4,4] + f32[4,4]", "f32[4,4] * f32[4,4]")
 _KINDS = ("bytes", "bytes", "bytes", "empty", "other", "folder", "link", "dangling", "unreadable",

@@ -14,7 +14,7 @@ from random import Random
 
 from fuzz.adversary import PASSED, Adversary, FaultError
 from fuzz.launch import Command
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 from morello.memo import Table
 
 PATIENCE_S = 120.0

@@ -22,7 +22,7 @@ from fuzz.meaning import evaluate
 from fuzz.memory import Guarded
 from fuzz.numbers import STYLES, values
 from fuzz.reading import Node, Text, Type, alone, is_type, parts, read, replaced, retyped
-from morello.errors import SearchError, SpecError
+from morello.base.errors import SearchError, SpecError
 
 BUDGET_S = 10.0
 _ENDED = ("the search found no program in", "the search ran out of memory")

@@ -12,8 +12,8 @@ from typing import Any
 import morello
 from fuzz.adversary import PASSED, REFUSED, Adversary
 from fuzz.shrink import without_runs
+from morello.base.errors import MorelloError
 from morello.codegen import generate
-from morello.errors import MorelloError
 from morello.impl import saved
 
 GOALS = (

@@ -15,8 +15,8 @@ from random import Random
 import morello
 from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError
 from fuzz.damage import damaged, edits, fewer
+from morello.base.errors import MorelloError
 from morello.cli import parser as cli
-from morello.errors import MorelloError
 from morello.memo import Table
 from morello.memo.page import encode
 

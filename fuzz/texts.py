@@ -15,7 +15,7 @@ import morello
 from fuzz.adversary import PASSED, REFUSED, Adversary, FaultError
 from fuzz.grammar import Grammar
 from fuzz.shrink import without_runs
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 
 SLOW_S = 1.0
 LONGEST = 2000

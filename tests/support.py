@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from morello.errors import SearchError
+from morello.base.errors import SearchError
 from morello.ir.layout import Layout
 from morello.ir.spec import Spec
 from morello.memo import Table

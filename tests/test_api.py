@@ -21,8 +21,8 @@ from tests.rewrites.rewritten import begun, solved
 from tests.support import runs_here
 
 import morello
+from morello.base.errors import CallError, MorelloError, SpecError, TargetError, quoted
 from morello.codegen import generate
-from morello.errors import CallError, MorelloError, SpecError, TargetError, quoted
 from morello.ir.dtype import BF16, F32, I32
 from morello.ir.operation import accumulating, reordered
 from morello.ir.primitives import divide_vec_scalar, fill, matmul, softmax

@@ -22,8 +22,9 @@ import pytest
 from tests.goals import conv_goal, matmul_goal, mlp_goal, softmax_goal
 from tests.support import compile_c, in_layout, runs_here, with_capacities
 
+from morello.base.errors import SearchError, TargetError
 from morello.codegen import generate
-from morello.errors import SearchError, TargetError
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.dtype import BF16, DTYPES, F32, I8, I16, I32, U8, U16, U32, DType
 from morello.ir.layout import Layout, column_major, odd_even, panels, row_major
@@ -44,7 +45,6 @@ from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec, goal
 from morello.rewrites import Bufferize, Decompose, Move, Parallel, Rewrite, Select, Split, Tile
 from morello.scheduling import Schedule
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import TARGETS, find_target
 from morello.targets.machines import X86_64_V4

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import morello
-from morello import debug
+from morello.base import debug
 from morello.cli.parser import main
 
 PRODUCT = "f32[8,8] @ f32[8,8]"

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from morello import files
+from morello.base import files
+from morello.base.errors import FileError
+from morello.base.files import check_different, check_writable, make_folder, write_text
 from morello.cli.parser import main
-from morello.errors import FileError
-from morello.files import check_different, check_writable, make_folder, write_text
 
 SMALL = "f32[8,8] @ f32[8,8]"
 
@@ -134,7 +134,7 @@ def test_the_file_of_standard_output_is_written_to_and_not_replaced(
 ) -> None:
     """In its place among what is written before and after, even if it is a regular file."""
     code = (
-        "import sys; from pathlib import Path; from morello.files import write_text;"
+        "import sys; from pathlib import Path; from morello.base.files import write_text;"
         "print('before'); write_text(Path(sys.argv[1]), 'it\\n'); print('after')"
     )
     out = tmp_path / "out"
@@ -189,8 +189,8 @@ def test_what_another_user_may_not_write_is_told_ahead(tmp_path: Path) -> None:
     code = """
 import os, sys
 from pathlib import Path
-from morello.errors import FileError
-from morello.files import check_writable
+from morello.base.errors import FileError
+from morello.base.files import check_writable
 os.chdir(sys.argv[1])
 os.setgid(54321), os.setuid(12345)
 for path in "mine", "open/theirs", "open/new", "new", "open/readable":

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import morello
-from morello.jit import interruptible
+from morello.base.jit import interruptible
 
 
 def disguised(cause: BaseException | None) -> int:
@@ -38,7 +38,7 @@ def test_an_index_of_types_that_are_gone_counts_as_empty(tmp_path: Path) -> None
     """As an older version may have left it."""
     source = """
 from typing import NamedTuple
-from morello.jit import compiled
+from morello.base.jit import compiled
 class {name}(NamedTuple):
     x: int
 @compiled
@@ -54,3 +54,20 @@ print(double({name}(3)))
             check=False,
         )  # fmt: skip
         assert done.stdout == "6\n", done.stderr
+
+
+def test_a_change_of_what_a_function_calls_compiles_it_again(tmp_path: Path) -> None:
+    (tmp_path / "calling.py").write_text(
+        "from morello.base.jit import compiled\nfrom called import inner\n"
+        "@compiled\ndef outer(x):\n    return inner(x)\nprint(outer(3))\n"
+    )
+    for factor, printed in ((2, "6\n"), (50, "150\n")):
+        (tmp_path / "called.py").write_text(
+            "from morello.base.jit import compiled\n"
+            f"@compiled\ndef inner(x):\n    return {factor} * x\n"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", "import calling"], cwd=tmp_path, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        assert done.stdout == printed, done.stderr

@@ -12,9 +12,9 @@ import pytest
 
 import morello
 from morello import api
+from morello.base.errors import SearchError, TargetError
 from morello.cli.parser import main
 from morello.codegen import generate
-from morello.errors import SearchError, TargetError
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.measure import choose as measuring

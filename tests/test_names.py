@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import morello
+from morello.base.errors import CallError, RewriteError, SpecError
 from morello.cli.parser import main
 from morello.codegen import generate
-from morello.errors import CallError, RewriteError, SpecError
 from morello.impl import saved
 from morello.impl.printing import tree
 from morello.impl.tree import Impl

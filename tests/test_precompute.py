@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from morello import precompute as module
-from morello.errors import SearchError, TableError, TargetError
+from morello.base.errors import SearchError, TableError, TargetError
+from morello.base.workers import local_workers
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.memo import Table
@@ -30,7 +31,6 @@ from morello.precompute import (
 )
 from morello.search.solve import search
 from morello.targets import find_target
-from morello.workers import local_workers
 
 TARGET = "avx2"
 SUMS = family("sum(f32[m,n], axis=1)", ["m=1..4", "n=2,8"])

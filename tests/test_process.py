@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from morello.base.errors import MorelloError, TableError
 from morello.cli.parser import main
-from morello.errors import MorelloError, TableError
 from morello.memo import Table
 
 SMALL = "f32[8,8] @ f32[8,8]"
@@ -64,7 +64,7 @@ START = """
 import os, signal, sys, time
 from morello.__main__ import run
 from morello.cli import parser
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 def instead(work):
     "Any command does this."
     parser._command = lambda name: work

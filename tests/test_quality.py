@@ -13,16 +13,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello import api, quality
+from morello import api
+from morello.base.errors import SearchError, VerificationError
 from morello.cli import model as quality_commands
 from morello.cli.model import scatter
 from morello.cli.parser import main
 from morello.codegen import generate
-from morello.errors import SearchError, VerificationError
 from morello.impl.tree import Impl
 from morello.ir.rounding import Bounded
 from morello.ir.spec import Spec
-from morello.quality import Point, Quality, assess, kendall_tau
+from morello.measure import quality
+from morello.measure.quality import Point, Quality, assess, kendall_tau
 from morello.runtime import tolerance
 from morello.runtime.argument import Array
 
@@ -82,7 +83,7 @@ def test_regret_is_that_of_the_choices() -> None:
 
 
 def test_a_model_is_assessed_by_programs_that_run() -> None:
-    found = assess("f32[16,32] @ f32[32,32]", 15, seconds=0.005)
+    found = assess(api.implement("f32[16,32] @ f32[32,32]")[0], 15, seconds=0.005)
     costs = {point.predicted for point in found.points if point.choice is None}
     assert len(costs) == 15 and max(costs) > 5 * found.points[0].predicted
     assert [point.choice for point in found.points[:6]] == [0, 1, 2, 3, 4, None]
@@ -100,7 +101,7 @@ def test_a_wrong_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(quality, "expected", other)
     with pytest.raises(VerificationError, match="elements are wrong"):
-        assess(GOAL, 1, seconds=0.002)
+        assess(plain(), 1, seconds=0.002)
 
 
 def test_what_takes_the_compiler_too_long_is_left_out(
@@ -108,7 +109,7 @@ def test_what_takes_the_compiler_too_long_is_left_out(
 ) -> None:
     monkeypatch.setenv("MORELLO_CACHE", str(tmp_path))
     monkeypatch.setattr(quality, "COMPILER_S", 0.0)
-    found = assess(GOAL, 2, seconds=0.002)
+    found = assess(plain(), 2, seconds=0.002)
     assert [point.choice for point in found.points] == [0], "the first has all the time there is"
     assert found.regret() == 0.0 and found.data()["tau"] is None
 
@@ -139,6 +140,7 @@ def test_numbers_that_cannot_be(options: dict[str, Any], monkeypatch: pytest.Mon
     def never(*_: object, **__: object) -> None:
         raise AssertionError("there is no need to search")
 
-    monkeypatch.setattr(api, "implement", never)
+    best = plain()
+    monkeypatch.setattr(quality, "programs", never)
     with pytest.raises(SearchError, match=r"\.$"):
-        assess(GOAL, **options)
+        assess(best, **options)

@@ -10,8 +10,9 @@ from tests.goals import attention_goal, conv_goal, matmul_goal, mlp_goal, softma
 from tests.rewrites.rewritten import FOUR, begun
 from tests.rewrites.rewritten import solved as finished
 
-from morello.errors import RewriteError, SearchError
+from morello.base.errors import RewriteError, SearchError
 from morello.frontends import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.ir.dtype import BF16, F32
 from morello.ir.layout import Layout, panels
@@ -27,7 +28,6 @@ from morello.rewrites import (
     Tile,
 )
 from morello.scheduling import Schedule
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 
 

@@ -245,7 +245,7 @@ def test_misuse_gets_a_sentence(path: Path, tmp_path: Path, capsys: Capture) -> 
 OF_OTHERS = """
 import os, sys, morello.cli.bench
 from morello.cli.parser import main
-from morello.errors import TableError
+from morello.base.errors import TableError
 from morello.memo import Table
 path = sys.argv[1]
 actions = ["stats"], ["check"], ["query", "f32[4,4] @ f32[4,4]", "--target", "avx2"]

@@ -13,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello
+from morello.base.errors import CallError, SpecError
 from morello.cli.parser import main
-from morello.errors import CallError, SpecError
 from morello.ir.dtype import BF16, F32, DType
 from morello.ir.layout import Layout
-from morello.quality import assess
+from morello.measure.quality import assess
 from morello.runtime.argument import arguments
 from morello.runtime.packing import packed, random_inputs
 
@@ -119,7 +119,7 @@ def test_kernels_for_packed_weights_race_numpy(
 
 
 def test_programs_over_panels_are_assessed() -> None:
-    found = assess("f32[8,16] @ f32[16,32]{0,1:T(16,1)}", 2, seconds=0.002)
+    found = assess(morello.implement("f32[8,16] @ f32[16,32]{0,1:T(16,1)}")[0], 2, seconds=0.002)
     assert len(found.points) > 2
 
 

@@ -10,7 +10,7 @@ from benchmarks.data import empty
 from benchmarks.native import on_pointers
 from benchmarks.peers.peer import Candidate, Options, UnavailableError, from_python
 from benchmarks.work import Array, Work
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 from morello.runtime.toolchain import find_compiler
 
 

@@ -12,23 +12,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from morello.base.version import __version__
+
 if TYPE_CHECKING:
-    from morello import errors as errors
-    from morello import quality as quality
+    from morello import fusion as fusion
     from morello.api import Kernel as Kernel
     from morello.api import compile as compile
     from morello.api import implement as implement
     from morello.api import matmul as matmul
     from morello.api import schedule as schedule
-    from morello.errors import MorelloError as MorelloError
+    from morello.base import errors as errors
+    from morello.base.errors import MorelloError as MorelloError
     from morello.frontends.text import parse as parse
+    from morello.measure import quality as quality
     from morello.memo import Table as Table
 
-__version__ = "0.1.0"
 
 _HOMES = {
     "Kernel": "morello.api",
-    "MorelloError": "morello.errors",
+    "MorelloError": "morello.base.errors",
     "Table": "morello.memo",
     "compile": "morello.api",
     "implement": "morello.api",
@@ -36,13 +38,21 @@ _HOMES = {
     "parse": "morello.frontends.text",
     "schedule": "morello.api",
 }
-_MODULES = ("errors", "quality")
+_MODULES = {
+    "errors": "morello.base.errors",
+    "fusion": "morello.fusion",
+    "quality": "morello.measure.quality",
+}
 __all__ = ["__version__", *_HOMES, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return import_module(f"morello.{name}")
+        return import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'morello' has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -13,9 +12,8 @@ from typing import Any, SupportsIndex
 
 from numpy.typing import ArrayLike
 
-from morello import debug
-from morello.codegen import Source
-from morello.errors import (
+from morello.base import debug
+from morello.base.errors import (
     BuildError,
     SearchError,
     SpecError,
@@ -23,11 +21,13 @@ from morello.errors import (
     TargetError,
     quoted,
 )
+from morello.codegen import Source
 from morello.frontends.calls import TensorLike
 from morello.frontends.calls import matmul as matmul_goal
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.costs import cost_table
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.predict import Prediction, predict, ranked
@@ -38,6 +38,7 @@ from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.runtime.argument import Array, arguments
 from morello.runtime.kernel import CompiledKernel
+from morello.runtime.machine import check_memory, check_runs_here
 from morello.runtime.packing import laid_out, lay_out, plain
 from morello.runtime.threads import thread_count
 from morello.runtime.toolchain import Compiler, find_compiler
@@ -45,10 +46,9 @@ from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.prepacking import with_layouts
-from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
 from morello.search.solution import SearchStatistics
-from morello.targets.catalog import find_target, runs_here
+from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
 from morello.targets.target import Target
 
@@ -176,7 +176,7 @@ def compile(
     first few are timed. The search may take `budget` seconds, and half of the free memory: if it
     has not finished by then, the best program so far is taken, and `Kernel.statistics` says that
     it is not proven the cheapest. Unless `verify` is off, the kernel is compared with NumPy in
-    float64 on random data. Raises `MorelloError` (see `morello.errors`).
+    float64 on random data. Raises `MorelloError` (see `morello.base.errors`).
     """
     options = _Options(table, weights, measure, rank, Budget(budget), compiler, progress)
     goal, machine = _plan(what, target, threads)
@@ -424,23 +424,3 @@ def _proposed(best: Impl, session: Session, options: _Options) -> list[Impl]:
             "a learned model knows programs for one thread; leave out the threads or the ranking."
         )
     return ranked(candidate_impls(best, session, max(RANKED, options.measure), watch))
-
-
-def check_runs_here(target: Target) -> None:
-    """Raise `TargetError` if this machine lacks the target's instructions."""
-    if not runs_here(target):
-        raise TargetError(
-            f"this machine cannot run kernels for {target.name}; "
-            "use --target native, or generate the C alone with `morello synth`."
-        )
-
-
-def check_memory(spec: Spec) -> None:
-    """Raise `SpecError` if the operands do not fit this machine's memory."""
-    needed = sum(tensor.bytes for tensor in spec.tensors)
-    have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if needed > have:
-        raise SpecError(
-            f"{spec.expression}: the operands take {needed / 2**30:.1f} GiB, and this machine "
-            f"has {have / 2**30:.1f} GiB; make the sizes smaller."
-        )

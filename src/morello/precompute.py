@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from itertools import islice
 from math import inf, log2
 
-from morello.errors import MorelloError, TableError, TargetError
+from morello.base.errors import MorelloError, TableError, TargetError
 from morello.frontends.ranges import SpecFamily
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.memo import Key, Table
 from morello.memo.memory import space_name
 from morello.memo.page import decode, encode
 from morello.memo.programs import store_program
 from morello.search.budget import Budget
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores

@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Concatenate, ParamSpec
 
-from morello.errors import RewriteError, SearchError, SpecError, quoted
+from morello.base.errors import RewriteError, SearchError, SpecError, quoted
 from morello.impl.printing import tree
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, grow, replay
 from morello.ir.compose import inputs_of, intermediates, tensor_dims
 from morello.ir.dtype import DType, parse_dtype
@@ -35,7 +36,6 @@ from morello.rewrites import (
     ToAccumulate,
 )
 from morello.search.budget import SECONDS, Budget
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.target import Target
 

@@ -30,7 +30,7 @@ from fuzz.memory import Guarded
 from fuzz.process import Process
 from fuzz.reading import Node, read
 from fuzz.shrink import shrink
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 from morello.runtime.argument import argument
 
 

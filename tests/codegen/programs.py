@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.impl.tree import Impl, grow
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32

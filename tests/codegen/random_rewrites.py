@@ -11,7 +11,8 @@ from random import Random
 from tests.codegen.random_goals import COMPOSITIONS, PRIMITIVES, random_goals
 from tests.support import searched, with_capacities
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import DTYPES, DType
 from morello.ir.layout import Layout, odd_even, panels, row_major
@@ -38,7 +39,6 @@ from morello.rewrites import (
     decomposes,
     may_split,
 )
-from morello.search.reconstruct import reconstruct
 from morello.search.solution import Solution
 from morello.targets.cpu import host_cpu
 from morello.targets.machines import X86_64_V4

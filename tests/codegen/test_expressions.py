@@ -11,7 +11,7 @@ from tests.codegen.random_rewrites import few_programs, with_cores
 from tests.codegen.saved import saved_programs
 from tests.goals import matmul_goal
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends import parse
 from morello.ir.dtype import BF16, F32
 from morello.ir.operation import accumulating

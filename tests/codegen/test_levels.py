@@ -15,9 +15,9 @@ import pytest
 from tests.codegen.saved import saved_programs
 
 import morello
+from morello.base.errors import BuildError
 from morello.codegen import generate
 from morello.codegen.levels import LEVELS, generate_levels
-from morello.errors import BuildError
 from morello.impl.tree import Impl
 from morello.runtime.argument import Array
 from morello.runtime.toolchain import find_compiler

@@ -21,9 +21,9 @@ from tests.goals import goal_of, mapped, matmul_goal, product, tensor
 from tests.support import skip_unless_it_runs
 
 import morello
+from morello.base.errors import BuildError
 from morello.codegen import Source, generate
 from morello.codegen.names import RESERVED, Names
-from morello.errors import BuildError
 from morello.impl.tree import Impl
 from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
 from morello.scheduling import Schedule

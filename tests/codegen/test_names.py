@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from tests.goals import matmul_goal
 from tests.support import compile_c
 
+from morello.base.errors import BuildError
 from morello.cli.parser import main
 from morello.codegen import generate
 from morello.codegen.names import RESERVED, check_function_name
-from morello.errors import BuildError
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.runtime.toolchain import find_compiler
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.x86 import AVX2
 

@@ -24,6 +24,7 @@ from tests.support import (
 
 from morello.codegen import Source, generate
 from morello.codegen.body import EMITTERS
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import F32
 from morello.ir.layout import panels
@@ -31,7 +32,6 @@ from morello.ir.spec import matmul_spec
 from morello.rewrites import REWRITES, Move, Select
 from morello.runtime.toolchain import find_compiler
 from morello.scheduling import Schedule
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import TARGETS
 from morello.targets.helpers.collect import used_in

@@ -9,10 +9,10 @@ from tests.support import skip_unless_it_runs
 
 from morello import api
 from morello.frontends import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, grow
 from morello.ir.layout import row_major
 from morello.rewrites import Bufferize, Parallel
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import find_target
 from morello.targets.target import Target

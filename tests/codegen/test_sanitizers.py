@@ -13,8 +13,8 @@ from tests.support import skip_unless_it_runs
 
 import morello
 from morello.codegen import generate
+from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import find_target
 

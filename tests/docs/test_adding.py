@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.docs.pages import ROOT, blocks
 
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 
 FILES = {
     "map": 3,

@@ -21,7 +21,7 @@ def listed(page: Path, head: str) -> list[str]:
 
 
 def room(layer: str) -> str:
-    """A layer as a page names it: `ir/` for a package, `search/engine.py` for a module."""
+    """A layer as a page names it: `ir/` for a package, `engine/` for a module."""
     name = layer.replace(".", "/")
     return f"{name}/" if (SOURCE / name).is_dir() else f"{name}.py"
 

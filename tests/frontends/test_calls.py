@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends import matmul, parse, parse_type
 from morello.ir.dtype import BF16X2, DTYPES, F32
 from morello.ir.layout import Layout

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends import parse, parse_type
 
 NINES = "9" * 5000

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import morello
-from morello.errors import MorelloError, RewriteError, SpecError, quoted
+from morello.base.errors import MorelloError, RewriteError, SpecError, quoted
 from morello.frontends import matmul, parse, parse_type
 from morello.frontends.ranges import family
 from morello.frontends.tokens import MAX_TEXT

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import assume, event, given
 from tests.frontends.random_expressions import Goal, goals
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends import parse
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
 

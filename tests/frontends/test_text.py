@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ir.strategies import layouts
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends import matmul, parse, parse_type
 from morello.frontends.text import MAX_INPUTS, parse_tensor
 from morello.ir.layout import column_major, panels

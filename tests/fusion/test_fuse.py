@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from morello.errors import SearchError, SpecError
+from morello.base.errors import SearchError, SpecError
 from morello.frontends.maps import add, maximum
 from morello.frontends.text import parse_tensor
 from morello.frontends.types import make_type

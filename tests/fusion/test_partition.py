@@ -6,7 +6,7 @@ from itertools import chain
 
 import pytest
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends.text import parse, parse_tensor
 from morello.fusion.compositions import COMPOSITIONS
 from morello.fusion.graph import OperationGraph, OperationGroup, cut

@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 import pytest
 
-from morello.errors import CallError
+from morello.base.errors import CallError
 from morello.frontends.text import parse, parse_tensor
 from morello.fusion.fuse import fuse
 from morello.fusion.graph import OperationGraph, cut

@@ -12,7 +12,7 @@ from tests.goals import attention_goal, layer_norm_goal, mapped, mlp_goal, produ
 from tests.goals import tensor as goal_tensor
 from tests.ir.graphs import Array, graphs, tensor, value_of
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.ir.axes import axis
 from morello.ir.compose import inputs_of, intermediates, part, producer, tensor_dims
 from morello.ir.dtype import F32

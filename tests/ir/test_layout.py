@@ -8,7 +8,7 @@ from hypothesis import given
 from tests.ir.strategies import layouts, shapes
 from tests.support import places
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.ir.layout import (
     Layout,
     column_major,

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.ir.strategies import layouts
 
+from morello.base.errors import SpecError
 from morello.codegen.views import register_view
-from morello.errors import SpecError
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32, parse_dtype
 from morello.ir.layout import Layout, column_major, panels, row_major

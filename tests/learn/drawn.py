@@ -7,8 +7,8 @@ from functools import cache
 from tests.learn.sampling import from_one_graph
 
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
-from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
 from morello.targets.target import Target
 

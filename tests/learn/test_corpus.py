@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from morello.base.errors import CorpusError, VerificationError
 from morello.cli.parser import main
-from morello.errors import CorpusError, VerificationError
 from morello.frontends.text import parse
 from morello.learn import collect, hardware
 from morello.learn.collect import MeasuringMachine, name_of

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from tests.learn.made_up import EXPRESSIONS, made_up
 
+from morello.base.errors import CorpusError
 from morello.cli.parser import main
-from morello.errors import CorpusError
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted
 from morello.learn.corpus import write

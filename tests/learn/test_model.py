@@ -15,8 +15,8 @@ from tests.learn.drawn import EXPRESSIONS, programs
 from tests.learn.made_up import CACHES
 
 import morello
+from morello.base.errors import CorpusError, SearchError
 from morello.cli.parser import main
-from morello.errors import CorpusError, SearchError
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.learn import predict

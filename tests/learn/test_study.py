@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from morello.base.errors import CorpusError
 from morello.cli import learn as learn_commands
 from morello.cli.parser import main
-from morello.errors import CorpusError
 from morello.learn import shipping, study, transfer
 from morello.learn.affine import Affine
 from morello.learn.corpus import files, read

@@ -17,10 +17,10 @@ from typing import Any, cast
 import pytest
 
 from morello import api
+from morello.base.errors import SearchError, TargetError
 from morello.cli import tune as tune_command
 from morello.cli.parser import main
 from morello.codegen import generate
-from morello.errors import SearchError, TargetError
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.learn import hardware

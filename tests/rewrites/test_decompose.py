@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.batch import Batch
 from morello.ir.placements import Placements
 from morello.rewrites.decompose import Decompose
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.caches import sized
 from morello.targets.cpu import Cache

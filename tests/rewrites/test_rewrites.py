@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.impl.tree import cycles, grow, replay
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major, panels, row_major

@@ -20,7 +20,7 @@ from tests.rewrites.rewritten import solved as rewritten
 from tests.support import with_capacities
 
 from morello.api import implement
-from morello.errors import MorelloError, RewriteError, TargetError
+from morello.base.errors import MorelloError, RewriteError, TargetError
 from morello.frontends import parse
 from morello.impl.operations import operation_data, read_operation
 from morello.impl.saved import load, save

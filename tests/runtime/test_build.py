@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from morello.errors import BuildError, CompilerTimeoutError
+from morello.base.errors import BuildError, CompilerTimeoutError
 from morello.runtime.build import build
 from morello.runtime.cache import default_cache
 from morello.runtime.toolchain import Compiler, find_compiler

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from morello.errors import BuildError
+from morello.base.errors import BuildError
 from morello.runtime.build import build
 from morello.runtime.cache import is_whole, publish
 from morello.runtime.toolchain import Compiler, find_compiler

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from tests.runtime.kernels import NOTHING
 
-from morello.errors import CallError
+from morello.base.errors import CallError
 from morello.ir.dtype import BF16, F32
 from morello.runtime.argument import Argument, Array, argument
 from morello.runtime.kernel import CompiledKernel, compile_kernel

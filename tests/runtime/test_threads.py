@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello.errors import BuildError, TargetError
+from morello.base.errors import BuildError, TargetError
 from morello.runtime import threads as threads_module
 from morello.runtime.build import build
 from morello.runtime.load import Library

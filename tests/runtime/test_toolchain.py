@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from morello.errors import BuildError, TargetError
+from morello.base.errors import BuildError, TargetError
 from morello.runtime.build import build
 from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
 

@@ -22,7 +22,7 @@ from tests.goals import (
 )
 from tests.runtime.kernels import MATMUL, K, M, N, matmul_arguments
 
-from morello.errors import SpecError, VerificationError
+from morello.base.errors import SpecError, VerificationError
 from morello.frontends.text import parse
 from morello.ir.dtype import BF16, F16, F32, I8, I16, I32, U8, U16, DType
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function

@@ -8,17 +8,17 @@ from dataclasses import dataclass
 from itertools import product
 from math import inf
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
 from morello.rewrites import Rewrite, apply
 from morello.rewrites.rewrite import Step
-from morello.search.graph import goal_sizes
-from morello.search.space.family import Kind
-from morello.search.space.panels import Panels
-from morello.search.space.rules import Rules, rules
 from morello.search.structure import Structure, traits
+from morello.space.family import Kind
+from morello.space.panels import Panels
+from morello.space.rules import Rules, rules
+from morello.space.space import goal_sizes
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target
 

@@ -11,20 +11,20 @@ from tests.search.brute import Amounts
 from tests.search.small_goals import GOALS, brute
 from tests.support import with_capacities
 
+from morello.engine.limits import Limits
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.search.alternatives import Alternatives
 from morello.search.bound import Bound
 from morello.search.budget import UNTIMED
 from morello.search.candidates import APART, SLACKS
 from morello.search.expansion import build
-from morello.search.graph import Space, goal_sizes
-from morello.search.reconstruct import reconstruct
 from morello.search.rewriting import Pruning
 from morello.search.session import Session
 from morello.search.solve import search
-from morello.search.space.limits import Limits
 from morello.search.structure import Structure, structure
+from morello.space.space import Space, goal_sizes
 from morello.targets.catalog import find_target
 
 NAMES = [

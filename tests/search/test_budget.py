@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from tests.search.small_goals import GOALS
 
-from morello.errors import SearchError
+from morello.base.errors import SearchError
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
@@ -21,11 +22,10 @@ from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepen import deepen, narrow
 from morello.search.expansion import build
-from morello.search.graph import Space, goal_sizes
-from morello.search.reconstruct import reconstruct
 from morello.search.rewriting import Pruning
 from morello.search.solution import Solution
 from morello.search.solve import search
+from morello.space.space import Space, goal_sizes
 from morello.targets import find_target
 from morello.targets.target import Target
 

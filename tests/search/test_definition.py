@@ -30,9 +30,9 @@ from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import column_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Decompose, Divide, Move, ToAccumulate
-from morello.search.space.family import Kind
-from morello.search.space.rules import Rules, rules
-from morello.search.space.sizes import Sizes
+from morello.space.family import Kind
+from morello.space.rules import Rules, rules
+from morello.space.sizes import Sizes
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import LeafKernel, Level, Target
 

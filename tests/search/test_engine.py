@@ -9,8 +9,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from morello.search import engine
-from morello.search.space.limits import Limits
+from morello import engine
+from morello.engine.limits import Limits
 
 Amounts = tuple[int, ...]
 

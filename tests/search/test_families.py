@@ -14,6 +14,7 @@ from tests.search.small_goals import GOALS, brute
 from tests.support import solved, with_capacities
 
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.ir.batch import Batch
 from morello.ir.layout import Layout
@@ -41,12 +42,12 @@ from morello.search import graph as graphs
 from morello.search.answer import solve_graph
 from morello.search.bound import Bound
 from morello.search.expansion import build
-from morello.search.graph import Floats, SearchGraph, Space, goal_sizes
-from morello.search.reconstruct import reconstruct
+from morello.search.graph import Floats, SearchGraph
 from morello.search.session import Session
-from morello.search.space.family import Kind
-from morello.search.space.rules import Rules, rules
-from morello.search.space.sizes import Sizes
+from morello.space.family import Kind
+from morello.space.rules import Rules, rules
+from morello.space.sizes import Sizes
+from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 

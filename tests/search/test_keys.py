@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello.errors import SearchError
+from morello.base.errors import SearchError
+from morello.engine import keys
+from morello.engine.keys import Keys, Numbering
 from morello.ir.placements import Ints
-from morello.search.space import keys
-from morello.search.space.keys import Keys, Numbering
 
 bits = st.lists(st.integers(1, 12), min_size=1, max_size=24)
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello.errors import SearchError
-from morello.search import engine
-from morello.search.space.limits import Limits
+from morello import engine
+from morello.base.errors import SearchError
+from morello.engine.limits import Limits
 
 T = TypeVar("T")
 Pair = tuple[list[int], list[int]]

@@ -20,6 +20,8 @@ from tests.search.brute import Amounts
 from tests.search.small_goals import CORES, GOALS, MASKS, PLAIN, brute
 from tests.support import searched, with_capacities
 
+from morello.engine import INFINITE
+from morello.impl.reconstruct import reconstruct
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.layout import odd_even, panels
@@ -31,16 +33,14 @@ from morello.memo import memory as memories
 from morello.memo.known import KnownAnswers
 from morello.memo.memory import SpaceMemo, space_name
 from morello.memo.programs import StoredProgram, load_program, store_program
+from morello.memo.query import answers
 from morello.search.bound import Bound
-from morello.search.engine import INFINITE
 from morello.search.expansion import build, grow
-from morello.search.graph import Space, goal_sizes
-from morello.search.query import answers
-from morello.search.reconstruct import reconstruct
 from morello.search.rewriting import Pruning
 from morello.search.session import Session
 from morello.search.solution import Solution
 from morello.search.solve import search
+from morello.space.space import Space, goal_sizes
 from morello.targets import TARGETS
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target

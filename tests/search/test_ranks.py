@@ -6,7 +6,7 @@ from tests.rewrites.rewritten import kinds
 from tests.search.walks import stops
 
 from morello.rewrites import Rewrite
-from morello.search.space.ranks import SpecRank, ranks
+from morello.space.ranks import SpecRank, ranks
 
 
 def test_a_rewrite_lowers_what_it_says() -> None:

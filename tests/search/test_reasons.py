@@ -6,7 +6,7 @@ import pytest
 from tests.goals import goal_of, mapped, matmul_goal, product, tensor
 from tests.support import with_capacities
 
-from morello.errors import SearchError
+from morello.base.errors import SearchError
 from morello.ir.dtype import BF16, F16, F32, U8, DType
 from morello.ir.layout import Layout, panels, row_major
 from morello.ir.primitives import move, softmax

@@ -11,9 +11,10 @@ from tests.search.small_goals import GOALS
 from morello.frontends import parse
 from morello.rewrites import expand
 from morello.search.expansion import build
-from morello.search.graph import SearchGraph, Space, goal_sizes
+from morello.search.graph import SearchGraph
 from morello.search.relaxation import relax
-from morello.search.space.family import Kind
+from morello.space.family import Kind
+from morello.space.space import Space, goal_sizes
 from morello.targets import find_target
 
 LARGER = {

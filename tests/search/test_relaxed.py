@@ -24,7 +24,7 @@ from morello.ir.placements import Bools, Placements
 from morello.ir.spec import Spec
 from morello.ir.tensor import relaxed
 from morello.rewrites import Edges, Rewrite, Select, expand
-from morello.search.space import rules
+from morello.space import rules
 from morello.targets.target import LeafKernel, Target
 
 SOME = 1 + 1e-12  # rounding

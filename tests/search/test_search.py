@@ -13,18 +13,19 @@ from hypothesis import strategies as st
 from tests.search.brute import Amounts, Brute, small_target
 from tests.support import searched, with_capacities
 
-from morello.errors import SearchError
+from morello.base.errors import SearchError
+from morello.engine import INFINITE
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
 from morello.search.bound import Bound
-from morello.search.engine import INFINITE
 from morello.search.expansion import build
-from morello.search.graph import SearchGraph, Space, goal_sizes
-from morello.search.reconstruct import reconstruct
+from morello.search.graph import SearchGraph
 from morello.search.solution import Solution
 from morello.search.solve import search
+from morello.space.space import Space, goal_sizes
 from morello.targets import TARGETS
 from morello.targets.target import Target
 

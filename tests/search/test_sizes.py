@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from morello.search.space.sizes import (
+from morello.space.sizes import (
     CUT_TO_ROWS,
     FACTORS,
     MOST_CUTS,

@@ -21,7 +21,7 @@ import morello
 from morello.memo.memory import SPACE_VERSION
 
 HOME = Path(morello.__file__).parent
-DECIDING = ("ir", "targets", "rewrites", "search/space")
+DECIDING = ("ir", "targets", "rewrites", "space")
 """The rooms whose code decides which programs exist and what they cost."""
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "space.json"

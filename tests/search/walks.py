@@ -13,14 +13,14 @@ from tests.codegen.random_rewrites import Whims
 from tests.goals import matmul_goal
 from tests.search.small_goals import GOALS
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.spec import Spec
 from morello.rewrites import Edges, Rewrite, expand
-from morello.search.graph import Space, goal_sizes
-from morello.search.space.family import Kind
-from morello.search.space.rules import Rules
+from morello.space.family import Kind
+from morello.space.rules import Rules
+from morello.space.space import Space, goal_sizes
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON
 from morello.targets.target import Target

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.table.pages import Content, content, page_of
 
-from morello.errors import TableError
+from morello.base.errors import TableError
 from morello.memo import Key, Page, Table
 
 PAGE = 1024

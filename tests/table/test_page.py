@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.table.pages import content, page_of, pages, rowless, together
 
-from morello.errors import TableError
+from morello.base.errors import TableError
 from morello.memo import Page
 from morello.memo.page import VERSION, decode, encode, union
 

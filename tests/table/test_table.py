@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.table.pages import Content, content, page_of, pages, together
 
-from morello.errors import TableError
+from morello.base.errors import TableError
 from morello.memo import Key, Page, Table
 from morello.memo.page import decode
 from morello.memo.table import CACHE_BYTES

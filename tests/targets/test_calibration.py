@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from morello.base.errors import FileError, TargetError
 from morello.cli.parser import main
-from morello.errors import FileError, TargetError
 from morello.targets import calibration, catalog
 from morello.targets.calibration import Calibration, applied, calibrated, default_path, load, save
 from morello.targets.costs import coefficients

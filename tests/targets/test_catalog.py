@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from morello.errors import TargetError
+from morello.base.errors import TargetError
 from morello.ir.dtype import DTYPES, PACKED
 from morello.targets import TARGETS, catalog, find_target
 from morello.targets.cpu import Cache, HostCPU

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from morello.errors import TargetError
+from morello.base.errors import TargetError
 from morello.frontends.text import parse
 from morello.targets import TARGETS
 from morello.targets.costs import (

@@ -16,12 +16,12 @@ from tests.codegen.saved import saved_programs
 
 from morello.codegen import generate
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.runtime.argument import Argument, Array, arguments
 from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets import find_target
 

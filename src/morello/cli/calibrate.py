@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
-from morello.errors import TargetError
-from morello.files import check_writable, make_folder
+from morello.base.errors import TargetError
+from morello.base.files import check_writable, make_folder
 from morello.learn.local import local_path, write_local
 from morello.learn.predict import correction
 from morello.measure.calibrate.fit import FitQuality

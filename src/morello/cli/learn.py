@@ -18,8 +18,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table as Grid
 
-from morello.errors import CorpusError, quoted
-from morello.files import check_writable
+from morello.base.errors import CorpusError, quoted
+from morello.base.files import check_writable
+from morello.base.workers import local_workers
 from morello.learn.collect import CollectProgress, collect, summary
 from morello.learn.corpus import files, read
 from morello.learn.dataset import load, prepare
@@ -31,7 +32,6 @@ from morello.measure.timing import limit_threads
 from morello.precompute import dask_workers
 from morello.runtime.cache import default_cache
 from morello.runtime.threads import available_threads
-from morello.workers import local_workers
 
 SHOWN = (5, 50)
 """The numbers of measured programs for which regrets are shown."""

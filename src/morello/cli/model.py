@@ -10,9 +10,10 @@ from typing import Final
 from rich.console import Console
 from rich.markup import escape
 
+from morello.api import implement
 from morello.cli.output import progress, readable
 from morello.impl.tree import cycles
-from morello.quality import CHOICES, Quality, assess
+from morello.measure.quality import CHOICES, Quality, assess, check_sampling
 
 WIDTH: Final = 60
 HEIGHT: Final = 18
@@ -22,12 +23,17 @@ CHOSEN = "o"
 
 def run(arguments: argparse.Namespace) -> None:
     """Show how well predicted costs and measured times of programs of a Spec agree."""
+    check_sampling(arguments.samples, arguments.seed, arguments.seconds)
     with progress() as report:
-        quality = assess(
+        best, _ = implement(
             arguments.expression,
-            arguments.samples,
             target=arguments.target,
             threads=arguments.threads,
+            progress=report,
+        )
+        quality = assess(
+            best,
+            arguments.samples,
             seconds=arguments.seconds,
             seed=arguments.seed,
             compiler=arguments.compiler,

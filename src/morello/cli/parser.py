@@ -12,9 +12,10 @@ from pathlib import Path
 from signal import SIGINT, SIGTERM
 from typing import TextIO
 
-from morello import __version__, debug
+from morello.base import debug
+from morello.base.errors import MorelloError, quoted
+from morello.base.version import __version__
 from morello.cli.process import interrupted_by
-from morello.errors import MorelloError, quoted
 
 USAGE_ERROR, BY_SIGNAL = 2, 128
 ENDED: dict[int, str] = {SIGINT: "interrupted", SIGTERM: "terminated"}

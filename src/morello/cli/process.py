@@ -9,7 +9,7 @@ import threading
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
-from morello.errors import of_an_interrupt
+from morello.base.errors import of_an_interrupt
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from morello import api
+from morello.base.errors import RewriteError
 from morello.cli.output import progress, readable
-from morello.errors import RewriteError
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl

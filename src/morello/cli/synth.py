@@ -7,13 +7,13 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+from morello.base.errors import RewriteError
+from morello.base.files import check_different, check_writable, write_text
 from morello.cli.output import print_json
 from morello.cli.program import described, implement
 from morello.codegen import Source, generate
 from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
-from morello.errors import RewriteError
-from morello.files import check_different, check_writable, write_text
 from morello.impl import saved
 from morello.impl.printing import tree
 from morello.runtime.threads import thread_count

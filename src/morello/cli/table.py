@@ -16,18 +16,18 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 from rich.table import Table as Grid
 
-from morello.errors import TableError
+from morello.base.errors import TableError
+from morello.base.workers import local_workers
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo import Table
+from morello.memo.query import answers
 from morello.memo.statistics import TableStatistics, statistics
 from morello.precompute import PrecomputeProgress, dask_workers, precompute
 from morello.runtime.threads import available_threads
-from morello.search.query import answers
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
-from morello.workers import local_workers
 
 
 def run_precompute(arguments: argparse.Namespace) -> None:

@@ -13,10 +13,10 @@ from rich.markup import escape
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table as Grid
 
+from morello.base.errors import FileError, MorelloError
+from morello.base.files import check_writable, write_text
 from morello.cli.output import readable
 from morello.cli.program import opened
-from morello.errors import FileError, MorelloError
-from morello.files import check_writable, write_text
 from morello.frontends.ranges import family
 from morello.impl import saved
 from morello.learn.tune import Tuning, plan, tune

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from morello.base.errors import BuildError
 from morello.codegen.names import check_function_name
 from morello.codegen.source import Source, Unit, comment, header, joined, signature, unit
-from morello.errors import BuildError
 from morello.impl.tree import Impl
 
 LEVELS = {

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count, product
 
-from morello.errors import BuildError, quoted
+from morello.base.errors import BuildError, quoted
 
 MAX_LENGTH = 200
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from morello.errors import SpecError, quoted
+from morello.base.errors import SpecError, quoted
 from morello.frontends.syntax import read_type
 from morello.frontends.tokens import MAX_NAME
 from morello.frontends.types import Type, make_type

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from morello.errors import SpecError, quoted
+from morello.base.errors import SpecError, quoted
 from morello.frontends.tokens import MAX_NAME, check_text
 
 _RANGE = re.compile(r"([1-9]\d{,8})\.\.([1-9]\d{,8})(?:\+([1-9]\d{,8}))?", re.ASCII)

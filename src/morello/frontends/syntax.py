@@ -18,7 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends.tokens import Token, error_at, errors_at, tokenize
 from morello.frontends.types import Type, make_type
 from morello.ir.dtype import DType, parse_dtype

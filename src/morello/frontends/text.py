@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import UnionType
 from typing import Any, get_args
 
-from morello.errors import SpecError, quoted
+from morello.base.errors import SpecError, quoted
 from morello.frontends.copies import move
 from morello.frontends.functions import FUNCTIONS, signature
 from morello.frontends.inputs import TensorLike, type_of

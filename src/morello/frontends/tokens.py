@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from morello.errors import SpecError, quoted
+from morello.base.errors import SpecError, quoted
 
 _TOKEN = re.compile(
     r"(?P<name>[A-Za-z_]\w*)"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from morello.errors import SpecError, quoted
+from morello.base.errors import SpecError, quoted
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.primitives import MAX_RANK

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends.types import Type
 from morello.ir.dtype import DType
 from morello.ir.functions import Function

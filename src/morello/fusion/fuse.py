@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from math import inf
 
-from morello.errors import SearchError, SpecError
+from morello.base.errors import SearchError, SpecError
 from morello.fusion.graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, in_order_of_outputs
 from morello.ir.graph import Tensor

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.frontends.text import MAX_INPUTS
 from morello.ir.graph import Tensor, computation, in_order
 from morello.ir.operation import Operation, reordered

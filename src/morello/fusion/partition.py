@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.fusion.graph import (
     OperationGraph,
     OperationGroup,

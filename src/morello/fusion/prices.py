@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import inf
 
 from morello.api import implement
-from morello.errors import SearchError
+from morello.base.errors import SearchError
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.predict import Predictor

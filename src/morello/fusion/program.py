@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from morello.api import Kernel, compile
-from morello.errors import CallError
+from morello.base.errors import CallError
 from morello.fusion.graph import OperationGraph, cut
 from morello.fusion.partition import Partition
 from morello.impl.tree import Impl

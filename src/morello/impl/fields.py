@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, TypeVar
 
-from morello.errors import RewriteError, SpecError, quoted
+from morello.base.errors import RewriteError, SpecError, quoted
 from morello.ir.dtype import PACKED, DType, parse_dtype
 from morello.ir.layout import Layout, parse_layout
 

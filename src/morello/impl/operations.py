@@ -10,7 +10,7 @@ import re
 import sys
 from typing import Any
 
-from morello.errors import RewriteError, quoted
+from morello.base.errors import RewriteError, quoted
 from morello.impl.fields import Fields, read_dtype, whole
 from morello.ir.compose import compose, tensor_dims
 from morello.ir.functions import BINARY, UNARY, Function

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from morello.errors import RewriteError, SpecError, quoted
+from morello.base.errors import RewriteError, SpecError, quoted
 from morello.impl.fields import Fields, read_dtype, read_layout, whole
 from morello.impl.operations import NAME, operation_data, read_operation
 from morello.impl.tree import Impl, replay

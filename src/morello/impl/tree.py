@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Hole, Rewrite, apply
 from morello.targets.target import Target

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from morello.errors import SpecError, quoted
+from morello.base.errors import SpecError, quoted
 
 
 @dataclass(frozen=True, eq=False)

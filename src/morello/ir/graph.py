@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.ir.axes import Axis, axis
 from morello.ir.compose import compose
 from morello.ir.dtype import DType

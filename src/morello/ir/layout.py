@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from morello.errors import SpecError, quoted
+from morello.base.errors import SpecError, quoted
 
 _NUMBERS = r"\s*(\d{1,9}(?:\s*,\s*\d{1,9})*)\s*"
 _SYNTAX = re.compile(rf"\{{(?:{_NUMBERS})?\s*(?::([TE])\({_NUMBERS}\))?\s*\}}")

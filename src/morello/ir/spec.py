@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import TypeVar
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.ir.dtype import F32, DType, result_dtype
 from morello.ir.expression import expression
 from morello.ir.layout import Layout, row_major

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from morello.errors import CorpusError
+from morello.base.errors import CorpusError
 
 Array = npt.NDArray[Any]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.errors import BuildError, MorelloError
+from morello.base.errors import BuildError, MorelloError
 from morello.frontends.text import parse
 from morello.impl.saved import save, spec_data
 from morello.ir.batch import LINE_BYTES

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from morello.errors import CorpusError, MorelloError
+from morello.base.errors import CorpusError, MorelloError
 from morello.impl.saved import VERSION as SAVED
 from morello.impl.saved import load
 from morello.impl.tree import Impl

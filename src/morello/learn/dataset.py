@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from morello.errors import CorpusError
+from morello.base.errors import CorpusError
 from morello.learn.archive import read_about, read_arrays, write_arrays
 from morello.learn.corpus import SUFFIX, MeasuredSpec, files, read
 from morello.learn.features import (

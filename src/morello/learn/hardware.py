@@ -11,7 +11,7 @@ from operator import attrgetter
 from pathlib import Path
 from time import monotonic
 
-from morello.errors import BuildError
+from morello.base.errors import BuildError
 from morello.impl.tree import Impl
 from morello.learn.label import BuiltPrograms, Labels, label, source
 from morello.learn.worker import CrashError, Worker

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from morello.base.errors import VerificationError
 from morello.codegen.source import joined, unit
-from morello.errors import VerificationError
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.measure.stopwatch import Candidate, Stopwatch

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from morello.errors import CorpusError
-from morello.files import write_text
+from morello.base.errors import CorpusError
+from morello.base.files import write_text
 from morello.learn.adapt import Correction
 from morello.learn.features import PROGRAM_FEATURES, VERSION
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from morello.errors import CorpusError
+from morello.base.errors import CorpusError
 from morello.learn.archive import Array, read_about, read_arrays, write_arrays
 from morello.learn.batches import Examples, Scale, graphs
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES, VERSION

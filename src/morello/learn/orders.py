@@ -9,13 +9,13 @@ from random import Random
 from time import monotonic
 from typing import Literal, Protocol, get_args
 
+from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
-from morello.jit import interruptible
 from morello.learn.anneal import Edges
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget, BudgetError, Watch
-from morello.search.reconstruct import reconstruct
 from morello.search.sample import SPREAD, Walker
 from morello.search.session import Session
 

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from morello.errors import CorpusError
+from morello.base.errors import CorpusError
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.adapt import Correction, corrected_and_error, error_of_costs

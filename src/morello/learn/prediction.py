@@ -11,9 +11,9 @@ from random import Random
 
 import numpy as np
 
+from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
-from morello.jit import interruptible
 from morello.learn.anneal import CHAINS, Edges, anneal
 from morello.learn.orders import program, walker_of, watch
 from morello.learn.predict import Predictor

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
+from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.jit import interruptible
 from morello.learn.orders import walker_of
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget
-from morello.search.reconstruct import reconstruct
 from morello.search.sample import Walker
 from morello.search.session import Session
 from morello.targets.costs import on_cores

@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib
 from matplotlib.figure import Figure
 
-from morello.errors import CorpusError
+from morello.base.errors import CorpusError
 from morello.learn.evaluate import TOPS, Score
 from morello.learn.study import ExperimentResult
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from random import Random
 
-from morello.errors import MorelloError
+from morello.base.errors import MorelloError
 from morello.frontends.text import parse
 
 

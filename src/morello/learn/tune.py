@@ -10,9 +10,9 @@ from time import monotonic
 
 import numpy as np
 
-from morello.api import check_memory, check_runs_here
-from morello.errors import SearchError, TargetError, VerificationError
+from morello.base.errors import SearchError, TargetError, VerificationError
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
@@ -25,10 +25,10 @@ from morello.measure.calibrate.first_use import find_calibrated
 from morello.measure.stopwatch import Stopwatch
 from morello.runtime.argument import arguments
 from morello.runtime.build import PATIENCE_S
+from morello.runtime.machine import check_memory, check_runs_here
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import SECONDS, Budget
-from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
 from morello.targets.costs import on_cores
 from morello.targets.target import Target

@@ -8,8 +8,8 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
-from morello.errors import MorelloError
-from morello.workers import end_with_parent
+from morello.base.errors import MorelloError
+from morello.base.workers import end_with_parent
 
 T = TypeVar("T")
 

@@ -7,17 +7,17 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
+from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.jit import interruptible
 from morello.measure.load import load_all
 from morello.measure.timing import Timing, measure
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs
 from morello.runtime.toolchain import Compiler
 from morello.search.budget import Watch
-from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
 
 SECONDS = 0.5

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from morello.base.errors import CompilerTimeoutError
 from morello.codegen import Source, generate
-from morello.errors import CompilerTimeoutError
 from morello.impl.printing import tree
 from morello.impl.tree import Impl
 from morello.runtime.argument import arguments

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from morello.errors import SearchError, quoted
+from morello.base.errors import SearchError, quoted
 
 Runner = Callable[[int], int]
 """Makes so many calls, and returns the nanoseconds that they take."""

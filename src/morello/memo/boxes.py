@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from morello.jit import compiled
+from morello.base.jit import compiled
 
 Bools = npt.NDArray[np.bool_]
 Ints = npt.NDArray[np.int64]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from morello.engine.limits import Limits
 from morello.ir.placements import Bools, Ints
-from morello.search.space.limits import Limits
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from morello.engine import INFINITE
+from morello.engine.limits import Limits
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints, Placements
 from morello.memo import Key, Page, Table
@@ -28,10 +30,8 @@ from morello.memo.points import (
     sizes_of,
     volume,
 )
-from morello.search.engine import INFINITE
-from morello.search.space.family import Kind
-from morello.search.space.limits import Limits
-from morello.search.space.panels import NO_PANELS, Panels
+from morello.space.family import Kind
+from morello.space.panels import NO_PANELS, Panels
 from morello.targets.target import LeafKernel, Target
 
 SPACE_VERSION = 1

@@ -31,7 +31,7 @@ from functools import cached_property
 
 import numpy as np
 
-from morello.errors import TableError
+from morello.base.errors import TableError
 from morello.memo.boxes import Ints, merged
 
 VERSION = 1

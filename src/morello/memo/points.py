@@ -14,12 +14,12 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
+from morello.base.jit import compiled
 from morello.impl.operations import operation_data
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.tensor import Placement
-from morello.jit import compiled
-from morello.search.space.family import Kind
+from morello.space.family import Kind
 
 Floats = npt.NDArray[np.float64]
 

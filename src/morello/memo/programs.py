@@ -7,13 +7,13 @@ import json
 from dataclasses import dataclass, replace
 from math import inf
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.memory import space_name
-from morello.search.space.panels import Panels
+from morello.space.panels import Panels
 from morello.targets.target import Target
 
 

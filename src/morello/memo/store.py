@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from morello.errors import FileError, TableError
-from morello.files import check_writable
+from morello.base.errors import FileError, TableError
+from morello.base.files import check_writable
 
 VERSION = 2
 _HEADER = b"SQLite format 3\0"

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
-from morello.errors import TableError, quoted
+from morello.base.errors import TableError, quoted
 from morello.memo.page import Page, decode, encode, union
 from morello.memo.store import Key, Store
 

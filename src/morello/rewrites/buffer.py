@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from morello.errors import RewriteError, quoted
+from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 
-from morello.errors import RewriteError, quoted
+from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.dtype import F32
 from morello.ir.layout import row_major

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from morello.errors import RewriteError, quoted
+from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.operation import Primitive
 from morello.ir.placements import Bools, Ints, Placements, any_row

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 
 import numpy as np
 
-from morello.errors import RewriteError, quoted
+from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Edges, Rank, Rewrite, Shown, everywhere

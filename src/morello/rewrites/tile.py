@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import MAX_SIZE, Spec

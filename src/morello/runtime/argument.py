@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.ir.dtype import BF16, DType
 from morello.ir.spec import Spec
 

@@ -7,8 +7,8 @@ import shlex
 import time
 from pathlib import Path
 
-from morello import debug
-from morello.errors import BuildError
+from morello.base import debug
+from morello.base.errors import BuildError
 from morello.runtime.cache import default_cache, is_whole, open_cache, publish, unwritable
 from morello.runtime.compile import key_of, run_compiler
 from morello.runtime.headers import precompiled_headers

@@ -8,7 +8,7 @@ import stat
 import sys
 from pathlib import Path
 
-from morello.errors import BuildError
+from morello.base.errors import BuildError
 
 _MARK = b"morello "
 _SEAL_BYTES = len(_MARK) + hashlib.sha256().digest_size

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from morello.errors import CallError, quoted
+from morello.base.errors import CallError, quoted
 from morello.runtime.argument import Argument, Array, describe, same_strides
 
 

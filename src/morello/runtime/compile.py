@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from morello.errors import BuildError, CompilerTimeoutError
+from morello.base.errors import BuildError, CompilerTimeoutError
 from morello.runtime.toolchain import Compiler
 from morello.runtime.workspace import Workspace
 from morello.targets.cpu import host_cpu

@@ -10,7 +10,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 
-from morello.errors import BuildError, CallError
+from morello.base.errors import BuildError, CallError
 from morello.ir.dtype import BF16
 from morello.runtime.argument import Argument, Array
 from morello.runtime.build import PATIENCE_S, build

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.errors import BuildError
+from morello.base.errors import BuildError
 from morello.runtime.argument import Argument, Array
 from morello.runtime.build import build
 from morello.runtime.call_errors import explain

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from morello.errors import SpecError, quoted
+from morello.base.errors import SpecError, quoted
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout, row_major
 from morello.ir.spec import Spec

@@ -9,7 +9,7 @@ import os
 import weakref
 from pathlib import Path
 
-from morello.errors import TargetError, quoted
+from morello.base.errors import TargetError, quoted
 from morello.runtime.load import Library, own_library
 from morello.runtime.toolchain import Compiler, find_compiler
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from morello.errors import BuildError, TargetError
+from morello.base.errors import BuildError, TargetError
 
 Kind = Literal["clang", "gcc", "zig"]
 

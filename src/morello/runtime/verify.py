@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from morello.errors import VerificationError
+from morello.base.errors import VerificationError
 from morello.ir.dtype import F16, DType
 from morello.ir.operation import Operation
 from morello.ir.rounding import Bounded, integers

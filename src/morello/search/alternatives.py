@@ -14,8 +14,8 @@ from heapq import heappop, heappush, heapreplace
 from math import inf
 from typing import NamedTuple
 
+from morello import engine
 from morello.rewrites import Rewrite
-from morello.search import engine
 from morello.search.graph import SearchGraph
 from morello.search.structure import Structure, Structures
 

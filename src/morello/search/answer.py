@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from morello import debug
+from morello import engine
+from morello.base import debug
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
 from morello.memo.memory import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.rewrites.rewrite import apply
-from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.graph import SearchGraph, Space
-from morello.search.space.family import Kind
+from morello.search.graph import SearchGraph
+from morello.space.family import Kind
+from morello.space.space import Space
 
 STRIDE = 1_000_000
 """Progress is reported each time so many edges were tried."""

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from morello import engine
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
 from morello.memo.memory import SpaceMemo
 from morello.rewrites import Rewrite
-from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.graph import Floats, SearchGraph, Space
+from morello.search.graph import Floats, SearchGraph
 from morello.search.relaxation import relax
-from morello.search.space.family import Kind, SpecEncoding
-from morello.search.space.sizes import Sizes
+from morello.space.family import Kind, SpecEncoding
+from morello.space.sizes import Sizes
+from morello.space.space import Space
 from morello.targets.target import Target
 
 _NEVER = 2 * engine.INFINITE

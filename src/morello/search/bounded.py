@@ -7,8 +7,9 @@ from morello.memo.memory import SpaceMemo
 from morello.search.bound import Bound
 from morello.search.budget import Progress
 from morello.search.expansion import build
-from morello.search.graph import SearchGraph, Space, goal_sizes
+from morello.search.graph import SearchGraph
 from morello.search.rewriting import Pruning
+from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import psutil
 
-from morello.errors import SearchError, quoted
+from morello.base.errors import SearchError, quoted
 
 Progress = Callable[[int, int], None]
 """Called during a search with the numbers of Specs and rewrites expanded so far; may raise."""

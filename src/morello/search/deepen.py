@@ -10,16 +10,17 @@ from math import inf
 
 import numpy as np
 
+from morello import engine
 from morello.memo.memory import SpaceMemo
 from morello.rewrites import Rewrite
-from morello.search import engine
 from morello.search.answer import Answer, solve_graph
 from morello.search.bound import Bound
 from morello.search.budget import BudgetError, Progress, Watch
 from morello.search.expansion import build, grow
-from morello.search.graph import SearchGraph, Space
+from morello.search.graph import SearchGraph
 from morello.search.record import record
 from morello.search.rewriting import Pruning
+from morello.space.space import Space
 
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
 """How much programs may cost, relative to the lower bound, attempt by attempt."""

@@ -15,17 +15,18 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from morello import debug
-from morello.errors import SearchError
+from morello import engine
+from morello.base import debug
+from morello.base.errors import SearchError
+from morello.engine.limits import Limits
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.memo.known import KnownAnswers, concatenate
-from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.graph import Dropped, Floats, SearchGraph, Space
+from morello.search.graph import Dropped, Floats, SearchGraph
 from morello.search.rewriting import MOST_ROWS, Applied, Pruning, Rewriter, Specs, edge_of_slots
-from morello.search.space.limits import Limits
-from morello.search.space.ranks import SpecRank, ranks
+from morello.space.ranks import SpecRank, ranks
+from morello.space.space import Space
 
 Recall = Callable[[Batch], KnownAnswers]
 

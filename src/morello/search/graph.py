@@ -1,115 +1,24 @@
-"""The search space of a goal, and the graph of what a search has reached of it."""
+"""The graph of what a search has reached of a goal's space."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from morello.errors import SearchError
+from morello import engine
 from morello.ir.batch import Batch
-from morello.ir.dtype import DType
-from morello.ir.operation import Operation
-from morello.ir.placements import Ints, Placements
+from morello.ir.placements import Ints
 from morello.ir.spec import Spec
 from morello.memo.known import KnownAnswers
-from morello.rewrites import Rank, Rewrite
-from morello.search import engine
-from morello.search.space.family import Kind, SpecEncoding
-from morello.search.space.limits import Limits
-from morello.search.space.panels import Panels
-from morello.search.space.rules import Guard, Rules, relaxed, rules
-from morello.search.space.sizes import Sizes
-from morello.targets.target import Target
+from morello.rewrites import Rewrite
+from morello.space.space import Space
 
 Floats = npt.NDArray[np.floating[Any]]
-
-NumberedRules = tuple[Guard, list[tuple[int, Rewrite]]]
-"""Rewrites, by their positions in `Space.rewrites`, to try on the rows that a guard admits."""
-
-_MOST_REWRITES = 256  # their numbers are stored as bytes
-
-
-class Space:
-    """The search space of a goal: its rules, sizes, and families of Specs.
-
-    Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
-    """
-
-    def __init__(self, goal: Spec, target: Target, sizes: Sizes, *, relaxed: bool = False) -> None:
-        self.goal, self.target, self.sizes, self.relaxed = goal, target, sizes, relaxed
-        self.limits = Limits(target.limits)
-        self.placements = Placements()
-        self._blocks = Panels.of(goal).odd_even
-        self._rank = _rank(goal.operation)
-        self.families: list[SpecEncoding] = []
-        self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
-        self._rules: dict[Kind, list[Rules]] = {}
-        self._numbered: dict[tuple[Kind, bool], list[NumberedRules]] = {}
-
-    def family(self, batch: Batch) -> int:
-        """The number of a batch's family."""
-        key = batch.operation, batch.dtypes, batch.parallel
-        if key not in self._numbers:
-            self._numbers[key] = len(self.families)
-            self.families.append(SpecEncoding(Kind(*key), self.sizes, self._rank))
-        return self._numbers[key]
-
-    def find_family(self, batch: Batch) -> SpecEncoding | None:
-        """A batch's family, if it was met before."""
-        number = self._numbers.get((batch.operation, batch.dtypes, batch.parallel))
-        return None if number is None else self.families[number]
-
-    def rules(self, kind: Kind) -> list[Rules]:
-        """The rules for Specs of a kind."""
-        if kind not in self._rules:
-            groups = rules(kind, self.target, self.sizes, blocks=self._blocks)
-            if self.relaxed:
-                groups = relaxed(groups)
-            if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:
-                raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
-            self._rules[kind] = groups
-        return self._rules[kind]
-
-    def numbered(self, kind: Kind, extents: bool) -> list[NumberedRules]:
-        """The rules with the rewrites that lower only the extent of Specs, or with all others."""
-        if (kind, extents) not in self._numbered:
-            numbers = count()
-            groups = [
-                (group.guard, [(next(numbers), rewrite) for rewrite in group.rewrites])
-                for group in self.rules(kind)
-            ]
-            self._numbered[kind, extents] = [
-                (guard, chosen)
-                for guard, rewrites in groups
-                if (chosen := [r for r in rewrites if (r[1].lowers is Rank.EXTENT) is extents])
-            ]
-        return self._numbered[kind, extents]
-
-    def rewrites(self, kind: Kind) -> list[Rewrite]:
-        """All rewrites tried on Specs of a kind; an edge's rule is a position in this list."""
-        return [rewrite for group in self.rules(kind) for rewrite in group.rewrites]
-
-    def goal_batch(self) -> Batch:
-        goal = Batch.of([self.goal], self.placements)
-        return goal.relaxed() if self.relaxed else goal
-
-
-def _rank(operation: Operation) -> int:
-    """The most dimensions of any tensor of an operation, its intermediates included."""
-    tensors = [operand.dims for operand in operation.operands]
-    tensors += [component.result_dims for component in operation.components]
-    return max(len(dims) for dims in tensors)
-
-
-def goal_sizes(goal: Spec) -> Sizes:
-    """All sizes that tiling a goal can reach."""
-    return Sizes(goal.sizes, Panels.of(goal).widths)
 
 
 class Dropped(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from morello.errors import SpecError
+from morello.base.errors import SpecError
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major
 from morello.ir.operation import Operation

@@ -8,6 +8,8 @@ from dataclasses import replace
 from math import inf
 from operator import ne
 
+from morello.engine import INFINITE
+from morello.engine.limits import Limits
 from morello.ir.axes import axis
 from morello.ir.compose import inputs_of, intermediates, part, producer
 from morello.ir.dtype import DType
@@ -17,10 +19,8 @@ from morello.ir.spec import Spec, goal
 from morello.ir.tensor import canonical, gapless
 from morello.search.bounded import BoundedSpace
 from morello.search.budget import Budget, BudgetError, Watch
-from morello.search.engine import INFINITE
-from morello.search.space.family import Kind
-from morello.search.space.limits import Limits
-from morello.search.space.rules import closing_operation
+from morello.space.family import Kind
+from morello.space.rules import closing_operation
 from morello.targets.target import Target
 
 SECONDS = 10.0

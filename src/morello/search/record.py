@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from morello import engine
 from morello.ir.placements import Bools, Ints
 from morello.memo.memory import Answers, SpaceMemo
-from morello.search import engine
 from morello.search.answer import Answer
 
 

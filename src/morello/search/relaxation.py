@@ -13,18 +13,19 @@ from typing import NamedTuple
 
 import numpy as np
 
-from morello import debug
-from morello.errors import SearchError
+from morello import engine
+from morello.base import debug
+from morello.base.errors import SearchError
+from morello.engine.keys import Numbering
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.memo.known import KnownAnswers
-from morello.search import engine
 from morello.search.budget import Progress
-from morello.search.graph import Dropped, Floats, SearchGraph, Space
+from morello.search.graph import Dropped, Floats, SearchGraph
 from morello.search.rewriting import MOST_ROWS, Applied, Rewriter, Specs
-from morello.search.space.family import Kind
-from morello.search.space.keys import Numbering
-from morello.search.space.ranks import SpecRank, common_rank, extents
+from morello.space.family import Kind
+from morello.space.ranks import SpecRank, common_rank, extents
+from morello.space.space import Space
 
 
 @dataclass

@@ -9,13 +9,14 @@ from typing import Protocol
 
 import numpy as np
 
-from morello import debug
+from morello import engine
+from morello.base import debug
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints, all_rows
 from morello.rewrites import Edges, Rewrite, expand
-from morello.search import engine
-from morello.search.graph import Dropped, Floats, Space
-from morello.search.space.family import Kind
+from morello.search.graph import Dropped, Floats
+from morello.space.family import Kind
+from morello.space.space import Space
 
 _NONE = np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0)
 

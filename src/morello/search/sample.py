@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from math import exp, log
 from random import Random
 
+from morello import engine
 from morello.rewrites import Rewrite
-from morello.search import engine
 from morello.search.bounded import BoundedSpace
 from morello.search.budget import Progress
 from morello.search.graph import SearchGraph

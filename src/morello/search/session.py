@@ -10,11 +10,12 @@ from random import Random
 
 import numpy as np
 
-from morello.errors import SearchError
+from morello.base.errors import SearchError
+from morello.base.jit import interruptible
+from morello.engine.keys import Numbering
 from morello.ir.compose import inputs_of, producer
 from morello.ir.layout import row_major
 from morello.ir.spec import Spec, matmul_spec
-from morello.jit import interruptible
 from morello.memo import Table
 from morello.memo.memory import SpaceMemo
 from morello.rewrites import Bufferize, Rewrite
@@ -30,9 +31,8 @@ from morello.search.reasons import why_none
 from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
 from morello.search.solution import SearchStatistics, Solution
-from morello.search.space.keys import Numbering
-from morello.search.space.panels import Panels
-from morello.search.space.rules import cut_points
+from morello.space.panels import Panels
+from morello.space.rules import cut_points
 from morello.targets import find_target
 from morello.targets.target import Target
 

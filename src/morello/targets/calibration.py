@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
-from morello.errors import TargetError
-from morello.files import make_folder, write_text
+from morello.base.errors import TargetError
+from morello.base.files import make_folder, write_text
 from morello.targets.costs import with_coefficients
 from morello.targets.cpu import HostCPU
 from morello.targets.target import Target

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 
-from morello.errors import TargetError, quoted
+from morello.base.errors import TargetError, quoted
 from morello.ir.batch import LINE_BYTES
 from morello.targets.caches import beyond_nearest, rows_of, sized
 from morello.targets.calibration import calibrated

@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
-from morello.errors import TargetError, quoted
+from morello.base.errors import TargetError, quoted
 from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
 from morello.targets.target import TRANSFERS, LeafKernel, Level, Target

@@ -18,8 +18,8 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from morello.errors import BuildError, FileError, MorelloError
-from morello.files import check_writable, make_folder
+from morello.base.errors import BuildError, FileError, MorelloError
+from morello.base.files import check_writable, make_folder
 from morello.impl.saved import load
 from morello.measure.calibrate.fit import Sample, cross_validated, fit
 from morello.measure.calibrate.goals import MEMORY, ProbeGoal

@@ -10,6 +10,7 @@ from time import perf_counter
 import numpy as np
 
 from morello.codegen import generate
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.measure.calibrate.goals import ProbeGoal
@@ -20,7 +21,6 @@ from morello.runtime.build import build
 from morello.runtime.load import Library
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler, arch_flags
-from morello.search.reconstruct import reconstruct
 from morello.search.solve import search
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target

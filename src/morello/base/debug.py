@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 
-from morello.errors import MorelloError, quoted
+from morello.base.errors import MorelloError, quoted
 
 VARIABLE = "MORELLO_DEBUG"
 

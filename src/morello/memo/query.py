@@ -9,8 +9,8 @@ from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.memory import SpaceMemo
-from morello.search.graph import Space, goal_sizes
-from morello.search.space.panels import Panels
+from morello.space.panels import Panels
+from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
 

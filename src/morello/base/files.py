@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from morello.errors import FileError
+from morello.base.errors import FileError
 
 
 def write_text(path: Path, text: str) -> None:

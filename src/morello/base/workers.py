@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 from threading import Thread
 from typing import Any
 
-from morello.errors import SearchError, TargetError, quoted
+from morello.base.errors import SearchError, TargetError, quoted
 
 MOST_WORKERS = 1024
 

@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from numba import njit
 
-from morello.errors import of_an_interrupt
+from morello.base.errors import of_an_interrupt
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 _Parameters = ParamSpec("_Parameters")
@@ -24,6 +24,7 @@ def compiled(function: _Function) -> _Function:
         jitted = njit(function)
     else:
         _forgive_stale_indexes(jitted._cache._cache_file)
+        _depend_on_callees(jitted)
     result: _Function = jitted
     return result
 
@@ -44,6 +45,20 @@ def _forgive_stale_indexes(file: Any) -> None:
         return index
 
     file._load_index = load_index
+
+
+def _depend_on_callees(jitted: Any) -> None:
+    """Have the cache hold only for the sources of the compiled functions that this one may call.
+
+    They are compiled into it, and Numba looks only at the source that the function itself is in.
+    """
+    file = jitted._cache._cache_file
+    stamps = {file._source_stamp}
+    for value in jitted.py_func.__globals__.values():
+        cache: Any = getattr(value, "_cache", None)
+        if hasattr(cache, "_cache_file"):
+            stamps.update(cache._cache_file._source_stamp)
+    file._source_stamp = tuple(sorted(stamps, key=repr))
 
 
 def interruptible(function: Callable[_Parameters, _Result]) -> Callable[_Parameters, _Result]:

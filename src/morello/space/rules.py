@@ -39,9 +39,9 @@ from morello.rewrites import (
     decomposes,
     may_split,
 )
-from morello.search.space.copies import copy_layouts
-from morello.search.space.family import Kind
-from morello.search.space.sizes import FACTORS, MOST_CUTS, Cut, Sizes
+from morello.space.copies import copy_layouts
+from morello.space.family import Kind
+from morello.space.sizes import FACTORS, MOST_CUTS, Cut, Sizes
 from morello.targets.target import LeafKernel, Target
 
 Guard = Callable[[Batch], Bools]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morello.errors import RewriteError
+from morello.base.errors import RewriteError
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Rewrite, apply

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from morello.errors import SearchError
-from morello.ir.placements import Ints
-from morello.jit import compiled
-from morello.search.engine import home
+from morello.base.errors import SearchError
+from morello.base.jit import compiled
+from morello.engine.arrays import Ints
+from morello.engine.tables import home
 
 _KEY_BITS = 63
 _NUMBER_BITS = 24

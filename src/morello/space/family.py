@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from morello.errors import SearchError
+from morello.base.errors import SearchError
+from morello.engine.keys import Keys
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, Placements
-from morello.search.space.keys import Keys
-from morello.search.space.sizes import Sizes
+from morello.space.sizes import Sizes
 
 _SIZE_BITS = 8
 _LEVEL_BITS = 3

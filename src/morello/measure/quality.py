@@ -10,21 +10,21 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from morello import api
-from morello.errors import SearchError, quoted
+from morello.base.errors import SearchError, quoted
+from morello.base.jit import interruptible
+from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.jit import interruptible
 from morello.measure.choose import COMPILER_S, candidate_impls
 from morello.measure.load import load_all
 from morello.measure.timing import check_seconds, in_turns, measure, runner
 from morello.runtime.kernel import CompiledKernel
+from morello.runtime.machine import check_memory, check_runs_here
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import compare
 from morello.search.budget import SECONDS, Budget, Progress
-from morello.search.reconstruct import reconstruct
 from morello.search.session import Session
 from morello.targets.target import Target
 
@@ -102,13 +102,20 @@ class Quality:
         }
 
 
+def check_sampling(samples: int, seed: int, seconds: float) -> None:
+    """Raise `SearchError` for numbers that `assess` cannot work with."""
+    if not isinstance(samples, SupportsIndex) or not 1 <= samples <= MOST_SAMPLES:
+        raise SearchError(f"1 to {MOST_SAMPLES:,} programs can be sampled, not {quoted(samples)}.")
+    if not isinstance(seed, SupportsIndex) or seed < 0:
+        raise SearchError(f"a seed is a whole number of at least 0, not {quoted(seed)}.")
+    check_seconds(seconds)
+
+
 @interruptible
 def assess(
-    expression: str | Spec,
+    best: Impl,
     samples: int = 100,
     *,
-    target: str | Target = "native",
-    threads: int | str = 1,
     seconds: float = 0.1,
     seed: int = 0,
     budget: float = SECONDS,
@@ -117,24 +124,19 @@ def assess(
 ) -> Quality:
     """Build, verify and time random programs of a Spec, and the search's first choices.
 
-    Each is timed for about `seconds`, in turns; programs much slower than the fastest are called
-    only a few times, and those that take the compiler too long are left out. Each of the
-    searches for them may take `budget` seconds. Raises `VerificationError` if a program computes
-    a wrong output.
+    `best` is the Spec's cheapest program, from `morello.implement`. Each program is timed for about
+    `seconds`, in turns; programs much slower than the fastest are called only a few times, and
+    those that take the compiler too long are left out. Each of the two searches for them may take
+    `budget` seconds. Raises `SearchError` for numbers that cannot be, and `VerificationError` if a
+    program computes a wrong output.
     """
-    if not isinstance(samples, SupportsIndex) or not 1 <= samples <= MOST_SAMPLES:
-        raise SearchError(f"1 to {MOST_SAMPLES:,} programs can be sampled, not {quoted(samples)}.")
-    if not isinstance(seed, SupportsIndex) or seed < 0:
-        raise SearchError(f"a seed is a whole number of at least 0, not {quoted(seed)}.")
-    check_seconds(seconds)
-    best, _ = api.implement(
-        expression, target=target, threads=threads, budget=budget, progress=progress
-    )
-    limit = Budget(budget)
+    check_sampling(samples, seed, seconds)
     goal, machine = best.spec, best.target
-    api.check_runs_here(machine)
-    api.check_memory(goal)
-    built = programs(best, CHOICES, samples, seed, find_compiler(compiler), limit, progress)
+    check_runs_here(machine)
+    check_memory(goal)
+    built = programs(
+        best, CHOICES, samples, seed, find_compiler(compiler), Budget(budget), progress
+    )
     times = _times(goal, [program.kernel for program in built], seconds)
     points = [
         Point(program.impl, took, program.choice)

@@ -10,8 +10,8 @@ from morello.ir.batch import Batch
 from morello.ir.operation import Operation, Primitive, has_accumulating_form
 from morello.ir.placements import Ints
 from morello.rewrites import REWRITES
-from morello.search.space.family import Kind
-from morello.search.space.sizes import Sizes
+from morello.space.family import Kind
+from morello.space.sizes import Sizes
 from morello.targets.target import Target
 
 SpecRank = tuple[float, ...]

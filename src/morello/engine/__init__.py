@@ -1,0 +1,23 @@
+"""Solving a hypergraph in flat arrays under memory limits. It knows nothing of tensors."""
+
+from morello.engine.arrays import INFINITE as INFINITE
+from morello.engine.limits import fits as fits
+from morello.engine.limits import larger as larger
+from morello.engine.solver import FILLED as FILLED
+from morello.engine.solver import TRIED as TRIED
+from morello.engine.solver import Bounds as Bounds
+from morello.engine.solver import Boxes as Boxes
+from morello.engine.solver import Hypergraph as Hypergraph
+from morello.engine.solver import Problem as Problem
+from morello.engine.solver import bounds as bounds
+from morello.engine.solver import link as link
+from morello.engine.solver import memory_left as memory_left
+from morello.engine.solver import most_memory as most_memory
+from morello.engine.solver import solve as solve
+from morello.engine.solver import stack as stack
+from morello.engine.solver import unlimited as unlimited
+from morello.engine.tables import by_group as by_group
+from morello.engine.tables import find as find
+from morello.engine.tables import least as least
+from morello.engine.tables import merge as merge
+from morello.engine.tables import rules_within as rules_within
