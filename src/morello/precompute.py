@@ -20,13 +20,11 @@ from math import inf, log2
 from morello.base.errors import MorelloError, TableError, TargetError
 from morello.frontends.ranges import SpecFamily
 from morello.frontends.text import parse
-from morello.impl.reconstruct import reconstruct
 from morello.memo import Key, Table
 from morello.memo.memory import space_name
 from morello.memo.page import decode, encode
-from morello.memo.programs import store_program
+from morello.request import Request, answer
 from morello.search.budget import Budget
-from morello.search.solve import search
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
 
@@ -114,8 +112,7 @@ def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) ->
         for expression in task.expressions:
             try:
                 goal, own = on_cores(parse(expression), machine)
-                solution = search(goal, own, table=table, budget=budget)
-                store_program(reconstruct(goal, own, solution.decisions), table)
+                answer(Request(goal, own, table=table, budget=budget))
             except MorelloError as error:
                 failed.append(str(error))
         pages = tuple((key, encode(page, str(key))) for key, page, _ in table.pages())

@@ -13,8 +13,8 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from morello import api
-from morello.cli.output import print_json, progress, readable
-from morello.cli.program import described, gap_text, opened, prediction_text, saved_impl
+from morello.cli.output import print_json, readable
+from morello.cli.program import described, gap_text, prediction_text, requested, saved_impl
 from morello.cli.targets import costs_of
 from morello.impl.tree import cycles
 from morello.ir.dtype import F32, DType
@@ -41,20 +41,8 @@ def run(arguments: argparse.Namespace) -> None:
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
     rivals = list(dict.fromkeys(arguments.vs or []))
-    with progress() as report, limit_threads(threads), opened(arguments.db) as table:
-        kernel = api.compile(
-            loaded or arguments.expression,
-            target=arguments.target,
-            threads=arguments.threads,
-            verify=not arguments.no_verify,
-            compiler=arguments.compiler,
-            table=table,
-            weights=arguments.weights,
-            measure=arguments.measure,
-            rank=arguments.rank,
-            budget=arguments.budget,
-            progress=report,
-        )
+    with limit_threads(threads), requested(arguments) as request:
+        kernel = api.build(request, verify=not arguments.no_verify)
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
     ours = timings["morello"]
     result = described(kernel.impl, kernel.statistics) | {

@@ -130,7 +130,7 @@ def _parser() -> argparse.ArgumentParser:
     bench.add_argument("--vs", choices=["numpy"], action="append", help="time this as well")
     bench.add_argument("--seconds", type=float, default=1.0, help="to time each for (1)")
     bench.add_argument("--no-verify", action="store_true", help="do not check it against NumPy")
-    bench.add_argument("--compiler", help="the C compiler (default: $CC, clang, zig, gcc)")
+    bench.set_defaults(tune=None)
     bench.add_argument("--schedule", type=Path, help="use a saved schedule; do not search")
 
     explain = commands.add_parser("explain", help="show the best program and what was searched")
@@ -283,6 +283,7 @@ def _common(parser: argparse.ArgumentParser) -> None:
         "--rank", choices=["cost", "learned"], default="cost",
         help="what orders programs: their cost, or a model learned from measured ones (cost)",
     )  # fmt: skip
+    parser.add_argument("--compiler", help="the C compiler (default: $CC, clang, zig, gcc)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
 
 

@@ -12,7 +12,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from morello import api
+from morello import options
 from morello.base.errors import RewriteError
 from morello.cli.output import progress, readable
 from morello.frontends.text import parse
@@ -20,27 +20,41 @@ from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.learn.predict import predict
 from morello.memo import Table
+from morello.request import Request, answer
 from morello.search.solution import SearchStatistics
 from morello.targets import find_target, tuned
 
 
 def implement(arguments: argparse.Namespace) -> tuple[Impl, SearchStatistics | None]:
+    """The program that a command's arguments ask for, and the statistics of the search for it."""
+    with requested(arguments) as request:
+        return answer(request)
+
+
+@contextmanager
+def requested(arguments: argparse.Namespace) -> Iterator[Request]:
+    """What a command's arguments ask for; progress is shown, and the table is open, in the body."""
     goal = saved_impl(arguments) or arguments.expression
-    target, threads = arguments.target, arguments.threads
+    target = arguments.target
     if arguments.tune is not None:
         target = tuned(target, arguments.tune)
-    with progress() as report, opened(arguments.db) as table:
-        return api.implement(
+    with (
+        progress() as report,
+        opened(arguments.db) as table,
+        options.requested(
             goal,
             target=target,
-            threads=threads,
+            threads=arguments.threads,
             table=table,
             weights=arguments.weights,
             measure=arguments.measure,
             rank=arguments.rank,
             budget=arguments.budget,
+            compiler=arguments.compiler,
             progress=report,
-        )
+        ) as request,
+    ):
+        yield request
 
 
 def saved_impl(arguments: argparse.Namespace) -> Impl | None:

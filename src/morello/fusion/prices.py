@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 
-from morello.api import implement
 from morello.base.errors import SearchError
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.predict import Predictor
 from morello.memo import Table
+from morello.request import Request, answer
+from morello.request.goal import goal_and_target
+from morello.search.budget import Budget
 from morello.targets.target import Target
 
 SECONDS = 10.0
@@ -74,9 +76,9 @@ class Prices:
 
     def _search(self, spec: Spec) -> PricedImpl | SearchError:
         try:
-            impl, statistics = implement(
-                spec, target=self._target, budget=self._seconds, table=self._table
-            )
+            goal, target = goal_and_target(spec, self._target)
+            request = Request(goal, target, table=self._table, budget=Budget(self._seconds))
+            impl, statistics = answer(request)
         except SearchError as error:
             return error
         assert statistics is not None  # it was not scheduled by hand

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 import numpy.typing as npt
 
-from morello.base.errors import CorpusError
+from morello.base.errors import CorpusError, SearchError
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.learn.adapt import Correction, corrected_and_error, error_of_costs
@@ -19,6 +19,7 @@ from morello.learn.features import Featurizer
 from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.local import Local, local_path, read_local
 from morello.learn.model import Model, read_model
+from morello.request import Ranking
 from morello.targets.calibration import chosen_path
 from morello.targets.catalog import recorded
 from morello.targets.cpu import host_cpu
@@ -114,18 +115,30 @@ def predict(impl: Impl) -> Prediction | None:
 def ranked(impls: Sequence[Impl]) -> list[Impl]:
     """Programs of one goal for one thread, the fastest by prediction first.
 
-    Raises `CorpusError` if no model ships for their machine.
+    There must be a model for their machine (see `check_ranked`).
     """
-    target = impls[0].target
-    model = learned(target)
-    if model is None:
+    model = learned(impls[0].target)
+    assert model is not None
+    order = np.argsort(model.seconds(impls), kind="stable")
+    return [impls[number] for number in order.tolist()]
+
+
+def check_ranked(goal: Spec, target: Target) -> None:
+    """Raise `MorelloError` if a learned model cannot rank a goal's programs."""
+    if goal.parallel:
+        raise SearchError(
+            "a learned model knows programs for one thread; leave out the threads or the ranking."
+        )
+    if learned(target) is None:
         kinds = ", ".join(sorted(path.stem for path in SHIPPED.glob("*.npz"))) or "no machine"
         raise CorpusError(
             f"no learned model ships for {target.machine or target.name}, only for {kinds}; "
             "leave out the ranking."
         )
-    order = np.argsort(model.seconds(impls), kind="stable")
-    return [impls[number] for number in order.tolist()]
+
+
+LEARNED = Ranking(50, ranked, check_ranked)
+"""The cheapest programs of different structures, in the order of predicted times."""
 
 
 def here() -> Local | None:

@@ -11,7 +11,6 @@ from time import monotonic
 import numpy as np
 
 from morello.base.errors import SearchError, TargetError, VerificationError
-from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -21,16 +20,13 @@ from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Order
 from morello.learn.predict import ByCost, Predictor, learned
 from morello.learn.prediction import ByPrediction
 from morello.learn.worker import Worker
-from morello.measure.calibrate.first_use import find_calibrated
 from morello.measure.stopwatch import Stopwatch
-from morello.runtime.argument import arguments
+from morello.request.goal import check_callable, goal_and_target
 from morello.runtime.build import PATIENCE_S
-from morello.runtime.machine import check_memory, check_runs_here
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import SECONDS, Budget
 from morello.search.session import Session
-from morello.targets.costs import on_cores
 from morello.targets.target import Target
 
 SEARCHING = 0.3
@@ -110,16 +106,14 @@ def plan(expression: str, target: str = "native") -> tuple[Spec, Target]:
 
     Raises `MorelloError` for what cannot be timed here.
     """
-    goal, machine = parse(expression), find_calibrated(target)
+    goal, machine = goal_and_target(expression, target)
     if machine.tunings:
         raise TargetError(
             f"{machine.name} is many machines, and times of this one tell nothing of the others; "
             "tune for native."
         )
-    check_runs_here(machine)
-    check_memory(goal)
-    arguments(goal)
-    return on_cores(goal, machine)
+    check_callable(goal, machine)
+    return goal, machine
 
 
 def tune(

@@ -1,0 +1,67 @@
+"""The options of `compile` and of the command, as a request."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TypedDict, Unpack
+
+from morello.base.errors import SearchError, TableError, quoted
+from morello.impl.tree import Impl
+from morello.ir.spec import Spec
+from morello.learn.predict import LEARNED
+from morello.memo import Table
+from morello.request import Request
+from morello.request.goal import goal_and_target
+from morello.scheduling import Schedule
+from morello.search.budget import SECONDS, Budget, Progress
+from morello.targets.target import Target
+
+RANKINGS = {"cost": None, "learned": LEARNED}
+"""The orders of programs: by the affine cost model, or by a learned performance model."""
+
+
+class Options(TypedDict, total=False):
+    """The options of `compile` that say which program is wanted; see there."""
+
+    target: str | Target
+    threads: int | str
+    table: Table | str | Path | None
+    weights: str
+    measure: int
+    rank: str
+    budget: float
+    compiler: str | None
+    progress: Progress | None
+
+
+@contextmanager
+def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) -> Iterator[Request]:
+    """The request of these options, checked; its table is open in the body."""
+    table, rank = options.get("table"), options.get("rank", "cost")
+    if not isinstance(table, Table | str | Path | None):
+        raise TableError(f"a table is a Table or the path of one, not {quoted(table)}.")
+    if not isinstance(rank, str) or rank not in RANKINGS:
+        raise SearchError(f"programs are ranked by {' or '.join(RANKINGS)}, not {quoted(rank)}.")
+    goal, target = goal_and_target(
+        what.impl if isinstance(what, Schedule) else what,
+        options.get("target", "native"),
+        options.get("threads", 1),
+    )
+    request = Request(
+        goal,
+        target,
+        weights=options.get("weights", "plain"),
+        measure=options.get("measure", 1),
+        ranking=RANKINGS[rank],
+        budget=Budget(options.get("budget", SECONDS)),
+        compiler=options.get("compiler"),
+        progress=options.get("progress"),
+    )
+    if isinstance(table, Table | None):
+        yield replace(request, table=table)
+        return
+    with Table(table) as opened:
+        yield replace(request, table=opened)

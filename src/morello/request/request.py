@@ -1,0 +1,94 @@
+"""A request: of what a program is wanted, for which machine, and how it is to be found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import SupportsIndex
+
+from morello.base.errors import BuildError, SearchError, SpecError, quoted
+from morello.impl.tree import Impl
+from morello.ir.spec import Spec
+from morello.memo import Table
+from morello.request.goal import Goal
+from morello.search.budget import Budget, Progress
+from morello.targets.target import Target
+
+WEIGHTS = ("plain", "constant")
+"""The layout of weights: as the Spec says, or prepacked in the layout that is cheapest."""
+
+MOST_MEASURED = 64
+"""The most programs of one goal that may be built and timed."""
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """An order of a goal's programs that is another one than that of their costs.
+
+    `count` programs are put in order. `check` raises `MorelloError` for a goal and a target whose
+    programs cannot be.
+    """
+
+    count: int
+    order: Callable[[Sequence[Impl]], list[Impl]]
+    check: Callable[[Spec, Target], None]
+
+
+@dataclass(frozen=True)
+class Request:
+    """A program that is wanted.
+
+    The goal and the target are for the same number of threads (see `goal_and_target`). The `table`
+    has results of earlier searches, and gets those of this one. If `measure` is more than one, that
+    many programs are built with the `compiler` and timed. Without a `ranking` the cheapest program
+    is taken, or the cheapest few are measured.
+
+    Raises `MorelloError` for values that cannot be.
+    """
+
+    goal: Goal
+    target: Target
+    table: Table | None = None
+    weights: str = "plain"
+    measure: int = 1
+    ranking: Ranking | None = None
+    budget: Budget = field(default_factory=Budget)
+    compiler: str | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.weights, str) or self.weights not in WEIGHTS:
+            raise SpecError(f"weights are {' or '.join(WEIGHTS)}, not {quoted(self.weights)}.")
+        whole = isinstance(self.measure, SupportsIndex)
+        if not whole or not 1 <= self.measure <= MOST_MEASURED:
+            raise SearchError(
+                f"1 to {MOST_MEASURED} programs can be measured, not {quoted(self.measure)}."
+            )
+        if not isinstance(self.compiler, str | None):
+            raise BuildError(f"a compiler is a command such as 'gcc', not {quoted(self.compiler)}.")
+        if self.progress is not None and not callable(self.progress):
+            raise SearchError(
+                f"progress is a function of two counts to call, not {quoted(self.progress)}."
+            )
+        if isinstance(self.goal, Impl):
+            self._check_schedule(self.goal)
+        elif self.target.tunings and not self.wants_cheapest:
+            raise SearchError(
+                f"{self.target.name} is many machines, and times of one tell nothing of the "
+                "others; leave out how many programs to measure, and how to rank them."
+            )
+        elif self.ranking is not None:
+            self.ranking.check(self.goal, self.target)
+
+    @property
+    def wants_cheapest(self) -> bool:
+        """Whether the cheapest program under the cost model is wanted, whatever its time."""
+        return self.measure == 1 and self.ranking is None
+
+    def _check_schedule(self, impl: Impl) -> None:
+        if not impl.complete:
+            raise SpecError("the schedule has Specs left to do; solve() fills them by search.")
+        if self.measure > 1:
+            raise SearchError(
+                f"a schedule is one program, and {self.measure} are to be measured; leave out one."
+            )
