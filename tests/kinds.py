@@ -69,7 +69,7 @@ MODULES = {
     "search/test_definition.py": "exact",
     "search/test_engine.py": "exact",
     "search/test_families.py": "exact",
-    "search/test_memory.py": "exact",
+    "search/test_memo.py": "exact",
     "search/test_relaxation.py": "exact",
     "search/test_relaxed.py": "property",
     "search/test_sample.py": "property",

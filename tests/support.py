@@ -26,8 +26,8 @@ from morello.runtime.compile import key_of
 from morello.runtime.headers import precompiled_headers
 from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
 from morello.runtime.workspace import workspace
+from morello.search.result import SearchResult
 from morello.search.session import Session
-from morello.search.solution import Solution
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 
@@ -83,12 +83,12 @@ def with_capacities(target: Target, capacities: Sequence[int]) -> Target:
 
 def searched(
     spec: Spec, target: Target, *, everything: bool = False, table: Table | None = None
-) -> Solution | None:
+) -> SearchResult | None:
     """What the search finds; None if nothing fits, without the reason, which takes far longer."""
     return solved(Session(spec, target, table), everything=everything)
 
 
-def solved(session: Session, *, everything: bool = False) -> Solution | None:
+def solved(session: Session, *, everything: bool = False) -> SearchResult | None:
     """As `searched`, by a session that may be asked for more."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("morello.search.session.why_none", lambda goal, target: "")

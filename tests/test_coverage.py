@@ -45,7 +45,7 @@ from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec, goal
 from morello.rewrites import Bufferize, Decompose, Move, Parallel, Rewrite, Select, Split, Tile
 from morello.scheduling import Schedule
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets import TARGETS, find_target
 from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import morello
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets import find_target
 
 EXPRESSIONS = {

@@ -24,8 +24,8 @@ from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import UNTIMED, Watch
+from morello.search.result import SearchResult
 from morello.search.session import Session
-from morello.search.solution import Solution
 from morello.search.structure import structure
 
 GOAL = "f32[4,4] @ f32[4,8]"
@@ -102,7 +102,7 @@ def test_no_goal_is_searched_twice(
     searched: list[Spec] = []
     solve = Session._solve
 
-    def counted(session: Session, everything: bool, watch: Watch) -> Solution:
+    def counted(session: Session, everything: bool, watch: Watch) -> SearchResult:
         searched.append(session.goal)
         return solve(session, everything, watch)
 

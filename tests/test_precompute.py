@@ -19,8 +19,8 @@ from morello.base.workers import local_workers
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.memo import Table
-from morello.memo.memory import space_name
 from morello.memo.programs import load_program
+from morello.memo.space_memo import space_name
 from morello.precompute import (
     PrecomputeProgress,
     Task,
@@ -29,7 +29,7 @@ from morello.precompute import (
     solve_task,
     tasks_of,
 )
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets import find_target
 
 TARGET = "avx2"

@@ -28,7 +28,7 @@ from morello.rewrites import (
     Tile,
 )
 from morello.scheduling import Schedule
-from morello.search.solve import search
+from morello.search.session import search
 
 
 def test_every_rewrite_is_a_method() -> None:

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from morello.memo import Page, Table
-from morello.memo.boxes import Ints, find, merged, spread
+from morello.memo.boxes import Ints, all_points, find, merged
 from morello.memo.page import encode
 from morello.memo.statistics import statistics
 
@@ -27,7 +27,7 @@ def singles(page: Page) -> Page:
     """Boxes of one Spec each; limits stay as they are."""
     inner = page.axes - page.limits
     outside = [*range(inner), *range(page.axes, page.axes + inner)]
-    specs, row = spread(page.rows[:, outside], inner)
+    specs, row = all_points(page.rows[:, outside], inner)
     rows = page.rows[row].copy()
     rows[:, :inner] = rows[:, page.axes : page.axes + inner] = specs
     return replace(page, rows=rows)

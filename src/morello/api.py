@@ -28,7 +28,7 @@ from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Progress
-from morello.search.solution import SearchStatistics
+from morello.search.result import SearchStatistics
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
 

@@ -21,8 +21,8 @@ from morello.base.errors import MorelloError, TableError, TargetError
 from morello.frontends.ranges import SpecFamily
 from morello.frontends.text import parse
 from morello.memo import Key, Table
-from morello.memo.memory import space_name
 from morello.memo.page import decode, encode
+from morello.memo.space_memo import space_name
 from morello.request import Request, answer
 from morello.search.budget import Budget
 from morello.targets.catalog import find_target

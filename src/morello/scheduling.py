@@ -36,7 +36,7 @@ from morello.rewrites import (
     ToAccumulate,
 )
 from morello.search.budget import SECONDS, Budget
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets.target import Target
 
 _Fields = ParamSpec("_Fields")

@@ -39,7 +39,7 @@ from morello.rewrites import (
     decomposes,
     may_split,
 )
-from morello.search.solution import Solution
+from morello.search.result import SearchResult
 from morello.targets.cpu import host_cpu
 from morello.targets.machines import X86_64_V4
 from morello.targets.target import Target
@@ -345,7 +345,7 @@ class Programs:
             return whole
         return self._cheapest(spec, limits)
 
-    def _rebuilt(self, solution: Solution) -> Impl:
+    def _rebuilt(self, solution: SearchResult) -> Impl:
         """Its program as it was found, or with its loops merged."""
         rebuild = self.random.choice([replay, reconstruct])
         return rebuild(solution.goal, self.target, solution.decisions)

@@ -32,7 +32,7 @@ from morello.ir.spec import matmul_spec
 from morello.rewrites import REWRITES, Move, Select
 from morello.runtime.toolchain import find_compiler
 from morello.scheduling import Schedule
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets import TARGETS
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target

@@ -13,7 +13,7 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, grow
 from morello.ir.layout import row_major
 from morello.rewrites import Bufferize, Parallel
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets import find_target
 from morello.targets.target import Target
 

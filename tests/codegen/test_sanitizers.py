@@ -15,7 +15,7 @@ import morello
 from morello.codegen import generate
 from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets import find_target
 
 SAVED = (

@@ -35,8 +35,8 @@ from morello.learn.tune import Trial, Tuning, plan, tune
 from morello.learn.worker import Worker
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
-from morello.search.bounded import BoundedSpace
 from morello.search.budget import UNTIMED
+from morello.search.pruned_space import PrunedSpace
 from morello.search.sample import Walker, sampling_graph
 from morello.search.session import Session
 from morello.search.structure import Structure
@@ -159,7 +159,7 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     monkeypatch.setattr("morello.learn.anneal.STEPS", 6)
     spec, target = plan("sum(f32[8,32], axis=0)")
     session = Session(spec, target)
-    graph = sampling_graph(BoundedSpace(spec, target), session.cost)
+    graph = sampling_graph(PrunedSpace(spec, target), session.cost)
     others = list(islice(session.alternatives(UNTIMED.start()), 6))
     monkeypatch.setattr(session, "walker", lambda random, _: Walker(graph, random))
     monkeypatch.setattr(session, "alternatives", lambda _: iter(others))

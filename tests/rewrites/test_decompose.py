@@ -13,7 +13,7 @@ from morello.impl.tree import Impl
 from morello.ir.batch import Batch
 from morello.ir.placements import Placements
 from morello.rewrites.decompose import Decompose
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets.caches import sized
 from morello.targets.cpu import Cache
 from morello.targets.x86 import AVX512

@@ -15,7 +15,7 @@ from morello.ir.spec import Spec
 from morello.rewrites import Rewrite, apply
 from morello.rewrites.rewrite import Step
 from morello.search.structure import Structure, traits
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.panels import Panels
 from morello.space.rules import Rules, rules
 from morello.space.space import goal_sizes

@@ -16,13 +16,12 @@ from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.search.alternatives import Alternatives
-from morello.search.bound import Bound
 from morello.search.budget import UNTIMED
 from morello.search.candidates import APART, SLACKS
 from morello.search.expansion import build
+from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
-from morello.search.session import Session
-from morello.search.solve import search
+from morello.search.session import Session, search
 from morello.search.structure import Structure, structure
 from morello.space.space import Space, goal_sizes
 from morello.targets.catalog import find_target
@@ -64,7 +63,7 @@ def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alter
     if slack == np.inf:
         return Alternatives(build(space))
     upper = search(spec, tight).cost * slack
-    return Alternatives(build(space, Pruning(Bound(spec, tight, sizes), upper)))
+    return Alternatives(build(space, Pruning(RelaxedBound(spec, tight, sizes), upper)))
 
 
 @each

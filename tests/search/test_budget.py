@@ -18,13 +18,13 @@ from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.search import budget as module
-from morello.search.bound import Bound
 from morello.search.budget import UNTIMED, Budget, BudgetError
-from morello.search.deepen import deepen, narrow
+from morello.search.deepening import deepen, narrow
 from morello.search.expansion import build
+from morello.search.relaxed_bound import RelaxedBound
+from morello.search.result import SearchResult
 from morello.search.rewriting import Pruning
-from morello.search.solution import Solution
-from morello.search.solve import search
+from morello.search.session import search
 from morello.space.space import Space, goal_sizes
 from morello.targets import find_target
 from morello.targets.target import Target
@@ -42,7 +42,7 @@ SOME = list(GOALS)[::9]
 """Goals of many kinds."""
 
 
-def impl_cost(solution: Solution) -> float:
+def impl_cost(solution: SearchResult) -> float:
     """What the program of a solution costs, by its rewrites, within all limits."""
     impl = reconstruct(solution.goal, solution.target, solution.decisions)
     assert impl.complete
@@ -69,9 +69,9 @@ def test_time_enough_changes_nothing(name: str) -> None:
     assert timed.statistics.proven
 
 
-def parts_of(goal: Spec, target: Target) -> tuple[Space, Bound]:
+def parts_of(goal: Spec, target: Target) -> tuple[Space, RelaxedBound]:
     sizes = goal_sizes(goal)
-    return Space(goal, target, sizes), Bound(goal, target, sizes)
+    return Space(goal, target, sizes), RelaxedBound(goal, target, sizes)
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -145,7 +145,7 @@ def test_a_search_may_run_out_of_memory(expression: str, monkeypatch: pytest.Mon
     def full(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("morello.search.bounded.Bound", full)
+    monkeypatch.setattr("morello.search.pruned_space.RelaxedBound", full)
     with pytest.raises(SearchError, match="ran out of memory"):
         search(parse(expression), AVX2)
 

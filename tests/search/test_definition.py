@@ -30,7 +30,7 @@ from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import column_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Decompose, Divide, Move, ToAccumulate
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.rules import Rules, rules
 from morello.space.sizes import Sizes
 from morello.targets.kernels import standard_kernels
@@ -104,7 +104,7 @@ def test_a_rule_that_is_missing_is_told_apart(lost: type, monkeypatch: pytest.Mo
             for group in rules(kind, target, sizes, **options)
         ]
 
-    monkeypatch.setattr("morello.search.graph.rules", fewer)
+    monkeypatch.setattr("morello.space.space.rules", fewer)
     spec = softmax_goal(2, 2)
     solution = searched(spec, toy(ENOUGH))
     wanted = Definition(1).cheapest(task_of(spec), ENOUGH)

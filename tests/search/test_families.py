@@ -39,12 +39,12 @@ from morello.rewrites import (
     ToAccumulate,
 )
 from morello.search import graph as graphs
-from morello.search.answer import solve_graph
-from morello.search.bound import Bound
 from morello.search.expansion import build
 from morello.search.graph import Floats, SearchGraph
+from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import Session
-from morello.space.family import Kind
+from morello.search.solved_graph import solve_graph
+from morello.space.kind import Kind
 from morello.space.rules import Rules, rules
 from morello.space.sizes import Sizes
 from morello.space.space import Space, goal_sizes
@@ -198,14 +198,14 @@ def test_a_search_without_a_rewrite_is_told_apart(
 def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    admissible = Bound.__call__
+    admissible = RelaxedBound.__call__
     spec, target = GOALS["relu-of-matmul"]
 
-    def higher(bound: Bound, batch: Batch) -> Floats:
+    def higher(bound: RelaxedBound, batch: Batch) -> Floats:
         held = np.maximum.reduce(batch.levels) == target.registers
         return admissible(bound, batch) * np.where(held, 2.0, 1.0)
 
-    monkeypatch.setattr(Bound, "__call__", higher)
+    monkeypatch.setattr(RelaxedBound, "__call__", higher)
     found = cheapest(Session(spec, target))
     assert found > 1.001 * min(optima("relu-of-matmul").values())
 
@@ -217,6 +217,6 @@ def test_parts_have_room_for_the_layouts_of_all_their_goal() -> None:
     orders = (Layout(order) for order in permutations(range(6)))
     space.placements.codes([Placement(order, 6) for order in orders])
     batch = Batch.of([part], space.placements)
-    family = space.families[space.family(batch)]
+    encoding = space.encoding(batch)
     assert len(space.placements.placements) > 512
-    assert family.batch(family.keys(batch), space.placements).spec() == part
+    assert encoding.batch(encoding.keys(batch), space.placements).spec() == part

@@ -12,7 +12,7 @@ from morello.ir.layout import Layout, panels, row_major
 from morello.ir.primitives import move, softmax
 from morello.ir.spec import Spec, goal
 from morello.ir.tensor import Placement, gapless
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets.target import Target
 from morello.targets.x86 import AVX2
 

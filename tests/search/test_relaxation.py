@@ -13,7 +13,7 @@ from morello.rewrites import expand
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
 from morello.search.relaxation import relax
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.space import Space, goal_sizes
 from morello.targets import find_target
 
@@ -30,7 +30,7 @@ CASES = {name: GOALS[name] for name in [*GOALS][::2]} | {
 
 def described(graph: SearchGraph) -> tuple[dict[object, object], Counter[object]]:
     """The limits and bounds of all Specs, and all edges, however both are numbered."""
-    nodes = list(zip(graph.families.tolist(), graph.keys.tolist(), strict=True))
+    nodes = list(zip(graph.kinds.tolist(), graph.keys.tolist(), strict=True))
     labels = zip(graph.limit.tolist(), graph.bounds.low.tolist(), strict=True)
     children = [
         tuple((nodes[child], times) for child, times in zip(*pair, strict=True))

@@ -10,7 +10,7 @@ from tests.support import with_capacities
 
 from morello.frontends.text import parse
 from morello.impl.tree import replay
-from morello.search.sample import SPREAD
+from morello.search.sample import COST_RANGE
 from morello.search.session import Session
 from morello.targets.catalog import find_target
 
@@ -33,7 +33,7 @@ def test_samples_are_legal_and_differ(expression: str) -> None:
     assert len(impls) == 30 and all(impl.complete for impl in impls)
     costs = [impl.cost for impl in impls]
     assert costs == sorted(set(costs)) and costs[0] >= best * (1 - 1e-9)
-    assert costs[0] < 1.5 * best and 3 * best < costs[-1] < SPREAD * best
+    assert costs[0] < 1.5 * best and 3 * best < costs[-1] < COST_RANGE * best
 
 
 def test_the_seed_decides() -> None:

@@ -20,11 +20,11 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.ir.layout import Layout, column_major, panels
 from morello.ir.spec import Spec, matmul_spec
-from morello.search.bound import Bound
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
-from morello.search.solution import Solution
-from morello.search.solve import search
+from morello.search.relaxed_bound import RelaxedBound
+from morello.search.result import SearchResult
+from morello.search.session import search
 from morello.space.space import Space, goal_sizes
 from morello.targets import TARGETS
 from morello.targets.target import Target
@@ -111,10 +111,10 @@ def test_leaving_out_what_cannot_win_changes_nothing(
     assert cheapest(spec, tight, everything=False) == pytest.approx(full)
 
 
-def whole(spec: Spec, target: Target) -> tuple[Bound, SearchGraph]:
+def whole(spec: Spec, target: Target) -> tuple[RelaxedBound, SearchGraph]:
     """The lower bound of a goal, and the graph of everything that can be reached from it."""
     sizes = goal_sizes(spec)
-    return Bound(spec, target, sizes), build(Space(spec, target, sizes))
+    return RelaxedBound(spec, target, sizes), build(Space(spec, target, sizes))
 
 
 @given(goals(), targets)
@@ -122,8 +122,8 @@ def whole(spec: Spec, target: Target) -> tuple[Bound, SearchGraph]:
 def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
     bound, graph = whole(spec, target)
     truth = graph.bounds.low
-    for family in range(len(graph.space.families)):
-        nodes = np.flatnonzero(graph.families == family)
+    for kind in range(len(graph.space.encodings)):
+        nodes = np.flatnonzero(graph.kinds == kind)
         too_high = np.flatnonzero(bound(graph.batch(nodes)) > truth[nodes] * (1 + 1e-9))
         assert len(too_high) == 0, graph.spec(int(nodes[too_high[0]]))
 
@@ -136,11 +136,11 @@ def test_a_rewrite_is_affordable_at_its_cost(spec: Spec, target: Target) -> None
     cost_of = np.empty(len(order))
     cost_of[order] = cost
     afforded = refused = 0
-    for number, family in enumerate(graph.space.families):
-        edges = np.flatnonzero((graph.families[graph.parent] == number) & (cost_of < INFINITE))
+    for number, encoding in enumerate(graph.space.encodings):
+        edges = np.flatnonzero((graph.kinds[graph.parent] == number) & (cost_of < INFINITE))
         if len(edges):
             batch = graph.batch(graph.parent[edges])
-            rewrites = graph.space.rewrites(family.kind)
+            rewrites = graph.space.rewrites(encoding.kind)
             affordable = bound.affordable(batch, cost_of[edges], rewrites)
             assert affordable is not None
             assert affordable[graph.rule[edges], np.arange(len(edges))].all()
@@ -165,7 +165,7 @@ def test_the_same_question_gets_the_same_answer(
 
 
 @cache
-def solved(spec: Spec, target: Target) -> Solution:
+def solved(spec: Spec, target: Target) -> SearchResult:
     return search(spec, target)
 
 

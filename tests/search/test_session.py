@@ -14,16 +14,15 @@ from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.rewrites import Rewrite
 from morello.rewrites.rewrite import apply
-from morello.search import bounded
-from morello.search.bound import Bound
-from morello.search.bounded import BoundedSpace
+from morello.search import pruned_space
 from morello.search.budget import UNTIMED, Budget
 from morello.search.candidates import candidates
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
+from morello.search.pruned_space import PrunedSpace
+from morello.search.relaxed_bound import RelaxedBound
 from morello.search.runners_up import Choice
-from morello.search.session import Session
-from morello.search.solve import search
+from morello.search.session import Session, search
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
 
@@ -44,7 +43,7 @@ def first(session: Session, count: int = 8) -> list[list[Rewrite]]:
 def test_alternatives_are_those_of_new_graphs(name: str) -> None:
     goal, target = GOALS[name]
     cost = search(goal, target).cost
-    graphs = BoundedSpace(goal, target).graph
+    graphs = PrunedSpace(goal, target).graph
     wanted = list(islice(candidates(graphs, cost, UNTIMED.start()), 8))
     solved, known, whole = (
         Session(goal, target),
@@ -64,16 +63,16 @@ def test_alternatives_are_those_of_new_graphs(name: str) -> None:
 def test_one_bound_serves_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     bounds, graphs = [], []
 
-    def counted_bound(goal: Spec, *arguments: object) -> Bound:
+    def counted_bound(goal: Spec, *arguments: object) -> RelaxedBound:
         bounds.append(goal)
-        return Bound(goal, *arguments)  # type: ignore[arg-type]
+        return RelaxedBound(goal, *arguments)  # type: ignore[arg-type]
 
     def counted_build(*arguments: object) -> SearchGraph:
         graphs.append(arguments)
         return build(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(bounded, "Bound", counted_bound)
-    monkeypatch.setattr(bounded, "build", counted_build)
+    monkeypatch.setattr(pruned_space, "RelaxedBound", counted_bound)
+    monkeypatch.setattr(pruned_space, "build", counted_build)
     session = Session(*GOALS["matmul"])
     session.solve()
     first(session)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from morello.memo.boxes import Ints, count_points, find, merged, overlapping, spread
+from morello.memo.boxes import Ints, all_points, count_points, find, merged, overlapping
 
 Point = tuple[int, ...]
 Value = tuple[int, ...]
@@ -163,11 +163,11 @@ def test_overlapping_cuts_boxes(parts: list[Ints], sides: list[tuple[int, int]])
 
 
 @given(batches(1))
-def test_spread_gives_every_point_of_every_box(parts: list[Ints]) -> None:
+def test_every_point_of_every_box_is_given(parts: list[Ints]) -> None:
     rows = np.concatenate(parts)
     for axes in (AXES, AXES - 1):
         outside = [*range(axes), *range(AXES, AXES + axes)]
-        points, row = spread(rows[:, outside], axes)
+        points, row = all_points(rows[:, outside], axes)
         found = sorted(zip(row.tolist(), map(tuple, points.tolist()), strict=True))
         wanted = [
             (number, point)

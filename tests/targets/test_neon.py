@@ -22,7 +22,7 @@ from morello.ir.spec import Spec
 from morello.runtime.argument import Argument, Array, arguments
 from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets import find_target
 
 NEON = find_target("neon")

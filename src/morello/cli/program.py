@@ -21,7 +21,7 @@ from morello.impl.tree import Impl
 from morello.learn.predict import predict
 from morello.memo import Table
 from morello.request import Request, answer
-from morello.search.solution import SearchStatistics
+from morello.search.result import SearchStatistics
 from morello.targets import find_target, tuned
 
 

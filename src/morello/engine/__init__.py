@@ -1,6 +1,11 @@
 """Solving a hypergraph in flat arrays under memory limits. It knows nothing of tensors."""
 
 from morello.engine.arrays import INFINITE as INFINITE
+from morello.engine.hashing import by_group as by_group
+from morello.engine.hashing import find as find
+from morello.engine.hashing import merge as merge
+from morello.engine.hashing import minima as minima
+from morello.engine.hashing import rules_within as rules_within
 from morello.engine.limits import fits as fits
 from morello.engine.limits import larger as larger
 from morello.engine.solver import FILLED as FILLED
@@ -16,8 +21,3 @@ from morello.engine.solver import most_memory as most_memory
 from morello.engine.solver import solve as solve
 from morello.engine.solver import stack as stack
 from morello.engine.solver import unlimited as unlimited
-from morello.engine.tables import by_group as by_group
-from morello.engine.tables import find as find
-from morello.engine.tables import least as least
-from morello.engine.tables import merge as merge
-from morello.engine.tables import rules_within as rules_within

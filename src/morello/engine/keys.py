@@ -9,7 +9,7 @@ import numpy as np
 from morello.base.errors import SearchError
 from morello.base.jit import compiled
 from morello.engine.arrays import Ints
-from morello.engine.tables import home
+from morello.engine.hashing import first_slot
 
 _KEY_BITS = 63
 _NUMBER_BITS = 24
@@ -86,7 +86,7 @@ def _number(column: Ints, slots: Ints, values: Ints, count: int) -> tuple[Ints, 
     size = slots.shape[0]
     numbers = np.empty(column.shape[0], np.int64)
     for i in range(column.shape[0]):
-        slot = home(column[i], size)
+        slot = first_slot(column[i], size)
         while slots[slot] >= 0 and values[slots[slot]] != column[i]:
             slot = (slot + 1) & (size - 1)
         if slots[slot] < 0:

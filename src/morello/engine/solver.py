@@ -18,8 +18,8 @@ import numpy as np
 
 from morello.base.jit import compiled
 from morello.engine.arrays import INFINITE, Bools, Floats, Ints
+from morello.engine.hashing import by_group
 from morello.engine.limits import LimitPacking, fits, larger, largest
-from morello.engine.tables import by_group
 
 
 class Hypergraph(NamedTuple):

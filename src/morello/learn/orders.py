@@ -16,7 +16,7 @@ from morello.impl.tree import Impl
 from morello.learn.anneal import Edges
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget, BudgetError, Watch
-from morello.search.sample import SPREAD, Walker
+from morello.search.sample import COST_RANGE, Walker
 from morello.search.session import Session
 
 Order = Literal["learned", "affine", "random"]
@@ -101,7 +101,7 @@ class AtRandom:
             walked = walker.walk()
             if (
                 walked is None
-                or walked[0] > SPREAD * self._session.cost
+                or walked[0] > COST_RANGE * self._session.cost
                 or tuple(walked[1]) in seen
             ):
                 continue

@@ -63,7 +63,7 @@ def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -
     mutated: Iterator[list[Rewrite]] = iter(())
     walker = walker_of(session, Random(seed), budget.start(None))
     if walker is not None:
-        random = [walker.rewrites(edges) for edges in walker.spread(session.cost, 2 * third)]
+        random = [walker.rewrites(edges) for edges in walker.stratified(session.cost, 2 * third)]
         mutated = _mutations(walker, best[:PARENTS], session.cost, TRIES * third, Random(seed))
     distinct = Distinct()
     proposals = []

@@ -198,7 +198,7 @@ def count_points(rows: Ints, axes: int, limits: int, capacity: Ints) -> tuple[in
     """
     inner = axes - limits
     outside = [*range(inner), *range(axes, axes + inner)]
-    specs, row = spread(rows[:, outside], inner)
+    specs, row = all_points(rows[:, outside], inner)
     order = np.lexsort(specs.T)
     grids = [
         np.array(sorted({0, int(most), *(1 << i for i in range(40) if 1 << i < most)}))
@@ -251,7 +251,7 @@ def _count(specs: Ints, row: Ints, low: Ints, high: Ints, shape: Ints) -> tuple[
 
 
 @compiled
-def spread(rows: Ints, axes: int) -> tuple[Ints, Ints]:
+def all_points(rows: Ints, axes: int) -> tuple[Ints, Ints]:
     """All points of all boxes, and the row index of each point's box."""
     total = 0
     for i in range(rows.shape[0]):

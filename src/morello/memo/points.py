@@ -19,7 +19,7 @@ from morello.impl.operations import operation_data
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.tensor import Placement
-from morello.space.family import Kind
+from morello.space.kind import Kind
 
 Floats = npt.NDArray[np.float64]
 

@@ -12,7 +12,7 @@ from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.memo.memory import space_name
+from morello.memo.space_memo import space_name
 from morello.space.panels import Panels
 from morello.targets.target import Target
 

@@ -8,7 +8,7 @@ from typing import Any
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.memo.memory import SpaceMemo
+from morello.memo.space_memo import SpaceMemo
 from morello.space.panels import Panels
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
@@ -41,9 +41,9 @@ class SpecAnswer:
 
 def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""
-    memory = SpaceMemo(table, target, Panels.of(spec))
+    memo = SpaceMemo(table, target, Panels.of(spec))
     space = Space(spec, target, goal_sizes(spec))
-    known = memory.decisions(Batch.of([spec], space.placements))
+    known = memo.decisions(Batch.of([spec], space.placements))
     unpack = space.limits.unpack
     unsorted = [
         SpecAnswer(unpack(peak), unpack(limit), tuple(listed)) for peak, limit, listed in known

@@ -19,8 +19,8 @@ from morello.request.goal import check_callable
 from morello.request.request import Request
 from morello.runtime.toolchain import find_compiler
 from morello.search.prepacking import with_layouts
+from morello.search.result import SearchStatistics
 from morello.search.session import Session
-from morello.search.solution import SearchStatistics
 from morello.targets.costs import on_cores
 
 LEAST_S = 0.1
@@ -112,7 +112,7 @@ def _searched(session: Session, request: Request) -> Answer:
     kept = None if table is None else load_program(goal, machine, table)
     if kept is not None and kept.serves(request.wants_cheapest, request.budget.seconds):
         seconds = time.perf_counter() - began
-        return kept.impl, SearchStatistics.of_recall(seconds, kept.measured, kept.gap)
+        return kept.impl, SearchStatistics.of_memoized(seconds, kept.measured, kept.gap)
     solution = session.solve(request.budget, request.progress)
     impl, statistics = reconstruct(goal, machine, solution.decisions), solution.statistics
     if request.measure > 1:

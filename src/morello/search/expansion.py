@@ -21,14 +21,14 @@ from morello.base.errors import SearchError
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
-from morello.memo.known import KnownAnswers, concatenate
+from morello.memo.answers import MemoizedAnswers
 from morello.search.budget import Progress
 from morello.search.graph import Dropped, Floats, SearchGraph
 from morello.search.rewriting import MOST_ROWS, Applied, Pruning, Rewriter, Specs, edge_of_slots
 from morello.space.ranks import SpecRank, ranks
 from morello.space.space import Space
 
-Recall = Callable[[Batch], KnownAnswers]
+Memo = Callable[[Batch], MemoizedAnswers]
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ class _Expansion:
         self,
         space: Space,
         pruning: Pruning | None,
-        recall: Recall | None,
+        memoized: Memo | None,
         progress: Progress | None,
     ) -> None:
-        self.space, self.pruning, self.recall, self.progress = space, pruning, recall, progress
+        self.space, self.pruning, self.memoized, self.progress = space, pruning, memoized, progress
         self.waiting: dict[SpecRank, dict[int, _Pending]] = defaultdict(dict)
         self.deferred: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
         self.unfinished: dict[int, list[Specs]] = defaultdict(list)
@@ -107,7 +107,7 @@ class _Expansion:
         self.nodes: list[tuple[int, Ints]] = []
         self.labels: list[tuple[Ints, Floats]] = []  # limits and budgets
         self.rewriter = Rewriter(space, pruning, self._check)
-        self.known: list[KnownAnswers] = []
+        self.known: list[MemoizedAnswers] = []
         self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
 
     def _check(self) -> None:
@@ -142,7 +142,7 @@ class _Expansion:
 
     def _defer(self, batch: Batch, slots: Ints, limits: Ints, budgets: Floats) -> None:
         """Put Specs aside until the current wave, which reached them, is complete."""
-        family = self.space.family(batch)
+        family = self.space.kind_number(batch)
         self.deferred[family].append((batch, slots, limits, budgets))
 
     def _queue(self, below: SpecRank) -> None:
@@ -151,7 +151,7 @@ class _Expansion:
             self._check()  # of the memory, as the next lines copy the Specs
             batches, *labels = zip(*parts, strict=True)
             batch = Batch.concatenate(batches)
-            keys = self.space.families[family].keys(batch)
+            keys = self.space.encodings[family].keys(batch)
             columns = [keys, *(np.concatenate(column) for column in labels)]
             common, extents = ranks(batch, self.space.target, self.space.sizes)
             if (*common, extents.max()) >= below:
@@ -175,13 +175,13 @@ class _Expansion:
         self.labels.append((limits, budgets))
         self.node_count += len(keys)
         numbers = np.arange(first, first + len(keys), dtype=np.int32)
-        packed = self.space.families[family]
+        packed = self.space.encodings[family]
         specs = Specs(keys, numbers, limits, budgets)
-        if self.recall is not None:
-            # The goal itself (node 0) is always expanded: a memory that had all of its program
+        if self.memoized is not None:
+            # The goal itself (node 0) is always expanded: a memo with all of its program
             # would have made the search unnecessary.
             batch = packed.batch(keys, self.space.placements)
-            recalled = self.recall(batch) if first else KnownAnswers.nothing(len(batch))
+            recalled = self.memoized(batch) if first else MemoizedAnswers.nothing(len(batch))
             known = self._applicable(recalled, limits)
             self.known.append(known)
             specs = specs.of(np.setdiff1d(np.arange(len(keys)), known.spec))
@@ -206,7 +206,7 @@ class _Expansion:
                 self._add(edges)
         self.unfinished.clear()
 
-    def _applicable(self, known: KnownAnswers, limits: Ints) -> KnownAnswers:
+    def _applicable(self, known: MemoizedAnswers, limits: Ints) -> MemoizedAnswers:
         """All boxes of the Specs that have an answer under these limits."""
         within = known.within(limits[known.spec], self.space.limits)
         answered = np.zeros(known.count, np.bool_)
@@ -253,7 +253,7 @@ class _Expansion:
             parent, rule, own, allocation, first_child, child,
             np.concatenate(self.times), waves, child[: self.root_slots], limit, budget,
             Dropped(*map(np.concatenate, zip(*self.rewriter.dropped, strict=True))),
-            concatenate(self.known) if self.known else KnownAnswers.nothing(self.node_count),
+            MemoizedAnswers.concatenate(self.known or [MemoizedAnswers.nothing(self.node_count)]),
         )  # fmt: skip
 
 
@@ -261,13 +261,13 @@ def build(
     space: Space,
     pruning: Pruning | None = None,
     progress: Progress | None = None,
-    recall: Recall | None = None,
+    memoized: Memo | None = None,
 ) -> SearchGraph:
-    """Expand the space's goal, except for pruned edges and Specs whose answers `recall` has."""
+    """Expand the space's goal, except for pruned edges and Specs whose answers `memoized` has."""
     budget = np.array([pruning.upper if pruning else np.inf]) * (1 + 1e-9)
     limit = np.array([space.limits.pack(space.target.limits)])
     goal = Start(space.goal_batch(), limit, budget)
-    return _Expansion(space, pruning, recall, progress).run([goal])
+    return _Expansion(space, pruning, memoized, progress).run([goal])
 
 
 def grow(
@@ -275,14 +275,14 @@ def grow(
 ) -> SearchGraph:
     """The graph with `nodes` expanded, which were not expanded so far because they were known."""
     space = graph.space
-    nodes = nodes[np.argsort(graph.families[nodes], kind="stable")]
+    nodes = nodes[np.argsort(graph.kinds[nodes], kind="stable")]
     starts = []
-    for number in np.unique(graph.families[nodes]).tolist():
-        here = nodes[graph.families[nodes] == number]
+    for number in np.unique(graph.kinds[nodes]).tolist():
+        here = nodes[graph.kinds[nodes] == number]
         starts.append(Start(graph.batch(here), graph.limit[here], graph.budget[here]))
     more = _Expansion(space, pruning, None, progress).run(starts)
     count, arity = len(graph.keys), np.diff(more.first_child)
-    known = graph.known.of(~np.isin(graph.known.spec, nodes))
+    known = graph.memoized.of(~np.isin(graph.memoized.spec, nodes))
     # The roots of the new part stay nodes, as new edges may lead to them; the old nodes get
     # copies of their edges.
     old_node = np.full(len(more.keys), -1, np.int64)
@@ -300,7 +300,7 @@ def grow(
     ends = graph.first_child[-1] + np.cumsum(arity[edges])
     return SearchGraph(
         space,
-        np.concatenate([graph.families, more.families]),
+        np.concatenate([graph.kinds, more.kinds]),
         np.concatenate([graph.keys, more.keys]),
         np.concatenate([graph.parent, parent]).astype(np.int32),
         np.concatenate([graph.rule, more.rule[edges]]),

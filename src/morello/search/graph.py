@@ -14,7 +14,7 @@ from morello import engine
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
-from morello.memo.known import KnownAnswers
+from morello.memo.answers import MemoizedAnswers
 from morello.rewrites import Rewrite
 from morello.space.space import Space
 
@@ -28,7 +28,7 @@ class Dropped(NamedTuple):
     rule: Ints
     bound: Floats
 
-    def least(self, nodes: int) -> Floats:
+    def lowest_bounds(self, nodes: int) -> Floats:
         """The lowest bound of each of so many nodes, `INFINITE` if it has none."""
         result = np.full(nodes, engine.INFINITE)
         np.minimum.at(result, self.parent, self.bound)
@@ -45,7 +45,7 @@ class SearchGraph:
     """
 
     space: Space
-    families: Ints
+    kinds: Ints
     keys: Ints
     parent: Ints
     rule: Ints
@@ -59,11 +59,11 @@ class SearchGraph:
     limit: Ints
     budget: Floats
     dropped: Dropped
-    known: KnownAnswers
+    memoized: MemoizedAnswers
 
     def batch(self, nodes: Ints) -> Batch:
         """The Specs of some nodes, at least one, all of the same family."""
-        family = self.space.families[int(self.families[nodes[0]])]
+        family = self.space.encodings[int(self.kinds[nodes[0]])]
         return family.batch(self.keys[nodes], self.space.placements)
 
     def spec(self, node: int) -> Spec:
@@ -79,7 +79,7 @@ class SearchGraph:
         """The graph for the engine."""
         limits, nodes = self.space.limits, len(self.keys)
         cost, peak = np.full(nodes, engine.INFINITE), np.zeros(nodes, np.int64)
-        known = self.known
+        known = self.memoized
         here = known.within(self.limit[known.spec], limits)
         cost[known.spec[here]], peak[known.spec[here]] = known.cost[here], known.peak[here]
         graph = engine.Hypergraph(
@@ -92,7 +92,7 @@ class SearchGraph:
         """The rewrite of an edge, made concrete for its Spec."""
         node = int(self.parent[edge])
         spec = self.spec(node)
-        kind = self.space.families[int(self.families[node])].kind
+        kind = self.space.encodings[int(self.kinds[node])].kind
         return self.space.rewrites(kind)[int(self.rule[edge])].concrete(spec)
 
     def edges(self, decisions: Sequence[Rewrite]) -> list[int] | None:

@@ -17,9 +17,9 @@ from morello.ir.layout import row_major
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec, goal
 from morello.ir.tensor import canonical, gapless
-from morello.search.bounded import BoundedSpace
 from morello.search.budget import Budget, BudgetError, Watch
-from morello.space.family import Kind
+from morello.search.pruned_space import PrunedSpace
+from morello.space.kind import Kind
 from morello.space.rules import closing_operation
 from morello.targets.target import Target
 
@@ -35,7 +35,7 @@ def why_none(spec: Spec, target: Target) -> str:
     with suppress(BudgetError, MemoryError):
         roomy, watch = _roomy(target), Budget(SECONDS).start()
         for primitive in _primitives(spec):
-            if BoundedSpace(primitive, roomy).least(watch) >= INFINITE:
+            if PrunedSpace(primitive, roomy).lower_bound(watch) >= INFINITE:
                 return f"{spec.expression}: {_unsupported_dtypes(primitive, target)}"
         if not _possible(spec, roomy, watch):
             return f"{spec.expression}: {_unsupported_layouts(spec, roomy, watch)}"
@@ -57,7 +57,7 @@ def _roomy(target: Target) -> Target:
 
 def _possible(spec: Spec, target: Target, watch: Watch) -> bool:
     """Whether the goal has a program, however much it costs."""
-    graph = BoundedSpace(spec, target).graph(inf, watch)
+    graph = PrunedSpace(spec, target).graph(inf, watch)
     return float(graph.bounds.low[0]) < INFINITE
 
 

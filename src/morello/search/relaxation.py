@@ -19,11 +19,11 @@ from morello.base.errors import SearchError
 from morello.engine.keys import Numbering
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
-from morello.memo.known import KnownAnswers
+from morello.memo.answers import MemoizedAnswers
 from morello.search.budget import Progress
 from morello.search.graph import Dropped, Floats, SearchGraph
 from morello.search.rewriting import MOST_ROWS, Applied, Rewriter, Specs
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.ranks import SpecRank, common_rank, extents
 from morello.space.space import Space
 
@@ -137,10 +137,10 @@ class _Relaxation:
 
     def _reach(self, batch: Batch) -> tuple[int, Ints]:
         """The family of a batch, and the numbers of its Specs in it; some may be new."""
-        number = self.space.family(batch)
+        number = self.space.kind_number(batch)
         if number not in self.families:
             self.families[number] = _Family(common_rank(Kind.of(batch)))
-        keys = self.space.families[number].keys(batch)
+        keys = self.space.encodings[number].keys(batch)
         return number, self.families[number].keys.numbers(keys)
 
     def _graph(self, waves: int) -> SearchGraph:
@@ -173,7 +173,7 @@ class _Relaxation:
             allocation[fit], _starts(arity[fit]), left[child[slots]], times[slots], waves,
             np.zeros(1, np.int32), limit[reached], np.full(nodes, np.inf),
             Dropped(left[parent[dropped]], rule[dropped], own[dropped]),
-            KnownAnswers.nothing(nodes),
+            MemoizedAnswers.nothing(nodes),
         )  # fmt: skip
 
     def _sorted(self) -> tuple[Ints, Ints, dict[int, Ints]]:
@@ -182,7 +182,7 @@ class _Relaxation:
         common = sorted({family.rank for family in self.families.values()}, reverse=True)
         columns = []
         for number, family in self.families.items():
-            batch = space.families[number].batch(family.keys.values, space.placements)
+            batch = space.encodings[number].batch(family.keys.values, space.placements)
             columns.append(
                 (
                     np.full(len(family), number, np.int16),

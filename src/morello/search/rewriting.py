@@ -15,7 +15,7 @@ from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints, all_rows
 from morello.rewrites import Edges, Rewrite, expand
 from morello.search.graph import Dropped, Floats
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.space import Space
 
 _NONE = np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0)
@@ -134,7 +134,7 @@ class Rewriter:
 
     def apply(self, family: int, specs: Specs, extents: bool) -> Iterator[Applied]:
         """The edges of all rewrites that lower only the extent, or of all others."""
-        packed = self.space.families[family]
+        packed = self.space.encodings[family]
         batch = packed.batch(specs.keys, self.space.placements)
         rewritten: list[Rewritten] = []
         count = 0
@@ -221,7 +221,7 @@ class Rewriter:
     def _children(self, rewritten: Sequence[Edges]) -> tuple[Ints, list[tuple[Batch, Ints]]]:
         """How often the children of edges run, by slot, and each family's, with their slots."""
         times: list[Ints] = []
-        families: dict[int, list[tuple[Batch, Ints]]] = defaultdict(list)
+        by_kind: dict[int, list[tuple[Batch, Ints]]] = defaultdict(list)
         start = 0
         for edges in rewritten:
             count, arity = len(edges.rows), len(edges.children)
@@ -229,11 +229,12 @@ class Rewriter:
             slots = np.arange(start, start + count * arity, dtype=np.int32).reshape(count, arity)
             for position, child in enumerate(edges.children):
                 here[:, position] = child.times
-                families[self.space.family(child.batch)].append((child.batch, slots[:, position]))
+                kind = self.space.kind_number(child.batch)
+                by_kind[kind].append((child.batch, slots[:, position]))
             times.append(here.ravel())
             start += count * arity
         children = []
-        for parts in families.values():
+        for parts in by_kind.values():
             batches, columns = zip(*parts, strict=True)
             children.append((Batch.concatenate(batches), np.concatenate(columns)))
         return np.concatenate(times), children

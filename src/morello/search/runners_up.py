@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from morello.ir.spec import Spec
 from morello.rewrites import Rewrite
-from morello.search.answer import solve_graph
 from morello.search.budget import Progress
 from morello.search.graph import SearchGraph
+from morello.search.solved_graph import solve_graph
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def choices(
     if edges is None:
         return []
     limits = graph.space.limits
-    answer = solve_graph(graph, count + 1, progress)
+    solved = solve_graph(graph, count + 1, progress)
     todo = [(1, limits.pack(graph.space.target.limits))]
     result = []
     for edge, cost in zip(edges, _costs(graph, edges), strict=True):
@@ -55,7 +55,7 @@ def choices(
         node = int(graph.parent[edge])
         others = [
             Decision(graph.rewrite(other), other_cost)
-            for other, other_cost in answer.best(node, limit, progress)
+            for other, other_cost in solved.best(node, limit, progress)
             if other != edge and other_cost <= graph.budget[node]
         ]
         taken = Decision(graph.rewrite(edge), cost)

@@ -8,11 +8,11 @@ from random import Random
 
 from morello import engine
 from morello.rewrites import Rewrite
-from morello.search.bounded import BoundedSpace
 from morello.search.budget import Progress
 from morello.search.graph import SearchGraph
+from morello.search.pruned_space import PrunedSpace
 
-SPREAD = 30.0
+COST_RANGE = 30.0
 """Samples cost less than this many times as much as the cheapest program."""
 
 BINS = 20
@@ -33,7 +33,7 @@ Edges = list[int]
 
 
 def sampling_graph(
-    space: BoundedSpace, cost: float, progress: Progress | None = None
+    space: PrunedSpace, cost: float, progress: Progress | None = None
 ) -> SearchGraph:
     """The graph of the programs that cost no more than a few times `cost` (see `SLACKS`).
 
@@ -64,13 +64,13 @@ class Walker:
         self._times = graph.times.tolist()
         self._all = self._limits.pack(graph.space.target.limits)
 
-    def spread(self, cost: float, count: int) -> list[Edges]:
-        """Up to `count` programs from all bins, for costs from `cost` to `SPREAD` times as much."""
+    def stratified(self, cost: float, count: int) -> list[Edges]:
+        """Up to `count` programs, from all bins of costs up to `COST_RANGE` times `cost`."""
         bins: list[dict[float, Edges]] = [{} for _ in range(BINS)]
         for _ in range(WALKS * count):
             walked = self.walk()
-            if walked is not None and walked[0] < cost * SPREAD:
-                number = int(BINS * log(max(walked[0] / cost, 1.0)) / log(SPREAD))
+            if walked is not None and walked[0] < cost * COST_RANGE:
+                number = int(BINS * log(max(walked[0] / cost, 1.0)) / log(COST_RANGE))
                 bins[number].setdefault(float(f"{walked[0]:.9g}"), walked[1])
         chosen: dict[float, Edges] = {}
         while len(chosen) < count and any(bins):

@@ -17,20 +17,20 @@ from morello.ir.compose import inputs_of, producer
 from morello.ir.layout import row_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.memo import Table
-from morello.memo.memory import SpaceMemo
+from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Bufferize, Rewrite
 from morello.rewrites.rewrite import apply
-from morello.search.answer import recalled, solve_graph
-from morello.search.bound import Bound
-from morello.search.bounded import BoundedSpace
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
-from morello.search.deepen import FIRST, SearchOutcome, deepen, exhaust
+from morello.search.deepening import FIRST, Incumbent, deepen, exhaust
 from morello.search.graph import SearchGraph
+from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
+from morello.search.relaxed_bound import RelaxedBound
+from morello.search.result import SearchResult, SearchStatistics
 from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
-from morello.search.solution import SearchStatistics, Solution
+from morello.search.solved_graph import memoized_decisions, solve_graph
 from morello.space.panels import Panels
 from morello.space.rules import cut_points
 from morello.targets import find_target
@@ -52,12 +52,12 @@ class Session:
     ) -> None:
         self.goal, self.target = goal, target
         self._table, self._cost = table, cost
-        self._memory: SpaceMemo | None = None
+        self._memo: SpaceMemo | None = None
         if table is not None and not any(goal.levels):
-            self._memory = SpaceMemo(table, target, Panels.of(goal))
-        self._space = BoundedSpace(goal, target, self._memory)
+            self._memo = SpaceMemo(table, target, Panels.of(goal))
+        self._space = PrunedSpace(goal, target, self._memo)
         self._graph: SearchGraph | None = None
-        self._solution: Solution | None = None
+        self._solution: SearchResult | None = None
 
     # ---- the cheapest program
 
@@ -68,7 +68,7 @@ class Session:
         progress: Progress | None = None,
         *,
         everything: bool = False,
-    ) -> Solution:
+    ) -> SearchResult:
         """The cheapest program, exactly, among all that the rules can reach.
 
         Goal-directed: expands only Specs that may belong to a program within a few percent of a
@@ -84,20 +84,20 @@ class Session:
         _load_engine()
         if self._table is not None:
             _load_table()
-        memory = self._memory
+        memo = self._memo
         try:
             self._solution = self._solve(everything, budget.start(progress))
         except BudgetError as error:
             raise SearchError(f"{self.goal.expression}: {error}; make the sizes smaller.") from None
         except MemoryError:
             raise SearchError(f"{self.goal.expression}: the search ran out of memory.") from None
-        if memory is not None:
-            memory.write()
+        if memo is not None:
+            memo.write()
         self._cost = self._solution.cost
         return self._solution
 
     @property
-    def solution(self) -> Solution:
+    def solution(self) -> SearchResult:
         """The cheapest program; the goal is solved, without a time limit, if it was not so far."""
         return self._solution or self.solve()
 
@@ -146,20 +146,20 @@ class Session:
     ) -> list[list[Rewrite]]:
         """The decisions of up to `count` legal programs of distinct costs, in order of cost."""
         walker = self.walker(Random(seed), progress)
-        return [walker.rewrites(program) for program in walker.spread(self.cost, count)]
+        return [walker.rewrites(program) for program in walker.stratified(self.cost, count)]
 
     # ---- how the goal is solved
 
-    def _solve(self, everything: bool, watch: Watch) -> Solution:
-        """As `solve`, but new answers are only buffered in the memory, not written to its table."""
+    def _solve(self, everything: bool, watch: Watch) -> SearchResult:
+        """As `solve`, but new answers are only buffered in the memo, not written to its table."""
         began = time.perf_counter()
-        recalled_solution = self._recall(began)
-        if recalled_solution is not None:
-            return recalled_solution
+        result = self._memoized(began)
+        if result is not None:
+            return result
         try:
             outcome = self._outcome(everything, watch)
         except LookupError:  # a page of the table may be damaged
-            self._memory, self._space = None, BoundedSpace(self.goal, self.target)
+            self._memo, self._space = None, PrunedSpace(self.goal, self.target)
             return self._solve(everything, watch)
         if outcome is None:
             return self._in_parts(watch, began)
@@ -168,20 +168,20 @@ class Session:
         self._graph = outcome.graph
         statistics = SearchStatistics(
             time.perf_counter() - began, outcome.specs, outcome.rewrites, outcome.entries,
-            outcome.tried, self._space.bounded, everything, gap=outcome.gap,
+            outcome.tried, self._space.relaxed_specs, everything, gap=outcome.gap,
         )  # fmt: skip
-        return Solution(self.goal, self.target, outcome.cost, outcome.decisions, statistics)
+        return SearchResult(self.goal, self.target, outcome.cost, outcome.decisions, statistics)
 
-    def _outcome(self, everything: bool, watch: Watch) -> SearchOutcome | None:
+    def _outcome(self, everything: bool, watch: Watch) -> Incumbent | None:
         """The outcome of the search; None if the goal is to be cut into parts."""
         if everything:
-            return exhaust(self._space.space, self._memory, watch)
+            return exhaust(self._space.space, self._memo, watch)
         bound = self._bound(watch)
         if bound is None:
             return None
-        return deepen(self._space.space, bound, self._memory, watch)
+        return deepen(self._space.space, bound, self._memo, watch)
 
-    def _bound(self, watch: Watch) -> Bound | None:
+    def _bound(self, watch: Watch) -> RelaxedBound | None:
         """The lower bound; None if that exceeds the budget and the goal can be cut into parts."""
         if not cut_points(self.goal.operation):
             return self._space.bound(watch.untimed())
@@ -190,7 +190,7 @@ class Session:
         except (BudgetError, MemoryError):
             return None
 
-    def _in_parts(self, watch: Watch, began: float) -> Solution:
+    def _in_parts(self, watch: Watch, began: float) -> SearchResult:
         """A program of a composition cut in two, with the tensor between the parts in main memory.
 
         Each part is searched alone, so the gap to the cheapest program of the whole is unknown.
@@ -218,31 +218,45 @@ class Session:
         )
         costs = [hole.times * part.cost for hole, part in zip(step.holes, parts, strict=True)]
         decisions = (cut, *(decision for part in parts for decision in part.decisions))
-        return Solution(goal, target, step.cost + sum(costs), decisions, statistics)
+        return SearchResult(goal, target, step.cost + sum(costs), decisions, statistics)
 
-    def _recall(self, began: float) -> Solution | None:
-        """The solution, if the memory has all answers that it needs."""
-        memory, space = self._memory, self._space.space
-        if memory is None:
+    def _memoized(self, began: float) -> SearchResult | None:
+        """The solution, if the memo has all answers that it needs."""
+        memo, space = self._memo, self._space.space
+        if memo is None:
             return None
         limit = space.limits.pack(self.target.limits)
-        known = memory.known(space.goal_batch())
+        known = memo.answers(space.goal_batch())
         boxes = np.flatnonzero(known.within(limit, space.limits))
         if not len(boxes):
             return None
         try:
-            decisions = tuple(recalled(space, memory, self.goal, limit))
+            decisions = tuple(memoized_decisions(space, memo, self.goal, limit))
         except LookupError:  # a page may be damaged
             return None
-        statistics = SearchStatistics.of_recall(time.perf_counter() - began)
-        return Solution(self.goal, self.target, float(known.cost[boxes[0]]), decisions, statistics)
+        statistics = SearchStatistics.of_memoized(time.perf_counter() - began)
+        return SearchResult(
+            self.goal, self.target, float(known.cost[boxes[0]]), decisions, statistics
+        )
+
+
+def search(
+    goal: Spec,
+    target: Target,
+    *,
+    everything: bool = False,
+    table: Table | None = None,
+    budget: Budget = UNTIMED,
+) -> SearchResult:
+    """The cheapest program of `goal`, for those who ask for nothing else; see `Session.solve`."""
+    return Session(goal, target, table).solve(budget, everything=everything)
 
 
 @cache
 def _load_engine() -> None:
     """Load the compiled engine (the first time ever, compile it) before the search is timed."""
     Numbering().numbers(np.zeros(1, np.int64))
-    solve_graph(BoundedSpace(matmul_spec((1, 1), (1, 1)), find_target("avx2")).graph(inf))
+    solve_graph(PrunedSpace(matmul_spec((1, 1), (1, 1)), find_target("avx2")).graph(inf))
 
 
 @cache
@@ -253,5 +267,5 @@ def _load_table() -> None:
         for size in (1, 2):
             session = Session(matmul_spec((size, size), (size, 2)), target, table)
             session._solve(False, UNTIMED.start())
-            if session._memory is not None:
-                session._memory.write()
+            if session._memo is not None:
+                session._memo.write()

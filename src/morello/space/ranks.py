@@ -10,7 +10,7 @@ from morello.ir.batch import Batch
 from morello.ir.operation import Operation, Primitive, has_accumulating_form
 from morello.ir.placements import Ints
 from morello.rewrites import REWRITES
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.sizes import Sizes
 from morello.targets.target import Target
 

@@ -40,7 +40,7 @@ from morello.rewrites import (
     may_split,
 )
 from morello.space.copies import copy_layouts
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.sizes import FACTORS, MOST_CUTS, Cut, Sizes
 from morello.targets.target import LeafKernel, Target
 

@@ -1,4 +1,4 @@
-"""The search space of a goal: its sizes, its rules, and the families of its Specs."""
+"""The search space of a goal: its sizes, its rules, and the kinds of its Specs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from morello.ir.operation import Operation
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
 from morello.rewrites import Rank, Rewrite
-from morello.space.family import Kind, SpecEncoding
+from morello.space.encoding import SpecEncoding
+from morello.space.kind import Kind
 from morello.space.panels import Panels
 from morello.space.rules import Guard, Rules, relaxed, rules
 from morello.space.sizes import Sizes
@@ -25,7 +26,7 @@ _MOST_REWRITES = 256  # their numbers are stored as bytes
 
 
 class Space:
-    """The search space of a goal: its rules, sizes, and families of Specs.
+    """The search space of a goal: its rules, sizes, and kinds of Specs.
 
     Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
     """
@@ -36,23 +37,22 @@ class Space:
         self.placements = Placements()
         self._blocks = Panels.of(goal).odd_even
         self._rank = _rank(goal.operation)
-        self.families: list[SpecEncoding] = []
+        self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
         self._rules: dict[Kind, list[Rules]] = {}
         self._numbered: dict[tuple[Kind, bool], list[NumberedRules]] = {}
 
-    def family(self, batch: Batch) -> int:
-        """The number of a batch's family."""
+    def kind_number(self, batch: Batch) -> int:
+        """The number of the kind of a batch's Specs; a new kind gets the next one."""
         key = batch.operation, batch.dtypes, batch.parallel
         if key not in self._numbers:
-            self._numbers[key] = len(self.families)
-            self.families.append(SpecEncoding(Kind(*key), self.sizes, self._rank))
+            self._numbers[key] = len(self.encodings)
+            self.encodings.append(SpecEncoding(Kind(*key), self.sizes, self._rank))
         return self._numbers[key]
 
-    def find_family(self, batch: Batch) -> SpecEncoding | None:
-        """A batch's family, if it was met before."""
-        number = self._numbers.get((batch.operation, batch.dtypes, batch.parallel))
-        return None if number is None else self.families[number]
+    def encoding(self, batch: Batch) -> SpecEncoding:
+        """The encoding of a batch's Specs."""
+        return self.encodings[self.kind_number(batch)]
 
     def rules(self, kind: Kind) -> list[Rules]:
         """The rules for Specs of a kind."""

@@ -21,7 +21,7 @@ from morello.runtime.build import build
 from morello.runtime.load import Library
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler, arch_flags
-from morello.search.solve import search
+from morello.search.session import search
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target
 

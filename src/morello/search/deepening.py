@@ -11,15 +11,15 @@ from math import inf
 import numpy as np
 
 from morello import engine
-from morello.memo.memory import SpaceMemo
+from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
-from morello.search.answer import Answer, solve_graph
-from morello.search.bound import Bound
 from morello.search.budget import BudgetError, Progress, Watch
 from morello.search.expansion import build, grow
 from morello.search.graph import SearchGraph
-from morello.search.record import record
+from morello.search.memoize import memoize
+from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
+from morello.search.solved_graph import SolvedGraph, solve_graph
 from morello.space.space import Space
 
 SLACKS = (1.0, 1.05, 1.12, 1.25, 1.5, 2.0, 3.0, inf)
@@ -38,12 +38,12 @@ _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class SearchOutcome:
+class Incumbent:
     """The cheapest program found, as decisions in pre-order, and the size of the search.
 
     No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded,
     `entries` the boxes, and `tried` the rewrites that the engine tried. `graph` is the one in
-    which the program is proven the cheapest, unless parts of that came from a memory.
+    which the program is proven the cheapest, unless parts of that came from the memo.
     """
 
     cost: float
@@ -56,15 +56,15 @@ class SearchOutcome:
     graph: SearchGraph | None = None
 
     @staticmethod
-    def of(answer: Answer, lower: float, memory: SpaceMemo | None = None) -> SearchOutcome:
+    def of(solved: SolvedGraph, lower: float, memo: SpaceMemo | None = None) -> Incumbent:
         """The outcome of a solved graph.
 
-        Raises `LookupError` if the memory no longer has an answer that the solver used.
+        Raises `LookupError` if the memo no longer has an answer that the solver used.
         """
-        graph, solved = answer.graph, answer.cost < engine.INFINITE
-        return SearchOutcome(
-            answer.cost if solved else inf, tuple(answer.decisions(memory)) if solved else (),
-            lower, len(graph.keys), len(graph.parent), answer.count, answer.tried,
+        graph, found = solved.graph, solved.cost < engine.INFINITE
+        return Incumbent(
+            solved.cost if found else inf, tuple(solved.decisions(memo)) if found else (),
+            lower, len(graph.keys), len(graph.parent), solved.count, solved.tried,
         )  # fmt: skip
 
     @property
@@ -78,53 +78,53 @@ class SearchOutcome:
         return max(0.0, self.cost / self.lower - 1) if self.lower > 0 else inf
 
 
-def exhaust(space: Space, memory: SpaceMemo | None, watch: Watch) -> SearchOutcome:
+def exhaust(space: Space, memo: SpaceMemo | None, watch: Watch) -> Incumbent:
     """The cheapest program, by expanding the whole space."""
-    return _proven(_solved(space, None, memory, watch), memory)
+    return _proven(_solved(space, None, memo, watch), memo)
 
 
-def deepen(space: Space, bound: Bound, memory: SpaceMemo | None, watch: Watch) -> SearchOutcome:
+def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Watch) -> Incumbent:
     """The cheapest program, by iterative deepening over the slack above the lower bound.
 
     Once a space of fewer than `FEW` Specs has a program, the next attempt allows its whole cost,
     and is the last. If the watch ends the search, this gives the cheapest program found so far,
     or, if there is none, that of a narrowed space.
     """
-    least = float(bound(space.goal_batch())[0])
-    best: SearchOutcome | None = None
-    lower, enough = least, inf
+    relaxed = float(bound(space.goal_batch())[0])
+    best: Incumbent | None = None
+    lower, enough = relaxed, inf
     small, early = True, watch.part(FIRST)
     for slack in SLACKS:
-        upper = enough if small and enough < inf else min(least * slack, enough)
+        upper = enough if small and enough < inf else min(relaxed * slack, enough)
         try:
-            answer = _solved(space, Pruning(bound, upper), memory, watch if best else early)
+            solved = _solved(space, Pruning(bound, upper), memo, watch if best else early)
         except (BudgetError, MemoryError):
             break
-        if answer.last <= upper * (1 + _ROUNDING):
-            return _proven(answer, memory)
-        lower, small = upper, len(answer.graph.keys) < FEW
-        if answer.cost < engine.INFINITE:
-            best = SearchOutcome.of(answer, lower, memory)
-        if answer.last < engine.INFINITE:
-            enough = answer.last
-        del answer  # the next attempt needs the memory
+        if solved.last <= upper * (1 + _ROUNDING):
+            return _proven(solved, memo)
+        lower, small = upper, len(solved.graph.keys) < FEW
+        if solved.cost < engine.INFINITE:
+            best = Incumbent.of(solved, lower, memo)
+        if solved.last < engine.INFINITE:
+            enough = solved.last
+        del solved  # the next attempt needs the memory
     return (
         replace(best, lower=min(lower, best.cost)) if best else narrow(space, bound, lower, watch)
     )
 
 
-def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> SearchOutcome:
+def narrow(space: Space, bound: RelaxedBound, lower: float, watch: Watch) -> Incumbent:
     """The cheapest program of a narrowed space, which is widened while there is time.
 
     `lower` is a lower bound on the cost of all programs. Raises `BudgetError` or `MemoryError` if
     the memory does not suffice to find any program.
     """
-    best = SearchOutcome(inf, (), lower, 0, 0, 0, 0)
+    best = Incumbent(inf, (), lower, 0, 0, 0, 0)
     for width in WIDTHS:
         progress = watch if best.found else watch.untimed()
         try:
             graph = build(space, Pruning(bound, best.cost, width), progress)
-            outcome = SearchOutcome.of(solve_graph(graph, progress=progress), lower)
+            outcome = Incumbent.of(solve_graph(graph, progress=progress), lower)
         except (BudgetError, MemoryError):
             if best.found:
                 break
@@ -133,27 +133,27 @@ def narrow(space: Space, bound: Bound, lower: float, watch: Watch) -> SearchOutc
     return best
 
 
-def _proven(answer: Answer, memory: SpaceMemo | None) -> SearchOutcome:
+def _proven(solved: SolvedGraph, memo: SpaceMemo | None) -> Incumbent:
     """The outcome of a graph that has the cheapest program; its answers are recorded."""
-    outcome = SearchOutcome.of(answer, answer.cost, memory)
-    if memory is not None:
-        record(answer, memory)
-    return outcome if len(answer.graph.known.spec) else replace(outcome, graph=answer.graph)
+    outcome = Incumbent.of(solved, solved.cost, memo)
+    if memo is not None:
+        memoize(solved, memo)
+    return outcome if len(solved.graph.memoized.spec) else replace(outcome, graph=solved.graph)
 
 
 def _solved(
-    space: Space, pruning: Pruning | None, memory: SpaceMemo | None, progress: Progress
-) -> Answer:
+    space: Space, pruning: Pruning | None, memo: SpaceMemo | None, progress: Progress
+) -> SolvedGraph:
     """Solve a space with memoized answers.
 
     Specs whose memoized answers do not cover a limit that is met are expanded after all.
     """
-    if memory is None:
+    if memo is None:
         return solve_graph(build(space, pruning, progress), progress=progress)
-    graph = build(space, pruning, progress, memory.known)
+    graph = build(space, pruning, progress, memo.answers)
     while True:
-        answer = solve_graph(graph, memory.table.keeps, progress)
-        missed = np.flatnonzero(answer.missed)
+        solved = solve_graph(graph, memo.table.keeps, progress)
+        missed = np.flatnonzero(solved.missed)
         if not len(missed):
-            return answer
+            return solved
         graph = grow(graph, missed, pruning, progress)

@@ -12,12 +12,12 @@ from morello.base import debug
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
-from morello.memo.memory import SpaceMemo
+from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.rewrites.rewrite import apply
 from morello.search.budget import Progress
 from morello.search.graph import SearchGraph
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.space import Space
 
 STRIDE = 1_000_000
@@ -25,7 +25,7 @@ STRIDE = 1_000_000
 
 
 @dataclass
-class Answer:
+class SolvedGraph:
     """The result of solving a graph, as boxes.
 
     `missed` marks the nodes whose known answers do not cover a limit that was met.
@@ -62,7 +62,7 @@ class Answer:
         """The cost of the last of the goal's `keeps` best decisions, infinite if it has fewer."""
         return float(self.boxes.cost[self.boxes.head[0], -1])
 
-    def decisions(self, memory: SpaceMemo | None = None) -> list[Rewrite]:
+    def decisions(self, memo: SpaceMemo | None = None) -> list[Rewrite]:
         """The rewrites of the cheapest program, in pre-order."""
         space = self.graph.space
         rewrites = []
@@ -71,8 +71,8 @@ class Answer:
             node, limit = todo.pop()
             edge = self._edge(node, limit)
             if edge < 0:
-                assert memory is not None
-                rewrites += recalled(space, memory, self.graph.spec(node), limit)
+                assert memo is not None
+                rewrites += memoized_decisions(space, memo, self.graph.spec(node), limit)
                 continue
             rewrites.append(self.graph.rewrite(edge))
             inner = limit - int(self.graph.allocation[edge])
@@ -81,7 +81,7 @@ class Answer:
         return rewrites
 
     def _edge(self, node: int, limit: int) -> int:
-        """The edge of the best decision at a node, -1 if the answer came from a memory."""
+        """The edge of the best decision at a node, -1 if the answer came from a memo."""
         limits = self.graph.space.limits
         start, _, _, low, low_peak, low_edge = self.graph.bounds
         peak = int(low_peak[node])
@@ -131,13 +131,13 @@ class Answer:
         return result
 
 
-def recalled(space: Space, memory: SpaceMemo, spec: Spec, limit: int) -> list[Rewrite]:
-    """The rewrites of a Spec's cheapest program, in pre-order, looked up in a memory.
+def memoized_decisions(space: Space, memo: SpaceMemo, spec: Spec, limit: int) -> list[Rewrite]:
+    """The rewrites of a Spec's cheapest program, in pre-order, looked up in a memo.
 
     Raises `LookupError` if a part of the program is not there.
     """
     batch = Batch.of([spec], space.placements)
-    known = memory.known(batch)
+    known = memo.answers(batch)
     here = np.flatnonzero(known.within(limit, space.limits))
     if not len(here):
         raise LookupError(f"{spec} is not known.")
@@ -146,25 +146,27 @@ def recalled(space: Space, memory: SpaceMemo, spec: Spec, limit: int) -> list[Re
     inner = limit - int(space.limits.column(step.allocation, 1)[0])
     rewrites = [rewrite]
     for hole in step.holes:
-        rewrites += recalled(space, memory, hole.spec, inner)
+        rewrites += memoized_decisions(space, memo, hole.spec, inner)
     return rewrites
 
 
-def solve_graph(graph: SearchGraph, keeps: int = 1, progress: Progress | None = None) -> Answer:
+def solve_graph(
+    graph: SearchGraph, keeps: int = 1, progress: Progress | None = None
+) -> SolvedGraph:
     """Find the `keeps` best decisions of a graph's first node under the target's limits."""
     began = time.perf_counter()
-    nodes, known = len(graph.keys), graph.known
+    nodes, known = len(graph.keys), graph.memoized
     given = len(known.spec)
     boxes = _boxes(nodes, given, (1 << 16) + given + graph.waves + 2, keeps)
     boxes.cost[:given], boxes.edge[:given] = engine.INFINITE, -1
     boxes.cost[:given, 0] = known.cost
     boxes.peak[:given], boxes.limit[:given] = known.peak, known.limit
     engine.link(known.spec, boxes.head, boxes.following)
-    answer = Answer(graph, boxes, np.zeros(nodes, np.uint8))
-    answer.solve(0, graph.space.limits.pack(graph.space.target.limits), progress)
+    solved = SolvedGraph(graph, boxes, np.zeros(nodes, np.uint8))
+    solved.solve(0, graph.space.limits.pack(graph.space.target.limits), progress)
     if progress is not None and debug.shows("search"):
-        debug.show("search", f"{answer}, {1e3 * (time.perf_counter() - began):.1f} ms")
-    return answer
+        debug.show("search", f"{solved}, {1e3 * (time.perf_counter() - began):.1f} ms")
+    return solved
 
 
 def _boxes(nodes: int, given: int, room: int, keeps: int) -> engine.Boxes:

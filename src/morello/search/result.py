@@ -38,13 +38,13 @@ class SearchStatistics:
         return self.gap == 0.0
 
     @staticmethod
-    def of_recall(seconds: float, measured: int = 0, gap: float = 0.0) -> SearchStatistics:
+    def of_memoized(seconds: float, measured: int = 0, gap: float = 0.0) -> SearchStatistics:
         """The statistics of an answer that a table had."""
         return SearchStatistics(seconds, 0, 0, 0, 0, 0, False, measured, gap)
 
 
 @dataclass(frozen=True)
-class Solution:
+class SearchResult:
     """The cheapest program as decisions in pre-order, with its cost in cycles."""
 
     goal: Spec

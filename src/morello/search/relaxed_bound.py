@@ -11,18 +11,19 @@ from morello import engine
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.ir.spec import Spec
-from morello.memo.memory import SpaceMemo
+from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search.budget import Progress
 from morello.search.graph import Floats, SearchGraph
 from morello.search.relaxation import relax
-from morello.space.family import Kind, SpecEncoding
+from morello.space.encoding import SpecEncoding
+from morello.space.kind import Kind
 from morello.space.sizes import Sizes
 from morello.space.space import Space
 from morello.targets.target import Target
 
 _NEVER = 2 * engine.INFINITE
-"""The bound a memory stores for Specs that have no program; `INFINITE` marks missing ones."""
+"""The bound a memo stores for Specs that have no program; `INFINITE` marks missing ones."""
 
 _ROUNDING = 1 - 2.0**-20
 """A factor just below 1, so that no bound of a rewrite exceeds the exact one when it is rounded to
@@ -30,26 +31,26 @@ single precision."""
 
 
 @dataclass(frozen=True)
-class _Table:
-    """The bounds of a family's Specs, by their positions (see `SpecEncoding.positions`).
+class _KindBounds:
+    """The bounds of a kind's Specs, by their positions (see `SpecEncoding.positions`).
 
     The last of the bounds, `INFINITE`, is for Specs that have none.
     """
 
-    family: SpecEncoding
+    encoding: SpecEncoding
     slots: Ints
     positions: Ints
     bounds: Floats
     sizes: int
 
     @staticmethod
-    def of(family: SpecEncoding, positions: Ints, bounds: Floats) -> _Table:
-        slots, unique, least = engine.least(positions, bounds)
-        least = np.append(least, engine.INFINITE)
-        return _Table(family, slots, unique, least, family.size_count)
+    def of(encoding: SpecEncoding, positions: Ints, bounds: Floats) -> _KindBounds:
+        slots, unique, lowest = engine.minima(positions, bounds)
+        lowest = np.append(lowest, engine.INFINITE)
+        return _KindBounds(encoding, slots, unique, lowest, encoding.size_count)
 
     def __call__(self, batch: Batch) -> Floats:
-        result: Floats = self.bounds[self.rows(self.family.positions(batch))]
+        result: Floats = self.bounds[self.rows(self.encoding.positions(batch))]
         return result
 
     def rows(self, positions: Ints) -> Ints:
@@ -59,10 +60,10 @@ class _Table:
 
 
 @dataclass(frozen=True)
-class _Rewrites:
+class _RewriteBounds:
     """Lower bounds on the costs of all rewrites in the relaxed space.
 
-    `first` is the number of the first row of each family's table. `start` gives, by the number of
+    `first` is the number of the first row of each kind's table. `start` gives, by the number of
     a row, where its rewrites start; they have a rule, and a bound that is 0 where the rewrite was
     dropped for lack of memory.
     """
@@ -73,12 +74,12 @@ class _Rewrites:
     bound: Floats
 
     @staticmethod
-    def of(graph: SearchGraph, tables: Mapping[Kind, _Table], rows: Ints) -> _Rewrites:
-        """The rewrites of a graph, whose nodes have these rows in their families' tables."""
+    def of(graph: SearchGraph, tables: Mapping[Kind, _KindBounds], rows: Ints) -> _RewriteBounds:
+        """The rewrites of a graph, whose nodes have these rows in their kinds' tables."""
         ends = np.cumsum([0, *(len(table.positions) for table in tables.values())])
         first = dict(zip(tables, ends[:-1].tolist(), strict=True))
-        families = np.array([first[family.kind] for family in graph.space.families])
-        number = families[graph.families] + rows
+        offset = np.array([first[encoding.kind] for encoding in graph.space.encodings])
+        number = offset[graph.kinds] + rows
         start, order, bound, *_ = graph.bounds
         parents = np.repeat(np.arange(len(number)), np.diff(start))
         starts, members = engine.by_group(
@@ -86,16 +87,16 @@ class _Rewrites:
         )
         rule = np.concatenate([graph.rule[order], graph.dropped.rule])
         bound = np.concatenate([bound * _ROUNDING, np.zeros(len(graph.dropped.rule))])
-        return _Rewrites(first, starts, rule[members], bound[members].astype(np.float32))
+        return _RewriteBounds(first, starts, rule[members], bound[members].astype(np.float32))
 
 
-class Bound:
+class RelaxedBound:
     """A lower bound on the cost of every program of a Spec.
 
     The bound is infinite for Specs that have no program in the relaxed space. Bounds are stored
-    for all Specs reachable from a goal together: if the memory has the goal's, all are read from
+    for all Specs reachable from a goal together: if the memo has the goal's, all are read from
     it; otherwise, all are computed and added to it. `specs` counts the relaxed Specs expanded for
-    that. Pages of a memory may be damaged, so Specs missing from it get the bound 0.
+    that. Pages of a memo may be damaged, so Specs missing from it get the bound 0.
     """
 
     def __init__(
@@ -103,37 +104,37 @@ class Bound:
         goal: Spec,
         target: Target,
         sizes: Sizes,
-        memory: SpaceMemo | None = None,
+        memo: SpaceMemo | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.space = Space(goal, target, sizes, relaxed=True)
         self.specs = 0
-        self._memory = memory
-        self._tables: dict[Kind, _Table] = {}
-        self._rewrites: _Rewrites | None = None
+        self._memo = memo
+        self._tables: dict[Kind, _KindBounds] = {}
+        self._rewrites: _RewriteBounds | None = None
         self._rules: dict[Kind, Ints] = {}
         start = self.space.goal_batch()
-        if memory is None or not self._stored(memory, start) < engine.INFINITE:
-            self._memory = None
-            self._compute(memory, progress)
+        if memo is None or not self._stored(memo, start) < engine.INFINITE:
+            self._memo = None
+            self._compute(memo, progress)
 
     def __call__(self, batch: Batch) -> Floats:
         kind = Kind.of(batch)
         table = self._tables.get(kind)
-        if self._memory is not None:
-            family = self.space.families[self.space.family(batch)]
-            family.positions(batch)  # numbers sizes that are new
-            if table is None or table.sizes < family.size_count:
-                table = self._load(self._memory, batch)
+        if self._memo is not None:
+            encoding = self.space.encoding(batch)
+            encoding.positions(batch)  # numbers sizes that are new
+            if table is None or table.sizes < encoding.size_count:
+                table = self._load(self._memo, batch)
         result = np.full(len(batch), engine.INFINITE) if table is None else table(batch)
-        return result if self._memory is None else np.where(result == engine.INFINITE, 0.0, result)
+        return result if self._memo is None else np.where(result == engine.INFINITE, 0.0, result)
 
     def affordable(
         self, batch: Batch, budgets: Floats, rewrites: Sequence[Rewrite]
     ) -> Bools | None:
         """Which rewrites of each Spec may begin a program that costs at most its budget.
 
-        By rewrite and row; None if it is not known, as bounds were read from a memory. `rewrites`
+        By rewrite and row; None if it is not known, as bounds were read from a memo. `rewrites`
         are all of the Specs' kind.
         """
         if self._rewrites is None:
@@ -142,7 +143,7 @@ class Bound:
         table = self._tables.get(kind)
         if table is None:
             return np.zeros((len(rewrites), len(batch)), np.bool_)
-        rows = table.rows(table.family.positions(batch))
+        rows = table.rows(table.encoding.positions(batch))
         number = np.where(rows >= 0, rows + self._rewrites.first[kind], -1)
         if kind not in self._rules:
             numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
@@ -158,37 +159,41 @@ class Bound:
         )
         return within[self._rules[kind]]
 
-    def _compute(self, memory: SpaceMemo | None, progress: Progress | None) -> None:
-        """Solve the relaxed space, and add the bounds to the memory."""
+    def _compute(self, memo: SpaceMemo | None, progress: Progress | None) -> None:
+        """Solve the relaxed space, and add the bounds to the memo."""
         graph = relax(self.space, progress)
         low = graph.bounds.low
         self.specs = len(graph.keys)
         rows = np.empty(len(graph.keys), np.int32)
-        for index, family in enumerate(self.space.families):
-            nodes = np.flatnonzero(graph.families == index)
-            batch = family.batch(graph.keys[nodes], self.space.placements)
-            positions = family.positions(batch)
-            table = self._tables[family.kind] = _Table.of(family, positions, low[nodes])
+        for number, encoding in enumerate(self.space.encodings):
+            nodes = np.flatnonzero(graph.kinds == number)
+            batch = encoding.batch(graph.keys[nodes], self.space.placements)
+            positions = encoding.positions(batch)
+            table = self._tables[encoding.kind] = _KindBounds.of(encoding, positions, low[nodes])
             rows[nodes] = table.rows(positions)
-            if memory is not None and not family.kind.parallel:
+            if memo is not None and not encoding.kind.parallel:
                 _, first = np.unique(positions, return_index=True)
-                least = table(batch[first]).astype(np.float64)
-                memory.add_relaxed(batch[first], np.where(least < engine.INFINITE, least, _NEVER))
-        self._rewrites = _Rewrites.of(graph, self._tables, rows)
+                bounds = table(batch[first]).astype(np.float64)
+                bounds = np.where(bounds < engine.INFINITE, bounds, _NEVER)
+                memo.add_bounds(batch[first], bounds)
+        self._rewrites = _RewriteBounds.of(graph, self._tables, rows)
 
-    def _stored(self, memory: SpaceMemo, batch: Batch) -> float:
-        """The bound that a memory has of one relaxed Spec, infinite if it has none."""
-        table = self._load(memory, batch)
+    def _stored(self, memo: SpaceMemo, batch: Batch) -> float:
+        """The bound that a memo has of one relaxed Spec, infinite if it has none."""
+        table = self._load(memo, batch)
         return engine.INFINITE if table is None else float(table(batch)[0])
 
-    def _load(self, memory: SpaceMemo, batch: Batch) -> _Table | None:
-        """Load all bounds that a memory has of the relaxed Specs of a batch's kind."""
+    def _load(self, memo: SpaceMemo, batch: Batch) -> _KindBounds | None:
+        """Load all bounds that a memo has of the relaxed Specs of a batch's kind."""
         kind = Kind.of(batch)
-        family = self.space.families[self.space.family(batch)]
-        known = None if kind.parallel else memory.relaxed(kind, self.space.placements, family.most)
-        if known is None:
+        if kind.parallel:
             return None
-        specs, bounds = known
-        inside = family.has_sizes(specs)
-        self._tables[kind] = _Table.of(family, family.positions(specs[inside]), bounds[inside])
+        encoding = self.space.encoding(batch)
+        memoized = memo.bounds(kind, self.space.placements, encoding.largest_size)
+        if memoized is None:
+            return None
+        specs, bounds = memoized
+        inside = encoding.has_sizes(specs)
+        positions = encoding.positions(specs[inside])
+        self._tables[kind] = _KindBounds.of(encoding, positions, bounds[inside])
         return self._tables[kind]

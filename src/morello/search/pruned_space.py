@@ -3,40 +3,40 @@
 from __future__ import annotations
 
 from morello.ir.spec import Spec
-from morello.memo.memory import SpaceMemo
-from morello.search.bound import Bound
+from morello.memo.space_memo import SpaceMemo
 from morello.search.budget import Progress
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
+from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
 
-class BoundedSpace:
+class PrunedSpace:
     """The search space of a goal, and a lower bound on the costs of its Specs.
 
-    The bound is computed, or read from the memory, when it is first needed.
+    The bound is computed, or read from the memo, when it is first needed.
     """
 
-    def __init__(self, goal: Spec, target: Target, memory: SpaceMemo | None = None) -> None:
+    def __init__(self, goal: Spec, target: Target, memo: SpaceMemo | None = None) -> None:
         self.space = Space(goal, target, goal_sizes(goal))
-        self._memory = memory
-        self._bound: Bound | None = None
+        self._memo = memo
+        self._bound: RelaxedBound | None = None
 
-    def bound(self, progress: Progress | None = None) -> Bound:
+    def bound(self, progress: Progress | None = None) -> RelaxedBound:
         """The lower bound."""
         if self._bound is None:
             space = self.space
-            self._bound = Bound(space.goal, space.target, space.sizes, self._memory, progress)
+            self._bound = RelaxedBound(space.goal, space.target, space.sizes, self._memo, progress)
         return self._bound
 
     @property
-    def bounded(self) -> int:
+    def relaxed_specs(self) -> int:
         """How many relaxed Specs were solved for the bound so far."""
         return 0 if self._bound is None else self._bound.specs
 
-    def least(self, progress: Progress | None = None) -> float:
+    def lower_bound(self, progress: Progress | None = None) -> float:
         """A lower bound on the cost of the goal; at least `INFINITE` if it has no program."""
         return float(self.bound(progress)(self.space.goal_batch())[0])
 

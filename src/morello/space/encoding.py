@@ -1,36 +1,20 @@
-"""Families of Specs, and the encoding of their Specs as integers."""
+"""Specs of one kind as integers."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 import numpy as np
 
 from morello.base.errors import SearchError
 from morello.engine.keys import Keys
 from morello.ir.batch import Batch
-from morello.ir.dtype import DType
-from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, Placements
+from morello.space.kind import Kind
 from morello.space.sizes import Sizes
 
 _SIZE_BITS = 8
 _LEVEL_BITS = 3
-_FORM_BITS = (9, 14)  # of tensors of up to four dimensions, and of more
+_PLACEMENT_BITS, _MANY_PLACEMENT_BITS = 9, 14  # of tensors of up to four dimensions, and of more
 _FEW_DIMS = 4
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What all Specs of a family have in common."""
-
-    operation: Operation
-    dtypes: tuple[DType, ...]
-    parallel: bool
-
-    @staticmethod
-    def of(batch: Batch) -> Kind:
-        return Kind(batch.operation, batch.dtypes, batch.parallel)
 
 
 class SpecEncoding:
@@ -45,8 +29,9 @@ class SpecEncoding:
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
         position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
         self._positions = Keys(position)
-        self._form_bits = _FORM_BITS[max(dims, rank) > _FEW_DIMS]
-        self._keys = Keys([*position, *[self._form_bits] * operands])
+        few = max(dims, rank) <= _FEW_DIMS
+        self._placement_bits = _PLACEMENT_BITS if few else _MANY_PLACEMENT_BITS
+        self._keys = Keys([*position, *[self._placement_bits] * operands])
 
     @property
     def size_count(self) -> int:
@@ -54,7 +39,7 @@ class SpecEncoding:
         return len(self._sizes)
 
     @property
-    def most(self) -> int:
+    def largest_size(self) -> int:
         """The largest size that is numbered."""
         return int(self._sizes.values.max())
 
@@ -67,7 +52,7 @@ class SpecEncoding:
 
     def keys(self, batch: Batch) -> Ints:
         """The Specs as integers. Raises `SearchError` if there are too many sizes or layouts."""
-        if len(batch.placements.placements) > 1 << self._form_bits:
+        if len(batch.placements.placements) > 1 << self._placement_bits:
             raise SearchError(f"{self.kind.operation} reaches too many layouts to search.")
         return self._keys.pack([*self._numbers(batch), *batch.levels, *batch.codes])
 

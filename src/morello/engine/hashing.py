@@ -12,7 +12,7 @@ from morello.engine.limits import LimitPacking, larger
 
 
 @compiled
-def home(key: int, size: int) -> int:
+def first_slot(key: int, size: int) -> int:
     """The first slot to probe for a key in a hash table of `size` slots (a power of two)."""
     mixed: Any = (np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(32)
     slot: int = np.int64(mixed) & (size - 1)
@@ -40,7 +40,7 @@ def merge(
     count = 0
     for i in range(n):
         key = keys[i]
-        slot = home(key, size)
+        slot = first_slot(key, size)
         while True:
             entry = slots[slot]
             if entry < 0:
@@ -59,7 +59,7 @@ def merge(
 
 
 @compiled
-def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
+def minima(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
     """A hash table of the unique keys, each with its least value: slots, keys, values.
 
     A slot holds a position in keys and values, or -1.
@@ -73,7 +73,7 @@ def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
     lowest = np.empty(n)
     count = 0
     for i in range(n):
-        slot = home(keys[i], size)
+        slot = first_slot(keys[i], size)
         while slots[slot] >= 0 and unique[slots[slot]] != keys[i]:
             slot = (slot + 1) & (size - 1)
         entry = slots[slot]
@@ -88,11 +88,11 @@ def least(keys: Ints, values: Floats) -> tuple[Ints, Ints, Floats]:
 
 @compiled
 def find(wanted: Ints, slots: Ints, keys: Ints) -> Ints:
-    """The positions of the `wanted` keys in a table made by `least`, -1 for missing ones."""
+    """The positions of the `wanted` keys in a table made by `minima`, -1 for missing ones."""
     size = slots.shape[0]
     result = np.empty(wanted.shape[0], np.int32)
     for i in range(wanted.shape[0]):
-        slot = home(wanted[i], size)
+        slot = first_slot(wanted[i], size)
         while slots[slot] >= 0 and keys[slots[slot]] != wanted[i]:
             slot = (slot + 1) & (size - 1)
         result[i] = slots[slot]

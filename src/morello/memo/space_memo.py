@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from morello.engine.limits import Limits
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints, Placements
 from morello.memo import Key, Page, Table
-from morello.memo.boxes import find, merged, spread
-from morello.memo.known import KnownAnswers, concatenate
+from morello.memo.answers import ExactAnswers, MemoizedAnswers
+from morello.memo.boxes import all_points, find, merged
 from morello.memo.page import DECISION, compact, union
 from morello.memo.points import (
     Floats,
@@ -30,7 +30,7 @@ from morello.memo.points import (
     sizes_of,
     volume,
 )
-from morello.space.family import Kind
+from morello.space.kind import Kind
 from morello.space.panels import NO_PANELS, Panels
 from morello.targets.target import LeafKernel, Target
 
@@ -71,21 +71,6 @@ def _kernel_text(kernel: LeafKernel) -> str:
     return " ".join(map(str, parts))
 
 
-@dataclass
-class Answers:
-    """Answers for Specs of one kind, one per row, each valid for limits from `peak` to `limit`.
-
-    An answer is a list of decisions, best first. `rule` and `cost` have a column for each: the
-    number of the rule (-1 if there is none), and the cost.
-    """
-
-    batch: Batch
-    peak: Ints
-    limit: Ints
-    rule: Ints
-    cost: Floats
-
-
 class SpaceMemo:
     """The part of a memo table that belongs to one search space."""
 
@@ -98,11 +83,11 @@ class SpaceMemo:
 
     # ---- reading
 
-    def known(self, batch: Batch) -> KnownAnswers:
+    def answers(self, batch: Batch) -> MemoizedAnswers:
         """The answers that the table has for these Specs."""
         kind = Kind.of(batch)
         if kind.parallel:  # which parallel rewrites there are depends on the goal
-            return KnownAnswers.nothing(len(batch))
+            return MemoizedAnswers.nothing(len(batch))
         answers = []
         parts, number = parts_of(batch)
         for index, part in enumerate(parts):
@@ -112,12 +97,12 @@ class SpaceMemo:
                 known = self._look_up(page, batch[rows])
                 answers.append(replace(known, count=0, spec=rows[known.spec]))
         return (
-            replace(concatenate(answers), count=len(batch))
+            replace(MemoizedAnswers.concatenate(answers), count=len(batch))
             if answers
-            else KnownAnswers.nothing(len(batch))
+            else MemoizedAnswers.nothing(len(batch))
         )
 
-    def _look_up(self, page: Page, batch: Batch) -> KnownAnswers:
+    def _look_up(self, page: Page, batch: Batch) -> MemoizedAnswers:
         """The answers that one page has for a batch."""
         names, texts = names_of(batch)
         name = np.array([page.numbers.get(text, -1) for text in texts], np.int64)[names]
@@ -130,7 +115,7 @@ class SpaceMemo:
         high = boxes[:, 2 * page.axes - page.limits : 2 * page.axes]
         cost = cost_of(value[:, 1], value[:, 2], volume(batch)[spec])
         rule = rules[value[:, 0]]
-        return KnownAnswers(len(batch), spec, cost, self._packed(low), self._packed(high), rule)
+        return MemoizedAnswers(len(batch), spec, cost, self._packed(low), self._packed(high), rule)
 
     def decisions(self, batch: Batch) -> list[tuple[int, int, list[tuple[str, float]]]]:
         """Every answer for a single Spec: peak, limit, and decisions with their costs."""
@@ -154,7 +139,7 @@ class SpaceMemo:
             answers.append((int(peak), int(limit), named))
         return answers
 
-    def relaxed(self, kind: Kind, placements: Placements, most: int) -> tuple[Batch, Floats] | None:
+    def bounds(self, kind: Kind, placements: Placements, most: int) -> tuple[Batch, Floats] | None:
         """The known relaxed Specs of a kind, and their lower bounds; None if there are none.
 
         Boxes are clipped to the largest coordinates that sizes up to `most` have. None as well
@@ -169,7 +154,7 @@ class SpaceMemo:
             rows[:, page.axes + 1 : 2 * page.axes] = np.minimum(
                 rows[:, page.axes + 1 : 2 * page.axes], furthest(page.axes - 1, most)
             )
-            points, row = spread(rows, page.axes)
+            points, row = all_points(rows, page.axes)
             columns = sizes_of(points[:, 1:])
             value = rows[row, 2 * page.axes :]
             total = np.prod([column.astype(np.float64) for column in columns], axis=0)
@@ -188,7 +173,7 @@ class SpaceMemo:
 
     # ---- writing
 
-    def add(self, answers: Answers, rules: Sequence[object]) -> None:
+    def add(self, answers: ExactAnswers, rules: Sequence[object]) -> None:
         """Buffer answers for `write`. `rules` are all rules of the kind, in order."""
         peak, limit = self._columns(answers.peak), self._columns(answers.limit)
         self._note(
@@ -196,18 +181,18 @@ class SpaceMemo:
             tuple(f"{number}:{rule}" for number, rule in enumerate(rules)),
         )  # fmt: skip
 
-    def add_relaxed(self, batch: Batch, bounds: Floats) -> None:
+    def add_bounds(self, batch: Batch, bounds: Floats) -> None:
         """Buffer lower bounds of relaxed Specs for `write`. The Specs must be distinct."""
         none = np.zeros((len(batch), 0), np.int64)
         names = np.zeros(len(batch), np.int64)
         decision = names.reshape(-1, 1) - 1
-        answers = Answers(batch, names, names, decision, bounds.reshape(-1, 1))
+        answers = ExactAnswers(batch, names, names, decision, bounds.reshape(-1, 1))
         text = kind_text(Kind.of(batch), True)
         self._note(answers, text, (names, ("",)), (none, none), ())
 
     def _note(
         self,
-        answers: Answers,
+        answers: ExactAnswers,
         kind: str,
         named: tuple[Ints, tuple[str, ...]],
         limits: tuple[Ints, Ints],

@@ -28,18 +28,16 @@ from morello.ir.layout import odd_even, panels
 from morello.ir.placements import Placements
 from morello.ir.primitives import matmul, move, reduce
 from morello.ir.spec import Spec, goal
-from morello.memo import Key, Table, points
-from morello.memo import memory as memories
-from morello.memo.known import KnownAnswers
-from morello.memo.memory import SpaceMemo, space_name
+from morello.memo import Key, Table, points, space_memo
+from morello.memo.answers import MemoizedAnswers
 from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.memo.query import answers
-from morello.search.bound import Bound
+from morello.memo.space_memo import SpaceMemo, space_name
 from morello.search.expansion import build, grow
+from morello.search.relaxed_bound import RelaxedBound
+from morello.search.result import SearchResult
 from morello.search.rewriting import Pruning
-from morello.search.session import Session
-from morello.search.solution import Solution
-from morello.search.solve import search
+from morello.search.session import Session, search
 from morello.space.space import Space, goal_sizes
 from morello.targets import TARGETS
 from morello.targets.costs import coefficients, with_coefficients
@@ -52,7 +50,7 @@ NESTED = ["sum-of-map", "sum", "relu-of-matmul", "matmul", "matmul-chain", "mlp"
 """Goals that have Specs in common."""
 
 
-def solved(spec: Spec, target: Target, table: Table | None = None) -> Solution | None:
+def solved(spec: Spec, target: Target, table: Table | None = None) -> SearchResult | None:
     """What the search finds, None if nothing fits."""
     solution = searched(spec, target, table=table)
     if solution is None:
@@ -64,7 +62,7 @@ def solved(spec: Spec, target: Target, table: Table | None = None) -> Solution |
     return solution
 
 
-def cost_of(solution: Solution | None) -> float:
+def cost_of(solution: SearchResult | None) -> float:
     return inf if solution is None else solution.cost
 
 
@@ -188,7 +186,7 @@ def test_answers_of_other_limits_than_are_met_are_worked_out(
         grown += 1
         return grow(*args, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("morello.search.deepen.grow", counted)
+    monkeypatch.setattr("morello.search.deepening.grow", counted)
     capacities = (5, 4)
     with Table(":memory:") as table:
         for name in [n for n in SERIAL if n.startswith(("matmul", "Softmax"))][::2]:
@@ -215,24 +213,24 @@ def test_grown_nodes_have_what_they_dropped() -> None:
     """A rewrite dropped for lack of memory limits what is claimed of larger limits."""
     goal = matmul_goal(8, 8, 16)
     space = Space(goal, AVX2, goal_sizes(goal))
-    bound = Bound(goal, AVX2, space.sizes)
+    bound = RelaxedBound(goal, AVX2, space.sizes)
     pruning = Pruning(bound, 2.0 * float(bound(space.goal_batch())[0]))
 
-    def known(batch: Batch) -> KnownAnswers:
+    def known(batch: Batch) -> MemoizedAnswers:
         """All Specs with one operand in registers and the others in the nearest cache."""
         held = np.sum(np.subtract(batch.levels, AVX2.nearest), axis=0)
         rows = np.flatnonzero((held == 1) & (np.minimum.reduce(batch.levels) == AVX2.nearest))
         none, most = np.zeros(len(rows), np.int64), np.full(len(rows), space.limits.full)
-        return KnownAnswers(len(batch), rows, np.ones(len(rows)), none, most, none)
+        return MemoizedAnswers(len(batch), rows, np.ones(len(rows)), none, most, none)
 
-    graph = build(space, pruning, recall=known)
-    nodes = graph.known.spec
+    graph = build(space, pruning, memoized=known)
+    nodes = graph.memoized.spec
     more = grow(graph, nodes, pruning)
-    least = more.dropped.least(len(more.keys))
+    lowest = more.dropped.lowest_bounds(len(more.keys))
     for node in nodes.tolist():
-        copies = (more.keys == more.keys[node]) & (more.families == more.families[node])
-        assert set(least[copies]) == {least[node]}
-    assert (least[nodes] < INFINITE).any()
+        copies = (more.keys == more.keys[node]) & (more.kinds == more.kinds[node])
+        assert set(lowest[copies]) == {lowest[node]}
+    assert (lowest[nodes] < INFINITE).any()
 
 
 # ---- what a table claims is true
@@ -258,12 +256,12 @@ def test_what_is_known_of_every_spec_is_true(keeps: int, capacities: Amounts) ->
     with Table(":memory:", keeps) as table:
         for name in names:
             solved(*small(name, capacities), table)
-        memory = SpaceMemo(table, with_capacities(PLAIN, capacities))
+        memo = SpaceMemo(table, with_capacities(PLAIN, capacities))
         for name in names:
             brute(name).cheapest(ENOUGH)  # which reaches all Specs
             for spec in [*brute(name).specs]:
-                for peak, limit, listed in memory.decisions(Batch.of([spec], Placements())):
-                    low, high = memory.limits.unpack(peak), memory.limits.unpack(limit)
+                for peak, limit, listed in memo.decisions(Batch.of([spec], Placements())):
+                    low, high = memo.limits.unpack(peak), memo.limits.unpack(limit)
                     assert all(a <= b <= c for a, b, c in zip(low, high, capacities, strict=True))
                     for limits in corners(low, high):
                         truth = costs(name, spec, limits)
@@ -390,7 +388,7 @@ def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.Monk
             assert search(spec, other, table=table).statistics.specs > 0
         assert len(known) == 1 + len(other_machines(target))
         assert set(table.spaces()) == known
-        monkeypatch.setattr(memories, "SPACE_VERSION", 0)
+        monkeypatch.setattr(space_memo, "SPACE_VERSION", 0)
         assert answers(spec, target, table) == []
         assert load_program(spec, target, table) is None
         assert search(spec, target, table=table).statistics.specs > 0
