@@ -1,21 +1,19 @@
-"""The process of a peer: starts it, sends it commands, and stops it while others run."""
+"""The process of a peer: starts it, lets it work, and stops it while others run."""
 
 from __future__ import annotations
 
-import contextlib
-import json
 import os
-import select
 import signal
-import subprocess
-import sys
-import time
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from benchmarks import worker
 from benchmarks.peers.peer import Options, UnavailableError
+from morello.base.workers import CrashError, Worker
+
+T = TypeVar("T")
 
 TUNING = (
     "OPENBLAS_", "GOTO_", "BLIS_", "MKL_", "NVPL_", "OMP_", "GOMP_", "KMP_", "DNNL_", "ONEDNN_",
@@ -25,7 +23,7 @@ TUNING = (
 
 ROOT = Path(__file__).resolve().parents[1]
 
-START_S = 180.0
+BEGIN_S = 180.0
 CALL_S, TRIAL_S = 600.0, 60.0
 """The time limit of an answer: for preparing, and in addition for each of TVM's trials."""
 
@@ -37,84 +35,49 @@ class Process:
         """Starts it, pinned to as many CPUs as it may use threads."""
         self.name = name
         self.limit = CALL_S + TRIAL_S * options.trials
-        self.log = logs / f"{name}-{options.threads}.log"
-        with self.log.open("wb") as log:
-            self.child = subprocess.Popen(
-                [sys.executable, "-m", "benchmarks.worker", where, json.dumps(asdict(options))],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env=environment(os.environ, options.threads),
-                preexec_fn=lambda: _pin(options.threads),
-            )
-        self._unread = b""
+        self._worker = Worker(
+            environment=environment(os.environ, options.threads),
+            log=logs / f"{name}-{options.threads}.log",
+        )
+        with _pinned(options.threads):
+            self._worker.start()
         try:
-            self.version = str(self._read(START_S)["version"])
+            self.version = self._answer(worker.begin, where, options, seconds=BEGIN_S)
         except UnavailableError:
             self.end()
             raise
         self._stop()
 
-    def ask(self, **order: Any) -> dict[str, Any]:
-        """Send a command and return the answer; the process runs only meanwhile."""
-        assert self.child.stdin is not None
-        self.child.send_signal(signal.SIGCONT)
+    def ask(self, function: Callable[..., T], *arguments: Any) -> T:
+        """The result of a function of `benchmarks.worker`; the process runs only meanwhile."""
+        if not self.alive:
+            raise UnavailableError("its process has ended")
+        os.kill(self._worker.pid, signal.SIGCONT)
         try:
-            self.child.stdin.write(json.dumps(order).encode() + b"\n")
-            self.child.stdin.flush()
-        except OSError:
-            raise UnavailableError(self._epitaph()) from None
-        answer = self._read(self.limit)
-        self._stop()
-        return answer
+            return self._answer(function, *arguments, seconds=self.limit)
+        finally:
+            self._stop()
 
     @property
     def alive(self) -> bool:
         """Whether the process still runs."""
-        return self.child.poll() is None
+        return self._worker.alive
 
     def end(self) -> None:
-        """Kill the process and close its pipes."""
-        with contextlib.suppress(OSError):
-            self.child.kill()
-        self.child.wait()
-        for pipe in (self.child.stdin, self.child.stdout):
-            with contextlib.suppress(OSError):
-                if pipe is not None:
-                    pipe.close()
+        """End the process."""
+        self._worker.end()
 
-    def _read(self, limit: float) -> dict[str, Any]:
-        assert self.child.stdout is not None
-        stream = self.child.stdout.fileno()
-        end = time.monotonic() + limit
-        while b"\n" not in self._unread:
-            if not select.select([stream], [], [], max(0.0, end - time.monotonic()))[0]:
-                self.end()
-                raise UnavailableError(f"still busy after {limit:.0f} s, and ended")
-            chunk = os.read(stream, 1 << 16)
-            if not chunk:
-                raise UnavailableError(self._epitaph())
-            self._unread += chunk
-        line, _, self._unread = self._unread.partition(b"\n")
-        answer: dict[str, Any] = json.loads(line)
-        if "unavailable" in answer:
-            if self.alive:
-                self._stop()
-            raise UnavailableError(str(answer["unavailable"]))
-        return answer
+    def _answer(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:
+        try:
+            return self._worker.run(function, *arguments, seconds=seconds)
+        except CrashError as error:
+            raise UnavailableError(str(error).removesuffix(".")) from None
 
     def _stop(self) -> None:
         """Stop the process: threads that wait by spinning, as OpenMP's do, would slow others."""
-        with contextlib.suppress(OSError):
-            self.child.send_signal(signal.SIGSTOP)
-
-    def _epitaph(self) -> str:
-        """How the process ended, and the last line that it wrote."""
-        self.end()
-        code = self.child.returncode
-        how = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
-        written = self.log.read_text(errors="replace").strip().splitlines()
-        return f"its process {how}" + (f": {written[-1][:300]}" if written else "")
+        if self.alive:
+            with suppress(OSError):
+                os.kill(self._worker.pid, signal.SIGSTOP)
 
 
 def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
@@ -137,7 +100,15 @@ def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
     }
 
 
-def _pin(threads: int) -> None:
-    """Pin to the last CPUs, because interrupts tend to go to the first."""
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, set(sorted(os.sched_getaffinity(0))[-threads:]))
+@contextmanager
+def _pinned(threads: int) -> Iterator[None]:
+    """Within it, new processes are pinned to the last CPUs: interrupts tend to go to the first."""
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(sorted(before)[-threads:]))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)

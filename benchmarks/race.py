@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
-from typing import Any
 
 from benchmarks.data import make, save
 from benchmarks.machine import reading
@@ -17,7 +16,8 @@ from benchmarks.peers import OURS
 from benchmarks.peers.peer import UnavailableError
 from benchmarks.process import Process
 from benchmarks.results import Entry, Failure, Outcome
-from benchmarks.work import Work, memory, to_json
+from benchmarks.work import Work, memory
+from benchmarks.worker import Ready, forget, prepare, sample
 
 SAMPLE_S = 0.01
 """The seconds of a sample, which is at least one call."""
@@ -33,31 +33,29 @@ class Runner:
     """A peer called from a language, and its samples in seconds."""
 
     process: Process
-    ready: dict[str, Any]
+    ready: Ready
     samples: list[float]
 
     def takes_part(self, turn: int, turns: int) -> bool:
         """Whether to time it in this round; implementations with long calls skip some rounds."""
-        every: int = min(ceil(self.ready["seconds"] / SAMPLE_S), turns // LEAST_SAMPLES)
+        every = min(ceil(self.ready.seconds / SAMPLE_S), turns // LEAST_SAMPLES)
         return turn % max(1, every) == 0
 
     def sample(self) -> None:
         """Take a sample."""
-        calls = max(1, round(SAMPLE_S / self.ready["seconds"]))
-        language = self.ready["language"]
-        answer = self.process.ask(do="sample", language=language, calls=calls)
-        self.samples.append(answer["seconds"])
+        calls = max(1, round(SAMPLE_S / self.ready.seconds))
+        self.samples.append(self.process.ask(sample, self.ready.language, calls))
 
     def entry(self) -> Entry:
         """The statistics of its samples."""
         return Entry(
             peer=self.process.name,
-            language=self.ready["language"],
-            setting=self.ready["setting"],
+            language=self.ready.language,
+            setting=self.ready.setting,
             median_s=statistics.median(self.samples),
             min_s=min(self.samples),
             samples=len(self.samples),
-            error=self.ready["error"],
+            error=self.ready.error,
         )
 
 
@@ -72,12 +70,12 @@ def race(
         save(make(work), Path(folder))
         for process in processes:
             try:
-                answer = process.ask(do="prepare", work=to_json(work), folder=folder)
+                prepared = process.ask(prepare, work, Path(folder))
             except UnavailableError as problem:
                 failures[process.name] = str(problem)
                 continue
-            rejected += [Failure(process.name, why) for why in answer["rejected"]]
-            runners += [Runner(process, ready, []) for ready in answer["ready"]]
+            rejected += [Failure(process.name, why) for why in prepared.rejected]
+            runners += [Runner(process, ready, []) for ready in prepared.ready]
     turns = max(LEAST_SAMPLES, round(seconds / SAMPLE_S))
     read = reading(memory(work), threads) if memory(work) >= MANY_BYTES else None
     reads: list[float] = []
@@ -94,9 +92,9 @@ def race(
     for process in processes:
         if process.alive:
             with suppress(UnavailableError):
-                process.ask(do="forget")
+                process.ask(forget)
     finished = [runner for runner in runners if runner.process.name not in failures]
-    facts = {k: v for r in finished if r.process.name == OURS for k, v in r.ready["facts"].items()}
+    facts = {k: v for r in finished if r.process.name == OURS for k, v in r.ready.facts.items()}
     return Outcome(
         group=group,
         size=work.size,

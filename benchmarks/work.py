@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import ml_dtypes
@@ -323,23 +323,6 @@ class Conv:
     def reference(self, *inputs: Array) -> tuple[Floats, Floats]:
         x, w = (array.astype(np.float64) for array in inputs)
         return _convolve(x, w), _rounding(self.terms) * _convolve(np.abs(x), np.abs(w))
-
-
-KINDS: Mapping[str, type] = {
-    kind.__name__: kind for kind in (Matmul, Epilogue, Chain, Scores, Softmax, Conv)
-}
-
-
-def to_json(work: Any) -> dict[str, Any]:
-    """Work as JSON-able data."""
-    return {"kind": type(work).__name__} | asdict(work)
-
-
-def from_json(data: Mapping[str, Any]) -> Work:
-    """The work in the data of `to_json`."""
-    fields = dict(data)
-    work: Work = KINDS[fields.pop("kind")](**fields)
-    return work
 
 
 def memory(work: Work) -> int:

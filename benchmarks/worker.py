@@ -1,6 +1,4 @@
-"""The process of one peer: reads and answers commands, one line of JSON each.
-
-    python -m benchmarks.worker MODULE:CLASS OPTIONS
+"""What runs in the process of one peer: a peer, and the functions that other processes call.
 
 In a separate process, a peer has its own threads, settings and crashes, and disturbs no other.
 """
@@ -9,21 +7,19 @@ from __future__ import annotations
 
 import gc
 import importlib
-import json
-import os
 import statistics
-import sys
-from collections.abc import Iterable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped]
 
 from benchmarks.data import Data, WrongError, check, load, spoil
 from benchmarks.native import Loop
-from benchmarks.peers.peer import Candidate, Options, Peer, UnavailableError
-from benchmarks.work import Work, from_json
+from benchmarks.peers.peer import Candidate, Language, Options, Peer, UnavailableError
+from benchmarks.work import Work
 
 TRIALS, TRIAL_S = 15, 0.06
 """How many samples decide which candidate is the fastest, and their seconds in all."""
@@ -41,26 +37,36 @@ class Tried:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Ready:
+    """The fastest correct way of a peer to do some work, called from a language."""
+
+    language: Language
+    setting: str
+    seconds: float
+    error: float
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The ways in which a peer does some work, and why others were rejected."""
+
+    ready: tuple[Ready, ...]
+    rejected: tuple[str, ...]
+
+
 class Server:
     """Holds the peer, and its fastest ways to do the current work, by language."""
 
     def __init__(self, peer: Peer, threads: int) -> None:
         self.peer, self.threads = peer, threads
-        self.best: dict[str, Tried] = {}
+        self.best: dict[Language, Tried] = {}
         self.pools = ThreadpoolController()
 
-    def answer(self, order: dict[str, Any]) -> dict[str, Any]:
-        """Execute a command."""
-        if order["do"] == "sample":
-            return {"seconds": self.sample(order["language"], order["calls"])}
-        self.best = {}
-        gc.collect()
-        return {} if order["do"] == "forget" else self.prepare(order)
-
-    def prepare(self, order: dict[str, Any]) -> dict[str, Any]:
+    def prepare(self, work: Work, folder: Path) -> Prepared:
         """Find the fastest correct way to do some work, for each language it is called from."""
-        work = from_json(order["work"])
-        data = load(work, Path(order["folder"]))
+        data = load(work, folder)
         rejected = []
         for candidate in self.peer.prepare(work, data.inputs):
             for threads in {self.threads, 1} if candidate.narrows else {self.threads}:
@@ -74,19 +80,19 @@ class Server:
                     self.best[candidate.language] = tried
         if not self.best:
             raise UnavailableError("; ".join(rejected) or "offered nothing")
-        return {
-            "rejected": rejected,
-            "ready": [
-                {
-                    "language": language,
-                    "setting": self.setting(tried),
-                    "seconds": tried.seconds,
-                    "error": tried.error,
-                    "facts": dict(tried.candidate.facts),
-                }
-                for language, tried in self.best.items()
-            ],
-        }
+        ready = (
+            Ready(
+                language, self.setting(tried), tried.seconds, tried.error,
+                dict(tried.candidate.facts),
+            )
+            for language, tried in self.best.items()
+        )  # fmt: skip
+        return Prepared(tuple(ready), tuple(rejected))
+
+    def forget(self) -> None:
+        """Release what the current work needs."""
+        self.best = {}
+        gc.collect()
 
     def tried(self, candidate: Candidate, threads: int, work: Work, data: Data) -> Tried:
         """Check and time a candidate; raises `WrongError`."""
@@ -100,7 +106,7 @@ class Server:
         narrow = tried.threads < self.threads
         return tried.candidate.setting + ", on one thread" * narrow
 
-    def sample(self, language: str, calls: int) -> float:
+    def sample(self, language: Language, calls: int) -> float:
         """Seconds per call, over `calls` calls, after some calls to warm up."""
         best = self.best[language]
         with self.pools.limit(limits=best.threads):
@@ -119,39 +125,51 @@ def _typical(loop: Loop) -> float:
     return statistics.median(loop(calls) for _ in range(TRIALS)) / calls
 
 
-def serve(name: str, options: Options, orders: Iterable[str], answers: TextIO) -> None:
-    """Create the peer, answer with its version, then execute commands until there are no more."""
+# ---- what other processes call
 
-    def say(answer: dict[str, Any]) -> None:
-        print(json.dumps(answer), file=answers, flush=True)
+_servers: list[Server] = []
+"""The server of this process, once it has begun."""
 
-    module, _, cls = name.partition(":")
-    try:
+
+def begin(where: str, options: Options) -> str:
+    """Create the peer of this process, a class as MODULE:CLASS; returns its version."""
+    module, _, cls = where.partition(":")
+    with _reasons():
         peer: Peer = getattr(importlib.import_module(module), cls)(options)
-        say({"version": peer.version()})
-    except Exception as problem:
-        say({"unavailable": _why(problem)})
-        return
+        version = peer.version()
+    _servers.append(Server(peer, options.threads))
     gc.disable()
-    server = Server(peer, options.threads)
-    for line in orders:
-        try:
-            say(server.answer(json.loads(line)))
-        except Exception as problem:  # a failure of the peer, which is reported
-            say({"unavailable": _why(problem)})
+    return version
 
 
-def _why(problem: Exception) -> str:
-    first = str(problem).strip().split("\n", 1)[0]
-    return first if isinstance(problem, UnavailableError) else f"{type(problem).__name__}: {first}"
+def prepare(work: Work, folder: Path) -> Prepared:
+    """Do some work, with the data in a folder, in all ways; the fastest are kept."""
+    (server,) = _servers
+    server.forget()
+    with _reasons():
+        return server.prepare(work, folder)
 
 
-def main() -> None:
-    """Serve on stdin and stdout; what the peer itself prints goes to stderr."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    serve(sys.argv[1], Options(**json.loads(sys.argv[2])), sys.stdin, answers)
+def sample(language: Language, calls: int) -> float:
+    """Seconds per call of the fastest way for a language."""
+    (server,) = _servers
+    with _reasons():
+        return server.sample(language, calls)
 
 
-if __name__ == "__main__":
-    main()
+def forget() -> None:
+    """Release what the current work needs."""
+    (server,) = _servers
+    server.forget()
+
+
+@contextmanager
+def _reasons() -> Iterator[None]:
+    """A failure of the peer becomes an `UnavailableError` of one line."""
+    try:
+        yield
+    except Exception as problem:
+        first = str(problem).strip().split("\n", 1)[0]
+        if not isinstance(problem, UnavailableError):
+            first = f"{type(problem).__name__}: {first}"
+        raise UnavailableError(first) from None

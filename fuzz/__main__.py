@@ -20,8 +20,9 @@ from rich.console import Console
 
 from fuzz.campaign import Campaign
 from fuzz.kinds import KINDS
-from fuzz.process import ROOT, Process, StartError
+from fuzz.process import ROOT, CaseWorker
 from fuzz.report import Progress, data, summary, tell
+from morello.base.workers import StartError
 
 FOUND, USAGE_ERROR, INTERRUPTED = 1, 2, 130
 
@@ -44,15 +45,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _one(kind: str, case: str, folder: Path, console: Console) -> int:
     """Run one case and print its outcome."""
-    process = Process(folder / "0", environment(folder))
-    try:
-        answer = process.check(kind, case, KINDS[kind].patience_s)
-    finally:
-        process.end()
-    if answer["outcome"] != "fault":
-        console.print(answer["outcome"])
+    with CaseWorker(folder / "0", environment(folder)) as worker:
+        outcome = worker.check(kind, case, KINDS[kind].patience_s)
+    if outcome.name != "fault":
+        console.print(outcome.name)
         return 0
-    console.print(f"{answer['sort']}: {answer['detail']}", markup=False, soft_wrap=True)
+    console.print(f"{outcome.sort}: {outcome.detail}", markup=False, soft_wrap=True)
     return FOUND
 
 

@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from fuzz.adversary import Adversary, numbered
-from fuzz.process import LostError, Process
+from fuzz.process import CaseWorker, Outcome
 from fuzz.shrink import shrink
+from morello.base.workers import CrashError
 
 TURN_S = 5.0
 """The seconds that a kind runs before the next has its turn."""
@@ -84,7 +84,7 @@ class Campaign:
         """For `seconds`, or `count` cases of each kind if that comes sooner."""
         self.kinds, self.seed = kinds, seed
         self.scores = {kind.name: Score() for kind in kinds}
-        self._processes = [Process(folder / str(i), environment) for i in range(workers)]
+        self._workers = [CaseWorker(folder / str(i), environment) for i in range(workers)]
         self._until = time.monotonic() + seconds
         self._last = 1 << 62 if count is None else first + count
         self._next = {(k.name, i): first + i for k in kinds for i in range(workers)}
@@ -93,8 +93,8 @@ class Campaign:
 
     def run(self) -> None:
         """Run the campaign; ends the workers in any case."""
-        with ThreadPoolExecutor(len(self._processes)) as threads:
-            slots = [threads.submit(self._work, i) for i in range(len(self._processes))]
+        with ThreadPoolExecutor(len(self._workers)) as threads:
+            slots = [threads.submit(self._work, i) for i in range(len(self._workers))]
             try:
                 while not all(slot.done() for slot in slots):
                     time.sleep(0.2)
@@ -103,8 +103,10 @@ class Campaign:
                     slot.result()
             finally:
                 self._stopped.set()
-                for process in self._processes:
-                    process.close()
+                for worker in self._workers:
+                    worker.kill()
+        for worker in self._workers:
+            worker.end()
 
     @property
     def findings(self) -> list[Finding]:
@@ -112,7 +114,7 @@ class Campaign:
 
     def _work(self, slot: int) -> None:
         spent = {kind.name: 0.0 for kind in self.kinds}
-        process = self._processes[slot]
+        worker = self._workers[slot]
         while not self._stopped.is_set():
             left = self._until - time.monotonic()
             kinds = [k for k in self.kinds if self._next[k.name, slot] < self._last]
@@ -126,38 +128,45 @@ class Campaign:
             with self._lock:
                 self.scores[kind.name].seconds += taken
             for fault in faults:
-                self._record(kind, process, fault)
-            if process.age() > LIFETIME_S:
-                process.end()
+                self._record(kind, worker, fault)
+            if worker.age() > LIFETIME_S:
+                worker.end()
 
     def _turn(self, kind: Adversary, slot: int, seconds: float) -> list[Finding]:
         """Run a kind for some seconds; returns its faults."""
-        process, step = self._processes[slot], len(self._processes)
+        worker, step = self._workers[slot], len(self._workers)
         place = kind.name, slot
-        faults: list[tuple[int, str, dict[str, Any]]] = []
+        faults: list[tuple[int, Outcome]] = []
         try:
-            for answer in process.run(
+            for outcome in worker.cases(
                 kind.name, self.seed, self._next[place], self._last, step, seconds, kind.patience_s
             ):
-                self._next[place] = answer["next"]
-                with self._lock:
-                    self.scores[kind.name].outcomes.update(answer["outcomes"])
-                if "fault" in answer:
-                    faults.append((answer["next"] - step, answer["case"], answer["fault"]))
-        except LostError as lost:
+                self._count(place, step, outcome, faults)
+        except CrashError as error:
             if self._stopped.is_set():
                 return []
-            self._next[place] = lost.number + step
-            with self._lock:
-                self.scores[kind.name].outcomes["fault"] += 1
-            case = kind.case(numbered(kind.name, self.seed, lost.number))
-            faults.append((lost.number, case, {"sort": lost.sort, "detail": lost.detail}))
+            self._count(place, step, Outcome.of_crash(error), faults)
         return [
-            Finding(kind.name, self.seed, number, fault["sort"], fault["detail"], case)
-            for number, case, fault in faults
-        ]
+            Finding(
+                kind.name, self.seed, number, fault.sort, fault.detail,
+                kind.case(numbered(kind.name, self.seed, number)),
+            )
+            for number, fault in faults
+        ]  # fmt: skip
 
-    def _record(self, kind: Adversary, process: Process, finding: Finding) -> None:
+    def _count(
+        self, place: tuple[str, int], step: int, outcome: Outcome,
+        faults: list[tuple[int, Outcome]],
+    ) -> None:  # fmt: skip
+        """Count the outcome of the next case; a fault is added to the `faults`."""
+        number = self._next[place]
+        self._next[place] = number + step
+        with self._lock:
+            self.scores[place[0]].outcomes[outcome.name] += 1
+        if outcome.name == "fault":
+            faults.append((number, outcome))
+
+    def _record(self, kind: Adversary, worker: CaseWorker, finding: Finding) -> None:
         """Record a fault, shrunk; if there is one of its sort already, only count it."""
         with self._lock:
             known = self.scores[kind.name].findings
@@ -167,9 +176,9 @@ class Campaign:
             known[finding.sort] = finding
             many = len(known) > MOST_SHRUNK
         if not many:
-            finding.case, finding.detail = self.shrunk(kind, process, finding)
+            finding.case, finding.detail = self.shrunk(kind, worker, finding)
 
-    def shrunk(self, kind: Adversary, process: Process, finding: Finding) -> tuple[str, str]:
+    def shrunk(self, kind: Adversary, worker: CaseWorker, finding: Finding) -> tuple[str, str]:
         """The smallest case that fails with the same sort, and its detail."""
         now = time.monotonic()
         until = min(now + SHRINKING_S, max(now, self._until) + OVERTIME_S)
@@ -178,10 +187,10 @@ class Campaign:
         def fails(case: str) -> bool:
             if time.monotonic() > until or self._stopped.is_set():
                 return False
-            answer = process.check(kind.name, case, kind.patience_s)
-            if answer["outcome"] != "fault" or answer["sort"] != finding.sort:
+            outcome = worker.check(kind.name, case, kind.patience_s)
+            if outcome.sort != finding.sort:
                 return False
-            details[case] = answer["detail"]
+            details[case] = outcome.detail
             return True
 
         smallest = shrink(finding.case, kind.smaller, fails)

@@ -38,6 +38,7 @@ MODULES = {
     "test_process.py": "crash",
     "test_schedule.py": "unit",
     "test_structure.py": "house",
+    "test_workers.py": "crash",
     "adversaries/test_meaning.py": "unit",
     "bench/test_model.py": "emit",
     "bench/test_race.py": "emit",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing
@@ -14,7 +13,7 @@ from typing import Any
 import pytest
 
 from morello import precompute as module
-from morello.base.errors import SearchError, TableError, TargetError
+from morello.base.errors import TableError, TargetError
 from morello.base.workers import local_workers
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
@@ -209,11 +208,6 @@ def test_families_that_overlap_share_what_they_have_in_common(tmp_path: Path) ->
                     costs[expression] = solution.cost
             found.append((costs, sorted(table.goals())))
     assert found[0] == found[1]
-
-
-def test_a_worker_that_is_killed() -> None:
-    with pytest.raises(SearchError, match="most likely for want of memory"), local_workers(1) as w:
-        w.submit(os.abort).result()
 
 
 @pytest.mark.parametrize("count", [0, -1, 10**9])

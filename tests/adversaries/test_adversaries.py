@@ -27,7 +27,7 @@ from fuzz.damage import damaged, fewer
 from fuzz.kinds import KINDS
 from fuzz.meaning import evaluate
 from fuzz.memory import Guarded
-from fuzz.process import Process
+from fuzz.process import CaseWorker
 from fuzz.reading import Node, read
 from fuzz.shrink import shrink
 from morello.base.errors import MorelloError
@@ -305,26 +305,20 @@ def fuzz(*words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("case", ["__import__('time').sleep(60)", "sum(iter(int, 1))"])
 def test_what_sleeps_or_spins_hangs(case: str, tmp_path: Path) -> None:
-    process = Process(tmp_path / "0", environment(tmp_path))
-    try:
-        assert process.check("arguments", "np.float32(3)", 60.0)["outcome"] == "passed"
+    with CaseWorker(tmp_path / "0", environment(tmp_path)) as worker:
+        assert worker.check("arguments", "np.float32(3)", 60.0).name == "passed"
         began = time.monotonic()
-        assert process.check("arguments", case, 1.5)["sort"] == "hang"
+        assert worker.check("arguments", case, 1.5).sort == "hang"
         assert time.monotonic() - began > 1.5
-    finally:
-        process.end()
 
 
 def test_what_waits_for_a_cpu_does_not_hang(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fuzz.process._spent", lambda pid: 0.0)  # as if it had none so far
-    process = Process(tmp_path / "0", environment(tmp_path))
-    try:
+    with CaseWorker(tmp_path / "0", environment(tmp_path)) as worker:
         slow = "sum(i for i in range(3 * 10**7))"
-        assert process.check("arguments", slow, 0.5)["outcome"] == "passed"
-    finally:
-        process.end()
+        assert worker.check("arguments", slow, 0.5).name == "passed"
 
 
 def test_the_command_survives_what_crashes() -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import signal
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from morello.base.errors import CorpusError, VerificationError
+from morello.base.errors import CorpusError
 from morello.cli.parser import main
 from morello.frontends.text import parse
 from morello.learn import collect, hardware
@@ -25,7 +22,6 @@ from morello.learn.corpus import VERSION, MeasuredSpec, read, write
 from morello.learn.label import REPEATS, BuiltPrograms, label, source
 from morello.learn.programs import ORIGINS, propose
 from morello.learn.specs import SPECS, interleaved, varied
-from morello.learn.worker import CrashError, Worker
 from morello.runtime.build import build
 from morello.runtime.toolchain import arch_flags, find_compiler
 from morello.targets.catalog import uncalibrated
@@ -155,31 +151,6 @@ def test_another_version_is_refused(
 
 
 # ---- processes of their own
-
-
-def test_a_worker_gives_results_and_errors() -> None:
-    with Worker() as worker:
-        assert worker.run(os.path.basename, "a/b", seconds=30) == "b"
-        with pytest.raises(VerificationError, match="wrong"):
-            worker.run(_wrong, seconds=30)
-        assert worker.run(os.path.basename, "a/c", seconds=30) == "c"
-
-
-def _wrong() -> None:
-    raise VerificationError("it is wrong")
-
-
-def _crash() -> None:
-    os.kill(os.getpid(), signal.SIGSEGV)
-
-
-def test_a_worker_outlives_crashes_and_ends_what_hangs() -> None:
-    with Worker() as worker:
-        with pytest.raises(CrashError, match="ended with code"):
-            worker.run(_crash, seconds=30)
-        with pytest.raises(CrashError, match="still running"):
-            worker.run(time.sleep, 60, seconds=1)
-        assert worker.run(os.path.basename, "a/b", seconds=30) == "b"
 
 
 BAD = {

@@ -18,6 +18,7 @@ import pytest
 
 from morello import api
 from morello.base.errors import SearchError, TargetError
+from morello.base.workers import Worker
 from morello.cli import tune as tune_command
 from morello.cli.parser import main
 from morello.codegen import generate
@@ -32,7 +33,6 @@ from morello.learn.predict import ByCost
 from morello.learn.prediction import ByPrediction
 from morello.learn.trait_errors import TraitErrors
 from morello.learn.tune import Trial, Tuning, plan, tune
-from morello.learn.worker import Worker
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
 from morello.search.budget import UNTIMED

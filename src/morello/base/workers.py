@@ -1,82 +1,340 @@
-"""Worker processes on this machine, which never outlive their parent process."""
+"""Processes of this machine that run functions, and never outlive the process that started them.
+
+A `Worker` is for code that may crash, hang, or take too much memory; `local_workers` is a pool of
+them, to use all cores.
+"""
 
 from __future__ import annotations
 
+import json
 import os
+import pickle
+import resource
 import signal
-from collections.abc import Iterator
-from concurrent.futures import Executor, ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
-from multiprocessing import active_children, get_context, parent_process, resource_tracker
-from multiprocessing.connection import wait
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
+from math import inf
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from queue import LifoQueue, SimpleQueue
 from threading import Thread
-from typing import Any
+from time import monotonic
+from traceback import format_exception
+from typing import Any, TypeVar
 
-from morello.base.errors import SearchError, TargetError, quoted
+from morello.base.errors import MorelloError, SearchError, TargetError, quoted
+
+T = TypeVar("T")
 
 MOST_WORKERS = 1024
+
+START_S = 120.0
+"""The seconds that a process may take to start."""
+
+POLL_S = 0.25
+"""The seconds after which a process that did not answer is looked at again."""
+
+_RESULT, _ERROR, _END = range(3)
+"""What a message of a worker's process has: a result, an exception, or nothing, as all is done."""
+
+_BOOT = (
+    "import json, sys; sys.path[:] = json.loads(sys.argv[3]); "
+    "from morello.base.workers import serve; serve(int(sys.argv[1]), int(sys.argv[2]))"
+)
+
+
+class CrashError(MorelloError):
+    """The process of a worker ended, or was ended because it took too long, before it answered.
+
+    `how` it ended: "SIGSEGV" or "code 1", for example; "" if it took too long. `written` has the
+    lines of its log.
+    """
+
+    def __init__(self, message: str, how: str = "", written: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.how, self.written = how, written
+
+
+class StartError(MorelloError):
+    """The process of a worker cannot be started."""
+
+
+class Worker:
+    """Runs functions one after the other in a process of its own, and starts a new one if it ends.
+
+    The process is started when it is first needed. It belongs to a process group of its own, so
+    that an interrupt from the terminal reaches the parent alone; when that ends, or the `with`
+    block does, all processes of the group are killed. Functions and arguments are pickled. What
+    they print goes to standard error.
+    """
+
+    def __init__(
+        self,
+        *,
+        memory: int | None = None,
+        environment: Mapping[str, str] | None = None,
+        folder: Path | None = None,
+        log: Path | None = None,
+    ) -> None:
+        """The process has at most `memory` bytes of address space, and runs in a `folder`.
+
+        Its standard error goes to a `log`, a file that is emptied when a process starts.
+        """
+        self._memory, self._environment, self._folder, self._log = memory, environment, folder, log
+        self._process: subprocess.Popen[bytes] | None = None
+        self._killed = False
+
+    def __enter__(self) -> Worker:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+    def run(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:
+        """The result of a function; raises what it raises.
+
+        Raises `CrashError` if the process ends, or after `seconds`, and `StartError`.
+        """
+        (result,) = self.stream(_once, function, *arguments, seconds=seconds)
+        value: T = result
+        return value
+
+    def stream(
+        self, function: Callable[..., Iterable[T]], *arguments: Any, seconds: float
+    ) -> Iterator[T]:
+        """What a generator yields, of which each item may take `seconds`. Raises as `run` does."""
+        self.start()
+        busy = True
+        try:
+            self._send(pickle.dumps((function, arguments)))
+            while True:
+                kind, value = self._answer(seconds)
+                busy = kind == _RESULT
+                if kind == _ERROR:
+                    raise value
+                if kind == _END:
+                    return
+                yield value
+        finally:
+            if busy:  # it ended, took too long, or nobody wants its answer any more
+                self.end()
+
+    def start(self) -> None:
+        """Start the process if it does not run. Raises `StartError`."""
+        if self.alive:
+            return
+        self.end()
+        if self._killed:
+            raise CrashError("it was told to end.")
+        self._connection, theirs = Pipe()
+        paths = json.dumps([os.path.abspath(path) for path in sys.path])
+        words = [str(theirs.fileno()), str(self._memory or 0), paths]
+        with ExitStack() as stack:
+            stack.enter_context(theirs)
+            log = stack.enter_context(self._log.open("wb")) if self._log else None
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _BOOT, *words],
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+                env=self._environment,
+                cwd=self._folder,
+                pass_fds=[theirs.fileno()],
+                process_group=0,
+            )
+        if self._killed:
+            self._signal()
+        try:
+            self._answer(START_S)
+        except BaseException as error:
+            self.end()
+            if isinstance(error, CrashError):
+                raise StartError(f"no process can be started: {error}") from None
+            raise
+
+    @property
+    def alive(self) -> bool:
+        """Whether the process runs."""
+        return self._process is not None and self._process.poll() is None
+
+    @property
+    def pid(self) -> int:
+        """The number of the process, which must have been started."""
+        assert self._process is not None
+        return self._process.pid
+
+    def end(self) -> None:
+        """End the process, and all that it started in its group; the next function gets another."""
+        if self._process is None:
+            return
+        self._signal()
+        self._process.wait()
+        self._connection.close()
+        self._process = None
+
+    def kill(self) -> None:
+        """End the process for good; may be called while another thread waits for its answer."""
+        self._killed = True
+        self._signal()
+
+    def time_limit(self, seconds: float) -> Callable[[], bool]:
+        """A function that tells whether the `seconds` for an answer, from now on, are over."""
+        end = monotonic() + seconds
+        return lambda: monotonic() >= end
+
+    # ---- the connection
+
+    def _signal(self) -> None:
+        process = self._process
+        if process is not None:
+            with suppress(OSError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def _send(self, order: bytes) -> None:
+        with suppress(OSError):  # if the process has ended, no answer will come
+            self._connection.send_bytes(order)
+
+    def _answer(self, seconds: float) -> tuple[int, Any]:
+        """The next message of the process. Raises `CrashError`."""
+        is_over = self.time_limit(seconds)
+        try:
+            while not self._connection.poll(min(seconds, POLL_S)):
+                if is_over():
+                    raise CrashError(f"it was still running after {seconds:.0f} s and was ended.")
+            answer: tuple[int, Any] = pickle.loads(self._connection.recv_bytes())
+            return answer
+        except (EOFError, OSError):
+            raise self._crash() from None
+
+    def _crash(self) -> CrashError:
+        assert self._process is not None
+        try:
+            code = self._process.wait(POLL_S)
+        except subprocess.TimeoutExpired:  # it closed the connection and goes on
+            self._signal()
+            code = self._process.wait()
+        how = _signal_name(-code) if code < 0 else f"code {code}"
+        text = self._log.read_text(errors="replace") if self._log else ""
+        written = tuple(text.strip().splitlines())
+        last = f": {written[-1][:300]}" if written else "."
+        return CrashError(f"its process ended with {how}{last}", how, written)
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:  # a real-time signal
+        return f"signal {number}"
+
+
+def _once(function: Callable[..., T], *arguments: Any) -> Iterator[T]:
+    yield function(*arguments)
+
+
+# ---- in the process
+
+
+def serve(descriptor: int, memory: int) -> None:
+    """Run the functions that come through a connection, until its other end is closed."""
+    if memory:
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    with suppress(OSError):  # there may be no standard error
+        os.dup2(2, 1)
+    connection, orders = Connection(descriptor), SimpleQueue[bytes]()
+    Thread(target=_receive, args=(connection, orders), daemon=True).start()
+    connection.send_bytes(pickle.dumps((_RESULT, None)))
+    while True:
+        for answer in _answers(orders.get()):
+            connection.send_bytes(answer)
+
+
+def _receive(connection: Connection, orders: SimpleQueue[bytes]) -> None:
+    """Pass on what comes; when the other end is closed, kill this process and its group."""
+    with suppress(EOFError, OSError):
+        while True:
+            orders.put(connection.recv_bytes())
+    os.killpg(0, signal.SIGKILL)
+
+
+def _answers(order: bytes) -> Iterator[bytes]:
+    try:
+        function, arguments = pickle.loads(order)
+        for result in function(*arguments):
+            yield pickle.dumps((_RESULT, result))
+    except Exception as error:
+        yield pickle.dumps((_ERROR, _picklable(error)))
+    else:
+        yield pickle.dumps((_END, None))
+
+
+def _picklable(error: Exception) -> Exception:
+    """An exception as it is sent to the parent, with its traceback if it is unexpected."""
+    trace = "".join(format_exception(error))
+    if not isinstance(error, MorelloError):
+        error.add_note(f"In a worker:\n{trace}")
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return RuntimeError(trace)
+    return error
+
+
+# ---- a pool
 
 
 @contextmanager
 def local_workers(count: int) -> Iterator[Executor]:
-    """A pool of `count` worker processes; they are terminated if the body raises.
+    """A pool of `count` worker processes, which are killed if the body raises.
 
     Raises `TargetError` if the number of processes is out of range, and `SearchError` if one of
     them is killed.
     """
     if not 1 <= count <= MOST_WORKERS:
         raise TargetError(f"there can be 1 to {MOST_WORKERS} workers, not {quoted(count)}.")
-    others = set(active_children())
-    _start_tracker()
-    workers = _Workers(count, mp_context=get_context("spawn"), initializer=end_with_parent)
+    pool = _Pool(count)
     try:
-        yield workers
-    except BrokenProcessPool:
+        yield pool
+        pool.shutdown()
+    except CrashError:
         raise SearchError(
             "a worker was ended by something else, most likely for want of memory; "
             "start again with fewer workers, from where this left off."
         ) from None
-    except BaseException:
-        for process in set(active_children()) - others:
-            process.terminate()
-        raise
     finally:
-        workers.shutdown()
+        pool.kill()
 
 
-class _Workers(ProcessPoolExecutor):
-    """A process pool that leaves keyboard interrupts, which all processes get, to the parent."""
+class _Pool(Executor):
+    """Workers, and a thread for each that waits for its answers."""
 
-    def submit(self, *task: Any, **options: Any) -> Any:
-        """Submits with SIGINT blocked, as the processes that this starts inherit the mask."""
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    def __init__(self, count: int) -> None:
+        self._workers = [Worker() for _ in range(count)]
+        self._idle: LifoQueue[Worker] = LifoQueue()
+        for worker in self._workers:
+            self._idle.put(worker)
+        self._threads = ThreadPoolExecutor(count)
+
+    def submit(self, function: Callable[..., T], /, *arguments: Any, **keywords: Any) -> Future[T]:
+        return self._threads.submit(self._run, partial(function, *arguments, **keywords))
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        self._threads.shutdown(wait, cancel_futures=cancel_futures)
+
+    def kill(self) -> None:
+        """Give up what is not done, and end all processes."""
+        for worker in self._workers:
+            worker.kill()
+        self._threads.shutdown(cancel_futures=True)
+        for worker in self._workers:
+            worker.end()
+
+    def _run(self, task: Callable[[], T]) -> T:
+        worker = self._idle.get()
         try:
-            return super().submit(*task, **options)
+            return worker.run(task, seconds=inf)
         finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _start_tracker() -> None:
-    """Start the resource tracker of `multiprocessing`, with its warnings turned off."""
-    saved = os.environ.get("PYTHONWARNINGS")
-    os.environ["PYTHONWARNINGS"] = "ignore"
-    try:
-        resource_tracker.ensure_running()
-    finally:
-        if saved is None:
-            del os.environ["PYTHONWARNINGS"]
-        else:
-            os.environ["PYTHONWARNINGS"] = saved
-
-
-def end_with_parent() -> None:
-    """Make this process exit as soon as its parent has ended."""
-    parent = parent_process()
-    assert parent is not None
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    Thread(target=watch, daemon=True).start()
+            self._idle.put(worker)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import BuildError, MorelloError
+from morello.base.workers import Worker
 from morello.frontends.text import parse
 from morello.impl.saved import save, spec_data
 from morello.ir.batch import LINE_BYTES
@@ -21,7 +22,6 @@ from morello.learn.hardware import Compiled, compiled_apart, timed
 from morello.learn.label import seconds_for
 from morello.learn.programs import propose
 from morello.learn.specs import interleaved
-from morello.learn.worker import Worker
 from morello.measure.stopwatch import Stopwatch
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.targets.catalog import host_machine, uncalibrated

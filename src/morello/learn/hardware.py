@@ -12,9 +12,9 @@ from pathlib import Path
 from time import monotonic
 
 from morello.base.errors import BuildError
+from morello.base.workers import CrashError, Worker
 from morello.impl.tree import Impl
 from morello.learn.label import BuiltPrograms, Labels, label, source
-from morello.learn.worker import CrashError, Worker
 from morello.runtime.build import build
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler, arch_flags

@@ -11,6 +11,7 @@ from time import monotonic
 import numpy as np
 
 from morello.base.errors import SearchError, TargetError, VerificationError
+from morello.base.workers import Worker
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -19,7 +20,6 @@ from morello.learn.label import Labels, seconds_for
 from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Order
 from morello.learn.predict import ByCost, Predictor, learned
 from morello.learn.prediction import ByPrediction
-from morello.learn.worker import Worker
 from morello.measure.stopwatch import Stopwatch
 from morello.request.goal import check_callable, goal_and_target
 from morello.runtime.build import PATIENCE_S
