@@ -23,7 +23,8 @@ from morello.impl.tree import Impl
 from morello.ir.rounding import Bounded
 from morello.ir.spec import Spec
 from morello.measure import quality
-from morello.measure.quality import Point, Quality, assess, kendall_tau
+from morello.measure.correlation import kendall_tau
+from morello.measure.quality import Point, Quality, assess
 from morello.runtime import tolerance
 from morello.runtime.argument import Array
 
@@ -54,7 +55,15 @@ def test_tau_by_counting_pairs() -> None:
     differ = sum((a[i] - a[j]) * (b[i] - b[j]) < 0 for i, j in pairs)
     untied = [sum(one[i] != one[j] for i, j in pairs) for one in (a, b)]
     assert kendall_tau(a, b) == pytest.approx((agree - differ) / (untied[0] * untied[1]) ** 0.5)
-    assert isnan(kendall_tau([1, 1], [1, 2]))
+    assert isnan(kendall_tau([1, 1], [1, 2])) and isnan(kendall_tau([1, 2], [1, 1]))
+
+
+def test_times_within_noise_do_not_count() -> None:
+    close, wrong = [1.0, 1.01, 2.0], [2.0, 1.0, 3.0]
+    assert kendall_tau(wrong, close) == pytest.approx(1 / 3)
+    assert kendall_tau(wrong, close, 0.05) == 1.0
+    assert kendall_tau(wrong, close, 0.005) == pytest.approx(1 / 3)
+    assert isnan(kendall_tau(wrong, close, 1.0))
 
 
 @cache

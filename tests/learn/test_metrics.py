@@ -3,37 +3,15 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from morello.learn.metrics import ape, chosen, interval, mape, regret, tau
+from morello.learn.metrics import ape, chosen, interval, mape, regret
 from morello.learn.specs import interleaved
 from morello.learn.splits import HeldOut, by_family, by_spec
 
 SECONDS = np.array([1.0, 2.0, 4.0, 8.0])
-
-
-def test_tau_counts_pairs() -> None:
-    assert tau(SECONDS, SECONDS) == 1.0 and tau(-SECONDS, SECONDS) == -1.0
-    assert tau(np.array([1, 2, 4, 3]), SECONDS) == pytest.approx((5 - 1) / 6)
-    assert math.isnan(tau(np.ones(4), SECONDS)) and math.isnan(tau(SECONDS, np.ones(4)))
-
-
-def test_times_within_noise_are_ties() -> None:
-    close = np.array([1.0, 1.01, 2.0])
-    wrong = np.array([2.0, 1.0, 3.0])
-    assert tau(wrong, close) == pytest.approx(1 / 3) and tau(wrong, close, 0.05) == 1.0
-
-
-@given(st.permutations(range(7)), st.permutations(range(7)))
-def test_tau_is_kendalls(a: list[int], b: list[int]) -> None:
-    signs = [np.sign((a[i] - a[j]) * (b[i] - b[j])) for i, j in combinations(range(len(a)), 2)]
-    found = tau(np.array(a, np.float64), np.exp(np.array(b, np.float64)))
-    assert found == pytest.approx(sum(signs) / len(signs))
 
 
 def test_regrets() -> None:

@@ -10,8 +10,9 @@ import numpy.typing as npt
 
 from morello.learn.affine import Affine, Estimator, Refitted
 from morello.learn.groups import ProgramGroup
-from morello.learn.metrics import Chosen, ape, chosen, interval, mape, regret, tau
+from morello.learn.metrics import Chosen, ape, chosen, interval, mape, regret
 from morello.learn.splits import HeldOut, by_family, by_spec
+from morello.measure.correlation import kendall_tau
 
 FOLDS = 5
 TOPS = (1, 5, 10, 50)
@@ -106,7 +107,7 @@ def judge_one(
     return Judged(
         family,
         expression,
-        tau(predicted, seconds, noise),
+        kendall_tau(predicted, seconds, noise),
         {count: chosen(predicted, seconds, count) for count in TOPS},
         mape(np.exp(predicted), seconds) if absolute else float("nan"),
     )

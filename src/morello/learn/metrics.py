@@ -1,7 +1,8 @@
 """How good predictions of times are: the paper's measures, and regret at equal measurements.
 
 Predictions may be anything that increases with time (cycles, log seconds, ranks), except for
-`mape`. The best known program of a Spec is the fastest of those measured.
+`mape`. The best known program of a Spec is the fastest of those measured. How well predictions
+order programs tells `measure.correlation`.
 """
 
 from __future__ import annotations
@@ -20,20 +21,6 @@ LEAST_S = 5e-6
 
 LEVEL = 0.95
 """The level of confidence intervals."""
-
-
-def tau(predicted: Floats, seconds: Floats, noise: float = 0.0) -> float:
-    """Kendall's tau-b of one Spec's programs: 1 if predictions order them correctly, -1 in reverse.
-
-    Times whose relative difference is at most `noise` are ties, which do not count. nan if all
-    are ties.
-    """
-    logs = np.log(seconds)
-    apart = np.subtract.outer(logs, logs)
-    actual = np.where(np.abs(apart) <= noise, 0.0, np.sign(apart))
-    guessed = np.sign(np.subtract.outer(predicted, predicted)) * (actual != 0)
-    pairs = float(np.sqrt(np.abs(actual).sum() * np.abs(guessed).sum()))
-    return float((actual * guessed).sum() / pairs) if pairs else float("nan")
 
 
 def chosen(predicted: Floats, seconds: Floats, count: int = 1) -> Chosen:

@@ -16,6 +16,7 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.measure.choose import COMPILER_S, candidate_impls
+from morello.measure.correlation import kendall_tau
 from morello.measure.load import load_all
 from morello.measure.timing import check_seconds, in_turns, measure, runner
 from morello.runtime.kernel import CompiledKernel
@@ -215,13 +216,3 @@ def _times(goal: Spec, kernels: Sequence[CompiledKernel], seconds: float) -> lis
         for name, timing in timings.items():
             times[int(name)] = min(times[int(name)], timing.min_s)
     return times
-
-
-def kendall_tau(a: Sequence[float], b: Sequence[float]) -> float:
-    """Kendall's tau-b of two columns: 1 if they are in the same order, -1 if in the opposite.
-
-    Pairs that are equal in one column count for neither; nan if there are no others.
-    """
-    signs = [np.sign(np.subtract.outer(x, x)) for x in (np.asarray(a), np.asarray(b))]
-    pairs = np.sqrt(np.prod([np.abs(sign).sum() for sign in signs]))
-    return float((signs[0] * signs[1]).sum() / pairs) if pairs else float("nan")
