@@ -40,7 +40,7 @@ fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KIND
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))
 
 learn: setup-learn ## study and train the learned model on LEARN=corpora/zen5, in less than an hour
-	$(BIN)/morello learn study $(LEARN) --other corpora/zen3 --docs docs/learned-model.md
+	$(BIN)/python -m study $(LEARN) --other corpora/zen3 --docs docs/learned-model.md
 	$(BIN)/morello learn train $(LEARN) --output src/morello/learn/models/$(notdir $(LEARN)).npz
 
 docs: setup-docs ## build the documentation into build/site; broken links are errors
@@ -91,10 +91,10 @@ lock: setup ## pin the newest allowed version of every dependency
 	    $${index:+--default-index $$index}"; \
 	$$compile --output-file requirements.lock --custom-compile-command "make lock"; \
 	$$compile --output-file requirements-learn.lock --custom-compile-command "make lock" \
-	    --extra learn --constraint requirements.lock; \
+	    --extra learn --extra study --constraint requirements.lock; \
 	$$compile --output-file requirements-docs.lock --custom-compile-command "make lock" \
 	    --extra docs --constraint requirements-learn.lock
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info
-	find src tests tools benchmarks fuzz examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find src tests tools benchmarks fuzz study examples -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -45,7 +45,9 @@ LAYERS = [
 """The folders of the package, and the modules beside them, from the lowest up."""
 
 BESIDES = sorted(
-    path for name in ("benchmarks", "examples", "fuzz") for path in (ROOT / name).rglob("*.py")
+    path
+    for name in ("benchmarks", "examples", "fuzz", "study")
+    for path in (ROOT / name).rglob("*.py")
 )
 
 MOST_LINES = 600

@@ -25,7 +25,7 @@ from morello.learn.features import PROGRAM_FEATURES, VERSION
 from morello.learn.groups import ProgramGroup, of_programs
 from morello.learn.local import local_path, read_local, write_local
 from morello.learn.model import Model, read_model, write_model
-from morello.learn.network import Shape
+from morello.learn.network import CoefficientNetwork
 from morello.learn.training import Recipe, model_of
 from morello.targets.catalog import recorded
 from morello.targets.machines import MACHINES
@@ -39,7 +39,7 @@ BUSY = 4.0
 
 @pytest.fixture(scope="module")
 def model(groups: list[ProgramGroup]) -> Model:
-    recipe = Recipe(shape=Shape(width=8), steps=20, programs=8)
+    recipe = Recipe(CoefficientNetwork(width=8), steps=20, programs=8)
     models = [model_of(groups, recipe, seed, "Zen 5") for seed in (0, 1)]
     members = [member for one in models for member in one.members]
     return replace(models[0], members=members, low=-0.2, high=0.3)
@@ -65,7 +65,11 @@ def test_files_keep_what_is_predicted(
     model: Model, groups: list[ProgramGroup], ships: Path
 ) -> None:
     found = read_model(ships)
-    assert (found.machine, found.hertz, found.shape) == (model.machine, model.hertz, model.shape)
+    assert (found.machine, found.hertz, found.network) == (
+        model.machine,
+        model.hertz,
+        model.network,
+    )
     for group in groups:
         np.testing.assert_allclose(found.log_cycles(group), model.log_cycles(group), atol=0.02)
 

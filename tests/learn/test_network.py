@@ -10,17 +10,18 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from morello.learn import network, training
+from morello.learn import network
 from morello.learn.batches import Examples, Scale, graphs
-from morello.learn.evaluate import judge, together
+from morello.learn.evaluate import judge
 from morello.learn.groups import ProgramGroup
-from morello.learn.network import OnNumpy, Reduction, Shape, predict
-from morello.learn.study import BLIND, trials
-from morello.learn.training import Loss, Network, OnJax, Recipe
-from morello.learn.trees import Trees
+from morello.learn.network import CoefficientNetwork, GraphNetwork, OnNumpy
+from morello.learn.training import Loss, NetworkEstimator, OnJax, RankAndTime, Recipe
+from study.experiments import BLIND, LOSSES, REDUCTIONS, together, trials
+from study.losses import SquaredError
+from study.networks import LateProgramNetwork
+from study.trees import Trees
 
-REDUCTIONS: tuple[Reduction, ...] = ("coefficients", "nodes", "columns", "lstm", "transformer")
-LOSSES: tuple[Loss, ...] = ("hinge", "logistic", "listmle", "mse", "both")
+NETWORKS = [*REDUCTIONS.values(), LateProgramNetwork()]
 
 
 def examples(groups: list[ProgramGroup]) -> list[Examples]:
@@ -29,67 +30,62 @@ def examples(groups: list[ProgramGroup]) -> list[Examples]:
     return [Examples.of(group, nodes, configs) for group in groups]
 
 
-def parameters(shape: Shape, group: ProgramGroup) -> dict[str, Any]:
+def parameters(reduced: GraphNetwork, group: ProgramGroup) -> dict[str, Any]:
     """Those of a network that says something else of every program."""
-    found = network.initial(shape, group.nodes.shape[1], group.configs.shape[1], seed=1)
+    found = reduced.initial(group.nodes.shape[1], group.configs.shape[1], seed=1)
     return {name: value * (10 if "out" in name else 1) for name, value in found.items()}
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("at_nodes", [True, False])
-def test_numpy_and_jax_agree(
-    groups: list[ProgramGroup], reduction: Reduction, at_nodes: bool
-) -> None:
-    shape = Shape(width=16, layers=2, reduction=reduction, program_at_nodes=at_nodes)
+@pytest.mark.parametrize("narrow", NETWORKS, ids=lambda narrow: type(narrow).__name__)
+def test_numpy_and_jax_agree(groups: list[ProgramGroup], narrow: GraphNetwork) -> None:
+    reduced = replace(narrow, width=16, layers=2)
     some = examples(groups)
     chosen = [(one, np.arange(len(one.log_cycles))) for one in some]
-    learned = parameters(shape, groups[0])
-    found = predict(learned, shape, graphs(chosen), OnNumpy())
+    learned = parameters(reduced, groups[0])
+    found = reduced.predict(learned, graphs(chosen), OnNumpy())
     assert np.std(found) > 0.01 and np.isfinite(found).all()
     on_jax = {name: jnp.asarray(value) for name, value in learned.items()}
-    padded = np.asarray(predict(on_jax, shape, graphs(chosen, padded=True), OnJax()))
+    padded = np.asarray(reduced.predict(on_jax, graphs(chosen, padded=True), OnJax()))
     np.testing.assert_allclose(padded[: len(found)], found, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize("reduction", REDUCTIONS)
-def test_programs_do_not_see_each_other(groups: list[ProgramGroup], reduction: Reduction) -> None:
-    shape = Shape(width=16, reduction=reduction)
-    learned = parameters(shape, groups[0])
+@pytest.mark.parametrize("narrow", NETWORKS, ids=lambda narrow: type(narrow).__name__)
+def test_programs_do_not_see_each_other(groups: list[ProgramGroup], narrow: GraphNetwork) -> None:
+    reduced = replace(narrow, width=16)
+    learned = parameters(reduced, groups[0])
     some = examples(groups)[1]
     every = np.arange(len(some.log_cycles))
-    at_once = predict(learned, shape, graphs([(some, every[::-1])]), OnNumpy())[::-1]
-    alone = [predict(learned, shape, graphs([(some, every[n : n + 1])]), OnNumpy()) for n in every]
+    at_once = reduced.predict(learned, graphs([(some, every[::-1])]), OnNumpy())[::-1]
+    alone = [reduced.predict(learned, graphs([(some, every[n : n + 1])]), OnNumpy()) for n in every]
     np.testing.assert_allclose(at_once, np.concatenate(alone), rtol=1e-4, atol=1e-4)
 
 
 def test_unlearned_coefficients_are_the_cycles_of_the_graph(groups: list[ProgramGroup]) -> None:
     (some, *_) = examples(groups)
-    shape = Shape(width=8)
-    learned = network.initial(shape, some.nodes.shape[1], some.configs.shape[1], seed=0)
+    unlearned = CoefficientNetwork(width=8)
+    learned = unlearned.initial(some.nodes.shape[1], some.configs.shape[1], seed=0)
     learned = {name: value * 0 if ".out" in name else value for name, value in learned.items()}
     rows = np.arange(len(some.log_cycles))
-    found = np.exp(predict(learned, shape, graphs([(some, rows)]), OnNumpy()))
+    found = np.exp(unlearned.predict(learned, graphs([(some, rows)]), OnNumpy()))
     factors = np.exp(network.FIRST_PARTS)
     parts = np.add.reduceat(some.group.parts @ factors, some.group.node_splits[:-1])
     fetched = some.group.fetches.sum(axis=1) * np.exp(network.FIRST_FETCH)
     np.testing.assert_allclose(found, parts + fetched, rtol=1e-3)
 
 
-@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("loss", LOSSES.values(), ids=LOSSES)
 def test_losses_prefer_what_is_right(loss: Loss) -> None:
     random = np.random.default_rng(0)
-    recipe = Recipe(loss=loss, programs=8)
-    wanted = np.log(random.uniform(1, 3, 16)).astype(np.float32)
-    spec = np.repeat([0, 1], 8)
-    right, wrong = (training.loss_of(recipe, jnp.asarray(sign * wanted), wanted, spec)
-                    for sign in (1.0, -1.0))  # fmt: skip
+    wanted = np.log(random.uniform(1, 3, (2, 8))).astype(np.float32)
+    right, wrong = (loss(jnp.asarray(sign * wanted), wanted) for sign in (1.0, -1.0))
     assert float(right) < float(wrong)
-    if loss != "mse":  # ranks do not depend on how fast a Spec is as a whole
-        moved = jnp.asarray(wanted + np.where(spec == 0, 5.0, 0.0).astype(np.float32))
-        ranks = replace(recipe, absolute=0.0)
-        here = training.loss_of(ranks, jnp.asarray(wanted), wanted, spec)
-        there = training.loss_of(ranks, moved, wanted, spec)
-        assert float(here) == pytest.approx(float(there), rel=1e-3)
+    assert loss.absolute == isinstance(loss, SquaredError | RankAndTime)
+    if not isinstance(loss, SquaredError):  # ranks do not depend on how fast a Spec is as a whole
+        ranks = RankAndTime(share=0.0) if isinstance(loss, RankAndTime) else loss
+        moved = jnp.asarray(wanted + np.array([[5.0], [0.0]], np.float32))
+        assert float(ranks(jnp.asarray(wanted), wanted)) == pytest.approx(
+            float(ranks(moved, wanted)), rel=1e-3
+        )
 
 
 def slower_loops(groups: list[ProgramGroup]) -> list[ProgramGroup]:
@@ -105,14 +101,16 @@ def slower_loops(groups: list[ProgramGroup]) -> list[ProgramGroup]:
 
 def test_a_network_learns_what_costs_do_not_know(groups: list[ProgramGroup]) -> None:
     slower = slower_loops(groups)
-    model = Network(Recipe(shape=Shape(width=8), steps=120, programs=8, dropout=0.0))
+    model = NetworkEstimator(
+        Recipe(CoefficientNetwork(width=8), steps=120, programs=8, dropout=0.0)
+    )
     model.fit(slower, seed=0)
     found = {n: model.predict(group) for n, group in enumerate(slower)}
     taus = [one.tau for one in judge(slower, found, absolute=True)]
     costs = {n: np.log(group.cost / group.hertz) for n, group in enumerate(slower)}
     before = [one.tau for one in judge(slower, costs, absolute=True)]
     assert np.mean(taus) > 0.8 > np.mean(before)
-    again = Network(model.recipe)
+    again = NetworkEstimator(model.recipe)
     again.fit(slower, seed=0)
     np.testing.assert_array_equal(again.predict(slower[0]), found[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -13,22 +14,24 @@ import pytest
 from morello.base.errors import CorpusError
 from morello.cli import learn as learn_commands
 from morello.cli.parser import main
-from morello.learn import shipping, study, transfer
+from morello.learn import shipping
 from morello.learn.affine import Affine
 from morello.learn.corpus import files, read
 from morello.learn.dataset import read_group, write_group
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
 from morello.learn.groups import ProgramGroup, part_of
-from morello.learn.limits import PROTOCOL, blinded, halved, measured_again, starting
 from morello.learn.model import read_model, write_model
-from morello.learn.network import Shape
-from morello.learn.report import BEGIN, END, write_report
-from morello.learn.study import Experiment, ExperimentResult, again
-from morello.learn.training import Network, Recipe
-from morello.learn.transfer import transferred
-from morello.learn.trees import Trees
+from morello.learn.network import CoefficientNetwork
+from morello.learn.training import NetworkEstimator, Recipe
+from study import __main__ as study_command
+from study import experiments, transfer
+from study.experiments import Experiment, ExperimentResult, again
+from study.limits import PROTOCOL, blinded, halved, measured_again, starting
+from study.report import BEGIN, END, write_report
+from study.transfer import transferred
+from study.trees import Trees
 
-QUICK = Recipe(shape=Shape(width=8), steps=10, specs=2, programs=6)
+QUICK = Recipe(CoefficientNetwork(width=8), steps=10, specs=2, programs=6)
 
 
 @pytest.fixture(scope="module")
@@ -43,14 +46,16 @@ def paths(groups: list[ProgramGroup], tmp_path_factory: pytest.TempPathFactory) 
 def results(paths: list[Path]) -> list[ExperimentResult]:
     some = [
         Experiment("models", "affine", Affine),
-        Experiment("models", "network", partial(Network, QUICK), "family", 2),
-        Experiment("curve", "half", partial(Network, QUICK), part=0.5),
-        Experiment("features", "blind", partial(Network, QUICK), blind=starting("L1_", "times")),
+        Experiment("models", "network", partial(NetworkEstimator, QUICK), "family", 2),
+        Experiment("curve", "half", partial(NetworkEstimator, QUICK), part=0.5),
+        Experiment(
+            "features", "blind", partial(NetworkEstimator, QUICK), blind=starting("L1_", "times")
+        ),
         Experiment("limits", "trees", partial(Trees, "residual"), PROTOCOL, blind=starting("cost")),
     ]
     with pytest.MonkeyPatch.context() as patch, ThreadPoolExecutor(1) as workers:
-        patch.setattr(study, "trials", lambda seeds: iter(some))
-        return list(study.run(paths, 2, workers))
+        patch.setattr(experiments, "trials", lambda seeds: iter(some))
+        return list(experiments.run(paths, 2, workers))
 
 
 def test_every_trial_has_a_result(results: list[ExperimentResult]) -> None:
@@ -142,10 +147,29 @@ def test_parts_of_groups_are_groups(paths: list[Path], tmp_path: Path) -> None:
 
 
 def test_without_the_extra_it_says_what_to_install(
-    corpus: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     monkeypatch.setattr(learn_commands, "EXTRA", ("jax", "nothing_of_this_name"))
-    assert main(["learn", "study", str(corpus)]) == 2
+    assert main(["learn", "train", str(corpus), "--output", str(tmp_path / "x.npz")]) == 2
     assert "nothing_of_this_name is not installed; install morello[learn]" in (
         capsys.readouterr().err
     )
+
+
+def test_the_command(
+    corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.setenv("MORELLO_CACHE", str(tmp_path))
+    monkeypatch.setattr(transfer, "Recipe", lambda: QUICK)
+    monkeypatch.setattr(
+        experiments, "trials", lambda seeds: iter([Experiment("models", "affine", Affine)])
+    )
+    assert study_command.main([str(corpus), "--other", str(corpus), "--json"]) == 0
+    out, said = capsys.readouterr()
+    tables = [result["table"] for result in json.loads(out)]
+    assert tables == ["models", "limits", *["machines"] * 4]
+    assert "models, random: affine: tau" in said
+    assert study_command.main([str(tmp_path / "nowhere")]) == 2
+    assert "study: " in capsys.readouterr().err

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 from collections.abc import Sequence
-from concurrent.futures import Executor
 from contextlib import ExitStack
-from dataclasses import asdict
 from importlib.util import find_spec
-from math import isnan
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -22,29 +16,27 @@ from morello.base.errors import CorpusError, quoted
 from morello.base.files import check_writable
 from morello.base.workers import local_workers
 from morello.learn.collect import CollectProgress, collect, summary
-from morello.learn.corpus import files, read
-from morello.learn.dataset import load, prepare
-from morello.learn.evaluate import Score, evaluate
-from morello.learn.groups import ProgramGroup
+from morello.learn.corpus import machine_of
+from morello.learn.dataset import cached_features, load
+from morello.learn.evaluate import Score, described, evaluate, extent
 from morello.learn.model import write_model
 from morello.learn.specs import SPECS, interleaved, varied
 from morello.measure.timing import limit_threads
 from morello.precompute import dask_workers
-from morello.runtime.cache import default_cache
 from morello.runtime.threads import available_threads
 
 SHOWN = (5, 50)
 """The numbers of measured programs for which regrets are shown."""
 
-EXTRA = ("jax", "optax", "lightgbm", "matplotlib")
-"""The packages that training and studying models need."""
+EXTRA = ("jax", "optax")
+"""The packages that training needs."""
 
 LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Collect a corpus, evaluate or study models on one, or train a model."""
-    actions = {"collect": _collect, "evaluate": _evaluate, "study": _study, "train": _train}
+    """Collect a corpus, evaluate models on one, or train a model."""
+    actions = {"collect": _collect, "evaluate": _evaluate, "train": _train}
     actions[arguments.action](arguments)
 
 
@@ -88,58 +80,16 @@ def _line(progress: CollectProgress) -> str:
     return f"{where}: {progress.programs} programs, measured twice {progress.noise:.1%} apart"
 
 
-def _prepared(corpus: Path, workers: Executor) -> list[Path]:
-    """Cached files with the features of a corpus's programs."""
-    name = hashlib.sha256(str(corpus.resolve()).encode()).hexdigest()[:16]
-    return prepare(corpus, default_cache() / "features" / name, workers)
-
-
 def _evaluate(arguments: argparse.Namespace) -> None:
     with local_workers(available_threads()) as workers:
-        groups = load(_prepared(arguments.folder, workers))
+        groups = load(cached_features(arguments.folder, workers))
     scores = list(evaluate(groups, arguments.seed))
     if arguments.json:
-        print(json.dumps([_described(score) for score in scores], indent=2))
+        print(json.dumps([described(score) for score in scores], indent=2))
         return
     console = Console(highlight=False)
-    console.print(_summary(groups))
+    console.print(extent(groups))
     console.print(_grid(scores))
-
-
-def _summary(groups: Sequence[ProgramGroup]) -> str:
-    programs = sum(len(group.seconds) for group in groups)
-    return f"{programs:,} programs of {len(groups)} Specs, each Spec held out once"
-
-
-def _study(arguments: argparse.Namespace) -> None:
-    _check_extra()
-    from morello.learn import report, study
-
-    console = Console(stderr=True, highlight=False)
-    results = []
-    with local_workers(available_threads()) as workers:
-        paths = _prepared(arguments.folder, workers)
-        for result in study.run(paths, arguments.seeds, workers, arguments.seed):
-            results.append(result)
-            tau, regret = result.mean.tau[0], result.mean.regrets[1]
-            name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
-            console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
-        results.append(study.again(files(arguments.folder)))
-        for other in arguments.other:
-            console.print(f"on the programs of {other}")
-            others = _prepared(other, workers)
-            results += study.elsewhere(paths, others, _machine(arguments.folder), other.name)
-    if arguments.docs is not None:
-        report.write_report(arguments.docs, results, f"On {_summary(load(paths))}:")
-    if arguments.json:
-        data = [
-            {"table": result.trial.table} | _described(result.mean)
-            | {"seeds": [_described(score) for score in result.each]}
-            for result in results
-        ]  # fmt: skip
-        print(json.dumps(data, indent=2))
-    else:
-        print("\n".join(report.table_of(results)))
 
 
 def _train(arguments: argparse.Namespace) -> None:
@@ -148,8 +98,8 @@ def _train(arguments: argparse.Namespace) -> None:
 
     check_writable(arguments.output)
     with local_workers(available_threads()) as workers:
-        paths = _prepared(arguments.folder, workers)
-        model = shipping.train(paths, _machine(arguments.folder), arguments.seed, workers)
+        paths = cached_features(arguments.folder, workers)
+        model = shipping.train(paths, machine_of(arguments.folder), arguments.seed, workers)
     write_model(arguments.output, model)
     data = {
         "machine": model.machine, "members": len(model.members), "low": model.low,
@@ -165,11 +115,6 @@ def _train(arguments: argparse.Namespace) -> None:
     )
 
 
-def _machine(corpus: Path) -> str:
-    """The microarchitecture that a corpus was measured on."""
-    return str(read(files(corpus)[0]).about["microarchitecture"])
-
-
 def _check_extra() -> None:
     """Raise `CorpusError` if a package of `EXTRA` is not installed."""
     missing = [name for name in EXTRA if find_spec(name) is None]
@@ -177,14 +122,6 @@ def _check_extra() -> None:
         raise CorpusError(
             f"{', '.join(missing)} is not installed; install morello[learn], which has it."
         )
-
-
-def _described(score: Score) -> dict[str, Any]:
-    """A score as data for JSON, with None in place of nan."""
-    data = asdict(score)
-    for name in ("tau", "ape", "mape"):
-        data[name] = [None if isnan(value) else value for value in data[name]]
-    return data
 
 
 def _grid(scores: Sequence[Score]) -> Grid:

@@ -204,16 +204,6 @@ def _parser() -> argparse.ArgumentParser:
     evaluate.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
     evaluate.add_argument("--seed", type=_whole, default=0, help="of the random splits (0)")
     evaluate.add_argument("--json", action="store_true", help="print JSON")
-    study = actions.add_parser("study", help="train and judge many models (needs morello[learn])")
-    study.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
-    study.add_argument("--seeds", type=_whole, default=5, metavar="N", help="of each model (5)")
-    study.add_argument("--seed", type=_whole, default=0, help="of the random splits (0)")
-    study.add_argument(
-        "--other", type=Path, action="append", default=[], metavar="FOLDER",
-        help="also predict the programs of this corpus, of another machine",
-    )  # fmt: skip
-    study.add_argument("--docs", type=Path, metavar="PAGE", help="put the tables into this page")
-    study.add_argument("--json", action="store_true", help="print JSON")
     train = actions.add_parser("train", help="train a model on a corpus (needs morello[learn])")
     train.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
     train.add_argument("--output", type=Path, required=True, metavar="PATH", help="the model")

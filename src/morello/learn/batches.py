@@ -61,7 +61,7 @@ def graphs(chosen: Sequence[tuple[Examples, npt.NDArray[Any]]], *, padded: bool 
 
     If `padded`, to one of few sizes: the padding belongs to an extra program, the last.
     """
-    nodes, opcodes, parts, program, place = [], [], [], [], []
+    nodes, opcodes, parts, program = [], [], [], []
     edges: dict[str, list[npt.NDArray[Any]]] = {kind: [] for kind in NEIGHBOURS}
     start = count = 0
     for examples, rows in chosen:
@@ -72,7 +72,6 @@ def graphs(chosen: Sequence[tuple[Examples, npt.NDArray[Any]]], *, padded: bool 
             opcodes.append(group.opcodes[low:high])
             parts.append(group.parts[low:high])
             program.append(np.full(high - low, count, np.int32))
-            place.append(np.arange(high - low, dtype=np.int32))
             first, last = group.edge_splits[row : row + 2].tolist()
             pairs = group.edges[first:last] + (start - low)
             nesting, flow = (pairs[group.kinds[first:last] == kind] for kind in (0, 1))
@@ -91,7 +90,6 @@ def graphs(chosen: Sequence[tuple[Examples, npt.NDArray[Any]]], *, padded: bool 
         _fill(opcodes, room),
         _fill(parts, room),
         _fill(program, room, count),
-        _fill(place, room),
         _fill_edges(edges, room, padded=padded),
         _fill(configs, programs),
         _fill(fetches, programs),

@@ -11,6 +11,7 @@ affine cost, and `about` is JSON of the family, expression, noise and version.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
@@ -30,6 +31,7 @@ from morello.learn.features import (
     Featurizer,
 )
 from morello.learn.groups import ProgramGroup, of_programs
+from morello.runtime.cache import default_cache
 
 _KEYS = (
     "node_feat", "node_opcode", "edge_index", "config_feat", "config_runtime",
@@ -146,6 +148,12 @@ def prepare(corpus: Path, folder: Path, workers: Executor) -> list[Path]:
     for _ in workers.map(_prepare_one, *zip(*stale, strict=True)) if stale else ():
         pass
     return [archive for _, archive in pairs]
+
+
+def cached_features(corpus: Path, workers: Executor) -> list[Path]:
+    """Archives of all files of a corpus, in Morello's cache."""
+    name = hashlib.sha256(str(corpus.resolve()).encode()).hexdigest()[:16]
+    return prepare(corpus, default_cache() / "features" / name, workers)
 
 
 def _is_current(source: Path, archive: Path) -> bool:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import isnan
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -76,14 +78,6 @@ def predictions(
     return result
 
 
-def together(several: Sequence[Predictions]) -> Predictions:
-    """The mean of the predictions of models that were trained alike."""
-    return {
-        number: np.mean([predicted[number] for predicted in several], axis=0)
-        for number in several[0]
-    }
-
-
 def judge(
     groups: Sequence[ProgramGroup], predicted: Predictions, *, absolute: bool
 ) -> list[Judged]:
@@ -151,3 +145,17 @@ def evaluate(groups: Sequence[ProgramGroup], seed: int = 0) -> Iterator[Score]:
         for name, make in baselines().items():
             predicted = predictions(make, groups, splits, seed)
             yield score(protocol, name, judge(groups, predicted, absolute=make().absolute))
+
+
+def extent(groups: Sequence[ProgramGroup]) -> str:
+    """How many programs models are evaluated on, for people."""
+    programs = sum(len(group.seconds) for group in groups)
+    return f"{programs:,} programs of {len(groups)} Specs, each Spec held out once"
+
+
+def described(score: Score) -> dict[str, Any]:
+    """A score as data for JSON, with None in place of nan."""
+    data = asdict(score)
+    for name in ("tau", "ape", "mape"):
+        data[name] = [None if isnan(value) else value for value in data[name]]
+    return data

@@ -7,7 +7,7 @@ network, the scales of features, and JSON of the machine and the shape.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,7 @@ from morello.learn.archive import Array, read_about, read_arrays, write_arrays
 from morello.learn.batches import Examples, Scale, graphs
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES, VERSION
 from morello.learn.groups import ProgramGroup
-from morello.learn.network import OnNumpy, Shape, initial, predict
+from morello.learn.network import CoefficientNetwork, GraphNetwork, OnNumpy
 
 AT_ONCE = 64
 """The most programs in a batch of predictions."""
@@ -26,7 +26,7 @@ AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Model:
-    """Networks of one `shape` for programs on a microarchitecture.
+    """Networks for programs on a microarchitecture, alike but for their parameters.
 
     `nodes` and `configs` are the scales of their features, `members` the parameters of each.
     For nine of ten unseen programs, the measured minus the predicted logarithm of seconds was
@@ -35,7 +35,7 @@ class Model:
 
     machine: str
     hertz: float
-    shape: Shape
+    network: GraphNetwork
     nodes: Scale
     configs: Scale
     members: Sequence[Mapping[str, Array]]
@@ -53,7 +53,7 @@ class Model:
             rows = np.arange(first, min(first + AT_ONCE, len(group.seconds)))
             batch = graphs([(examples, rows)])
             predicted.append(
-                [predict(member, self.shape, batch, OnNumpy()) for member in self.members]
+                [self.network.predict(member, batch, OnNumpy()) for member in self.members]
             )
         mean: npt.NDArray[np.float64] = np.mean(np.concatenate(predicted, axis=1), axis=0)
         return mean
@@ -65,7 +65,7 @@ def write_model(path: Path, model: Model) -> None:
         "features": VERSION,
         "machine": model.machine,
         "hertz": model.hertz,
-        "shape": asdict(model.shape),
+        "shape": asdict(model.network),
         "members": len(model.members),
         "low": model.low,
         "high": model.high,
@@ -92,7 +92,7 @@ def read_model(path: Path) -> Model:
         model = Model(
             about["machine"],
             float(about["hertz"]),
-            Shape(**about["shape"]),
+            CoefficientNetwork(**{f.name: about["shape"][f.name] for f in fields(GraphNetwork)}),
             Scale(arrays["nodes.mean"], arrays["nodes.deviation"]),
             Scale(arrays["configs.mean"], arrays["configs.deviation"]),
             [_member(arrays, number) for number in range(about["members"])],
@@ -119,7 +119,7 @@ def _check(path: Path, model: Model) -> None:
     sizes = (len(model.nodes.mean), len(model.configs.mean))
     if sizes != (len(NODE_FEATURES), len(PROGRAM_FEATURES)) or not model.members:
         raise CorpusError(f"{path} does not match the features of programs; train it again.")
-    wanted = initial(model.shape, *sizes, seed=0)
+    wanted = model.network.initial(*sizes, seed=0)
     for member in model.members:
         if {name: a.shape for name, a in member.items()} != {n: a.shape for n, a in wanted.items()}:
             raise CorpusError(f"{path} has parameters of another network; train it again.")

@@ -1,4 +1,4 @@
-"""The graph network: GraphSAGE over a program's loops, then a reduction to one number.
+"""The graph network: GraphSAGE over a program's loops, then a sum with learned coefficients.
 
 The same code runs on NumPy, where trained models predict, and on JAX, where they are trained: it
 is given a `Backend`. Parameters are a flat mapping of arrays by name.
@@ -6,9 +6,10 @@ is given a `Backend`. Parameters are a flat mapping of arrays by name.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +20,6 @@ Array = Any
 """An array of NumPy or of JAX."""
 
 Parameters = Mapping[str, Array]
-Reduction = Literal["coefficients", "nodes", "columns", "lstm", "transformer"]
 
 NEIGHBOURS = ("outer", "inner", "before", "after")
 """The kinds of edges, each in both directions: nesting and flow."""
@@ -33,39 +33,18 @@ FIRST_FETCH = -1.0
 
 
 @dataclass(frozen=True)
-class Shape:
-    """The architecture of a network.
-
-    Each node has `width` features after each of `layers` layers of GraphSAGE. `reduction` reduces
-    all nodes to one number: the sum of cycles with learned coefficients (Adams et al. 2019), or
-    dense layers after the sums (`nodes`), the means and maxima (`columns`), an LSTM or a
-    Transformer. Features of the whole program are added to the nodes (`program_at_nodes`) or after
-    the reduction. A `residual` network predicts the error of the log affine cost; with learned
-    coefficients there is no need.
-    """
-
-    width: int = 64
-    layers: int = 1
-    opcode: int = 8
-    reduction: Reduction = "coefficients"
-    program_at_nodes: bool = True
-    residual: bool = True
-
-
-@dataclass(frozen=True)
 class Graphs:
     """A batch of programs with n loops in all: a network's normalized inputs.
 
     `nodes` (n, features), `opcodes` (n), `parts` (n, parts), `program` (n) the number of each
-    node's program, `place` (n) its index within it; `edges` by kind of neighbour, (m, 2) pairs of
-    receiver and sender; `configs`, `fetches` and `cost` of each program, the last in log cycles.
+    node's program, in order; `edges` by kind of neighbour, (m, 2) pairs of receiver and sender;
+    `configs`, `fetches` and `cost` of each program, the last in log cycles.
     """
 
     nodes: Array
     opcodes: Array
     parts: Array
     program: Array
-    place: Array
     edges: Mapping[str, Array]
     configs: Array
     fetches: Array
@@ -86,14 +65,6 @@ class Backend(Protocol):
 
     def maxima(self, values: Array, index: Array, count: int) -> Array:
         """The maxima of the rows with each index (count, ...), of values that are not negative."""
-        ...
-
-    def scan(self, step: Callable[[Array, Array], Array], start: Array, rows: Array) -> Array:
-        """The last state: `step` computes the next one from a state and each row in turn."""
-        ...
-
-    def padded(self, values: Array, program: Array, place: Array, count: int) -> Array:
-        """Rows by program and place (programs, places, ...), 0 where there is none."""
         ...
 
 
@@ -119,163 +90,136 @@ class OnNumpy:
             result[ordered[first]] = by.reduceat(values[order], first)
         return result
 
-    def scan(self, step: Callable[[Array, Array], Array], start: Array, rows: Array) -> Array:
-        for row in rows:
-            start = step(start, row)
-        return start
 
-    def padded(self, values: Array, program: Array, place: Array, count: int) -> Array:
-        result = np.zeros((count, MOST_NODES, *values.shape[1:]), values.dtype)
-        inside = place < MOST_NODES
-        result[program[inside], place[inside]] = values[inside]
-        return result
+class InitialParameters:
+    """The parameters of a network before training, drawn at random one after the other."""
 
+    def __init__(self, seed: int) -> None:
+        self.arrays: dict[str, npt.NDArray[np.float32]] = {}
+        self._random = np.random.default_rng(seed)
 
-MOST_NODES = 48
-"""The most loops of a program that an LSTM or a Transformer reads."""
+    def normal(self, name: str, rows: int, columns: int, scale: float) -> None:
+        """Add a matrix of normally distributed numbers, with this standard deviation."""
+        numbers = scale * self._random.standard_normal((rows, columns))
+        self.arrays[name] = numbers.astype(np.float32)
 
-
-def initial(shape: Shape, nodes: int, configs: int, seed: int) -> dict[str, npt.NDArray[Any]]:
-    """Initial parameters of a network, for so many features of nodes and of programs."""
-    random = np.random.default_rng(seed)
-    parameters: dict[str, npt.NDArray[Any]] = {}
-
-    def dense(name: str, inputs: int, outputs: int, scale: float = 1.0) -> None:
-        weights = random.standard_normal((inputs, outputs)) * scale / np.sqrt(inputs)
-        parameters[f"{name}.w"] = weights.astype(np.float32)
-        parameters[f"{name}.b"] = np.zeros(outputs, np.float32)
-
-    width = shape.width
-    parameters["opcodes"] = (0.3 * random.standard_normal((len(OPCODES), shape.opcode))).astype(
-        np.float32
-    )
-    dense("nodes", nodes + shape.opcode, width)
-    dense("configs", configs, width)
-    for layer in range(shape.layers):
-        dense(f"sage{layer}.self", width, width)
-        for kind in NEIGHBOURS:
-            dense(f"sage{layer}.{kind}", width, width)
-    node_width = 2 * width if shape.program_at_nodes else width
-    if shape.reduction == "coefficients":
-        dense("part.hidden", node_width, width)
-        dense("part.out", width, len(PARTS), 0.01)
-        dense("fetch.hidden", 3 * width, width)
-        dense("fetch.out", width, len(FETCHES), 0.01)
-        return parameters
-    if shape.reduction == "lstm":
-        dense("lstm", node_width + width, 4 * width)
-    elif shape.reduction == "transformer":
-        for name in ("query", "key", "value"):
-            dense(name, node_width, width)
-    reduced = {"nodes": node_width, "columns": 2 * node_width}.get(shape.reduction, width)
-    dense("hidden", reduced + width, width)
-    dense("out", width, 1, 0.01)
-    return parameters
+    def dense(self, name: str, inputs: int, outputs: int, scale: float = 1.0) -> None:
+        """Add the weights and biases of a dense layer."""
+        weights = self._random.standard_normal((inputs, outputs)) * scale / np.sqrt(inputs)
+        self.arrays[f"{name}.w"] = weights.astype(np.float32)
+        self.arrays[f"{name}.b"] = np.zeros(outputs, np.float32)
 
 
-def predict(parameters: Parameters, shape: Shape, graphs: Graphs, on: Backend) -> Array:
-    """The logarithms of the cycles of each program, up to a constant if trained on ranks alone."""
-    xp, count = on.numpy, len(graphs.cost)
-    embedded = embed(parameters, shape, graphs, on)
-    configs = relu(xp, _dense(parameters, "configs", graphs.configs))
-    if shape.program_at_nodes:
-        extended = xp.concatenate([embedded, configs[graphs.program]], 1)
-    else:
-        extended = embedded
-    if shape.reduction == "coefficients":
-        return _coefficients(parameters, graphs, embedded, extended, configs, on)
-    if shape.reduction == "nodes":
-        reduced = on.sums(extended, graphs.program, count)
-    elif shape.reduction == "columns":
-        ones = on.sums(xp.ones_like(graphs.parts[:, :1]), graphs.program, count)
-        mean = on.sums(extended, graphs.program, count) / xp.maximum(ones, 1)
-        reduced = xp.concatenate([mean, on.maxima(extended, graphs.program, count)], 1)
-    else:
-        rows = on.padded(extended, graphs.program, graphs.place, count)
-        present = on.padded(xp.ones_like(extended[:, :1]), graphs.program, graphs.place, count)
-        sequence = _lstm if shape.reduction == "lstm" else _transformer
-        reduced = sequence(parameters, rows, present, on)
-    hidden = relu(xp, _dense(parameters, "hidden", xp.concatenate([reduced, configs], 1)))
-    output = _dense(parameters, "out", hidden)[:, 0]
-    return output + graphs.cost if shape.residual else output + 10.0
+@dataclass(frozen=True)
+class GraphNetwork(ABC):
+    """GraphSAGE, and a reduction of all loops of a program to one number.
+
+    A loop has `width` features after each of `layers` layers; of these, its opcode has `opcode`
+    before the first. `reduce` gets them, and as many of each whole program.
+    """
+
+    width: int = 64
+    layers: int = 1
+    opcode: int = 8
+
+    def initial(self, nodes: int, configs: int, seed: int) -> dict[str, npt.NDArray[np.float32]]:
+        """Initial parameters, for so many features of nodes and of programs."""
+        parameters = InitialParameters(seed)
+        parameters.normal("opcodes", len(OPCODES), self.opcode, 0.3)
+        parameters.dense("nodes", nodes + self.opcode, self.width)
+        parameters.dense("configs", configs, self.width)
+        for layer in range(self.layers):
+            parameters.dense(f"sage{layer}.self", self.width, self.width)
+            for kind in NEIGHBOURS:
+                parameters.dense(f"sage{layer}.{kind}", self.width, self.width)
+        self.add_reduction(parameters)
+        return parameters.arrays
+
+    def predict(self, parameters: Parameters, graphs: Graphs, on: Backend) -> Array:
+        """The logarithms of the cycles of each program, up to a constant if trained on ranks."""
+        embedded = self.embed(parameters, graphs, on)
+        configs = relu(on.numpy, dense(parameters, "configs", graphs.configs))
+        return self.reduce(parameters, graphs, embedded, configs, on)
+
+    def embed(self, parameters: Parameters, graphs: Graphs, on: Backend) -> Array:
+        """GraphSAGE's embedding of each node, from it and its neighbours (n, width)."""
+        xp = on.numpy
+        rows = xp.concatenate([graphs.nodes, parameters["opcodes"][graphs.opcodes]], 1)
+        embedded = relu(xp, dense(parameters, "nodes", rows))
+        for layer in range(self.layers):
+            updated = dense(parameters, f"sage{layer}.self", embedded)
+            for kind in NEIGHBOURS:
+                pairs = graphs.edges[kind]
+                message = dense(parameters, f"sage{layer}.{kind}", embedded)[pairs[:, 1]]
+                ones = on.sums(xp.ones_like(message[:, :1]), pairs[:, 0], len(embedded))
+                updated = updated + on.sums(message, pairs[:, 0], len(embedded)) / xp.maximum(
+                    ones, 1
+                )
+            updated = relu(xp, updated)
+            length = xp.sqrt((updated * updated).sum(1, keepdims=True) + 1e-6)
+            embedded = embedded + updated / length * np.float32(np.sqrt(self.width))
+        return embedded
+
+    @abstractmethod
+    def add_reduction(self, parameters: InitialParameters) -> None:
+        """Add the parameters of `reduce`."""
+
+    @abstractmethod
+    def reduce(
+        self, parameters: Parameters, graphs: Graphs, embedded: Array, configs: Array, on: Backend
+    ) -> Array:
+        """What `predict` does, from embedded nodes (n, width) and programs (p, width)."""
 
 
-def embed(parameters: Parameters, shape: Shape, graphs: Graphs, on: Backend) -> Array:
-    """GraphSAGE's embedding of each node, from it and its neighbours (n, width)."""
-    xp = on.numpy
-    rows = xp.concatenate([graphs.nodes, parameters["opcodes"][graphs.opcodes]], 1)
-    embedded = relu(xp, _dense(parameters, "nodes", rows))
-    for layer in range(shape.layers):
-        updated = _dense(parameters, f"sage{layer}.self", embedded)
-        for kind in NEIGHBOURS:
-            pairs = graphs.edges[kind]
-            message = _dense(parameters, f"sage{layer}.{kind}", embedded)[pairs[:, 1]]
-            ones = on.sums(xp.ones_like(message[:, :1]), pairs[:, 0], len(embedded))
-            updated = updated + on.sums(message, pairs[:, 0], len(embedded)) / xp.maximum(ones, 1)
-        updated = relu(xp, updated)
-        length = xp.sqrt((updated * updated).sum(1, keepdims=True) + 1e-6)
-        embedded = embedded + updated / length * np.float32(np.sqrt(shape.width))
-    return embedded
+@dataclass(frozen=True)
+class CoefficientNetwork(GraphNetwork):
+    """The network that ships: the sum of all cycles, each times its learned coefficient.
 
+    Coefficients are of each loop's own cycles, by part, and of what each program fetches, as in
+    Adams et al. 2019.
+    """
 
-def _coefficients(
-    parameters: Parameters,
-    graphs: Graphs,
-    embedded: Array,
-    extended: Array,
-    configs: Array,
-    on: Backend,
-) -> Array:
-    """The logarithm of the sum of all cycles, each times its learned coefficient."""
-    xp, count = on.numpy, len(graphs.cost)
-    own = _dense(parameters, "part.out", relu(xp, _dense(parameters, "part.hidden", extended)))
-    factors = xp.exp(xp.clip(own, -BOUND, BOUND) + FIRST_PARTS)
-    cycles = on.sums((factors * graphs.parts).sum(1), graphs.program, count)
-    weight = graphs.parts[:, :2].sum(1, keepdims=True) + 1e-3
-    pooled = on.sums(embedded * weight, graphs.program, count)
-    pooled = pooled / xp.maximum(on.sums(weight, graphs.program, count), 1e-3)
-    whole = xp.concatenate([pooled, on.maxima(embedded, graphs.program, count), configs], 1)
-    each = _dense(parameters, "fetch.out", relu(xp, _dense(parameters, "fetch.hidden", whole)))
-    fetched = (xp.exp(xp.clip(each, -BOUND, BOUND) + FIRST_FETCH) * graphs.fetches).sum(1)
-    return xp.log(cycles + fetched + 1e-3)
+    def add_reduction(self, parameters: InitialParameters) -> None:
+        width = self.width
+        parameters.dense("part.hidden", self.loop_width, width)
+        parameters.dense("part.out", width, len(PARTS), 0.01)
+        parameters.dense("fetch.hidden", 3 * width, width)
+        parameters.dense("fetch.out", width, len(FETCHES), 0.01)
 
+    @property
+    def loop_width(self) -> int:
+        """The number of columns of `loops`."""
+        return 2 * self.width
 
-def _lstm(parameters: Parameters, rows: Array, present: Array, on: Backend) -> Array:
-    """The last state of an LSTM that reads each program's nodes in order."""
-    xp = on.numpy
-    width = parameters["hidden.b"].shape[0]
-    steps = xp.swapaxes(xp.concatenate([rows, present], 2), 0, 1)
+    def loops(self, graphs: Graphs, embedded: Array, configs: Array, on: Backend) -> Array:
+        """What the coefficients of each loop are made from (n, `loop_width`)."""
+        return on.numpy.concatenate([embedded, configs[graphs.program]], 1)
 
-    def step(state: Array, row: Array) -> Array:
-        cell, hidden = state[:, :width], state[:, width:]
-        gates = _dense(parameters, "lstm", xp.concatenate([row[:, :-1], hidden], 1))
-        take, keep, give, new = xp.split(gates, 4, axis=1)
-        after = _sigmoid(xp, keep + 1.0) * cell + _sigmoid(xp, take) * xp.tanh(new)
-        updated = xp.concatenate([after, _sigmoid(xp, give) * xp.tanh(after)], 1)
-        return xp.where(row[:, -1:] > 0, updated, state)
-
-    start = xp.zeros((rows.shape[0], 2 * width), rows.dtype)
-    return on.scan(step, start, steps)[:, width:]
-
-
-def _transformer(parameters: Parameters, rows: Array, present: Array, on: Backend) -> Array:
-    """The mean over nodes of their self-attention."""
-    xp = on.numpy
-    query, key, value = (_dense(parameters, name, rows) for name in ("query", "key", "value"))
-    score = query @ xp.swapaxes(key, 1, 2) / np.float32(np.sqrt(query.shape[-1]))
-    score = xp.where(xp.swapaxes(present, 1, 2) > 0, score, -1e9)
-    score = xp.exp(score - score.max(2, keepdims=True))
-    attended = score / score.sum(2, keepdims=True) @ value
-    return (attended * present).sum(1) / xp.maximum(present.sum(1), 1)
+    def reduce(
+        self, parameters: Parameters, graphs: Graphs, embedded: Array, configs: Array, on: Backend
+    ) -> Array:
+        xp, count = on.numpy, len(graphs.cost)
+        own = dense(
+            parameters,
+            "part.out",
+            relu(xp, dense(parameters, "part.hidden", self.loops(graphs, embedded, configs, on))),
+        )
+        factors = xp.exp(xp.clip(own, -BOUND, BOUND) + FIRST_PARTS)
+        cycles = on.sums((factors * graphs.parts).sum(1), graphs.program, count)
+        weight = graphs.parts[:, :2].sum(1, keepdims=True) + 1e-3
+        pooled = on.sums(embedded * weight, graphs.program, count)
+        pooled = pooled / xp.maximum(on.sums(weight, graphs.program, count), 1e-3)
+        whole = xp.concatenate([pooled, on.maxima(embedded, graphs.program, count), configs], 1)
+        each = dense(parameters, "fetch.out", relu(xp, dense(parameters, "fetch.hidden", whole)))
+        fetched = (xp.exp(xp.clip(each, -BOUND, BOUND) + FIRST_FETCH) * graphs.fetches).sum(1)
+        return xp.log(cycles + fetched + 1e-3)
 
 
 def relu(xp: Any, x: Array) -> Array:
+    """The positive part, by the functions of `xp`."""
     return xp.maximum(x, 0)
 
 
-def _sigmoid(xp: Any, x: Array) -> Array:
-    return 1 / (1 + xp.exp(-x))
-
-
-def _dense(parameters: Parameters, name: str, x: Array) -> Array:
+def dense(parameters: Parameters, name: str, x: Array) -> Array:
+    """A dense layer."""
     return x @ parameters[f"{name}.w"] + parameters[f"{name}.b"]

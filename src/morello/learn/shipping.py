@@ -16,7 +16,7 @@ from morello.learn.dataset import loaded
 from morello.learn.evaluate import Floats, predictions, protocols
 from morello.learn.model import Model
 from morello.learn.splits import HeldOut
-from morello.learn.training import Network, Recipe, model_of
+from morello.learn.training import NetworkEstimator, Recipe, model_of
 
 MEMBERS = 3
 """Networks whose predictions are averaged."""
@@ -46,5 +46,5 @@ def _fitted(paths: tuple[Path, ...], machine: str, seed: int) -> Model:
 def _errors(paths: tuple[Path, ...], split: HeldOut, seed: int) -> Floats:
     """Measured minus predicted log times of a split's held-out programs."""
     groups = loaded(paths)
-    predicted = predictions(lambda: Network(Recipe()), groups, [split], seed)
+    predicted = predictions(lambda: NetworkEstimator(Recipe()), groups, [split], seed)
     return np.concatenate([np.log(groups[n].seconds) - logs for n, logs in predicted.items()])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any, ClassVar, Protocol
 
 import jax
 import jax.numpy as jnp
@@ -13,13 +13,10 @@ import numpy as np
 import numpy.typing as npt
 import optax
 
-from morello.learn import network
 from morello.learn.batches import Examples, Scale, graphs
 from morello.learn.groups import ProgramGroup
 from morello.learn.model import Model
-from morello.learn.network import MOST_NODES, Array, Graphs, Shape
-
-Loss = Literal["hinge", "logistic", "listmle", "mse", "both"]
+from morello.learn.network import Array, CoefficientNetwork, GraphNetwork, Graphs
 
 APART = 0.015
 """Pairs of programs whose log times differ by less than this are not ranked."""
@@ -30,26 +27,56 @@ SHARPNESS = 15.0
 WEIGHTED = 8.0
 """The weight of a pair is its difference of log times, times this, but at most 1."""
 
-MARGIN = 0.5
 HUBER = 0.15
 """Errors of logarithms beyond this count linearly."""
-
-TEMPERATURE = 0.2
-"""Of ListMLE: the difference of logarithms that corresponds to about one rank."""
 
 jax.tree_util.register_dataclass(Graphs)
 
 
+class Loss(Protocol):
+    """How wrong predictions are; `absolute` if it sees times, and not ranks alone."""
+
+    @property
+    def absolute(self) -> bool: ...
+
+    def __call__(self, predicted: Array, wanted: Array) -> Array:
+        """The loss of predicted log cycles, (Specs, programs) as those `wanted` are."""
+        ...
+
+
+@dataclass(frozen=True)
+class RankAndTime:
+    """The loss that ships: the logistic loss of pairs, and `share` times Huber's of log cycles."""
+
+    absolute: ClassVar[bool] = True
+    share: float = 0.3
+
+    def __call__(self, predicted: Array, wanted: Array) -> Array:
+        ranked = ranking_loss(predicted, wanted, lambda apart: jax.nn.softplus(-apart))
+        return (
+            ranked
+            + self.share * jnp.mean(optax.huber_loss(predicted - wanted, delta=HUBER)) / HUBER
+        )
+
+
+def ranking_loss(predicted: Array, wanted: Array, penalty: Callable[[Array], Array]) -> Array:
+    """The mean weighted penalty of all pairs of a Spec's programs, (Specs, programs).
+
+    The penalty is a function of by how much the slower program is predicted to be slower.
+    """
+    more = wanted[:, :, None] - wanted[:, None, :]
+    apart = (predicted[:, :, None] - predicted[:, None, :]) * SHARPNESS
+    counted = more > APART
+    weight = jnp.where(counted, jnp.minimum(more * WEIGHTED, 1.0), 0.0)
+    return (weight * penalty(apart)).sum() / jnp.maximum(counted.sum(), 1)
+
+
 @dataclass(frozen=True)
 class Recipe:
-    """How a network is trained: `steps` steps, on `programs` programs each of `specs` Specs.
+    """How a network is trained: `steps` steps, on `programs` programs each of `specs` Specs."""
 
-    `both` losses are the logistic rank loss and `absolute` times the Huber loss of log cycles.
-    """
-
-    shape: Shape = field(default_factory=Shape)
-    loss: Loss = "both"
-    absolute: float = 0.3
+    network: GraphNetwork = field(default_factory=CoefficientNetwork)
+    loss: Loss = field(default_factory=RankAndTime)
     steps: int = 600
     specs: int = 8
     programs: int = 24
@@ -70,20 +97,13 @@ class OnJax:
         result = jax.ops.segment_max(values, index, count)
         return jnp.where(jnp.isfinite(result), result, 0.0)
 
-    def scan(self, step: Callable[[Array, Array], Array], start: Array, rows: Array) -> Array:
-        return jax.lax.scan(lambda state, row: (step(state, row), None), start, rows)[0]
 
-    def padded(self, values: Array, program: Array, place: Array, count: int) -> Array:
-        result = jnp.zeros((count, MOST_NODES, *values.shape[1:]), values.dtype)
-        return result.at[program, place].set(values, mode="drop")
-
-
-class Network:
+class NetworkEstimator:
     """The graph network as a model for evaluation."""
 
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
-        self.absolute = recipe.loss in ("mse", "both")
+        self.absolute = recipe.loss.absolute
 
     def fit(self, groups: Sequence[ProgramGroup], seed: int) -> None:
         """Learn from the programs of some Specs."""
@@ -100,10 +120,10 @@ def model_of(groups: Sequence[ProgramGroup], recipe: Recipe, seed: int, machine:
     nodes = Scale.of(np.concatenate([group.nodes for group in groups]))
     configs = Scale.of(np.concatenate([group.configs for group in groups]))
     examples = [Examples.of(group, nodes, configs) for group in groups]
-    start = network.initial(recipe.shape, len(nodes.mean), len(configs.mean), seed)
+    start = recipe.network.initial(len(nodes.mean), len(configs.mean), seed)
     hertz = float(np.median([group.hertz for group in groups]))
     learned = trained(recipe, examples, start, seed)
-    return Model(machine, hertz, recipe.shape, nodes, configs, [learned])
+    return Model(machine, hertz, recipe.network, nodes, configs, [learned])
 
 
 def trained(
@@ -111,23 +131,22 @@ def trained(
 ) -> dict[str, npt.NDArray[Any]]:
     """The parameters after training, from `start`."""
     random = np.random.default_rng(seed)
-    begin, step = _compiled(recipe, min(recipe.specs, len(examples)))
+    begin, step = _compiled(recipe)
     parameters: Any = {name: jnp.asarray(value) for name, value in start.items()}
     state = begin(parameters)
     key = jax.random.PRNGKey(seed)
     for number in range(recipe.steps):
         chosen = _draw(examples, recipe, random)
         wanted = np.concatenate([of_spec.log_cycles[rows] for of_spec, rows in chosen])
-        spec = np.repeat(np.arange(len(chosen)), recipe.programs)
         parameters, state = step(
-            parameters, state, graphs(chosen, padded=True), wanted, spec,
+            parameters, state, graphs(chosen, padded=True), wanted.reshape(len(chosen), -1),
             jax.random.fold_in(key, number),
         )  # fmt: skip
     return {name: np.asarray(value) for name, value in parameters.items()}
 
 
 @cache
-def _compiled(recipe: Recipe, specs: int) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _compiled(recipe: Recipe) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The function for the optimizer's initial state, and the compiled training step, of a recipe.
 
     Cached, so that training again compiles nothing.
@@ -137,13 +156,13 @@ def _compiled(recipe: Recipe, specs: int) -> tuple[Callable[..., Any], Callable[
         optax.clip_by_global_norm(1.0), optax.adamw(schedule, weight_decay=recipe.decay)
     )
 
-    def loss(parameters: Any, batch: Graphs, wanted: Array, spec: Array, key: Array) -> Array:
+    def loss(parameters: Any, batch: Graphs, wanted: Array, key: Array) -> Array:
         dropped = _dropped(batch, recipe.dropout, key)
-        predicted = network.predict(parameters, recipe.shape, dropped, OnJax())
-        return loss_of(recipe, predicted[: specs * recipe.programs], wanted, spec)
+        predicted = recipe.network.predict(parameters, dropped, OnJax())
+        return recipe.loss(predicted[: wanted.size].reshape(wanted.shape), wanted)
 
-    def step(parameters: Any, state: Any, batch: Any, wanted: Any, spec: Any, key: Any) -> Any:
-        slope = jax.grad(loss)(parameters, batch, wanted, spec, key)
+    def step(parameters: Any, state: Any, batch: Any, wanted: Any, key: Any) -> Any:
+        slope = jax.grad(loss)(parameters, batch, wanted, key)
         updates, state = optimizer.update(slope, state, parameters)
         return optax.apply_updates(parameters, updates), state
 
@@ -173,30 +192,3 @@ def _dropped(batch: Graphs, part: float, key: Array) -> Graphs:
         kept = jax.random.bernoulli(jax.random.fold_in(key, number), 1 - part, values.shape)
         changed[name] = jnp.where(kept, values, 0.0)
     return replace(batch, **changed)
-
-
-def loss_of(recipe: Recipe, predicted: Array, wanted: Array, spec: Array) -> Array:
-    """The loss of predictions of a batch's programs; `spec` is the number of each one's Spec."""
-    error = predicted - wanted
-    if recipe.loss == "mse":
-        return jnp.mean(error * error)
-    if recipe.loss == "listmle":
-        return _listmle(predicted, wanted, recipe.programs)
-    more = wanted[:, None] - wanted[None]
-    guessed = (predicted[:, None] - predicted[None]) * SHARPNESS
-    counted = (spec[:, None] == spec[None]) & (more > APART)
-    weight = jnp.where(counted, jnp.minimum(more * WEIGHTED, 1.0), 0.0)
-    each = jax.nn.relu(MARGIN - guessed) if recipe.loss == "hinge" else jax.nn.softplus(-guessed)
-    ranked = (weight * each).sum() / jnp.maximum(counted.sum(), 1)
-    if recipe.loss != "both":
-        return ranked
-    return ranked + recipe.absolute * jnp.mean(optax.huber_loss(error, delta=HUBER)) / HUBER
-
-
-def _listmle(predicted: Array, wanted: Array, programs: int) -> Array:
-    """The mean negative log likelihood of the order by time, drawing programs by prediction."""
-    rows = predicted.reshape(-1, programs) / -TEMPERATURE
-    order = jnp.argsort(wanted.reshape(-1, programs), axis=1)
-    rows = jnp.take_along_axis(rows, order, axis=1)
-    left = jax.lax.cumlogsumexp(rows, axis=1, reverse=True)
-    return jnp.mean(left - rows)

@@ -1,7 +1,7 @@
 """Transfer: how well a model of one machine predicts the programs of another.
 
 Uncorrected, corrected by some measured programs of the other machine, and compared with a model
-trained there. Needs `morello[learn]`.
+trained there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from morello.learn.evaluate import (
 )
 from morello.learn.groups import ProgramGroup, part_of
 from morello.learn.model import Model
-from morello.learn.training import Network, Recipe, model_of
+from morello.learn.training import NetworkEstimator, Recipe, model_of
 
 MEASURED = 300
 """How many programs of the other machine correct a model: a minute of measuring."""
@@ -40,16 +40,16 @@ def transferred(
     By the affine cost, a model of this machine, that model corrected, and one trained there.
     """
     model = model_of(here, Recipe(), seed, name)
-    ways: dict[str, Callable[[], Predictions]] = {
+    predictors: dict[str, Callable[[], Predictions]] = {
         "affine": lambda: {n: Affine().predict(group) for n, group in enumerate(there)},
         "trained here": lambda: {n: _seconds(model, group) for n, group in enumerate(there)},
         "corrected": lambda: _corrected(model, there, seed),
         "trained there": lambda: predictions(
-            lambda: Network(Recipe()), there, protocols(there, seed)["random"], seed
+            lambda: NetworkEstimator(Recipe()), there, protocols(there, seed)["random"], seed
         ),
     }
-    for way, predict in ways.items():
-        yield score(PROTOCOL, way, judge(there, predict(), absolute=True))
+    for name, predict in predictors.items():
+        yield score(PROTOCOL, name, judge(there, predict(), absolute=True))
 
 
 def _seconds(model: Model, group: ProgramGroup) -> Floats:

@@ -1,16 +1,18 @@
-"""The study: models that differ in one respect each, evaluated on unseen Specs.
+"""The experiments of the study: models that differ in one respect each, on unseen Specs.
 
-Needs `morello[learn]`. Each fit is a separate job, so that all CPUs of a machine are used.
+Each fit is a separate job, so that all CPUs of a machine are used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, Future
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from random import Random
+
+import numpy as np
 
 from morello.learn.affine import Affine, Estimator
 from morello.learn.corpus import read
@@ -24,16 +26,23 @@ from morello.learn.evaluate import (
     predictions,
     protocols,
     score,
-    together,
 )
 from morello.learn.features import PROGRAM_FEATURES
 from morello.learn.groups import ProgramGroup
-from morello.learn.limits import PROTOCOL, blinded, halved, measured_again, starting
-from morello.learn.network import Shape
+from morello.learn.network import GraphNetwork
 from morello.learn.splits import HeldOut
-from morello.learn.training import Network, Recipe
-from morello.learn.transfer import transferred
-from morello.learn.trees import Trees
+from morello.learn.training import Loss, NetworkEstimator, Recipe
+from study.limits import PROTOCOL, blinded, halved, measured_again, starting
+from study.losses import Hinge, ListMle, Logistic, SquaredError
+from study.networks import (
+    ColumnNetwork,
+    LateProgramNetwork,
+    LstmNetwork,
+    SumNetwork,
+    TransformerNetwork,
+)
+from study.transfer import transferred
+from study.trees import Trees
 
 BEST = Recipe()
 """The recipe of the models that ship."""
@@ -68,12 +77,26 @@ class ExperimentResult:
     mean: Score
 
 
-def network(**changes: object) -> Make:
-    """The best recipe, changed in some respect; names of `Shape`'s fields change its shape."""
-    shape = {name: value for name, value in changes.items() if hasattr(Shape, name)}
-    others = {name: value for name, value in changes.items() if name not in shape}
-    recipe = replace(BEST, shape=replace(BEST.shape, **shape), **others)  # type: ignore[arg-type]
-    return partial(Network, recipe)
+def trained(network: GraphNetwork = BEST.network, loss: Loss = BEST.loss) -> Make:
+    """The best recipe with another network or another loss."""
+    return partial(NetworkEstimator, replace(BEST, network=network, loss=loss))
+
+
+REDUCTIONS: Mapping[str, GraphNetwork] = {
+    "nodes": SumNetwork(),
+    "columns": ColumnNetwork(),
+    "lstm": LstmNetwork(),
+    "transformer": TransformerNetwork(),
+    "columns, no residual": ColumnNetwork(residual=False),
+    "coefficients": BEST.network,
+}
+LOSSES: Mapping[str, Loss] = {
+    "hinge": Hinge(),
+    "logistic": Logistic(),
+    "listmle": ListMle(),
+    "mse": SquaredError(),
+    "both": BEST.loss,
+}
 
 
 def trials(seeds: int) -> Iterator[Experiment]:
@@ -83,30 +106,26 @@ def trials(seeds: int) -> Iterator[Experiment]:
             yield Experiment("models", name, make, protocol)
         yield Experiment("models", "trees, LambdaRank", partial(Trees, "rank"), protocol)
         yield Experiment("models", "trees, residual", partial(Trees, "residual"), protocol)
-        yield Experiment("models", "network", network(), protocol, seeds)
-    for reduction in ("nodes", "columns", "lstm", "transformer"):
-        yield Experiment("reductions", reduction, network(reduction=reduction))
-    yield Experiment(
-        "reductions", "columns, no residual", network(reduction="columns", residual=False)
-    )
-    yield Experiment("reductions", "coefficients", network())
-    for loss in ("hinge", "logistic", "listmle", "mse", "both"):
-        yield Experiment("losses", loss, network(loss=loss))
-    yield Experiment("features", "all", network())
-    yield Experiment("features", "no graph", network(layers=0))
-    yield Experiment("features", "two layers", network(layers=2))
-    yield Experiment("features", "program after the reduction", network(program_at_nodes=False))
+        yield Experiment("models", "network", trained(), protocol, seeds)
+    for name, reduced in REDUCTIONS.items():
+        yield Experiment("reductions", name, trained(reduced))
+    for name, loss in LOSSES.items():
+        yield Experiment("losses", name, trained(loss=loss))
+    yield Experiment("features", "all", trained())
+    yield Experiment("features", "no graph", trained(replace(BEST.network, layers=0)))
+    yield Experiment("features", "two layers", trained(replace(BEST.network, layers=2)))
+    yield Experiment("features", "program after the reduction", trained(LateProgramNetwork()))
     for name, blind in BLIND.items():
-        yield Experiment("features", f"without {name}", network(), blind=blind)
+        yield Experiment("features", f"without {name}", trained(), blind=blind)
     for part in (0.125, 0.25, 0.5, 1.0):
-        yield Experiment("curve", f"{part:.0%} of the Specs", network(), part=part)
+        yield Experiment("curve", f"{part:.0%} of the Specs", trained(), part=part)
     trees = partial(Trees, "residual")
     yield Experiment("limits", "affine", Affine, PROTOCOL)
     for name, seen in SEEN.items():
         blind = starting("") - seen
         yield Experiment("limits", f"trees, {name}", trees, PROTOCOL, blind=blind)
         yield Experiment("limits", f"trees, {name}", trees, blind=blind)
-    yield Experiment("limits", "network", network(), PROTOCOL)
+    yield Experiment("limits", "network", trained(), PROTOCOL)
 
 
 BLIND = {
@@ -153,6 +172,14 @@ def _halves(paths: tuple[Path, ...], seed: int) -> tuple[list[ProgramGroup], lis
 def _groups(paths: tuple[Path, ...], protocol: str, seed: int) -> Sequence[ProgramGroup]:
     """The groups that the splits of a protocol number."""
     return _halves(paths, seed)[0] if protocol == PROTOCOL else loaded(paths)
+
+
+def together(several: Sequence[Predictions]) -> Predictions:
+    """The mean of the predictions of models that were trained alike."""
+    return {
+        number: np.mean([predicted[number] for predicted in several], axis=0)
+        for number in several[0]
+    }
 
 
 def _gathered(futures: Sequence[Future[Predictions]]) -> Predictions:

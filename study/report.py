@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from morello.base.errors import CorpusError
 from morello.learn.evaluate import TOPS, Score
-from morello.learn.study import ExperimentResult
+from study.experiments import ExperimentResult
 
 BEGIN, END = "<!-- study: begin -->", "<!-- study: end -->"
 """The markers around the part of the page that is replaced."""

@@ -1,0 +1,10 @@
+"""The study behind the learned model: which models predict times best, and what limits them.
+
+    python -m study CORPUS [--seeds 5] [--other CORPUS] [--docs PAGE] [--json]
+
+`experiments` lists what is compared: the network that ships and its baselines (`morello.learn`),
+other reductions (`networks`), losses (`losses`), gradient-boosted trees (`trees`), fewer features
+and fewer Specs. `limits` measures what no model can do better, `transfer` predicts the programs of
+another machine, and `report` writes tables and plots into `docs/learned-model.md`. None of it is
+part of what is installed. `make learn` runs all of it.
+"""

@@ -1,0 +1,88 @@
+"""The command of the study: trains and judges many models on a corpus.
+
+python -m study CORPUS [--seeds 5] [--seed 0] [--other CORPUS] [--docs PAGE] [--json]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from morello.base.errors import MorelloError
+from morello.base.workers import local_workers
+from morello.learn.corpus import files, machine_of
+from morello.learn.dataset import cached_features, load
+from morello.learn.evaluate import described, extent
+from morello.runtime.threads import available_threads
+from study import experiments
+from study.report import table_of, write_report
+
+USAGE_ERROR, INTERRUPTED = 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    console = Console(stderr=True, highlight=False)
+    try:
+        _study(arguments, console)
+    except MorelloError as error:
+        console.print(f"study: {error}", markup=False, soft_wrap=True)
+        return USAGE_ERROR
+    except KeyboardInterrupt:
+        console.print("study: interrupted.")
+        return INTERRUPTED
+    return 0
+
+
+def _study(arguments: argparse.Namespace, console: Console) -> None:
+    results = []
+    with local_workers(available_threads()) as workers:
+        paths = cached_features(arguments.corpus, workers)
+        for result in experiments.run(paths, arguments.seeds, workers, arguments.seed):
+            results.append(result)
+            tau, regret = result.mean.tau[0], result.mean.regrets[1]
+            name = f"{result.trial.table}, {result.trial.protocol}: {result.trial.name}"
+            console.print(f"{name}: tau {tau:.3f}, first choice {regret:.1f} % slower")
+        results.append(experiments.again(files(arguments.corpus)))
+        for other in arguments.other:
+            console.print(f"on the programs of {other}")
+            others = cached_features(other, workers)
+            machine = machine_of(arguments.corpus)
+            results += experiments.elsewhere(paths, others, machine, other.name)
+    if arguments.docs is not None:
+        write_report(arguments.docs, results, f"On {extent(load(paths))}:")
+    if arguments.json:
+        data = [
+            {"table": result.trial.table} | described(result.mean)
+            | {"seeds": [described(score) for score in result.each]}
+            for result in results
+        ]  # fmt: skip
+        print(json.dumps(data, indent=2))
+    else:
+        print("\n".join(table_of(results)))
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m study", description="Train and judge many models of times."
+    )
+    parser.add_argument("corpus", type=Path, metavar="CORPUS", help="measured programs")
+    parser.add_argument("--seeds", type=int, default=5, metavar="N", help="of each model (5)")
+    parser.add_argument("--seed", type=int, default=0, help="of the random splits (0)")
+    parser.add_argument(
+        "--other", type=Path, action="append", default=[], metavar="CORPUS",
+        help="also predict the programs of this corpus, of another machine",
+    )  # fmt: skip
+    parser.add_argument("--docs", type=Path, metavar="PAGE", help="put the tables into this page")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
