@@ -48,12 +48,11 @@ class CaseWorker(Worker):
         self._began = 0.0
 
     def start(self) -> None:
-        """Start the process if it does not run, and wait for its imports."""
+        """Start the process if it does not run."""
         if not self.alive:
             super().start()
             self._began = time.monotonic()
             self.run(faulthandler.enable, seconds=START_S)
-            self.run(_import_kinds, seconds=START_S)
 
     def age(self) -> float:
         """Seconds since the process was started; 0 if it does not run."""
@@ -99,10 +98,6 @@ class CaseWorker(Worker):
 
 
 # ---- in the process
-
-
-def _import_kinds() -> None:
-    """Nothing: all that this module imports was imported to find this function."""
 
 
 def _outcomes(

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -43,6 +43,18 @@ def is_gone(pid: int) -> bool:
             return True
         time.sleep(0.02)
     return False
+
+
+class Slow:
+    """An argument that takes long to arrive, as what it needs is imported first."""
+
+    def __reduce__(self) -> tuple[Callable[[], Slow], tuple[()]]:
+        return _slowly, ()
+
+
+def _slowly() -> Slow:
+    time.sleep(1.5)
+    return Slow()
 
 
 # ---- results and errors
@@ -129,6 +141,10 @@ def test_a_worker_outlives_crashes_and_ends_what_hangs(worker: Worker) -> None:
         worker.run(time.sleep, 60, seconds=1)
     assert hung.value.how == "" and is_gone(pid)
     assert base_name(worker) == "b"
+
+
+def test_imports_do_not_count_as_time_of_a_function(worker: Worker) -> None:
+    assert worker.run(isinstance, Slow(), Slow, seconds=1)
 
 
 def test_the_last_words_of_a_crash_are_told(tmp_path: Path) -> None:

@@ -33,13 +33,13 @@ T = TypeVar("T")
 MOST_WORKERS = 1024
 
 START_S = 120.0
-"""The seconds that a process may take to start."""
+"""The seconds that a process may take to start, and to import what a function needs."""
 
 POLL_S = 0.25
 """The seconds after which a process that did not answer is looked at again."""
 
-_RESULT, _ERROR, _END = range(3)
-"""What a message of a worker's process has: a result, an exception, or nothing, as all is done."""
+_READY, _RESULT, _ERROR, _END = range(4)
+"""What a process tells: it has imported all; a result; an exception; that there are no more."""
 
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[3]); "
@@ -97,7 +97,8 @@ class Worker:
     def run(self, function: Callable[..., T], *arguments: Any, seconds: float) -> T:
         """The result of a function; raises what it raises.
 
-        Raises `CrashError` if the process ends, or after `seconds`, and `StartError`.
+        Raises `CrashError` if the process ends, or after `seconds`, for which its imports do not
+        count, and `StartError`.
         """
         (result,) = self.stream(_once, function, *arguments, seconds=seconds)
         value: T = result
@@ -111,14 +112,14 @@ class Worker:
         busy = True
         try:
             self._send(pickle.dumps((function, arguments)))
-            while True:
+            kind, value = self._answer(START_S)
+            while kind in (_READY, _RESULT):
+                if kind == _RESULT:
+                    yield value
                 kind, value = self._answer(seconds)
-                busy = kind == _RESULT
-                if kind == _ERROR:
-                    raise value
-                if kind == _END:
-                    return
-                yield value
+            busy = False
+            if kind == _ERROR:
+                raise value
         finally:
             if busy:  # it ended, took too long, or nobody wants its answer any more
                 self.end()
@@ -246,7 +247,7 @@ def serve(descriptor: int, memory: int) -> None:
         os.dup2(2, 1)
     connection, orders = Connection(descriptor), SimpleQueue[bytes]()
     Thread(target=_receive, args=(connection, orders), daemon=True).start()
-    connection.send_bytes(pickle.dumps((_RESULT, None)))
+    connection.send_bytes(pickle.dumps((_READY, None)))
     while True:
         for answer in _answers(orders.get()):
             connection.send_bytes(answer)
@@ -263,6 +264,7 @@ def _receive(connection: Connection, orders: SimpleQueue[bytes]) -> None:
 def _answers(order: bytes) -> Iterator[bytes]:
     try:
         function, arguments = pickle.loads(order)
+        yield pickle.dumps((_READY, None))
         for result in function(*arguments):
             yield pickle.dumps((_RESULT, result))
     except Exception as error:
