@@ -20,11 +20,11 @@ from statistics import geometric_mean
 
 from rich.console import Console
 
+from benchmarks.compositions import COMPOSITIONS
+from benchmarks.cuts import Row, study
 from morello.base.files import write_text
-from morello.fusion.compositions import COMPOSITIONS
 from morello.fusion.prices import SECONDS
-from morello.fusion.study import Row, study
-from morello.learn.predict import ByCost, Predictor, learned
+from morello.learn.predictors import ByCost, Predictor, learned
 from morello.measure.stopwatch import Stopwatch
 from morello.measure.timing import limit_threads
 from morello.memo import Table

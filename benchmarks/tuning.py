@@ -22,7 +22,7 @@ from rich.console import Console
 
 from morello.base.errors import MorelloError
 from morello.base.files import write_text
-from morello.learn.orders import ORDERS, Order
+from morello.learn.choosers import ORDERS, Order
 from morello.learn.tune import Tuning, plan, tune
 from morello.measure.timing import limit_threads
 
@@ -47,7 +47,7 @@ EXPRESSIONS = (
 
 
 @dataclass(frozen=True)
-class Way:
+class OrderResult:
     """An order's programs until the end, its fastest as a multiple of the first choice's time, and
     hardware seconds until one was as good as the best known; None if none was."""
 
@@ -62,16 +62,16 @@ class Way:
         return self.hardware_s if self.reached_s is None else self.reached_s
 
 
-def compare(tunings: Mapping[Order, Tuning]) -> dict[Order, Way]:
+def compare(tunings: Mapping[Order, Tuning]) -> dict[Order, OrderResult]:
     """The results of each order; the best known program is the fastest of all orders."""
     best = min(tuning.best.ratio for tuning in tunings.values())
-    return {order: _way(tuning, NEAR * best) for order, tuning in tunings.items()}
+    return {order: _result(tuning, NEAR * best) for order, tuning in tunings.items()}
 
 
-def _way(tuning: Tuning, enough: float) -> Way:
+def _result(tuning: Tuning, enough: float) -> OrderResult:
     reached = min((t.hardware_s for t in tuning.trials if t.ratio <= enough), default=inf)
     kept = reached if reached < inf else None
-    return Way(len(tuning.trials), tuning.best.ratio, tuning.hardware_s, kept)
+    return OrderResult(len(tuning.trials), tuning.best.ratio, tuning.hardware_s, kept)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -79,7 +79,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parser().parse_args(argv)
     console = Console(stderr=True, highlight=False)
     arguments.out.mkdir(parents=True, exist_ok=True)
-    rows: dict[str, dict[Order, Way]] = {}
+    rows: dict[str, dict[Order, OrderResult]] = {}
     with limit_threads():
         for expression in arguments.expressions:
             try:
@@ -96,19 +96,21 @@ def main(argv: Sequence[str] | None = None) -> int:
             console.print(_line(expression, rows[expression]), markup=False)
     if not rows:
         return 1
-    data = {name: {o: asdict(way) for o, way in ways.items()} for name, ways in rows.items()}
+    data = {
+        name: {o: asdict(result) for o, result in results.items()} for name, results in rows.items()
+    }
     write_text(arguments.out / "tuning.json", json.dumps(data, indent=1) + "\n")
     write_text(arguments.out / "tuning.md", markdown(rows))
     console.print(f"wrote {arguments.out / 'tuning.md'}")
     return 0
 
 
-def markdown(rows: Mapping[str, Mapping[Order, Way]]) -> str:
+def markdown(rows: Mapping[str, Mapping[Order, OrderResult]]) -> str:
     """A table of all expressions, and means of how much less time the learned order needs."""
     lines = [
         f"| tuned | {' | '.join(f'{order}: s, best' for order in ORDERS)} |",
         f"|---|{'---|' * len(ORDERS)}",
-        *(_line(expression, ways) for expression, ways in rows.items()),
+        *(_line(expression, results) for expression, results in rows.items()),
         "",
         "Hardware seconds until a program within 2 % of the best known was measured (> where none",
         "was), and the fastest program's time as a part of the search's first choice's.",
@@ -116,19 +118,19 @@ def markdown(rows: Mapping[str, Mapping[Order, Way]]) -> str:
     ]
     for other in ORDERS[1:]:
         less = geometric_mean(
-            ways["learned"].at_least_s / ways[other].at_least_s for ways in rows.values()
+            results["learned"].at_least_s / results[other].at_least_s for results in rows.values()
         )
         lines.append(f"The learned order needs {less:.2f} times the hardware time of {other}.")
     return "\n".join(lines) + "\n"
 
 
-def _line(expression: str, ways: Mapping[Order, Way]) -> str:
-    return f"| {expression} | {' | '.join(_cell(ways[order]) for order in ORDERS)} |"
+def _line(expression: str, results: Mapping[Order, OrderResult]) -> str:
+    return f"| {expression} | {' | '.join(_cell(results[order]) for order in ORDERS)} |"
 
 
-def _cell(way: Way) -> str:
-    more = "> " if way.reached_s is None else ""
-    return f"{more}{way.at_least_s:.1f}, {way.best:.2f}"
+def _cell(result: OrderResult) -> str:
+    more = "> " if result.reached_s is None else ""
+    return f"{more}{result.at_least_s:.1f}, {result.best:.2f}"
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -1,4 +1,4 @@
-"""What runs in the process of one peer: a peer, and the functions that other processes call.
+"""The process of one peer: the peer, and the functions that the parent calls.
 
 In a separate process, a peer has its own threads, settings and crashes, and disturbs no other.
 """

@@ -4,10 +4,10 @@ import numpy as np
 
 from morello.frontends.text import parse_tensor
 from morello.fusion.fuse import fuse
-from morello.fusion.graph import OperationGraph, cut
+from morello.fusion.operation_graph import OperationGraph, cut
 from morello.fusion.prices import Prices
 from morello.fusion.program import compile_all, reference
-from morello.learn.predict import ByCost
+from morello.learn.predictors import ByCost
 
 HERTZ = 4e9
 """The affine cost is in cycles."""

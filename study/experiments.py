@@ -30,7 +30,7 @@ from morello.learn.evaluate import (
 from morello.learn.features import PROGRAM_FEATURES
 from morello.learn.groups import ProgramGroup
 from morello.learn.network import GraphNetwork
-from morello.learn.splits import HeldOut
+from morello.learn.splits import TrainTestSplit
 from morello.learn.training import Loss, NetworkEstimator, Recipe
 from study.limits import PROTOCOL, blinded, halved, measured_again, starting
 from study.losses import Hinge, ListMle, Logistic, SquaredError
@@ -64,7 +64,7 @@ class Experiment:
     """The features that are hidden from it."""
 
     def key(self, seed: int) -> Hashable:
-        """What determines its predictions: trials with the same key have the same."""
+        """Trials with the same key have the same predictions."""
         return repr(self.make), self.protocol, self.part, self.blind, seed
 
 
@@ -164,7 +164,7 @@ def run(
 
 
 @cache
-def _halves(paths: tuple[Path, ...], seed: int) -> tuple[list[ProgramGroup], list[HeldOut]]:
+def _halves(paths: tuple[Path, ...], seed: int) -> tuple[list[ProgramGroup], list[TrainTestSplit]]:
     """The groups in these files halved, once in a process."""
     return halved(loaded(paths), seed)
 
@@ -195,7 +195,7 @@ def _scored(trial: Experiment, groups: Sequence[ProgramGroup], predicted: Predic
 
 
 def _job(
-    paths: tuple[Path, ...], trial: Experiment, split: HeldOut, seed: int, split_seed: int
+    paths: tuple[Path, ...], trial: Experiment, split: TrainTestSplit, seed: int, split_seed: int
 ) -> Predictions:
     groups = _groups(paths, trial.protocol, split_seed)
     if trial.part < 1.0:

@@ -1,4 +1,4 @@
-"""What limits a model: the noise of times, and how well features tell programs apart.
+"""Limits of any model: the noise of times, and how well features tell programs apart.
 
 No model can rank programs better than a second measurement of them does. And a model trained on
 half of a Spec's programs need not generalize to other shapes: its errors on the other half are due
@@ -16,7 +16,7 @@ from morello.learn.corpus import MeasuredSpec
 from morello.learn.evaluate import Score, judge_one, score
 from morello.learn.features import NODE_FEATURES, PROGRAM_FEATURES
 from morello.learn.groups import ProgramGroup, part_of
-from morello.learn.splits import HeldOut
+from morello.learn.splits import TrainTestSplit
 
 PROTOCOL = "programs"
 """Half of each Spec's programs are held out, not whole Specs."""
@@ -27,7 +27,9 @@ AGAIN = "again"
 LEAST_REPEATS = 2
 
 
-def halved(groups: Sequence[ProgramGroup], seed: int) -> tuple[list[ProgramGroup], list[HeldOut]]:
+def halved(
+    groups: Sequence[ProgramGroup], seed: int
+) -> tuple[list[ProgramGroup], list[TrainTestSplit]]:
     """Each group as two random halves of its programs, and splits that hold out each half once."""
     random = np.random.default_rng(seed)
     halves: tuple[list[ProgramGroup], list[ProgramGroup]] = [], []
@@ -37,7 +39,10 @@ def halved(groups: Sequence[ProgramGroup], seed: int) -> tuple[list[ProgramGroup
             half.append(part_of(group, sorted(order[number::2].tolist())))
     count = len(groups)
     first, second = tuple(range(count)), tuple(range(count, 2 * count))
-    splits = [HeldOut("second halves", first, second), HeldOut("first halves", second, first)]
+    splits = [
+        TrainTestSplit("second halves", first, second),
+        TrainTestSplit("first halves", second, first),
+    ]
     return [*halves[0], *halves[1]], splits
 
 

@@ -14,7 +14,7 @@ from morello.frontends.calls import matmul as matmul_goal
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.learn.predict import Prediction, predict
+from morello.learn.predictors import Prediction, predict
 from morello.measure.load import load, source_of
 from morello.memo import Table
 from morello.options import Options, requested

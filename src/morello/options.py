@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from morello.base.errors import SearchError, TableError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.learn.predict import LEARNED
+from morello.learn.predictors import LEARNED
 from morello.memo import Table
 from morello.request import Request
 from morello.request.goal import goal_and_target

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from benchmarks import fusion, tuning
+from benchmarks.cuts import CutTiming, Row
 from benchmarks.tuning import compare
 from morello import api
-from morello.fusion.study import CutTiming, Row
-from morello.learn.orders import ORDERS, Order
+from morello.learn.choosers import ORDERS, Order
 from morello.learn.tune import Trial, Tuning
 
 IMPL, _ = api.implement("f32[4,4] @ f32[4,4]", target="avx2")

@@ -31,7 +31,7 @@ from morello.frontends.functions import FUNCTIONS
 from morello.frontends.ranges import family
 from morello.frontends.text import parse, parse_type
 from morello.ir.dtype import DTYPES
-from morello.learn.predict import learned
+from morello.learn.predictors import learned
 from morello.targets import find_target
 from morello.targets.catalog import host_machine
 

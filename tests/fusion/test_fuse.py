@@ -14,7 +14,7 @@ from morello.frontends.text import parse_tensor
 from morello.frontends.types import make_type
 from morello.frontends.values import Value, input_of, value_of
 from morello.fusion.fuse import Price, fuse
-from morello.fusion.graph import OperationGraph, OperationGroup, cut
+from morello.fusion.operation_graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, apart, in_order_of_outputs
 from morello.ir.dtype import F32
 from morello.ir.graph import Tensor

@@ -6,10 +6,10 @@ from itertools import chain
 
 import pytest
 
+from benchmarks.compositions import COMPOSITIONS
 from morello.base.errors import SpecError
 from morello.frontends.text import parse, parse_tensor
-from morello.fusion.compositions import COMPOSITIONS
-from morello.fusion.graph import OperationGraph, OperationGroup, cut
+from morello.fusion.operation_graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, apart, by_rule
 
 

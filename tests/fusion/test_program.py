@@ -8,16 +8,16 @@ from math import inf
 import numpy as np
 import pytest
 
+from benchmarks.cuts import study
 from morello.base.errors import CallError
 from morello.frontends.text import parse, parse_tensor
 from morello.fusion.fuse import fuse
-from morello.fusion.graph import OperationGraph, cut
+from morello.fusion.operation_graph import OperationGraph, cut
 from morello.fusion.partition import Partition, by_rule
 from morello.fusion.prices import Prices
 from morello.fusion.program import FusedProgram, compile_all, reference
-from morello.fusion.study import study
 from morello.impl.tree import Impl
-from morello.learn.predict import ByCost, Floats
+from morello.learn.predictors import ByCost, Floats
 from morello.memo import Table
 from morello.runtime.argument import CACHE_LINE
 

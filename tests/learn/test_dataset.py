@@ -17,7 +17,7 @@ from morello.cli.parser import main
 from morello.learn import evaluate
 from morello.learn.affine import Affine, Refitted
 from morello.learn.corpus import write
-from morello.learn.dataset import group_of, prepare, read_group, write_group
+from morello.learn.dataset import prepare, program_group, read_group, write_group
 from morello.learn.groups import ProgramGroup
 
 
@@ -104,9 +104,9 @@ def test_truncated_archives_are_refused(groups: list[ProgramGroup], tmp_path: Pa
 def test_programs_that_are_no_longer_legal_are_left_out(tmp_path: Path) -> None:
     one = made_up("maps", "relu(f32[256])")
     spoiled = [[{"name": "select", "kernel": "none"}], *one.schedules[1:]]
-    assert len(group_of(replace(one, schedules=spoiled)).seconds) == len(one.schedules) - 1
+    assert len(program_group(replace(one, schedules=spoiled)).seconds) == len(one.schedules) - 1
     with pytest.raises(CorpusError, match="no program"):
-        group_of(replace(one, schedules=[spoiled[0]] * len(spoiled)))
+        program_group(replace(one, schedules=[spoiled[0]] * len(spoiled)))
 
 
 # ---- models that know the affine cost alone

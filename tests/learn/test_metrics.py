@@ -9,7 +9,7 @@ import pytest
 
 from morello.learn.metrics import ape, chosen, interval, mape, regret
 from morello.learn.specs import interleaved
-from morello.learn.splits import HeldOut, by_family, by_spec
+from morello.learn.splits import TrainTestSplit, by_family, by_spec
 
 SECONDS = np.array([1.0, 2.0, 4.0, 8.0])
 
@@ -38,7 +38,7 @@ def test_intervals_hold_the_mean_and_shrink() -> None:
 FAMILIES, EXPRESSIONS = zip(*interleaved(), strict=True)
 
 
-def check(splits: list[HeldOut]) -> None:
+def check(splits: list[TrainTestSplit]) -> None:
     """Every Spec is held out once, and never learned from while it is."""
     held = [number for split in splits for number in split.test]
     assert sorted(held) == list(range(len(EXPRESSIONS)))

@@ -19,7 +19,7 @@ from morello.base.errors import CorpusError, SearchError
 from morello.cli.parser import main
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
-from morello.learn import predict
+from morello.learn import predictors
 from morello.learn.adapt import corrected
 from morello.learn.features import PROGRAM_FEATURES, VERSION
 from morello.learn.groups import ProgramGroup, of_programs
@@ -48,8 +48,8 @@ def model(groups: list[ProgramGroup]) -> Model:
 @pytest.fixture
 def ships(model: Model, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A model ships for Zen 5, and for no other machine."""
-    predict.shipped.cache_clear()
-    monkeypatch.setattr(predict, "SHIPPED", tmp_path)
+    predictors.shipped.cache_clear()
+    monkeypatch.setattr(predictors, "SHIPPED", tmp_path)
     write_model(tmp_path / "zen5.npz", model)
     return tmp_path / "zen5.npz"
 
@@ -110,12 +110,12 @@ def impls(count: int = 5) -> list[Impl]:
 
 def test_programs_are_ranked_by_prediction(ships: Path) -> None:
     found = impls()
-    model = predict.learned(found[0].target)
+    model = predictors.learned(found[0].target)
     assert model is not None
     seconds = model.seconds(found)
-    ranked = predict.ranked(found)
+    ranked = predictors.ranked(found)
     assert model.seconds(ranked).tolist() == pytest.approx(sorted(seconds.tolist()))
-    one = predict.predict(found[0])
+    one = predictors.predict(found[0])
     assert one is not None and one.low < one.seconds < one.high
     assert one.seconds == pytest.approx(seconds[0], rel=1e-4)
 
@@ -125,20 +125,20 @@ def test_measured_costs_change_no_prediction(ships: Path) -> None:
     target = morello.targets.costs.with_coefficients(impl.target, {"kernels.products": 3.0})
     dearer = morello.impl.tree.replay(impl.spec, target, impl.decisions())
     assert dearer.cost > impl.cost
-    assert predict.predict(dearer) == predict.predict(impl)
+    assert predictors.predict(dearer) == predictors.predict(impl)
 
 
 def test_machines_without_a_model_have_no_predictions(ships: Path) -> None:
     (impl, *_) = programs(recorded("Zen 3", CACHES), EXPRESSION, 1)
-    assert predict.predict(impl) is None
+    assert predictors.predict(impl) is None
     with pytest.raises(CorpusError, match="ships for Zen 3, only for zen5"):
-        predict.ranked([impl])
+        predictors.ranked([impl])
 
 
 def test_programs_for_several_threads_have_none(ships: Path) -> None:
     target = replace(recorded("Zen 5", CACHES), cores=2)
     impl, _ = morello.implement(EXPRESSION, target=target, threads=2)
-    assert predict.predict(impl) is None
+    assert predictors.predict(impl) is None
     with pytest.raises(SearchError, match="for one thread"):
         morello.implement(EXPRESSION, target=target, threads=2, rank="learned")
 
@@ -147,7 +147,7 @@ def test_the_first_by_prediction_is_taken(ships: Path) -> None:
     target = recorded("Zen 5", CACHES)
     cheapest, _ = morello.implement(EXPRESSION, target=target)
     chosen, _ = morello.implement(EXPRESSION, target=target, rank="learned")
-    model = predict.learned(target)
+    model = predictors.learned(target)
     assert model is not None
     assert model.seconds([chosen])[0] <= model.seconds([cheapest])[0]
     with pytest.raises(SearchError, match="cost or learned, not 'x'"):
@@ -167,7 +167,7 @@ def test_a_table_keeps_the_cheapest_and_not_what_is_predicted(ships: Path, tmp_p
 def test_explain_tells_microseconds(
     model: Model, ships: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(predict, "shipped", lambda key: model)
+    monkeypatch.setattr(predictors, "shipped", lambda key: model)
     assert main(["explain", EXPRESSION, "--target", "avx512", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)["predicted_us"]
     assert 0 < told["low"] < told["seconds"] < told["high"]
@@ -211,12 +211,12 @@ def test_corrections_are_kept_beside_calibrations(
     model: Model, ships: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = recorded("Zen 5", CACHES)
-    learned = predict.Learned(model, target)
+    learned = predictors.Learned(model, target)
     timed: list[tuple[Impl, float]] = []
     for expression in (EXPRESSION, *(f"relu(f32[{64 * n}])" for n in range(1, 6))):
         some = programs(target, expression)
         timed += zip(some, (2.0 * learned.seconds(some)).tolist(), strict=True)
-    found = predict.correction(timed[0][0].target, timed)
+    found = predictors.correction(timed[0][0].target, timed)
     assert found is not None and found.model == "zen5" and found.programs == len(timed)
     assert found.error < found.costs
     path = local_path(tmp_path / "cpu.json")
@@ -225,11 +225,11 @@ def test_corrections_are_kept_beside_calibrations(
     assert kept is not None and kept.described() == found.described()
     np.testing.assert_array_equal(kept.correction.slope, found.correction.slope)
     impl, seconds = timed[-1]
-    monkeypatch.setattr(predict, "here", lambda: kept)
-    monkeypatch.setattr(predict, "NATIVE", impl.target.name)
-    corrected_s = predict.predict(impl)
-    monkeypatch.setattr(predict, "here", lambda: None)
-    plain_s = predict.predict(impl)
+    monkeypatch.setattr(predictors, "here", lambda: kept)
+    monkeypatch.setattr(predictors, "NATIVE", impl.target.name)
+    corrected_s = predictors.predict(impl)
+    monkeypatch.setattr(predictors, "here", lambda: None)
+    plain_s = predictors.predict(impl)
     assert corrected_s is not None and plain_s is not None
     assert abs(np.log(corrected_s.seconds / seconds)) < abs(np.log(plain_s.seconds / seconds))
 
@@ -254,13 +254,15 @@ def test_damaged_corrections_are_refused(tmp_path: Path) -> None:
 # ---- what ships
 
 
-@pytest.mark.parametrize("path", sorted(predict.SHIPPED.glob("*.npz")), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", sorted(predictors.SHIPPED.glob("*.npz")), ids=lambda path: path.stem
+)
 def test_shipped_models_are_small_and_quick(path: Path) -> None:
     model = read_model(path)
     machine = next(one for one in MACHINES if one.key == path.stem)
     assert model.machine == machine.name and path.stat().st_size <= MOST_BYTES
     found = programs(recorded(machine.name, CACHES), EXPRESSIONS[0], 20)
-    learned = predict.Learned(model, found[0].target)
+    learned = predictors.Learned(model, found[0].target)
     group = of_programs(learned._featurizer, found)
     least = inf
     for _ in range(5):

@@ -27,10 +27,10 @@ from morello.impl.tree import Impl
 from morello.learn import hardware
 from morello.learn import tune as tuning
 from morello.learn.anneal import Edges, anneal
+from morello.learn.choosers import ORDERS, Order
+from morello.learn.guided_chooser import ByPrediction
 from morello.learn.label import source
-from morello.learn.orders import ORDERS, Order
-from morello.learn.predict import ByCost
-from morello.learn.prediction import ByPrediction
+from morello.learn.predictors import ByCost
 from morello.learn.trait_errors import TraitErrors
 from morello.learn.tune import Trial, Tuning, plan, tune
 from morello.memo import Table

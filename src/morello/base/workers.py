@@ -39,7 +39,7 @@ POLL_S = 0.25
 """The seconds after which a process that did not answer is looked at again."""
 
 _READY, _RESULT, _ERROR, _END = range(4)
-"""What a process tells: it has imported all; a result; an exception; that there are no more."""
+"""Messages of a process: it has imported all; a result; an exception; there are no more results."""
 
 _BOOT = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[3]); "
@@ -107,7 +107,7 @@ class Worker:
     def stream(
         self, function: Callable[..., Iterable[T]], *arguments: Any, seconds: float
     ) -> Iterator[T]:
-        """What a generator yields, of which each item may take `seconds`. Raises as `run` does."""
+        """The items of a generator, each of which may take `seconds`. Raises as `run` does."""
         self.start()
         busy = True
         try:

@@ -19,7 +19,7 @@ from rich.table import Table as Grid
 from morello.base.errors import TargetError
 from morello.base.files import check_writable, make_folder
 from morello.learn.local import local_path, write_local
-from morello.learn.predict import correction
+from morello.learn.predictors import correction
 from morello.measure.calibrate.fit import FitQuality
 from morello.measure.calibrate.run import CalibrationOutcome, calibrate
 from morello.runtime.toolchain import find_compiler

@@ -1,4 +1,4 @@
-"""What `morello learn` does."""
+"""The command `morello learn`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from morello.measure.timing import limit_threads
 from morello.precompute import dask_workers
 from morello.runtime.threads import available_threads
 
-SHOWN = (5, 50)
+TOPS = (5, 50)
 """The numbers of measured programs for which regrets are shown."""
 
 EXTRA = ("jax", "optax")
@@ -126,13 +126,13 @@ def _check_extra() -> None:
 
 def _grid(scores: Sequence[Score]) -> Grid:
     grid = Grid(box=None, pad_edge=False)
-    headings = ("held out", "model", "tau", "APE %", "MAPE %", *(f"top {n} %" for n in SHOWN))
+    headings = ("held out", "model", "tau", "APE %", "MAPE %", *(f"top {n} %" for n in TOPS))
     for heading in headings:
         left = heading in headings[:2]
         grid.add_column(heading, justify="left" if left else "right", no_wrap=True)
     for score in scores:
         figures = (_figure(score.tau, 2), _figure(score.ape, 1), _figure(score.mape, 1))
-        regrets = (f"{score.regrets[count]:.1f}" for count in SHOWN)
+        regrets = (f"{score.regrets[count]:.1f}" for count in TOPS)
         grid.add_row(score.protocol, score.model, *figures, *regrets)
     return grid
 

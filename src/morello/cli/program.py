@@ -18,7 +18,7 @@ from morello.cli.output import progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
-from morello.learn.predict import predict
+from morello.learn.predictors import predict
 from morello.memo import Table
 from morello.request import Request, answer
 from morello.search.result import SearchStatistics

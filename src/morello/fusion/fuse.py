@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from math import inf
 
 from morello.base.errors import SearchError, SpecError
-from morello.fusion.graph import OperationGraph, OperationGroup, cut
+from morello.fusion.operation_graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, in_order_of_outputs
 from morello.ir.graph import Tensor
 from morello.ir.spec import Spec

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from morello.base.errors import SpecError
-from morello.fusion.graph import (
+from morello.fusion.operation_graph import (
     OperationGraph,
     OperationGroup,
     cut,
@@ -88,15 +88,15 @@ _Joins = Callable[[Tensor, frozenset[Tensor], Sequence[Tensor]], bool]
 def _grouped(graph: OperationGraph, joins: _Joins) -> Partition:
     """From the result back, each operation joins the group of all its users, or begins one."""
     groups: dict[Tensor, tuple[Tensor, ...]] = {}
-    home: dict[Tensor, Tensor] = {}
+    output_of: dict[Tensor, Tensor] = {}
     for operation in reversed(graph.operations):
         users = graph.users[operation]
-        outputs = {home[user] for user in users}
+        outputs = {output_of[user] for user in users}
         output = operation
         if len(outputs) == 1:
-            (whole,) = outputs
-            output = whole if joins(operation, users, groups[whole]) else operation
-        home[operation] = output
+            (joined,) = outputs
+            output = joined if joins(operation, users, groups[joined]) else operation
+        output_of[operation] = output
         groups[output] = (operation, *groups.get(output, ()))
     return in_order_of_outputs(graph, [OperationGroup(members) for members in groups.values()])
 

@@ -8,7 +8,7 @@ from math import inf
 from morello.base.errors import SearchError
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.learn.predict import Predictor
+from morello.learn.predictors import Predictor
 from morello.memo import Table
 from morello.request import Request, answer
 from morello.request.goal import goal_and_target
@@ -19,7 +19,7 @@ SECONDS = 10.0
 """The default time limit of the search for a kernel."""
 
 CALL_S = 0.5e-6
-"""The overhead of a kernel call in `program.Program`, in seconds."""
+"""The overhead of a kernel's call in a `FusedProgram`, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -49,16 +49,16 @@ class Prices:
         """Each search may take `seconds`; a table has the results of earlier searches."""
         self._predictor, self._seconds, self._target = predictor, seconds, target
         self._table = table
-        self._known: dict[Spec, PricedImpl | SearchError] = {}
+        self._priced: dict[Spec, PricedImpl | SearchError] = {}
 
     def found(self, spec: Spec) -> PricedImpl:
         """The best program; raises `SearchError` if there is none."""
-        if spec not in self._known:
-            self._known[spec] = self._search(spec)
-        known = self._known[spec]
-        if isinstance(known, SearchError):
-            raise known
-        return known
+        if spec not in self._priced:
+            self._priced[spec] = self._search(spec)
+        priced = self._priced[spec]
+        if isinstance(priced, SearchError):
+            raise priced
+        return priced
 
     def __call__(self, spec: Spec) -> float:
         """Predicted seconds per call of the best program found; infinite if there is none."""

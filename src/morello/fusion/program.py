@@ -9,7 +9,7 @@ import numpy as np
 
 from morello.api import Kernel, compile
 from morello.base.errors import CallError
-from morello.fusion.graph import OperationGraph, cut
+from morello.fusion.operation_graph import OperationGraph, cut
 from morello.fusion.partition import Partition
 from morello.impl.tree import Impl
 from morello.ir.graph import Tensor, primitive_sizes

@@ -19,15 +19,15 @@ from morello.learn.model import Model
 Floats = npt.NDArray[np.float64]
 
 PENALTIES = (3.0, 10.0, 30.0, 100.0, 300.0, inf)
-"""Of squared coefficients of normalized features; infinite to fit the offset only."""
+"""The ridge penalties that are tried. With an infinite one, only the offset is fitted."""
 
 WEIGHT = 100.0
-"""The weight of all Specs together in the fit."""
+"""The sum of the weights of all programs in the fit; each Spec has an equal share of it."""
 
 
 @dataclass(frozen=True)
 class Correction:
-    """What to add to predicted log seconds: `slope` times normalized features, and `offset`."""
+    """A term to add to predicted log seconds: `slope` times normalized features, and `offset`."""
 
     slope: Floats
     offset: float

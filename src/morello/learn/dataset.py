@@ -39,7 +39,7 @@ _KEYS = (
 )  # fmt: skip
 
 
-def group_of(measured: MeasuredSpec) -> ProgramGroup:
+def program_group(measured: MeasuredSpec) -> ProgramGroup:
     """The programs of a corpus file that are still legal. Raises `CorpusError` if none is."""
     impls = measured.impls()
     kept = [number for number, impl in enumerate(impls) if impl is not None]
@@ -167,7 +167,7 @@ def _is_current(source: Path, archive: Path) -> bool:
 
 
 def _prepare_one(source: Path, archive: Path) -> None:
-    write_group(archive, group_of(read(source)))
+    write_group(archive, program_group(read(source)))
 
 
 def load(paths: Sequence[Path]) -> list[ProgramGroup]:

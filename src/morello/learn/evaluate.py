@@ -13,7 +13,7 @@ import numpy.typing as npt
 from morello.learn.affine import Affine, Estimator, Refitted
 from morello.learn.groups import ProgramGroup
 from morello.learn.metrics import Chosen, ape, chosen, interval, mape, regret
-from morello.learn.splits import HeldOut, by_family, by_spec
+from morello.learn.splits import TrainTestSplit, by_family, by_spec
 from morello.measure.correlation import kendall_tau
 
 FOLDS = 5
@@ -53,7 +53,7 @@ class Score:
     regrets: Mapping[int, float]
 
 
-def protocols(groups: Sequence[ProgramGroup], seed: int) -> Mapping[str, list[HeldOut]]:
+def protocols(groups: Sequence[ProgramGroup], seed: int) -> Mapping[str, list[TrainTestSplit]]:
     """The splits of both protocols: random by Spec, and a family held out."""
     families = [group.family for group in groups]
     expressions = [group.expression for group in groups]
@@ -66,7 +66,7 @@ def protocols(groups: Sequence[ProgramGroup], seed: int) -> Mapping[str, list[He
 def predictions(
     make: Callable[[], Estimator],
     groups: Sequence[ProgramGroup],
-    splits: Sequence[HeldOut],
+    splits: Sequence[TrainTestSplit],
     seed: int,
 ) -> Predictions:
     """Predictions for each Spec, by a model trained on the training Specs of its split."""

@@ -74,18 +74,18 @@ PARTS = ("kernels", "latency", "iterations", "entries", "forwarded", "stalled")
 """The components of a loop's own cycles, in cycles of all its executions."""
 
 ITERATION, ENTRY, FORWARD, STALL = 1.0, 5.0, 4.0, 12.0
-"""Initial cycles, before training: of a loop's iteration, of its begin and end, of a forwarded load
-and of a stalled one."""
+"""The assumed cycles of an iteration of a loop, of entering and leaving it, and of a load that is
+forwarded or stalled. Training corrects them."""
 
 FETCHES = (*_FETCHED, "load_splits", "store_splits", "call")
 _FETCH_CYCLES = np.array([1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 5.0, 5.0, 5.0, 1.0, 1.0, 100.0])
-"""What a whole program fetches, and the initial cycles of each, before training."""
+"""The fetches of a program, and the assumed cycles of each, which training corrects."""
 
 TERMS = (
     *(f"{level}.{kind}" for level in ("memory", "L2") for kind in TRANSFERS),
     *(f"kernels.{group}" for group in GROUPS), FORK, "other",
 )  # fmt: skip
-"""The terms of the affine cost: the cycles of each coefficient, and of what has none."""
+"""The terms of the affine cost: cycles by coefficient; those without one are "other"."""
 
 PROGRAM_FEATURES = (
     "cost", "flops", "bytes", "loops", "depth", "code", "arrays", "footprint",

@@ -61,8 +61,8 @@ class Footprints:
             self._merge(loop)
         for column in (self.inner, self._merged, self._times):
             column.reverse()
-        self._known: dict[tuple[int, int, bool], dict[str, Traffic]] = {}
-        self._gone: dict[tuple[int, CacheGeometry], float] = {}
+        self._memo: dict[tuple[int, int, bool], dict[str, Traffic]] = {}
+        self._evictions: dict[tuple[int, CacheGeometry], float] = {}
 
     def _merge(self, loop: ProgramLoop) -> None:
         """Collect what a loop accesses. The loops in it, later in pre-order, are merged already."""
@@ -87,7 +87,7 @@ class Footprints:
     def touched(self, number: int, unit: int, *, once: bool) -> dict[str, Traffic]:
         """By array, the units that one iteration of a loop (`once`) or all iterations touch."""
         key = (number, unit, once)
-        if key not in self._known:
+        if key not in self._memo:
             parts: dict[str, dict[tuple[int, int], Traffic]] = {}
             for shape, starts in self._merged[number].items():
                 dims = self._dims(number, shape, starts, once=once)
@@ -96,8 +96,8 @@ class Footprints:
                 ends = low // unit, high // unit
                 amount, sets = _touched(dims, shape.size, unit), parts.setdefault(shape.array, {})
                 sets[ends] = max(amount, sets.get(ends, amount), key=_units)
-            self._known[key] = {array: _union(sets) for array, sets in parts.items()}
-        return self._known[key]
+            self._memo[key] = {array: _union(sets) for array, sets in parts.items()}
+        return self._memo[key]
 
     def _dims(self, number: int, shape: _Shape, starts: Iterable[int], *, once: bool) -> Dims:
         times, own = self._times[number], self.loops[number].name
@@ -125,17 +125,17 @@ class Footprints:
     def _evicted(self, number: int, cache: CacheGeometry) -> float:
         """The fraction of an iteration's units that are evicted before the next one begins."""
         key = (number, cache)
-        if key not in self._gone:
+        if key not in self._evictions:
             units = sum(
                 amount.units for amount in self.touched(number, cache.unit, once=True).values()
             )
             crowded = 0.0
             if units <= cache.capacity and cache.sets > 1:
                 crowded = self._crowded(number, cache)
-            self._gone[key] = 1.0 if units > cache.capacity else crowded / max(units, 1.0)
-        return self._gone[key]
+            self._evictions[key] = 1.0 if units > cache.capacity else crowded / max(units, 1.0)
+        return self._evictions[key]
 
-    def _traffic(self, number: int, cache: CacheGeometry, known: Sequence[ByArray]) -> ByArray:
+    def _traffic(self, number: int, cache: CacheGeometry, inner: Sequence[ByArray]) -> ByArray:
         times, evicted = self.loops[number].times, self._evicted(number, cache)
         body = self.touched(number, cache.unit, once=True)
         if self.fits(number, cache):
@@ -146,8 +146,8 @@ class Footprints:
                 fetched[array] = Traffic(whole[array].units + evicted * again, whole[array].runs)
             return fetched
         total: dict[str, Traffic] = {}
-        for inner in self.inner[number]:
-            for array, amount in known[inner].items():
+        for child in self.inner[number]:
+            for array, amount in inner[child].items():
                 total[array] = total.get(array, Traffic()).plus(amount)
         for array, amount in body.items():
             total.setdefault(array, amount)

@@ -17,6 +17,8 @@ from morello.learn.features import Featurizer, ProgramGraph
 class ProgramGroup:
     """Programs of one Spec: c configurations, with a graph of each or one graph of all.
 
+    Models rank the programs of a group, as in learning to rank, never those of several.
+
     `nodes` (n, features), `opcodes` (n), `parts` (n, parts) in cycles, `edges` (m, 2) as pairs
     (consumer, consumed) of nodes counted from 0 through all graphs, `kinds` (m); `node_splits` and
     `edge_splits` (c + 1), or of two elements if there is one graph. `configs` (c, features),

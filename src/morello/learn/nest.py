@@ -103,7 +103,7 @@ class _Variable:
 
 @dataclass
 class _Body:
-    """What is directly in a loop."""
+    """The statements directly in a loop."""
 
     calls: list[Call] = field(default_factory=list)
     loops: list[For] = field(default_factory=list)

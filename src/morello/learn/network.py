@@ -168,7 +168,7 @@ class GraphNetwork(ABC):
     def reduce(
         self, parameters: Parameters, graphs: Graphs, embedded: Array, configs: Array, on: Backend
     ) -> Array:
-        """What `predict` does, from embedded nodes (n, width) and programs (p, width)."""
+        """The result of `predict`, from embedded nodes (n, width) and programs (p, width)."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class CoefficientNetwork(GraphNetwork):
         return 2 * self.width
 
     def loops(self, graphs: Graphs, embedded: Array, configs: Array, on: Backend) -> Array:
-        """What the coefficients of each loop are made from (n, `loop_width`)."""
+        """The inputs of the layers that give each loop its coefficients (n, `loop_width`)."""
         return on.numpy.concatenate([embedded, configs[graphs.program]], 1)
 
     def reduce(

@@ -12,7 +12,7 @@ from morello.codegen.distinct import Distinct
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.learn.orders import walker_of
+from morello.learn.choosers import walker_of
 from morello.rewrites import Rewrite
 from morello.search.budget import Budget
 from morello.search.sample import Walker

@@ -15,7 +15,7 @@ import numpy as np
 from morello.learn.dataset import loaded
 from morello.learn.evaluate import Floats, predictions, protocols
 from morello.learn.model import Model
-from morello.learn.splits import HeldOut
+from morello.learn.splits import TrainTestSplit
 from morello.learn.training import NetworkEstimator, Recipe, model_of
 
 MEMBERS = 3
@@ -43,7 +43,7 @@ def _fitted(paths: tuple[Path, ...], machine: str, seed: int) -> Model:
     return model_of(loaded(paths), Recipe(), seed, machine)
 
 
-def _errors(paths: tuple[Path, ...], split: HeldOut, seed: int) -> Floats:
+def _errors(paths: tuple[Path, ...], split: TrainTestSplit, seed: int) -> Floats:
     """Measured minus predicted log times of a split's held-out programs."""
     groups = loaded(paths)
     predicted = predictions(lambda: NetworkEstimator(Recipe()), groups, [split], seed)

@@ -19,8 +19,8 @@ NEAR = 1.5
 
 
 @dataclass(frozen=True)
-class HeldOut:
-    """Numbers of Specs for training and for evaluation, and the name of what is held out."""
+class TrainTestSplit:
+    """Specs to train on and to evaluate on, by number, and the name of what is held out."""
 
     name: str
     train: tuple[int, ...]
@@ -28,7 +28,7 @@ class HeldOut:
 
 
 def by_spec(families: Sequence[str], expressions: Sequence[str], folds: int, seed: int
-            ) -> Iterator[HeldOut]:  # fmt: skip
+            ) -> Iterator[TrainTestSplit]:  # fmt: skip
     """Random folds of Specs, each held out once; clusters of similar shapes are not divided."""
     clusters = _clusters(families, [parse(text) for text in expressions])
     Random(seed).shuffle(clusters)
@@ -41,17 +41,17 @@ def by_spec(families: Sequence[str], expressions: Sequence[str], folds: int, see
             yield _split(f"fold {number}", test, len(expressions))
 
 
-def by_family(families: Sequence[str]) -> Iterator[HeldOut]:
+def by_family(families: Sequence[str]) -> Iterator[TrainTestSplit]:
     """Each family held out once."""
     for family in dict.fromkeys(families):
         test = [number for number, member in enumerate(families) if member == family]
         yield _split(family, test, len(families))
 
 
-def _split(name: str, test: Sequence[int], count: int) -> HeldOut:
+def _split(name: str, test: Sequence[int], count: int) -> TrainTestSplit:
     held = set(test)
     train = tuple(number for number in range(count) if number not in held)
-    return HeldOut(name, train, tuple(sorted(held)))
+    return TrainTestSplit(name, train, tuple(sorted(held)))
 
 
 def _clusters(families: Sequence[str], specs: Sequence[Spec]) -> list[list[int]]:

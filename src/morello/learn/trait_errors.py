@@ -31,5 +31,5 @@ class TraitErrors:
         self._weights: dict[str, float] = dict(zip(traits, weights.tolist(), strict=True))
 
     def of(self, structure: Structure) -> float:
-        """What to add to the predicted logarithm of the seconds of a program of this structure."""
+        """The term to add to predicted log seconds of programs of this structure."""
         return self._mean + sum(self._weights.get(trait, 0.0) for trait in structure)

@@ -15,11 +15,11 @@ from morello.base.workers import Worker
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
+from morello.learn.choosers import AtRandom, ByAffineCost, Chooser, Order
+from morello.learn.guided_chooser import ByPrediction
 from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart, timed
 from morello.learn.label import Labels, seconds_for
-from morello.learn.orders import AtRandom, ByAffineCost, Chooser, Order
-from morello.learn.predict import ByCost, Predictor, learned
-from morello.learn.prediction import ByPrediction
+from morello.learn.predictors import ByCost, Predictor, learned
 from morello.measure.stopwatch import Stopwatch
 from morello.request.goal import check_callable, goal_and_target
 from morello.runtime.build import PATIENCE_S
@@ -60,7 +60,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What tuning has found so far; the first of its trials is the search's first choice.
+    """The results of tuning so far; the first of its trials is the search's first choice.
 
     `first_s` are the seconds of a call of that, `seconds` those since tuning began. `failed`
     counts programs that crashed, hung or were wrong, or were not built and timed in time.

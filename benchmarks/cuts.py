@@ -1,4 +1,4 @@
-"""Evaluates fusion by prediction: compositions cut in three ways, predicted and measured."""
+"""Cuts compositions into kernels in three cuts, and predicts and measures each."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 
 from morello.frontends.text import parse_tensor
 from morello.fusion.fuse import fuse
-from morello.fusion.graph import OperationGraph, cut
+from morello.fusion.operation_graph import OperationGraph, cut
 from morello.fusion.partition import Partition, apart, by_rule
 from morello.fusion.prices import SECONDS, Prices
 from morello.fusion.program import FusedProgram, compile_all
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.learn.predict import Predictor
+from morello.learn.predictors import Predictor
 from morello.measure.timing import measure
 from morello.memo import Table
 
@@ -26,7 +26,7 @@ MEASURED_S = 2.0
 
 @dataclass(frozen=True)
 class CutTiming:
-    """A way to cut a composition: its number of kernels, and predicted and measured seconds a call.
+    """A composition cut into kernels: how many, and predicted and measured seconds a call.
 
     The measured time is the minimum of the samples.
     """
@@ -52,24 +52,26 @@ def study(
     seconds: float = SECONDS,
     table: Table | None = None,
 ) -> Iterator[Row]:
-    """Cut, compile and time each composition on one CPU; the ways to cut it are timed in turns.
+    """Cut, compile and time each composition on one CPU; the cuts are timed in turns.
 
-    Identical ways are timed once. The search for a kernel may take `seconds`, unless the table has
+    Identical cuts are timed once. The search for a kernel may take `seconds`, unless the table has
     its result. Raises `MorelloError`.
     """
     prices = Prices(predictor, seconds, table=table)
     for name, expression in compositions.items():
         graph = OperationGraph(parse_tensor(expression))
-        ways = [fuse(graph, prices, prices.proven), by_rule(graph), apart(graph)]
-        different = [way for n, way in enumerate(ways) if way not in ways[:n]]
-        programs = [compile_all(way, _impl(prices)) for way in different]
+        cuts = [fuse(graph, prices, prices.proven), by_rule(graph), apart(graph)]
+        different = [partition for n, partition in enumerate(cuts) if partition not in cuts[:n]]
+        programs = [compile_all(partition, _impl(prices)) for partition in different]
         calls = {str(n): _call(program) for n, program in enumerate(programs)}
         timings = measure(calls, seconds=MEASURED_S)
         outcomes = [
             CutTiming(
-                len(way.groups), predicted(way, prices), timings[str(different.index(way))].min_s
+                len(partition.groups),
+                predicted(partition, prices),
+                timings[str(different.index(partition))].min_s,
             )
-            for way in ways
+            for partition in cuts
         ]
         yield Row(name, *outcomes)
 

@@ -1,4 +1,4 @@
-"""Predicted times of programs, for ranking, explaining, tuning and fusing them."""
+"""Predictors of the times of programs, for ranking, explaining, tuning and fusing them."""
 
 from __future__ import annotations
 

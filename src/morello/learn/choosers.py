@@ -1,4 +1,4 @@
-"""Which programs of a goal to measure next: by their cost, or at random."""
+"""Chooses which programs of a goal to measure next: by their cost, or at random."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from morello.search.session import Session
 
 Order = Literal["learned", "affine", "random"]
 ORDERS: tuple[Order, ...] = get_args(Order)
-"""What decides which programs are measured next."""
+"""How the programs to measure next are chosen."""
 
 LEAST_S = 0.1
 """The least seconds that a search for programs is given."""

@@ -1,4 +1,7 @@
-"""Which programs of a goal to measure next, by a predictor that is corrected by those measured."""
+"""Chooses which programs of a goal to measure next, guided by a predictor.
+
+Its predictions are corrected by what was measured.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,8 @@ from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
 from morello.learn.anneal import CHAINS, Edges, anneal
-from morello.learn.orders import program, walker_of, watch
-from morello.learn.predict import Predictor
+from morello.learn.choosers import program, walker_of, watch
+from morello.learn.predictors import Predictor
 from morello.learn.programs import WORTH
 from morello.learn.trait_errors import TraitErrors
 from morello.search.session import Session
@@ -64,7 +67,7 @@ class ByPrediction:
         self._random, self._ends = random, ends
         self._new, self._correction = Distinct(), TraitErrors([], [])
         self._walker = walker_of(session, random, watch(ends, WALKER_SHARE))
-        self._known: dict[Edges, Scored] = {}
+        self._scored_edges: dict[Edges, Scored] = {}
         self._given: dict[int, Scored] = {}
         self._measured: list[tuple[float, Scored]] = []
         others = islice(session.alternatives(watch(ends, CHOICES_SHARE)), CANDIDATES)
@@ -104,7 +107,7 @@ class ByPrediction:
         predicted = np.log(self._predictor.seconds(impls)).tolist()
         triples = zip(impls, predicted, edges, strict=True)
         result = [Scored(impl, p, structure(impl), own) for impl, p, own in triples]
-        self._known |= {scored.edges: scored for scored in result if scored.edges}
+        self._scored_edges |= {scored.edges: scored for scored in result if scored.edges}
         return result
 
     def _energy(self, scored: Scored) -> float:
@@ -139,7 +142,7 @@ class ByPrediction:
         if self._walker is None:
             return
         fastest = [scored for _, scored in sorted(self._measured, key=lambda pair: pair[0])]
-        promising = sorted(self._known.values(), key=self._energy)
+        promising = sorted(self._scored_edges.values(), key=self._energy)
         starts = [
             edges
             for order in (fastest, promising)
@@ -151,7 +154,7 @@ class ByPrediction:
 
     def _energies(self, programs: Sequence[Edges]) -> list[float]:
         assert self._walker is not None
-        fresh = [edges for edges in dict.fromkeys(programs) if edges not in self._known]
+        fresh = [edges for edges in dict.fromkeys(programs) if edges not in self._scored_edges]
         impls = [program(self._session, self._walker.rewrites(list(edges))) for edges in fresh]
         self._left += self._scored(impls, fresh)
-        return [self._energy(self._known[edges]) for edges in programs]
+        return [self._energy(self._scored_edges[edges]) for edges in programs]

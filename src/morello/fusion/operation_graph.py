@@ -1,4 +1,4 @@
-"""Graphs of tensor operations, and groups of operations as Specs."""
+"""Graphs of operations, and groups of operations as Specs."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def is_heavy(tensor: Tensor) -> bool:
 def is_read_in_place(copy: Tensor, user: Tensor) -> bool:
     """Whether a copy only transposes an operation's result, which its user can read directly.
 
-    False for copies of the graph's inputs: those that their users do not need do not exist.
+    False for copies of inputs: the front-end makes none that their users could do without.
     """
     assert copy.operation is not None and user.operation is not None
     if not copy.operation.copies or not copy.inputs:
