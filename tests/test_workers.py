@@ -28,7 +28,8 @@ def worker() -> Iterator[Worker]:
 
 def base_name(worker: Worker) -> str:
     """What a process in order answers."""
-    return worker.run(os.path.basename, "a/b", seconds=PATIENCE_S)
+    name: str = worker.run(os.path.basename, "a/b", seconds=PATIENCE_S)
+    return name
 
 
 def is_gone(pid: int) -> bool:

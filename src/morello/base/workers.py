@@ -24,7 +24,7 @@ from queue import LifoQueue, SimpleQueue
 from threading import Thread
 from time import monotonic
 from traceback import format_exception
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from morello.base.errors import MorelloError, SearchError, TargetError, quoted
 
@@ -88,7 +88,7 @@ class Worker:
         self._process: subprocess.Popen[bytes] | None = None
         self._killed = False
 
-    def __enter__(self) -> Worker:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
