@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fuzz.launch import Command, marked
 from morello.base.errors import MorelloError, TableError
 from morello.cli.parser import main
 from morello.memo import Table
@@ -282,6 +283,42 @@ def test_workers_do_not_outlive_their_parent(
     assert process.returncode == (-number if number == signal.SIGKILL else 128 + number)
     with Table(path, create=False) as table:
         assert table.check() == [] and before <= table.done()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("tune", "f32[64,64] @ f32[64,64]", "--seconds", "60", "--order", "affine"),
+        ("precompute", "f32[m,n] @ f32[n,m]", "m=64..128+1", "n=64..128+1", "--db", "t.db",
+         "--target", "avx2", "--workers", "2"),
+    ],
+    ids=lambda arguments: arguments[0],
+)  # fmt: skip
+def test_no_process_is_left_after_an_interrupt(
+    arguments: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even for a moment."""
+    monkeypatch.setenv("MORELLO_CALIBRATION", "off")
+    command = Command.start(("-m", "morello", *arguments), tmp_path)
+    try:
+        until = time.monotonic() + PATIENCE_S
+        while len(worker_processes(command)) < 1 and time.monotonic() < until:
+            time.sleep(0.05)
+        assert worker_processes(command)
+        command.process.send_signal(signal.SIGINT)
+        command.process.wait(PATIENCE_S)
+        assert marked(command.mark) == []
+    finally:
+        command.end()
+    assert command.process.returncode == 130
+
+
+def worker_processes(command: Command) -> list[int]:
+    """The processes with a worker that a command has started."""
+    return [
+        pid for pid in marked(command.mark)
+        if b"morello.base.workers" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]  # fmt: skip
 
 
 def interrupted(arguments: Sequence[str], after: float) -> tuple[int, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -101,7 +102,7 @@ def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) 
         goal, target, arguments.seconds, order=arguments.order, seed=arguments.seed, known=known,
         compiler=arguments.compiler,
     )  # fmt: skip
-    with _bar() as bar:
+    with closing(steps), _bar() as bar:
         task = bar.add_task(expression, so_far="")
         try:
             for tuning in steps:

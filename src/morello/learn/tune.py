@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan
 from random import Random
@@ -126,7 +126,7 @@ def tune(
     seed: int = 0,
     known: Sequence[Impl] = (),
     compiler: str | None = None,
-) -> Iterator[Tuning]:
+) -> Generator[Tuning, None, None]:
     """Measure programs for `seconds` in all; yields the results so far after each batch.
 
     The search's first choice comes first, then programs that are `known`, however long these
