@@ -181,6 +181,8 @@ def test_a_process_that_cannot_start_is_an_error(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("morello.base.workers._BOOT", "raise SystemExit(5)")
     with pytest.raises(StartError, match="no process can be started: its process ended with code"):
         base_name(Worker())
+    with pytest.raises(StartError, match=r"no process can be started: .*nowhere"):
+        base_name(Worker(folder=Path("nowhere")))
 
 
 # ---- its end

@@ -15,7 +15,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from math import inf
 from multiprocessing.connection import Connection, Pipe
@@ -131,29 +131,16 @@ class Worker:
         self.end()
         if self._killed:
             raise CrashError("it was told to end.")
-        self._connection, theirs = Pipe()
-        paths = json.dumps([os.path.abspath(path) for path in sys.path])
-        words = [str(theirs.fileno()), str(self._memory or 0), paths]
-        with ExitStack() as stack:
-            stack.enter_context(theirs)
-            log = stack.enter_context(self._log.open("wb")) if self._log else None
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", _BOOT, *words],
-                stdin=subprocess.DEVNULL,
-                stderr=log,
-                env=self._environment,
-                cwd=self._folder,
-                pass_fds=[theirs.fileno()],
-                process_group=0,
-            )
-        if self._killed:
-            self._signal()
         try:
+            self._process = self._popen()
+            if self._killed:
+                self._kill_group()
             self._answer(START_S)
-        except BaseException as error:
+        except (CrashError, OSError) as error:
             self.end()
-            if isinstance(error, CrashError):
-                raise StartError(f"no process can be started: {error}") from None
+            raise StartError(f"no process can be started: {error}") from None
+        except BaseException:
+            self.end()
             raise
 
     @property
@@ -171,7 +158,7 @@ class Worker:
         """End the process, and all that it started in its group; the next function gets another."""
         if self._process is None:
             return
-        self._signal()
+        self._kill_group()
         self._process.wait()
         self._connection.close()
         self._process = None
@@ -179,16 +166,31 @@ class Worker:
     def kill(self) -> None:
         """End the process for good; may be called while another thread waits for its answer."""
         self._killed = True
-        self._signal()
+        self._kill_group()
 
     def time_limit(self, seconds: float) -> Callable[[], bool]:
         """A function that tells whether the `seconds` for an answer, from now on, are over."""
         end = monotonic() + seconds
         return lambda: monotonic() >= end
 
-    # ---- the connection
+    # ---- the process
 
-    def _signal(self) -> None:
+    def _popen(self) -> subprocess.Popen[bytes]:
+        self._connection, theirs = Pipe()
+        paths = json.dumps([os.path.abspath(path) for path in sys.path])
+        words = [str(theirs.fileno()), str(self._memory or 0), paths]
+        with theirs, self._log.open("wb") if self._log else nullcontext() as log:
+            return subprocess.Popen(
+                [sys.executable, "-c", _BOOT, *words],
+                stdin=subprocess.DEVNULL,
+                stderr=log,
+                env=self._environment,
+                cwd=self._folder,
+                pass_fds=[theirs.fileno()],
+                process_group=0,
+            )
+
+    def _kill_group(self) -> None:
         process = self._process
         if process is not None:
             with suppress(OSError):
@@ -215,7 +217,7 @@ class Worker:
         try:
             code = self._process.wait(POLL_S)
         except subprocess.TimeoutExpired:  # it closed the connection and goes on
-            self._signal()
+            self._kill_group()
             code = self._process.wait()
         how = _signal_name(-code) if code < 0 else f"code {code}"
         text = self._log.read_text(errors="replace") if self._log else ""
