@@ -132,7 +132,7 @@ def test_machines_without_a_model_have_no_predictions(ships: Path) -> None:
     (impl, *_) = programs(recorded("Zen 3", CACHES), EXPRESSION, 1)
     assert predictors.predict(impl) is None
     with pytest.raises(CorpusError, match="ships for Zen 3, only for zen5"):
-        predictors.ranked([impl])
+        predictors.check_ranked(impl.spec, impl.target)
 
 
 def test_programs_for_several_threads_have_none(ships: Path) -> None:
