@@ -1,4 +1,4 @@
-"""Cuts compositions into kernels in three cuts, and predicts and measures each."""
+"""Cuts compositions into kernels in three ways, and predicts and measures each."""
 
 from __future__ import annotations
 

@@ -48,8 +48,12 @@ EXPRESSIONS = (
 
 @dataclass(frozen=True)
 class OrderResult:
-    """An order's programs until the end, its fastest as a multiple of the first choice's time, and
-    hardware seconds until one was as good as the best known; None if none was."""
+    """The outcome of tuning in one order.
+
+    It measured so many `programs` in `hardware_s` seconds; the `best` takes that many times as long
+    as the search's first choice. After `reached_s` seconds, a program was as good as the best
+    known; None if none was.
+    """
 
     programs: int
     best: float

@@ -25,8 +25,8 @@ def fuse(graph: OperationGraph, price: Price, grows: Growth = lambda spec: True)
     chosen so far read and do not compute, with the cheapest choice that leads to it. The last of
     these tensors is computed next, by each group with this output. So a tensor that several
     kernels read is paid for once, and the partition is optimal for any graph. A chain has as many
-    states as operations; a graph has at most as many as ways to cut it across. Groups that contain
-    one of infinite price, or one for which `grows` is false, are not tried.
+    states as operations; a graph has at most as many as it has cuts. Groups that contain one of
+    infinite price, or one for which `grows` is false, are not tried.
 
     Raises `SearchError` if there is an operation that no kernel of a finite price computes.
     """

@@ -40,8 +40,9 @@ class Judged:
 class Score:
     """A model under one protocol: each figure with its bootstrap interval by Spec.
 
-    `tau` within a Spec; `ape`, as in the paper, of the first choice, by family; `regrets` of the
-    first choices, by how many of them, by Spec; `mape` of seconds. APE, regret and MAPE in percent.
+    `tau` is the mean over Specs, `ape` the mean over families of the paper's APE of the first
+    choice, `mape` the mean error of seconds, and `regrets` has, by number of first choices, how
+    much slower the fastest of these is: the last three in percent.
     """
 
     protocol: str
