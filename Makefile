@@ -84,16 +84,7 @@ format: setup ## fix style and formatting in place
 	$(BIN)/ruff format
 
 lock: setup ## pin the newest allowed version of every dependency
-	$(BIN)/python -m pip install --quiet uv
-	index=$${PIP_INDEX_URL:-$$($(BIN)/python -m pip config get global.index-url 2>/dev/null)}; \
-	compile="$(BIN)/uv pip compile pyproject.toml --extra dev --upgrade --universal --quiet \
-	    --python-version 3.11 --fork-strategy fewest --generate-hashes \
-	    $${index:+--default-index $$index}"; \
-	$$compile --output-file requirements.lock --custom-compile-command "make lock"; \
-	$$compile --output-file requirements-learn.lock --custom-compile-command "make lock" \
-	    --extra learn --extra study --constraint requirements.lock; \
-	$$compile --output-file requirements-docs.lock --custom-compile-command "make lock" \
-	    --extra docs --constraint requirements-learn.lock
+	$(BIN)/python tools/lock.py
 
 clean: ## remove .venv and everything generated
 	rm -rf .venv $(RACERS) bench-out .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist src/*.egg-info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from types import ModuleType
 
@@ -12,13 +13,19 @@ ROOT = Path(__file__).parents[1]
 SETTINGS = "[global]\nindex-url = file:///settings/\n"
 
 
-@pytest.fixture
-def bootstrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """The tool, on a machine where nobody has set anything and there is no pip."""
-    spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "tools" / "bootstrap.py")
+def load(tool: str) -> ModuleType:
+    """The module of a tool, which is in no package."""
+    spec = importlib.util.spec_from_file_location(tool, ROOT / "tools" / f"{tool}.py")
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def bootstrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
+    """The tool, on a machine where nobody has set anything and there is no pip."""
+    module = load("bootstrap")
     for variable in ("PIP_INDEX_URL", "PIP_CONFIG_FILE"):
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -79,4 +86,35 @@ def test_an_extra_includes_the_plain_dependencies(
     monkeypatch.setattr(bootstrap, "ensure_pip", lambda: steps.append("pip"))
     monkeypatch.setattr(bootstrap, "pip_install", lambda *arguments: steps.append(arguments[-1]))
     bootstrap.main(wanted)
-    assert steps[1:2] == ([] if current else [str(bootstrap.LOCKS[wanted])])
+    assert steps[1:2] == ([] if current else [str(bootstrap.LOCKS[wanted][-1])])
+
+
+def pins(lock: Path) -> set[str]:
+    """The requirements of a lock: name, version and marker."""
+    lines = re.findall(r"^\w.*$", lock.read_text(), re.MULTILINE)
+    assert lines and all(re.fullmatch(r"[\w-]+==\S+( ; .+)? \\", line) for line in lines)
+    return set(lines)
+
+
+def test_an_extra_adds_to_the_base_lock(bootstrap: ModuleType) -> None:
+    """No lock repeats what the base has, and all agree on versions, so they install together."""
+    base = pins(bootstrap.BASE)
+    every = list(base)
+    for extra in ("learn", "docs"):
+        first, own = bootstrap.LOCKS[extra]
+        assert first == bootstrap.BASE and not pins(own) & base
+        every += pins(own)
+    versions = {(line.partition("==")[0], line.split()[0]) for line in every}
+    assert len(versions) == len(dict(versions))
+
+
+def test_no_lock_names_a_package_index(bootstrap: ModuleType) -> None:
+    for lock in {lock for locks in bootstrap.LOCKS.values() for lock in locks}:
+        assert "://" not in lock.read_text()
+
+
+def test_what_a_lock_lacks_of_another() -> None:
+    tool = load("lock")
+    lock = "# by hand\na==1 \\\n    --hash=x\n    # via b\nb==2 \\\n    --hash=y\n"
+    assert tool.without(lock, "b==2 \\\n    --hash=y\n") == lock.partition("b==2")[0]
+    assert tool.without(lock, "b==3 \\\n    --hash=y\n") == lock

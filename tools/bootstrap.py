@@ -30,12 +30,13 @@ from typing import TypeVar
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
+BASE = ROOT / "requirements.lock"
 LOCKS = {
-    "": ROOT / "requirements.lock",
-    "learn": ROOT / "requirements-learn.lock",
-    "docs": ROOT / "requirements-docs.lock",
+    "": (BASE,),
+    "learn": (BASE, ROOT / "requirements-learn.lock"),
+    "docs": (BASE, ROOT / "requirements-docs.lock"),
 }
-"""The pinned dependencies: without an extra, and with each; every extra includes the plain ones."""
+"""The pinned dependencies: without an extra, and with each. An extra's lock adds to the base."""
 MEGABYTES = {"": 250, "learn": 600, "docs": 350}
 """About how much each downloads."""
 INPUTS = (ROOT / "pyproject.toml", Path(__file__).resolve())
@@ -59,7 +60,8 @@ def main(extra: str = "") -> None:
     if not PYTHON.exists():
         venv.create(VENV, clear=True, symlinks=True)
     ensure_pip()
-    retry(lambda: pip_install("--requirement", str(LOCKS[extra])))
+    locks = [word for lock in LOCKS[extra] for word in ("--requirement", str(lock))]
+    retry(lambda: pip_install(*locks))
     pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
     stamp_of(extra).write_text(fingerprint(extra))
 
@@ -76,7 +78,7 @@ def stamp_of(extra: str) -> Path:
 
 
 def fingerprint(extra: str) -> str:
-    inputs = b"\0".join(path.read_bytes() for path in (LOCKS[extra], *INPUTS))
+    inputs = b"\0".join(path.read_bytes() for path in (*LOCKS[extra], *INPUTS))
     return hashlib.sha256(inputs).hexdigest()
 
 
