@@ -32,6 +32,7 @@ FIGURES = {
 _FIGURE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in FIGURES.items()), re.M)
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_PYTHON = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
@@ -61,6 +62,11 @@ def commands(page: Path) -> list[list[Command]]:
         split = [part.partition("\n") for part in parts]
         found.append([Command(line, shown) for line, _, shown in split])
     return found
+
+
+def python(page: Path) -> list[tuple[str, str]]:
+    """Each piece of Python, and the output that the page shows right after it, if any."""
+    return [(text, shown) for text, shown in _PYTHON.findall(page.read_text())]
 
 
 def code(page: Path) -> list[str]:

@@ -33,14 +33,10 @@ def rooms() -> set[str]:
 
 
 def test_architecture_lists_every_room_in_import_order() -> None:
-    names = listed(ARCHITECTURE, "| room | |")
+    names = listed(ARCHITECTURE, "| room | what is in it |")
     layers = [room(layer) for layer in LAYERS]
     assert names[: len(layers)] == layers
     assert sorted(names) == sorted(rooms() | {*layers})
-
-
-def test_readme_lists_every_room() -> None:
-    assert sorted(listed(ROOT / "README.md", "| `src/morello/` | |")) == sorted(rooms())
 
 
 @pytest.mark.parametrize("path", sorted(SOURCE.glob("*/*/__init__.py")), ids=lambda p: p.parts[-2])

@@ -22,6 +22,7 @@ from tests.docs.pages import (
     check_output,
     code,
     commands,
+    python,
     rows,
 )
 
@@ -35,7 +36,8 @@ from morello.learn.predictors import learned
 from morello.targets import find_target
 from morello.targets.catalog import host_machine
 
-README = ROOT / "README.md"
+LANGUAGE = ROOT / "docs" / "language.md"
+COMMAND = ROOT / "docs" / "command.md"
 MAKEFILE = (ROOT / "Makefile").read_text()
 
 SHORTER = {
@@ -51,7 +53,7 @@ QUICK = (
     "relu(f32[256,1024] @ f32[1024,4096] + f32[4096])",
     "bf16[1,2048] @ bf16[2048,16384]",
 )
-"""Expressions of the README that take a second or two to search; the others are read."""
+"""Expressions of that page that take a second or two to search; the others are read."""
 
 
 @pytest.fixture(autouse=True)
@@ -113,6 +115,8 @@ def test_console_blocks(block: list[Command]) -> None:
         elif command.shown:
             predicted = learned(find_target("native")) is not None
             check_output(output, command.shown, alike=alike(), predicted=predicted)
+        elif words[0] == "bench":
+            assert "searched" in output
         elif words[0] == "synth":
             written = [words[i + 1] for i, word in enumerate(words) if word in ("-o", "--header")]
             assert output == "" and all(Path(name).stat().st_size for name in written)
@@ -120,37 +124,45 @@ def test_console_blocks(block: list[Command]) -> None:
 
 def test_there_are_console_blocks() -> None:
     found = {as_run(command)[0] for page in PAGES for block in commands(page) for command in block}
-    assert found >= {"bench", "model", "precompute", "synth"}
+    assert found >= {"bench", "explain", "model", "precompute", "synth"}
 
 
 PYTHON = [page for page in PAGES if blocks(page, "python") and not page.stem.startswith("adding-")]
 """The others show changes of the source, and are run by `test_adding`."""
 
 
+RESULTS = {
+    "README": ("y", "np.maximum(x @ w + b, 0)"),
+    "language": ("y", "x @ weights"),
+}
+"""What the code of some pages computes, and in NumPy; that of others compares it itself."""
+
+
 @pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.stem)
 def test_python_blocks(page: Path) -> None:
-    """One after the other, with the arrays that they call by name."""
-    random = np.random.default_rng(0)
-
-    def array(*shape: int) -> Any:
-        return random.standard_normal(shape, np.float32)
-
-    names: dict[str, Any] = {"a": array(512, 512), "b": array(512, 512)}
-    names |= {"x": array(8, 4096), "weights": array(4096, 4096), "morello": morello}
-    for block in blocks(page, "python"):
-        with redirect_stdout(StringIO()):
+    """One after the other, with the outputs that the page shows."""
+    names: dict[str, Any] = {}
+    for block, shown in python(page):
+        output = StringIO()
+        with redirect_stdout(output):
             exec(compile(block, page.name, "exec"), names)
-    for result, (left, right) in {"c": ("a", "b"), "y": ("x", "weights")}.items():
-        if result in names:
-            wanted = names[left] @ names[right]
-            np.testing.assert_allclose(names[result], wanted, rtol=1e-3, atol=1e-3)
+        if shown:
+            check_output(output.getvalue(), shown, alike=alike())
+    if page.stem in RESULTS:
+        result, wanted = RESULTS[page.stem]
+        np.testing.assert_allclose(names[result], eval(wanted, names), rtol=1e-3, atol=1e-3)
+
+
+def test_results_are_of_pages_with_code() -> None:
+    assert {*RESULTS} <= {page.stem for page in PYTHON}
+    assert sum(bool(shown) for page in PYTHON for _, shown in python(page)) > 5
 
 
 # ---- what stands in the text
 
 
 def test_what_you_can_say() -> None:
-    said = [one for row in rows(README, "What you can say") for one in re.findall("`(.+?)`", row)]
+    said = [one for row in rows(LANGUAGE, "What you can say") for one in re.findall("`(.+?)`", row)]
     assert len(said) > 12
     for text in said:
         if re.fullmatch(r"\w+\[[\d,]+\]\S*", text):
@@ -166,7 +178,7 @@ def test_what_you_can_say_has_programs(expression: str) -> None:
 
 
 def test_words_of_the_language() -> None:
-    table = README.read_text().partition("## What you can say\n")[2].partition("\n## ")[0]
+    table = LANGUAGE.read_text().partition("## What you can say\n")[2].partition("\n## ")[0]
     named = re.search(r"also (.*), \.\.\.", table)
     dtypes = re.search(r"\| `((?:[a-z]+\d+ ?)+)`, mixed", table)
     options = re.search(r"with (.*) \|", table)
@@ -198,7 +210,7 @@ def options(text: str) -> set[str]:
 
 def test_commands_have_the_options_that_the_pages_say() -> None:
     known = dict(helps())
-    said = [row.strip("`") for row in rows(README, "The command")]
+    said = [row.strip("`") for row in rows(COMMAND, "All commands")]
     assert {text.split()[1] for text in said} == {*known}
     for text in said:
         assert options(text) <= options(known[text.split()[1]]), text

@@ -1,0 +1,59 @@
+"""The last page of the tutorial: its C program is built and run, with CMake and without."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from tests.docs.pages import ROOT, blocks, commands
+
+from morello.cli.parser import main
+from morello.runtime.toolchain import find_compiler
+
+PAGE = ROOT / "docs" / "tutorial-4-ship-it.md"
+PATIENCE_S = 300
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the page writes: the kernel, the program and the build file."""
+    monkeypatch.chdir(tmp_path)
+    ((synth,),) = commands(PAGE)
+    assert main(synth.words[1:]) == 0
+    for language in ("c", "cmake"):
+        (text,) = blocks(PAGE, language)
+        name = text.splitlines()[0].strip("#/* ")
+        (tmp_path / name).write_text(text)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "CMakeLists.txt", "layer.c", "layer.h", "main.c",
+    }  # fmt: skip
+    return tmp_path
+
+
+def run(*command: str, at: Path) -> str:
+    compiler = {} if shutil.which("cc") else {"CC": " ".join(find_compiler().command)}
+    done = subprocess.run(
+        command, cwd=at, env=os.environ | compiler, text=True, capture_output=True,
+        timeout=PATIENCE_S, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+@pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no CMake")
+def test_cmake_builds_it(project: Path) -> None:
+    (steps,) = blocks(PAGE, "sh")
+    (shown,) = blocks(PAGE, "text")
+    *_, printed = [run(*line.split(), at=project) for line in steps.splitlines()]
+    assert printed == shown
+
+
+def test_a_compiler_alone_builds_it(project: Path) -> None:
+    """Without any flags that say for which CPU."""
+    compile_all = (*find_compiler().command, "-O3", "main.c", "layer.c", "-lm", "-o", "main")
+    run(*compile_all, at=project)
+    (shown,) = blocks(PAGE, "text")
+    assert run("./main", at=project) == shown
