@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
+from inspect import isfunction, signature
 
 import pytest
 from tests.frozen import FROZEN, begin, complete, to_the_kernel
@@ -33,6 +35,40 @@ from morello.search.session import search
 
 def test_every_rewrite_is_a_method() -> None:
     assert all(callable(getattr(Schedule, name)) for name in REWRITES)
+
+
+def method_of(name: str) -> Callable[..., object]:
+    method = vars(Schedule)[name]
+    assert callable(method)
+    return method
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, method in vars(Schedule).items() if isfunction(method) and n[0] != "_"]
+)
+def test_every_method_documents_its_parameters(name: str) -> None:
+    """In a text that the editor, `help` and the page of the API show."""
+    method = method_of(name)
+    _, *parameters = signature(method).parameters
+    assert method.__doc__ and all(f"`{name}`" in method.__doc__ for name in parameters)
+
+
+@pytest.mark.parametrize(
+    "name", sorted({*REWRITES} - {"tile", "split", "parallel", "move", "bufferize"})
+)
+def test_a_method_takes_the_fields_of_its_rewrite(name: str) -> None:
+    """The others take them in a form that is easier to write."""
+    _, *parameters = signature(method_of(name)).parameters
+    assert parameters == [field.name for field in fields(REWRITES[name])]
+
+
+def test_a_rewrite_without_a_method_has_one_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(REWRITES, "cut", Tile)
+    schedule = begin("f32[8,8] @ f32[8,8]")
+    assert schedule.cut("m", size=4).impl.rewrite == Tile("m", 4)  # type: ignore[attr-defined]
+    assert "cut" in dir(schedule) and schedule.cut.__doc__ == Tile.__doc__  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="a Schedule has no paste; there are: bufferize, cut"):
+        schedule.paste()  # type: ignore[attr-defined]
 
 
 def test_a_new_schedule_is_one_hole() -> None:

@@ -25,6 +25,7 @@ GROUPS = {
 """The rows of the table that are drawn, and how the picture calls them."""
 RIVALS = {"torch": "torch", "oneDNN": "oneDNN", "best": "the fastest other library of each case"}
 """The columns of the table that are drawn."""
+TITLE = "Time of other libraries over that of Morello: one thread of a Zen 4"
 LONGEST = 3.5
 """The ratio at the right edge."""
 
@@ -57,7 +58,7 @@ def picture(table: dict[str, dict[str, float]]) -> str:
     """The chart as SVG, which follows the reader's choice of light or dark."""
     step = len(RIVALS) * BAR + GAP
     height = 62 + step * len(GROUPS)
-    body = ['<text x="0" y="14">Time of other libraries over that of Morello: one thread of a Zen 4</text>']
+    body = [f'<text x="0" y="14">{TITLE}</text>']
     x = LEFT
     for rival, name in RIVALS.items():
         body.append(f'<rect class="{rival}" x="{x}" y="24" width="10" height="10"/>')
@@ -71,19 +72,20 @@ def picture(table: dict[str, dict[str, float]]) -> str:
             ratio, y = table[row][rival], top + place * BAR
             length = ratio / LONGEST * WIDTH
             body.append(
-                f'<rect class="{rival}" x="{LEFT}" y="{y}" width="{length:.1f}" height="{BAR - 1}"/>'
+                f'<rect class="{rival}" x="{LEFT}" y="{y}" '
+                f'width="{length:.1f}" height="{BAR - 1}"/>'
             )
             body.append(
-                f'<text class="small" x="{LEFT + length + 4:.1f}" y="{y + BAR - 1}">{ratio:.2f}</text>'
+                f'<text class="small" x="{LEFT + length + 4:.1f}" y="{y + BAR - 1}">'
+                f"{ratio:.2f}</text>"
             )
     one = LEFT + WIDTH / LONGEST
     body.append(f'<line x1="{one:.1f}" x2="{one:.1f}" y1="42" y2="{height - 12}"/>')
-    title = "Bar chart of the time of torch, oneDNN and the fastest other library over ours"
     return "\n".join(
         [
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {LEFT + WIDTH + 40} {height}" '
             f'width="{LEFT + WIDTH + 40}" role="img">',
-            f"<title>{title}</title>",
+            f"<title>{TITLE}</title>",
             f"<style>{STYLE}</style>",
             *body,
             "</svg>\n",

@@ -2,8 +2,8 @@
 
     .venv/bin/python tools/lock.py
 
-`requirements.lock` has what Morello and its tests need. Every other lock has what that one lacks, in
-versions that go with it and with the locks before: all can be installed together.
+`requirements.lock` has what Morello and its tests need. Every other lock has what that one lacks,
+in versions that go with it and with the locks before: all can be installed together.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Pages of the site that stand elsewhere in the repository: a hook of MkDocs (see `mkdocs.yml`).
 
-A page of `docs/` that consists of a snippet, such as `--8<-- "README.md"`, shows another file. Links
-in it lead from that file's place in the repository, and are made to lead from the page's.
+A page of `docs/` that consists of a snippet, such as `--8<-- "README.md"`, shows another file.
+Links in it lead from that file's place in the repository, and must lead from the page's.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
-from typing import TYPE_CHECKING, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any
 
 from morello.base.errors import RewriteError, SearchError, SpecError, quoted
 from morello.impl.printing import tree
@@ -39,21 +38,8 @@ from morello.search.budget import SECONDS, Budget
 from morello.search.session import search
 from morello.targets.target import Target
 
-_Fields = ParamSpec("_Fields")
-"""The fields of a rewrite."""
-
 Path = tuple[int, ...]
 """The path of a node: the index of the child to take, from the root on."""
-
-
-def _method(kind: Callable[_Fields, Rewrite]) -> Callable[Concatenate[Schedule, _Fields], Schedule]:
-    """The method of `Schedule` that applies a rewrite, given the rewrite's fields."""
-
-    def method(schedule: Schedule, /, *args: _Fields.args, **keywords: _Fields.kwargs) -> Schedule:
-        return schedule.rewrite(kind(*args, **keywords))
-
-    method.__doc__ = kind.__doc__
-    return method
 
 
 @dataclass(frozen=True)
@@ -100,7 +86,7 @@ class Schedule:
     # ---- rewrites
 
     def rewrite(self, rewrite: Rewrite) -> Schedule:
-        """Apply a rewrite to the current hole."""
+        """Apply `rewrite`, such as `Tile("m", 8)`, to the current hole."""
         _check_texts(rewrite)
         grown, _ = grow(rewrite, self._current(), self.impl.target, _limits(self.impl, self.path))
         impl = _with(self.impl, self.path, grown)
@@ -110,21 +96,34 @@ class Schedule:
         return Schedule(impl, next(_open(impl), ()))
 
     def tile(self, **sizes: int) -> Schedule:
-        """Loop over tiles of output dimensions, one loop each, the first outermost."""
+        """Loop over tiles of output dimensions, one loop each, the first outermost.
+
+        `sizes` are the elements of a tile by dimension: `tile(m=8, n=32)`. Each is at least 1 and
+        smaller than the dimension. If it does not divide the dimension, the remainder is a
+        further hole.
+        """
         schedule = self
         for dim, size in sizes.items():
             schedule = schedule.rewrite(Tile(dim, _size(dim, size)))
         return schedule
 
     def split(self, **sizes: int) -> Schedule:
-        """Loop over pieces of a reduction."""
+        """Loop over pieces of a reduction that accumulates (see `to_accumulate`).
+
+        `sizes` are the elements of a piece by reduced dimension: `split(k=64)`. They are limited,
+        and leave a remainder, as those of `tile`.
+        """
         schedule = self
         for dim, size in sizes.items():
             schedule = schedule.rewrite(Split(dim, _size(dim, size)))
         return schedule
 
     def parallel(self, **sizes: int) -> Schedule:
-        """Run tiles of one or two output dimensions on all cores, the first one's outermost."""
+        """Run tiles of one or two output dimensions on all cores; each tile is serial.
+
+        `sizes` are the elements of a tile by dimension, the outermost first; those of two must
+        divide their dimensions. For schedules of more than one thread.
+        """
         return self.rewrite(Parallel(tuple((d, _size(d, size)) for d, size in sizes.items())))
 
     def move(
@@ -138,12 +137,12 @@ class Schedule:
         along: str = "",
         dtype: str | DType | None = None,
     ) -> Schedule:
-        """Move an operand to the next nearer level.
+        """Move `operand`, such as "b", to the next nearer `level`, such as "L2" or "registers".
 
         Without options, the cache does this as the operand is used. Else it is copied: to a
-        `layout`; `packed` into panels of this width along the operand's last dimension that is
-        not reduced; or into registers of `vector` elements `along` a dimension (by default the
-        last). The copy may have another `dtype`.
+        `layout`, such as "{0,1}"; `packed` into panels of this width along the operand's last
+        dimension that is not reduced; or into registers of `vector` elements `along` a dimension
+        (by default the last). The copy may have another `dtype`, such as "f32".
         """
         operation = self._current().operation
         for own, name in self.impl.spec.names_in(operation).items():
@@ -166,10 +165,11 @@ class Schedule:
         vector: int = 0,
         along: str = "",
     ) -> Schedule:
-        """Split a composition in two at the output of a component (given by number).
+        """Split a composition in two at the output of a `component`, given by its number.
 
-        The output gets a buffer at a level, row-major unless there are options, as for `move`.
-        The consumer is the next hole; the producer is the first one after that.
+        The output gets a buffer at `level`, row-major unless `layout`, `packed`, or `vector` and
+        `along` say otherwise, as for `move`. The consumer is the next hole; the producer is the
+        first one after that.
         """
         operation = self._current().operation
         component = _size("component", component, least=0)
@@ -181,32 +181,84 @@ class Schedule:
         return self.rewrite(Bufferize(component, level, chosen or row_major(len(dims)), vector))
 
     def parallel_split(self, dim: str, pieces: int) -> Schedule:
-        """Split a reduction into equal pieces for all cores, then reduce the partial results."""
+        """Split a reduction over all cores, then reduce the partial results.
+
+        `dim` is the reduced dimension, and `pieces`, at least 2, the number of equal parts that it
+        is split into. For schedules of more than one thread.
+        """
         return self.rewrite(ParallelSplit(dim, _size("pieces", pieces)))
 
-    serial = _method(Serial)
-    to_accumulate = _method(ToAccumulate)
-    move_all = _method(MoveAll)
-    decompose = _method(Decompose)
-    spatial_split = _method(SpatialSplit)
-    pointwise = _method(Pointwise)
-    pad_first = _method(PadFirst)
-    pack = _method(Pack)
-    select = _method(Select)
+    def serial(self) -> Schedule:
+        """Run the current hole on one core, in a schedule of more than one thread."""
+        return self.rewrite(Serial())
+
+    def to_accumulate(self) -> Schedule:
+        """Fill the outputs with initial values, such as zeros for sums, then accumulate in them."""
+        return self.rewrite(ToAccumulate())
+
+    def move_all(self, level: str) -> Schedule:
+        """Move all operands that are one level away into the cache `level`, as `move` does."""
+        return self.rewrite(MoveAll(level))
+
+    def decompose(self, scheme: str, level: str) -> Schedule:
+        """Do softmax, or a part of it, in steps, with the tensors between them in memory.
+
+        `scheme` says which steps: one of `morello.rewrites.SCHEMES`, such as "to_softmax_parts",
+        which computes every exponential once. `level` is where the tensors between the steps are.
+        """
+        return self.rewrite(Decompose(scheme, level))
+
+    def spatial_split(self) -> Schedule:
+        """Loop over the pixels of the filter of a convolution, each of which is a matmul.
+
+        For a convolution that accumulates one row of one image.
+        """
+        return self.rewrite(SpatialSplit())
+
+    def pointwise(self) -> Schedule:
+        """Do a convolution by filters of one pixel as a matmul over all pixels of an image."""
+        return self.rewrite(Pointwise())
+
+    def pad_first(self, level: str) -> Schedule:
+        """Copy the image of a convolution, with its padding, to a buffer in the cache `level`."""
+        return self.rewrite(PadFirst(level))
+
+    def pack(self) -> Schedule:
+        """Pack neighbours along k into groups, which one instruction of the target multiplies.
+
+        For products of narrow numbers, such as bf16 or u8 by i8. An input whose groups are
+        contiguous already is read where it is; any other is copied.
+        """
+        return self.rewrite(Pack())
+
+    def select(self, kernel: str) -> Schedule:
+        """Implement the current hole with a `kernel` of the target, given by its name.
+
+        `morello explain` shows the kernels of a program.
+        """
+        return self.rewrite(Select(kernel))
 
     if not TYPE_CHECKING:  # a typing error in a method's name is one
 
         def __getattr__(self, name: str) -> Callable[..., Schedule]:
-            """A rewrite that has no method above, by its name."""
+            """The method for a rewrite that has none above: it takes the rewrite's fields."""
             if name not in REWRITES:
                 known = ", ".join(sorted({*REWRITES, "solve"}))
                 raise AttributeError(f"a Schedule has no {name}; there are: {known}.", name=name)
-            return partial(_method(REWRITES[name]), self)
+
+            def method(*args: Any, **keywords: Any) -> Schedule:
+                return self.rewrite(REWRITES[name](*args, **keywords))
+
+            method.__doc__ = REWRITES[name].__doc__
+            return method
+
+        def __dir__(self) -> list[str]:
+            return sorted({*super().__dir__(), *REWRITES})
 
     def solve(self, budget: float = SECONDS) -> Schedule:
         """Fill every hole with the cheapest program that fits the capacity left there.
 
-        Each search may take `budget` seconds, after which the best program so far is taken.
+        Each search may take `budget` seconds, after which its best program so far is taken.
         Raises `SearchError` where there is none.
         """
         root = self.impl

@@ -32,7 +32,9 @@ FIGURES = {
 _FIGURE = re.compile("|".join(f"(?P<{kind}>{pattern})" for kind, pattern in FIGURES.items()), re.M)
 
 _BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_PYTHON = re.compile(r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
+_PYTHON = re.compile(
+    r"^```python\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL
+)
 _CODE = re.compile(r"`([^`\n]+)`")
 
 
