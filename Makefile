@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion fuzz learn docs test check pythons lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion fuzz learn docs picture test check pythons lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,6 +45,9 @@ learn: setup-learn ## study and train the learned model on LEARN=corpora/zen5, i
 
 docs: setup-docs ## build the documentation into build/site; broken links are errors
 	$(BIN)/mkdocs build --strict
+
+picture: setup ## draw the race of the front page from the table of docs/benchmarks.md
+	$(BIN)/python tools/chart.py
 
 $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	$(BIN)/python -m venv --without-pip $(RACERS)

@@ -1,4 +1,4 @@
-"""Draw `docs/race.svg`, the bar chart of the front page: `python tools/chart.py`.
+"""Draw `docs/race.svg`, the bar chart of the front page: run by `make picture`.
 
 The figures are those of the table "On Zen 4" of `docs/benchmarks.md`: the time of other libraries
 over ours, on one thread.

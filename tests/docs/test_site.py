@@ -1,0 +1,79 @@
+"""The front page, its picture, and what the site shows of other folders; `make docs` builds it."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from pathlib import Path
+from types import ModuleType
+from xml.etree import ElementTree
+
+import pytest
+from tests.docs.pages import PAGES, ROOT
+
+TABLE_HEAD = re.compile(r"^(\|.*\|)\n\|(?:-+\|)+$", re.MULTILINE)
+
+
+def load(tool: str) -> ModuleType:
+    """The module of a tool, which is in no package."""
+    spec = importlib.util.spec_from_file_location(tool, ROOT / "tools" / f"{tool}.py")
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_picture_is_what_the_command_draws_from_the_table() -> None:
+    chart = load("chart")
+    table = chart.figures((ROOT / "docs" / "benchmarks.md").read_text(), "On Zen 4")
+    assert chart.PICTURE.read_text() == chart.picture(table)
+    ElementTree.parse(chart.PICTURE)
+    longest = max(table[row][rival] for row in chart.GROUPS for rival in chart.RIVALS)
+    assert longest < chart.LONGEST
+
+
+def test_figures_of_the_front_page_are_those_of_the_table() -> None:
+    front = " ".join((ROOT / "README.md").read_text().split())
+    table = load("chart").figures((ROOT / "docs" / "benchmarks.md").read_text(), "On Zen 4")
+    vectors, softmax = table["bf16 1x2048x16384, by rows, by columns"], table["softmax, 12 sizes"]
+    assert f"is {vectors['torch'] + 0.01:.1f} times as fast as torch and twice as fast" in front
+    assert round(vectors["best"], 1) == 2.0
+    assert f"softmax {softmax['torch']:.1f} and {softmax['best']:.1f} times" in front
+    times = (ROOT / "docs" / "benchmarks.md").read_text().partition("perceptron with norm")[2]
+    ours, onnx, *_ = (int(one) for one in re.findall(r"(\d+) us", times))
+    assert f"{ours / 1000:.2f} ms, {onnx / ours:.2f} times as fast as ONNX Runtime" in front
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "benchmarks" / "README.md"], ids=lambda p: p.stem)
+def test_tables_have_heads(page: Path) -> None:
+    """Every column of a table has a name."""
+    for head in TABLE_HEAD.findall(page.read_text()):
+        assert all(cell.strip() for cell in re.split(r"(?<!\\)\|", head)[1:-1]), head
+
+
+def test_links_of_pages_from_elsewhere_lead_to_pages_of_the_site() -> None:
+    relinked = load("pages").relinked
+    text = "[a](docs/api.md), [b](docs/api.md#x), [c](CHANGELOG.md), [d](benchmarks/README.md)"
+    assert (
+        relinked(text, "README.md")
+        == "[a](api.md), [b](api.md#x), [c](changelog.md), [d](races.md)"
+    )
+    assert relinked("![p](docs/race.svg) [L](LICENSE)", "README.md") == "![p](race.svg) L"
+    assert relinked("[up](../README.md)", "benchmarks/README.md") == "[up](index.md)"
+    outside = "[web](https://example.org/docs/), [here](#start)"
+    assert relinked(outside, "README.md") == outside
+
+
+def test_the_hook_shows_the_file_that_a_page_stands_for() -> None:
+    pages = load("pages")
+    config = {"config_file_path": str(ROOT / "mkdocs.yml")}
+    for source, page in pages.PAGES.items():
+        shown = pages.on_page_markdown((ROOT / "docs" / page).read_text(), config=config)
+        assert shown == pages.relinked((ROOT / source).read_text(), source)
+    assert pages.on_page_markdown("# A page\n", config=config) == "# A page\n"
+
+
+def test_files_that_pages_link_to_exist() -> None:
+    for page in PAGES:
+        for path in re.findall(r"\]\((?!\w+:)([\w/.-]+\.\w+)", page.read_text()):
+            assert (page.parent / path).exists(), f"{page.name}: {path}"
