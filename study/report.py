@@ -22,7 +22,7 @@ TITLES = {
     "losses": "Losses",
     "features": "Features and graphs",
     "curve": "Learning curve",
-    "limits": "What limits models",
+    "limits": "Limits of models",
     "machines": "On another machine",
 }
 CURVE, REGRETS = "learning-curve.svg", "regret.svg"

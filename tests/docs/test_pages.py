@@ -161,8 +161,8 @@ def test_results_are_of_pages_with_code() -> None:
 # ---- what stands in the text
 
 
-def test_what_you_can_say() -> None:
-    said = [one for row in rows(LANGUAGE, "What you can say") for one in re.findall("`(.+?)`", row)]
+def test_expressions_can_be_read() -> None:
+    said = [one for row in rows(LANGUAGE, "Expressions") for one in re.findall("`(.+?)`", row)]
     assert len(said) > 12
     for text in said:
         if re.fullmatch(r"\w+\[[\d,]+\]\S*", text):
@@ -173,12 +173,12 @@ def test_what_you_can_say() -> None:
 
 
 @pytest.mark.parametrize("expression", QUICK)
-def test_what_you_can_say_has_programs(expression: str) -> None:
+def test_expressions_have_programs(expression: str) -> None:
     assert "Proven cheapest" in run(["explain", expression, "--budget", "200"])
 
 
 def test_words_of_the_language() -> None:
-    table = LANGUAGE.read_text().partition("## What you can say\n")[2].partition("\n## ")[0]
+    table = LANGUAGE.read_text().partition("## Expressions\n")[2].partition("\n## ")[0]
     named = re.search(r"also (.*), \.\.\.", table)
     dtypes = re.search(r"\| `((?:[a-z]+\d+ ?)+)`, mixed", table)
     options = re.search(r"with (.*) \|", table)
