@@ -235,7 +235,7 @@ def _parser() -> argparse.ArgumentParser:
     targets = commands.add_parser("targets", help="list the targets and what they hold")
     targets.add_argument("--json", action="store_true", help="print one JSON object")
 
-    calibrate = commands.add_parser("calibrate", help="measure this machine's costs (< 2 minutes)")
+    calibrate = commands.add_parser("calibrate", help="measure this machine's costs (some 3 minutes)")
     calibrate.add_argument("--dry-run", action="store_true", help="measure, and keep nothing")
     calibrate.add_argument("--output", type=Path, metavar="PATH", help="keep the costs here")
     calibrate.add_argument("--json", action="store_true", help="print one JSON object")
