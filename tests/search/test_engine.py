@@ -72,10 +72,10 @@ def solve(
     parent = np.array([edge.parent for edge in edges], np.int32)
     child = np.array([c for c, _ in slots], np.int32)
     times = np.array([t for _, t in slots], np.int32)
-    graph = engine.Hypergraph(parent, own, allocation, first_child, child, times)
-    costs, peaks = np.full(case.nodes, engine.INFINITE), np.zeros(case.nodes, np.int64)
     rules = np.zeros(len(parent), np.uint8)
-    bounds = engine.Bounds(*engine.bounds(graph, rules, costs, peaks, limits.packing))
+    graph = engine.Hypergraph(parent, rules, own, allocation, first_child, child, times)
+    costs, peaks = np.full(case.nodes, engine.INFINITE), np.zeros(case.nodes, np.int64)
+    bounds = engine.bounds(graph, costs, peaks, limits.packing)
     problem = engine.Problem(graph, bounds, limits.packing)
     depth = case.nodes + 1
     boxes = engine.Boxes(
@@ -154,8 +154,10 @@ def test_the_best_decisions_are_those_of_recursion(case: Case, keeps: int) -> No
 def test_of_edges_that_cost_the_same_the_lowest_rule_comes_first() -> None:
     cost, rules = np.array([2.0, 1.0, 2.0, 1.0, 1.0]), np.array([0, 7, 3, 2, 5], np.uint8)
     none = np.zeros(6, np.int32)
-    graph = engine.Hypergraph(none[:5], cost, np.zeros(5, np.int64), none, none[:0], none[:0])
+    graph = engine.Hypergraph(
+        none[:5], rules, cost, np.zeros(5, np.int64), none, none[:0], none[:0]
+    )
     unknown, peaks = np.full(1, engine.INFINITE), np.zeros(1, np.int64)
-    bounds = engine.Bounds(*engine.bounds(graph, rules, unknown, peaks, Limits((1, 1)).packing))
+    bounds = engine.bounds(graph, unknown, peaks, Limits((1, 1)).packing)
     assert bounds.order.tolist() == [3, 4, 1, 0, 2]
     assert (bounds.low_edge[0], bounds.low[0]) == (3, 1.0)

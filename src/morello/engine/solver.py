@@ -1,13 +1,7 @@
-"""Solving a directed hypergraph in flat arrays under memory limits. It knows nothing of tensors.
+"""Solving a hypergraph under memory limits, by depth-first branch and bound with a memo.
 
-A node is a Spec; an edge is a rewrite of it, with its own cost, an allocation, and
-children with multiplicities: cost(edge) = own + sum(times * cost(child)), and its peak
-is its allocation plus its children's largest. Edges lead to higher node numbers only.
-
-A node's answers are memoized as boxes: an answer with peak p, found under limit l, is the
+The answers of a node are memoized as boxes: an answer with peak p, found under limit l, is the
 answer to every limit in [p, l].
-
-Amounts of memory are packed integers with a field for each level (see `Limits`).
 """
 
 from __future__ import annotations
@@ -17,119 +11,9 @@ from typing import NamedTuple
 import numpy as np
 
 from morello.base.jit import compiled
-from morello.engine.arrays import INFINITE, Bools, Floats, Ints
-from morello.engine.hashing import by_group
+from morello.engine.arrays import INFINITE, Floats, Ints
+from morello.engine.hypergraph import Problem
 from morello.engine.limits import LimitPacking, fits, larger, largest
-
-
-class Hypergraph(NamedTuple):
-    """Edges, and their children, in flat arrays.
-
-    By edge: the node it is a rewrite of, its own cost, its allocation, and where its children
-    start. By child: its node, and how many times it runs.
-    """
-
-    parent: Ints
-    own: Floats
-    allocation: Ints
-    first_child: Ints
-    child: Ints
-    times: Ints
-
-
-class Bounds(NamedTuple):
-    """Every node's edges, sorted by their cost without memory limits, which is a lower bound.
-
-    By node: the position at which its edges start; its lower bound, and the peak and edge that
-    attain it. By position: the edge and its bound. A peak that exceeds its field becomes the
-    largest value in every field, and counts as unknown.
-    """
-
-    start: Ints
-    order: Ints
-    bound: Floats
-    low: Floats
-    low_peak: Ints
-    low_edge: Ints
-
-
-class Problem(NamedTuple):
-    """A graph for the solver."""
-
-    graph: Hypergraph
-    bounds: Bounds
-    packing: LimitPacking
-
-
-@compiled
-def bounds(
-    graph: Hypergraph, rule: Ints, known_cost: Floats, known_peak: Ints, packing: LimitPacking
-) -> tuple[Ints, Ints, Floats, Floats, Ints, Ints]:
-    """The columns of `Bounds`; of a node's edges that cost the same, the lowest rule comes first.
-
-    Nodes without edges may have a known answer (the known cost of all others is INFINITE).
-    """
-    edges, nodes = graph.parent.shape[0], known_cost.shape[0]
-    start, order = by_group(graph.parent, nodes)
-    low, low_peak = known_cost.copy(), known_peak.copy()
-    low_edge = np.full(nodes, -1, np.int32)
-    bound = np.empty(edges, np.float64)
-    for node in range(nodes - 1, -1, -1):
-        begin, end = start[node], start[node + 1]
-        for i in range(begin, end):
-            e = order[i]
-            cost = float(graph.own[e])
-            for j in range(graph.first_child[e], graph.first_child[e + 1]):
-                cost += graph.times[j] * low[graph.child[j]]
-            cost = min(cost, INFINITE)
-            j = i
-            while j > begin and (
-                bound[j - 1] > cost or (bound[j - 1] == cost and rule[order[j - 1]] > rule[e])
-            ):
-                bound[j], order[j] = bound[j - 1], order[j - 1]
-                j -= 1
-            bound[j], order[j] = cost, e
-        if begin < end and bound[begin] < low[node]:
-            low[node], low_edge[node] = bound[begin], order[begin]
-            low_peak[node] = peak_of(graph, order[begin], low_peak, packing)
-    return start, order, bound, low, low_peak, low_edge
-
-
-@compiled
-def peak_of(graph: Hypergraph, edge: int, peaks: Ints, packing: LimitPacking) -> int:
-    """The peak of an edge whose children have these peaks, by node; at most the largest value."""
-    peak = np.int64(0)
-    for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-        peak = larger(peak, peaks[graph.child[j]], packing)
-    full = largest(packing)
-    room = fits(graph.allocation[edge], full - peak, packing)
-    return peak + graph.allocation[edge] if room else full
-
-
-@compiled
-def memory_left(
-    graph: Hypergraph, start: Ints, edges: Ints, limit: int, packing: LimitPacking
-) -> tuple[Ints, Bools]:
-    """The most memory that any program of the first node leaves every node under this limit.
-
-    It is -1 for nodes that are in no program that fits. Also gives the edges that fit. `edges` has
-    those of the first node, then of the second, and so on; each node's begin at its `start`.
-    """
-    limits = np.full(start.shape[0] - 1, -1, np.int64)
-    fit = np.zeros(edges.shape[0], np.bool_)
-    limits[0] = limit
-    for node in range(limits.shape[0]):
-        if limits[node] < 0:
-            continue
-        for i in range(start[node], start[node + 1]):
-            edge = edges[i]
-            if fits(graph.allocation[edge], limits[node], packing):
-                fit[edge] = True
-                left = limits[node] - graph.allocation[edge]
-                for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-                    child = graph.child[j]
-                    limits[child] = larger(max(limits[child], 0), left, packing)
-    return limits, fit
 
 
 class Boxes(NamedTuple):
@@ -188,8 +72,8 @@ def stack(problem: Problem, root: int, limit: int, depth: int, keeps: int) -> St
 
 
 SUMMED, TOO_MUCH, UNKNOWN = 0, 1, 2
-"""What came of adding up an edge's children: all costs were known, or were too large, or one of
-them is not known yet."""
+"""States of adding up an edge's children: the costs of all are added, they are too large, or the
+answer of the next child is not known yet."""
 
 
 class Sum(NamedTuple):
@@ -286,8 +170,8 @@ def solve(problem: Problem, boxes: Boxes, stack: Stack, missed: Ints, upto: int)
 
     Answers are memoized in boxes, which follow those that are given. Returns True when the
     search is complete; returns False, to be called again, once `upto` edges were tried or there
-    may be no room for more boxes. Sets `missed` for nodes without edges whose known answers do
-    not cover a limit that was met: then the result is invalid.
+    may be no room for more boxes. Sets `missed` for nodes without edges whose memoized
+    answers do not cover a limit that was met: then the result is invalid.
     """
     graph, bounds, packing = problem
     last = boxes.cost.shape[1] - 1
@@ -341,66 +225,3 @@ def link(node: Ints, head: Ints, following: Ints) -> None:
     """Add the first boxes to the lists of these nodes, one box for each entry."""
     for box in range(node.shape[0]):
         following[box], head[node[box]] = head[node[box]], box
-
-
-@compiled
-def unlimited(
-    problem: Problem, dropped: Floats, answered: Ints, budget: Floats, keeps: int
-) -> tuple[Floats, Ints, Ints, Ints]:
-    """Each node's cheapest decisions within its budget, where no memory limit binds.
-
-    Returns their costs and edges (a column per decision), their largest peak, and whether they
-    would be the same with more memory than was allowed. For nodes without decisions, this says
-    whether they would exceed their budget even then. It holds if the rewrites `dropped` for lack
-    of memory cost more (`dropped` is a lower bound by node), and so does everything built from
-    them. `answered` is 0, or, for nodes whose answer was known, 2 if this holds for them, else 1.
-    """
-    graph, bounds, packing = problem
-    nodes = bounds.low.shape[0]
-    cost = np.full((nodes, keeps), INFINITE)
-    edge = np.full((nodes, keeps), -1, np.int32)
-    peaks = np.zeros(nodes, np.int64)
-    free = np.zeros(nodes, np.uint8)
-    least = bounds.low.copy()  # lower bounds with more memory than was allowed
-    for node in range(nodes - 1, -1, -1):
-        begin, end = bounds.start[node], bounds.start[node + 1]
-        if answered[node] > 0:
-            free[node] = answered[node] == 2
-            if free[node] == 0:
-                least[node] = 0.0
-            continue
-        count = 0
-        while count < keeps and begin + count < end:
-            e, lowest = bounds.order[begin + count], bounds.bound[begin + count]
-            peak = peak_of(graph, e, bounds.low_peak, packing)
-            if lowest > budget[node] or lowest >= INFINITE or peak == largest(packing):
-                break
-            cost[node, count], edge[node, count] = lowest, e
-            peaks[node] = larger(peaks[node], peak, packing)
-            count += 1
-        worst = cost[node, count - 1] if count > 0 else budget[node]
-        settled = True
-        least[node] = min(dropped[node], budget[node])
-        for i in range(begin, end):
-            e = bounds.order[i]
-            lowest = graph.own[e]
-            for j in range(graph.first_child[e], graph.first_child[e + 1]):
-                lowest += graph.times[j] * least[graph.child[j]]
-                settled = settled and (i - begin >= count or free[graph.child[j]] == 1)
-            least[node] = min(least[node], lowest)
-            settled = settled and (i - begin < count or lowest >= worst)
-        free[node] = settled and dropped[node] >= worst
-    return cost, edge, peaks, free
-
-
-@compiled
-def most_memory(problem: Problem) -> Ints:
-    """For every node, the most memory that any of its programs holds at a time."""
-    graph, bounds, packing = problem
-    nodes = bounds.low.shape[0]
-    most = np.zeros(nodes, np.int64)
-    for node in range(nodes - 1, -1, -1):
-        for i in range(bounds.start[node], bounds.start[node + 1]):
-            peak = peak_of(graph, bounds.order[i], most, packing)
-            most[node] = larger(most[node], peak, packing)
-    return most

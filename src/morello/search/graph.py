@@ -83,9 +83,15 @@ class SearchGraph:
         here = known.within(self.limit[known.spec], limits)
         cost[known.spec[here]], peak[known.spec[here]] = known.cost[here], known.peak[here]
         graph = engine.Hypergraph(
-            self.parent, self.own, self.allocation, self.first_child, self.child, self.times
+            self.parent,
+            self.rule,
+            self.own,
+            self.allocation,
+            self.first_child,
+            self.child,
+            self.times,
         )
-        bounds = engine.Bounds(*engine.bounds(graph, self.rule, cost, peak, limits.packing))
+        bounds = engine.bounds(graph, cost, peak, limits.packing)
         return engine.Problem(graph, bounds, limits.packing)
 
     def rewrite(self, edge: int) -> Rewrite:

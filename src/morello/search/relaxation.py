@@ -160,7 +160,7 @@ class _Relaxation:
         )
         if (child <= np.repeat(parent, arity)).any():
             raise SearchError(f"{space.goal}: a Spec was reached from one of no higher rank.")
-        graph = engine.Hypergraph(parent, own, allocation, _starts(arity), child, times)
+        graph = engine.Hypergraph(parent, rule, own, allocation, _starts(arity), child, times)
         full = limits.pack(space.target.limits)
         start, members = engine.by_group(parent, len(keys))
         limit, fit = engine.memory_left(graph, start, members, full, limits.packing)
