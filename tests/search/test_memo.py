@@ -200,7 +200,7 @@ def test_a_goal_whose_operand_is_in_registers_is_worked_out() -> None:
     with Table(":memory:") as table:
         session = Session(matmul_goal(8, 8, 16), AVX2, table)
         graph = session.graph(session.cost)
-        full = graph.limit >> 2 * graph.space.limits.field == 0
+        full = graph.nodes.limit >> 2 * graph.space.limits.field == 0
         nodes = np.flatnonzero(full & (graph.bounds.low < INFINITE))
         assert len(nodes) > 5
         for node in nodes[:: len(nodes) // 5].tolist():
@@ -223,12 +223,13 @@ def test_grown_nodes_have_what_they_dropped() -> None:
         none, most = np.zeros(len(rows), np.int64), np.full(len(rows), space.limits.full)
         return MemoizedAnswers(len(batch), rows, np.ones(len(rows)), none, most, none)
 
-    graph = build(space, pruning, memoized=known)
+    graph = build(space, pruning, memo=known)
     nodes = graph.memoized.spec
     more = grow(graph, nodes, pruning)
-    lowest = more.dropped.lowest_bounds(len(more.keys))
+    lowest = more.dropped.lowest_bounds(more.node_count)
+    kind, key, *_ = more.nodes
     for node in nodes.tolist():
-        copies = (more.keys == more.keys[node]) & (more.kinds == more.kinds[node])
+        copies = (key == key[node]) & (kind == kind[node])
         assert set(lowest[copies]) == {lowest[node]}
     assert (lowest[nodes] < INFINITE).any()
 

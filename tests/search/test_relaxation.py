@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -30,16 +31,15 @@ CASES = {name: GOALS[name] for name in [*GOALS][::2]} | {
 
 def described(graph: SearchGraph) -> tuple[dict[object, object], Counter[object]]:
     """The limits and bounds of all Specs, and all edges, however both are numbered."""
-    nodes = list(zip(graph.kinds.tolist(), graph.keys.tolist(), strict=True))
-    labels = zip(graph.limit.tolist(), graph.bounds.low.tolist(), strict=True)
+    nodes = list(zip(graph.nodes.kind.tolist(), graph.nodes.key.tolist(), strict=True))
+    labels = zip(graph.nodes.limit.tolist(), graph.bounds.low.tolist(), strict=True)
+    parent, rule, own, allocation, first_child, child, times = (c.tolist() for c in graph.edges)
     children = [
-        tuple((nodes[child], times) for child, times in zip(*pair, strict=True))
-        for first, last in zip(graph.first_child, graph.first_child[1:], strict=False)
-        for pair in [(graph.child[first:last].tolist(), graph.times[first:last].tolist())]
+        tuple((nodes[child[slot]], times[slot]) for slot in range(first, last))
+        for first, last in pairwise(first_child)
     ]
-    columns = (graph.rule, graph.own, graph.allocation)
-    parents = [nodes[parent] for parent in graph.parent.tolist()]
-    edges = zip(parents, *(column.tolist() for column in columns), children, strict=True)
+    parents = [nodes[number] for number in parent]
+    edges = zip(parents, rule, own, allocation, children, strict=True)
     return dict(zip(nodes, labels, strict=True)), Counter(edges)
 
 
@@ -49,7 +49,7 @@ def test_both_reach_the_same(name: str) -> None:
     space = Space(goal, target, goal_sizes(goal), relaxed=True)
     graph, waves = relax(space), build(space)
     assert described(graph) == described(waves)
-    assert len(graph.keys) == len(waves.keys)
+    assert graph.node_count == waves.node_count
     assert graph.spec(0) == waves.spec(0)
 
 
@@ -62,4 +62,4 @@ def test_only_what_exceeds_a_limit_is_dropped() -> None:
         batch = graph.batch(np.array([parent]))
         (edges,) = expand(space.rewrites(Kind.of(batch))[rule], batch, target)
         needed = space.limits.column(edges.allocation, 1)
-        assert not np.any(space.limits.fits(needed, graph.limit[parent]))
+        assert not np.any(space.limits.fits(needed, graph.nodes.limit[parent]))

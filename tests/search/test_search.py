@@ -123,7 +123,7 @@ def test_the_bound_never_exceeds_the_truth(spec: Spec, target: Target) -> None:
     bound, graph = whole(spec, target)
     truth = graph.bounds.low
     for kind in range(len(graph.space.encodings)):
-        nodes = np.flatnonzero(graph.kinds == kind)
+        nodes = np.flatnonzero(graph.nodes.kind == kind)
         too_high = np.flatnonzero(bound(graph.batch(nodes)) > truth[nodes] * (1 + 1e-9))
         assert len(too_high) == 0, graph.spec(int(nodes[too_high[0]]))
 
@@ -137,13 +137,14 @@ def test_a_rewrite_is_affordable_at_its_cost(spec: Spec, target: Target) -> None
     cost_of[order] = cost
     afforded = refused = 0
     for number, encoding in enumerate(graph.space.encodings):
-        edges = np.flatnonzero((graph.kinds[graph.parent] == number) & (cost_of < INFINITE))
+        of_kind = graph.nodes.kind[graph.edges.parent] == number
+        edges = np.flatnonzero(of_kind & (cost_of < INFINITE))
         if len(edges):
-            batch = graph.batch(graph.parent[edges])
+            batch = graph.batch(graph.edges.parent[edges])
             rewrites = graph.space.rewrites(encoding.kind)
             affordable = bound.affordable(batch, cost_of[edges], rewrites)
             assert affordable is not None
-            assert affordable[graph.rule[edges], np.arange(len(edges))].all()
+            assert affordable[graph.edges.rule[edges], np.arange(len(edges))].all()
             nothing = bound.affordable(batch, np.full(len(edges), -1.0), rewrites)
             assert nothing is not None
             afforded, refused = afforded + affordable.sum(), refused + (~affordable).sum()
@@ -220,7 +221,7 @@ def test_statistics_count_the_space() -> None:
     full, pruned = (search(spec, AVX2, everything=e).statistics for e in (True, False))
     sizes = goal_sizes(spec)
     graph = build(Space(spec, AVX2, sizes))
-    assert (full.specs, full.rewrites) == (len(graph.keys), len(graph.parent))
+    assert (full.specs, full.rewrites) == (graph.node_count, graph.edge_count)
     assert pruned.specs < full.specs
     assert (full.bounded, full.exhaustive) == (0, True)
     assert pruned.bounded > 0

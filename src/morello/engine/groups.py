@@ -26,16 +26,16 @@ def by_group(group: Ints, count: int) -> tuple[Ints, Ints]:
 
 @compiled
 def rules_within(
-    group: Ints, budget: Floats, start: Ints, rule: Ints, bound: Floats, rules: int
+    group: Ints, cutoff: Floats, start: Ints, rule: Ints, bound: Floats, rules: int
 ) -> Bools:
-    """Which of `rules` rules have a member within the budget, by rule and row.
+    """Which of `rules` rules have a member within the cutoff, by rule and row.
 
-    Each row has a group, or -1, and a budget; each member, a rule and a bound.
+    Each row has a group, or -1, and a cutoff; each member, a rule and a bound.
     """
     result = np.zeros((rules, group.shape[0]), np.bool_)
     for row in range(group.shape[0]):
         if group[row] >= 0:
             for member in range(start[group[row]], start[group[row] + 1]):
-                if bound[member] <= budget[row]:
+                if bound[member] <= cutoff[row]:
                     result[rule[member], row] = True
     return result

@@ -21,12 +21,12 @@ def first_slot(key: int, size: int) -> int:
 
 @compiled
 def merge(
-    keys: Ints, limit: Ints, budget: Floats, packing: LimitPacking
+    keys: Ints, limit: Ints, cutoff: Floats, packing: LimitPacking
 ) -> tuple[Ints, Ints, Ints, Floats]:
-    """Deduplicate keys: each unique one with the largest limits and budget of all its copies.
+    """Deduplicate keys: each unique one with the largest limits and cutoff of all its copies.
 
     Returns the unique keys in order of first occurrence, the position there of every key, and
-    the limits and budgets of the unique keys.
+    the limits and cutoffs of the unique keys.
     """
     n = keys.shape[0]
     size = 16
@@ -36,7 +36,7 @@ def merge(
     inverse = np.empty(n, np.int32)
     unique = np.empty(n, np.int64)
     limits = np.empty(n, np.int64)
-    budgets = np.empty(n)
+    cutoffs = np.empty(n)
     count = 0
     for i in range(n):
         key = keys[i]
@@ -45,17 +45,17 @@ def merge(
             entry = slots[slot]
             if entry < 0:
                 slots[slot] = count
-                unique[count], limits[count], budgets[count] = key, limit[i], budget[i]
+                unique[count], limits[count], cutoffs[count] = key, limit[i], cutoff[i]
                 inverse[i] = count
                 count += 1
                 break
             if unique[entry] == key:
                 inverse[i] = entry
                 limits[entry] = larger(limits[entry], limit[i], packing)
-                budgets[entry] = max(budgets[entry], budget[i])
+                cutoffs[entry] = max(cutoffs[entry], cutoff[i])
                 break
             slot = (slot + 1) & (size - 1)
-    return unique[:count].copy(), inverse, limits[:count].copy(), budgets[:count].copy()
+    return unique[:count].copy(), inverse, limits[:count].copy(), cutoffs[:count].copy()
 
 
 @compiled

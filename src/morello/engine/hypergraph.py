@@ -150,13 +150,13 @@ def most_memory(problem: Problem) -> Ints:
 
 @compiled
 def unlimited(
-    problem: Problem, dropped: Floats, answered: Ints, budget: Floats, keeps: int
+    problem: Problem, dropped: Floats, answered: Ints, cutoff: Floats, keeps: int
 ) -> tuple[Floats, Ints, Ints, Ints]:
     """The cheapest decisions of every node for which no memory limit binds, and how long they last.
 
-    Gives, by node, the costs and the edges of up to `keeps` decisions within the node's budget (a
+    Gives, by node, the costs and the edges of up to `keeps` decisions within the node's cutoff (a
     column each), their largest peak, and 1 if more memory than the limits allow would change
-    nothing, else 0. A node may have no decision: with 1, it has none within its budget then,
+    nothing, else 0. A node may have no decision: with 1, it has none within its cutoff then,
     either.
 
     More memory allows the rewrites that exceeded a limit. `dropped` has a lower bound on those of
@@ -182,14 +182,14 @@ def unlimited(
         while count < keeps and begin + count < end:
             e, bound = bounds.order[begin + count], bounds.bound[begin + count]
             peak = peak_of(graph, e, bounds.low_peak, packing)
-            if bound > budget[node] or bound >= INFINITE or peak == largest(packing):
+            if bound > cutoff[node] or bound >= INFINITE or peak == largest(packing):
                 break
             cost[node, count], edge[node, count] = bound, e
             peaks[node] = larger(peaks[node], peak, packing)
             count += 1
-        worst = cost[node, count - 1] if count > 0 else budget[node]
+        worst = cost[node, count - 1] if count > 0 else cutoff[node]
         settled = True
-        lowest[node] = min(dropped[node], budget[node])
+        lowest[node] = min(dropped[node], cutoff[node])
         for i in range(begin, end):
             e = bounds.order[i]
             bound = graph.own[e]

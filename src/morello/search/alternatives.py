@@ -3,7 +3,7 @@
 Lazy best-first enumeration of the derivations of a hypergraph (Huang and Chiang, "Better k-best
 Parsing", 2005): the first program of a rewrite takes the cheapest program of every child, and
 its successors take the next cheapest program of one child. Candidates are refined only while
-their lower bound is the least, so that each further program takes little time.
+their lower bound is the bound, so that each further program takes little time.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class _Place:
     limit: int
     next: int
     end: int
-    known: list[Alternative] = field(default_factory=list)
+    found: list[Alternative] = field(default_factory=list)
     structures: set[Structure] = field(default_factory=set)
     begun: list[tuple[float, int, tuple[int, ...], tuple[_Place, ...]]] = field(
         default_factory=list
@@ -67,29 +67,29 @@ class Alternatives:
         # Lists, as reading single elements of NumPy arrays is slow.
         self._start, self._order, self._most = start.tolist(), order.tolist(), most.tolist()
         self._bound: list[float] = bound.tolist()
-        self._own: list[float] = graph.own.tolist()
-        self._allocation: list[int] = graph.allocation.tolist()
-        self._first: list[int] = graph.first_child.tolist()
-        self._child: list[int] = graph.child.tolist()
-        self._times: list[int] = graph.times.tolist()
+        self._own: list[float] = graph.edges.own.tolist()
+        self._allocation: list[int] = graph.edges.allocation.tolist()
+        self._first: list[int] = graph.edges.first_child.tolist()
+        self._child: list[int] = graph.edges.child.tolist()
+        self._times: list[int] = graph.edges.times.tolist()
         self._places: dict[tuple[int, int], _Place] = {}
 
-    def within(self, budget: float) -> Iterator[Alternative]:
-        """The programs that cost at most `budget`.
+    def within(self, cutoff: float) -> Iterator[Alternative]:
+        """The programs that cost at most `cutoff`.
 
-        The budget must not exceed the cost at which the graph was pruned.
+        The cutoff must not exceed the cost at which the graph was pruned.
         """
         goal = self._place(0, self._limits.pack(self.graph.space.target.limits))
         rank = 0
-        while self._find(goal, rank, budget * (1 + _ROUNDING)):
-            yield goal.known[rank]
+        while self._find(goal, rank, cutoff * (1 + _ROUNDING)):
+            yield goal.found[rank]
             rank += 1
 
     def decisions(self, program: Alternative) -> list[Rewrite]:
         """The rewrites of a program, in pre-order."""
         rewrites = [self.graph.rewrite(program.edge)]
         for child, rank in zip(program.children, program.ranks, strict=True):
-            rewrites += self.decisions(child.known[rank])
+            rewrites += self.decisions(child.found[rank])
         return rewrites
 
     def _place(self, node: int, limit: int) -> _Place:
@@ -101,21 +101,21 @@ class Alternatives:
             self._places[node, limit] = place
         return place
 
-    def _find(self, place: _Place, rank: int, budget: float) -> bool:
-        """Whether there is a program of this rank within a budget; if so, adds it to `known`."""
-        while len(place.known) <= rank:
-            if self._lower_bound(place, len(place.known)) > budget:
+    def _find(self, place: _Place, rank: int, cutoff: float) -> bool:
+        """Whether there is a program of this rank within a cutoff; if so, adds it to `found`."""
+        while len(place.found) <= rank:
+            if self._lower_bound(place, len(place.found)) > cutoff:
                 return False
             if not place.begun or self._next_bound(place) < place.begun[0][0]:
                 self._push_next(place)
             else:
-                self._refine(place, budget)
-        return place.known[rank].cost <= budget
+                self._refine(place, cutoff)
+        return place.found[rank].cost <= cutoff
 
     def _lower_bound(self, place: _Place, rank: int) -> float:
         """The cost of the program of this rank if it is known, else a lower bound of it."""
-        if rank < len(place.known):
-            return place.known[rank].cost
+        if rank < len(place.found):
+            return place.found[rank].cost
         begun = place.begun[0][0] if place.begun else inf
         return min(begun, self._next_bound(place))
 
@@ -136,12 +136,12 @@ class Alternatives:
         children = tuple(self._place(node, left) for node in nodes)
         heappush(place.begun, (bound, edge, (0,) * len(children), children))
 
-    def _refine(self, place: _Place, budget: float) -> None:
+    def _refine(self, place: _Place, cutoff: float) -> None:
         """Raise the lower bound of the heap's first candidate, or complete it.
 
         One step: tighten its bound, or look for one child's program, or record the program.
         """
-        least, edge, ranks, children = place.begun[0]
+        bound, edge, ranks, children = place.begun[0]
         times = self._times[self._first[edge] : self._first[edge + 1]]
         costs = [
             self._lower_bound(child, rank) for child, rank in zip(children, ranks, strict=True)
@@ -150,16 +150,16 @@ class Alternatives:
             heappop(place.begun)
             return
         cost = self._own[edge] + sum(n * c for n, c in zip(times, costs, strict=True))
-        if cost > least * (1 + _ROUNDING):
+        if cost > bound * (1 + _ROUNDING):
             heapreplace(place.begun, (cost, edge, ranks, children))
             return
         for child, rank, count, part in zip(children, ranks, times, costs, strict=True):
-            if rank == len(child.known):
+            if rank == len(child.found):
                 # Search the child only while this candidate may stay the cheapest, or nearly:
                 # beyond that, other candidates are refined first.
                 others = min(place.begun[1:3], default=(inf,))[0]
                 upto = max(min(others, self._next_bound(place)), cost * _NEARLY)
-                spare = max(min(budget, upto) - cost, 0.0)
+                spare = max(min(cutoff, upto) - cost, 0.0)
                 room = part + spare / count if count else inf
                 self._find(child, rank, room * (1 + _ROUNDING))
                 return
@@ -169,13 +169,13 @@ class Alternatives:
     def _record(self, place: _Place, program: Alternative, times: Sequence[int]) -> None:
         """Record a program, unless one of its structure is known, and push its successors."""
         cost, edge, ranks, children, _ = program
-        parts = [child.known[rank].structure for child, rank in zip(children, ranks, strict=True)]
+        parts = [child.found[rank].structure for child, rank in zip(children, ranks, strict=True)]
         # A child that runs 0 times runs in parallel with others, at no cost: its best is enough.
         counted = [n for n, count in enumerate(times) if count]
         structure = self._structures.of(edge, [parts[n] for n in counted])
         if structure not in place.structures:
             place.structures.add(structure)
-            place.known.append(program._replace(structure=structure))
+            place.found.append(program._replace(structure=structure))
         # To reach every combination of ranks only once, no child is advanced that comes before
         # the last one already advanced.
         last = max((n for n in counted if ranks[n]), default=0)

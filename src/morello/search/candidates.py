@@ -50,7 +50,7 @@ def _distinct(
         alternatives = Alternatives(graph)
         alike.clear()
         for looked_at, program in enumerate(alternatives.within(cost * slack), start=1):
-            watch(len(graph.keys), len(graph.parent))
+            watch(graph.node_count, graph.edge_count)
             if looked_at > MOST:
                 return
             if program.structure in seen:

@@ -64,7 +64,7 @@ class Incumbent:
         graph, found = solved.graph, solved.cost < engine.INFINITE
         return Incumbent(
             solved.cost if found else inf, tuple(solved.decisions(memo)) if found else (),
-            lower, len(graph.keys), len(graph.parent), solved.count, solved.tried,
+            lower, graph.node_count, graph.edge_count, solved.count, solved.tried,
         )  # fmt: skip
 
     @property
@@ -102,7 +102,7 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
             break
         if solved.last <= upper * (1 + _ROUNDING):
             return _proven(solved, memo)
-        lower, small = upper, len(solved.graph.keys) < FEW
+        lower, small = upper, solved.graph.node_count < FEW
         if solved.cost < engine.INFINITE:
             best = Incumbent.of(solved, lower, memo)
         if solved.last < engine.INFINITE:

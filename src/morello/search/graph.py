@@ -21,12 +21,34 @@ from morello.space.space import Space
 Floats = npt.NDArray[np.floating[Any]]
 
 
+class Nodes(NamedTuple):
+    """The Specs of a graph, one per node.
+
+    `kind` is the number of its kind in the space, and `key` the Spec in that kind's encoding. Any
+    program of the goal leaves it at most `limit` of the memory, and, if the program is cheap
+    enough, `cutoff` is the most that the Spec may cost in it.
+    """
+
+    kind: Ints
+    key: Ints
+    limit: Ints
+    cutoff: Floats
+
+    @staticmethod
+    def concatenate(parts: Sequence[Nodes]) -> Nodes:
+        return Nodes(*map(np.concatenate, zip(*parts, strict=True)))
+
+
 class Dropped(NamedTuple):
     """Rewrites that need too much memory: their node, rule, and a lower bound on their cost."""
 
     parent: Ints
     rule: Ints
     bound: Floats
+
+    @staticmethod
+    def concatenate(parts: Sequence[Dropped]) -> Dropped:
+        return Dropped(*map(np.concatenate, zip(*parts, strict=True)))
 
     def lowest_bounds(self, nodes: int) -> Floats:
         """The lowest bound of each of so many nodes, `INFINITE` if it has none."""
@@ -37,34 +59,35 @@ class Dropped(NamedTuple):
 
 @dataclass
 class SearchGraph:
-    """A hypergraph in flat arrays: nodes (family, key), edges (parent, rule, ...), children.
+    """A hypergraph of Specs and rewrites, in which node 0 is the goal.
 
-    By node: the most memory that any program of the goal leaves it (`limit`), and the most that it
-    may cost (`budget`). `dropped` are the rewrites that need more memory than `limit`. `known` has
-    the memoized answers of nodes that were not expanded.
+    It was expanded in so many `waves` from its `roots`: the goal or, if it is to be added to
+    another graph, nodes of that. `dropped` are the rewrites that need more memory than their
+    node's limit. `memoized` has the answers of nodes that were not expanded.
     """
 
     space: Space
-    kinds: Ints
-    keys: Ints
-    parent: Ints
-    rule: Ints
-    own: Floats
-    allocation: Ints
-    first_child: Ints
-    child: Ints
-    times: Ints
+    nodes: Nodes
+    edges: engine.Hypergraph
     waves: int
     roots: Ints
-    limit: Ints
-    budget: Floats
     dropped: Dropped
     memoized: MemoizedAnswers
 
+    @property
+    def node_count(self) -> int:
+        """The number of Specs."""
+        return len(self.nodes.key)
+
+    @property
+    def edge_count(self) -> int:
+        """The number of rewrites."""
+        return len(self.edges.parent)
+
     def batch(self, nodes: Ints) -> Batch:
-        """The Specs of some nodes, at least one, all of the same family."""
-        family = self.space.encodings[int(self.kinds[nodes[0]])]
-        return family.batch(self.keys[nodes], self.space.placements)
+        """The Specs of some nodes, at least one, all of the same kind."""
+        encoding = self.space.encodings[int(self.nodes.kind[nodes[0]])]
+        return encoding.batch(self.nodes.key[nodes], self.space.placements)
 
     def spec(self, node: int) -> Spec:
         return self.batch(np.array([node])).spec()
@@ -77,31 +100,22 @@ class SearchGraph:
     @cached_property
     def problem(self) -> engine.Problem:
         """The graph for the engine."""
-        limits, nodes = self.space.limits, len(self.keys)
-        cost, peak = np.full(nodes, engine.INFINITE), np.zeros(nodes, np.int64)
-        known = self.memoized
-        here = known.within(self.limit[known.spec], limits)
-        cost[known.spec[here]], peak[known.spec[here]] = known.cost[here], known.peak[here]
-        graph = engine.Hypergraph(
-            self.parent,
-            self.rule,
-            self.own,
-            self.allocation,
-            self.first_child,
-            self.child,
-            self.times,
-        )
-        bounds = engine.bounds(graph, cost, peak, limits.packing)
-        return engine.Problem(graph, bounds, limits.packing)
+        limits, memoized = self.space.limits, self.memoized
+        cost = np.full(self.node_count, engine.INFINITE)
+        peak = np.zeros(self.node_count, np.int64)
+        here = memoized.within(self.nodes.limit[memoized.spec], limits)
+        node = memoized.spec[here]
+        cost[node], peak[node] = memoized.cost[here], memoized.peak[here]
+        bounds = engine.bounds(self.edges, cost, peak, limits.packing)
+        return engine.Problem(self.edges, bounds, limits.packing)
 
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
-        node = int(self.parent[edge])
-        spec = self.spec(node)
-        kind = self.space.encodings[int(self.kinds[node])].kind
-        return self.space.rewrites(kind)[int(self.rule[edge])].concrete(spec)
+        node = int(self.edges.parent[edge])
+        kind = self.space.encodings[int(self.nodes.kind[node])].kind
+        return self.space.rewrites(kind)[int(self.edges.rule[edge])].concrete(self.spec(node))
 
-    def edges(self, decisions: Sequence[Rewrite]) -> list[int] | None:
+    def edges_of(self, decisions: Sequence[Rewrite]) -> list[int] | None:
         """The edges of a program's decisions, in pre-order; None if any is not in the graph."""
         start, order, *_ = self.bounds
         remaining = iter(decisions)
@@ -112,8 +126,8 @@ class SearchGraph:
             for edge in order[start[node] : start[node + 1]].tolist():
                 if self.rewrite(edge) == wanted:
                     edges.append(edge)
-                    first, last = self.first_child[edge : edge + 2].tolist()
-                    return all(down(child) for child in self.child[first:last].tolist())
+                    first, last = self.edges.first_child[edge : edge + 2].tolist()
+                    return all(down(child) for child in self.edges.child[first:last].tolist())
             return False
 
         return edges if down(0) else None

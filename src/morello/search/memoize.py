@@ -12,10 +12,10 @@ from morello.search.solved_graph import SolvedGraph
 
 
 def memoize(solved: SolvedGraph, memo: SpaceMemo) -> None:
-    """Add every exact answer to the memo: those that cost at most their Spec's budget.
+    """Add every exact answer to the memo: those that cost at most their Spec's cutoff.
 
-    Pruning removes neither a program that costs at most its Spec's budget, nor any part of it.
-    So the cheapest program found within the budget is the cheapest that exists.
+    Pruning removes neither a program that costs at most its Spec's cutoff, nor any part of it.
+    So the cheapest program found within the cutoff is the cheapest that exists.
     """
     graph = solved.graph
     node, peak, limit, edge, cost = _unlimited_answers(solved)
@@ -24,11 +24,11 @@ def memoize(solved: SolvedGraph, memo: SpaceMemo) -> None:
         np.concatenate(columns)
         for columns in zip((node, peak, limit, edge, cost), boxed, strict=True)
     )
-    rule = np.where(edge >= 0, graph.rule[np.maximum(edge, 0)].astype(np.int64), -1)
+    rule = np.where(edge >= 0, graph.edges.rule[np.maximum(edge, 0)].astype(np.int64), -1)
     for number, encoding in enumerate(graph.space.encodings):
         if encoding.kind.parallel:
             continue
-        rows = np.flatnonzero(graph.kinds[node] == number)
+        rows = np.flatnonzero(graph.nodes.kind[node] == number)
         if len(rows):
             batch = graph.batch(node[rows])
             rules = graph.space.rewrites(encoding.kind)
@@ -43,17 +43,17 @@ def _unlimited_answers(solved: SolvedGraph) -> tuple[Ints, Ints, Ints, Ints, np.
     the target's capacities. Gives nodes, peaks, limits, edges and costs.
     """
     graph, limits = solved.graph, solved.graph.space.limits
-    nodes = len(graph.keys)
+    nodes = graph.node_count
     capacity = limits.pack(graph.space.target.limits)
     answered = np.zeros(nodes, np.uint8)
     answered[graph.memoized.spec] = 1
     answered[graph.memoized.spec[limits.fits(capacity, graph.memoized.limit)]] = 2
     low_peak = graph.bounds.low_peak
     keeps = solved.boxes.cost.shape[1]
-    cost, edge, peak, free = engine.unlimited(
-        graph.problem, graph.dropped.lowest_bounds(nodes), answered, graph.budget, keeps
+    cost, edge, peak, lasting = engine.unlimited(
+        graph.problem, graph.dropped.lowest_bounds(nodes), answered, graph.nodes.cutoff, keeps
     )
-    limit = np.where(free == 1, capacity, graph.limit)
+    limit = np.where(lasting == 1, capacity, graph.nodes.limit)
     unlimited = (answered == 0) & (cost[:, 0] < engine.INFINITE)
     # The best decision alone may need less memory than all decisions of an answer, and parents
     # use the best only. So it is an answer of its own.
@@ -71,9 +71,9 @@ def _limited_answers(solved: SolvedGraph) -> tuple[Ints, Ints, Ints, Ints, np.nd
     count, boxes = solved.count, solved.boxes
     cost, edge = boxes.cost[:count], boxes.edge[:count]
     node = solved.box_nodes()
-    budget = solved.graph.budget[node]
+    cutoff = solved.graph.nodes.cutoff[node]
     peak = boxes.peak[:count]
-    exact: Bools = cost <= budget[:, None]
+    exact: Bools = cost <= cutoff[:, None]
     edge = np.where(exact, edge, -1).astype(np.int64)
     cost = np.where(exact, cost, engine.INFINITE)
     kept = np.flatnonzero(edge[:, 0] >= 0)

@@ -79,13 +79,13 @@ class _RewriteBounds:
         ends = np.cumsum([0, *(len(table.positions) for table in tables.values())])
         first = dict(zip(tables, ends[:-1].tolist(), strict=True))
         offset = np.array([first[encoding.kind] for encoding in graph.space.encodings])
-        number = offset[graph.kinds] + rows
+        number = offset[graph.nodes.kind] + rows
         start, order, bound, *_ = graph.bounds
         parents = np.repeat(np.arange(len(number)), np.diff(start))
         starts, members = engine.by_group(
             number[np.concatenate([parents, graph.dropped.parent])], int(ends[-1])
         )
-        rule = np.concatenate([graph.rule[order], graph.dropped.rule])
+        rule = np.concatenate([graph.edges.rule[order], graph.dropped.rule])
         bound = np.concatenate([bound * _ROUNDING, np.zeros(len(graph.dropped.rule))])
         return _RewriteBounds(first, starts, rule[members], bound[members].astype(np.float32))
 
@@ -130,9 +130,9 @@ class RelaxedBound:
         return result if self._memo is None else np.where(result == engine.INFINITE, 0.0, result)
 
     def affordable(
-        self, batch: Batch, budgets: Floats, rewrites: Sequence[Rewrite]
+        self, batch: Batch, cutoffs: Floats, rewrites: Sequence[Rewrite]
     ) -> Bools | None:
-        """Which rewrites of each Spec may begin a program that costs at most its budget.
+        """Which rewrites of each Spec may begin a program that costs at most its cutoff.
 
         By rewrite and row; None if it is not known, as bounds were read from a memo. `rewrites`
         are all of the Specs' kind.
@@ -148,7 +148,7 @@ class RelaxedBound:
         if kind not in self._rules:
             numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
             self._rules[kind] = np.array([numbers[rewrite.relaxed()] for rewrite in rewrites])
-        finite = np.minimum(budgets, engine.INFINITE / 2)  # no budget affords what has no program
+        finite = np.minimum(cutoffs, engine.INFINITE / 2)  # no cutoff allows what has no program
         within: Bools = engine.rules_within(
             number,
             finite,
@@ -163,11 +163,11 @@ class RelaxedBound:
         """Solve the relaxed space, and add the bounds to the memo."""
         graph = relax(self.space, progress)
         low = graph.bounds.low
-        self.specs = len(graph.keys)
-        rows = np.empty(len(graph.keys), np.int32)
+        self.specs = graph.node_count
+        rows = np.empty(graph.node_count, np.int32)
         for number, encoding in enumerate(self.space.encodings):
-            nodes = np.flatnonzero(graph.kinds == number)
-            batch = encoding.batch(graph.keys[nodes], self.space.placements)
+            nodes = np.flatnonzero(graph.nodes.kind == number)
+            batch = encoding.batch(graph.nodes.key[nodes], self.space.placements)
             positions = encoding.positions(batch)
             table = self._tables[encoding.kind] = _KindBounds.of(encoding, positions, low[nodes])
             rows[nodes] = table.rows(positions)

@@ -1,11 +1,11 @@
-"""Applying rewrites to many Specs of one family at once."""
+"""Applying rewrites to many Specs of one kind at once."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -31,9 +31,9 @@ class LowerBound(Protocol):
         """The bound of every Spec of a batch."""
 
     def affordable(
-        self, batch: Batch, budgets: Floats, rewrites: Sequence[Rewrite]
+        self, batch: Batch, cutoffs: Floats, rewrites: Sequence[Rewrite]
     ) -> Bools | None:
-        """Which rewrites of each Spec may begin a program within its budget, by rewrite and row.
+        """Which rewrites of each Spec may begin a program within its cutoff, by rewrite and row.
 
         None if it is not known.
         """
@@ -54,20 +54,20 @@ class Pruning:
 
 @dataclass(frozen=True)
 class Specs:
-    """Specs of a family: their keys, numbers, and labels (see `expansion`)."""
+    """Specs of a kind: their keys, their numbers, and their limits and cutoffs (see `Nodes`)."""
 
     keys: Ints
     numbers: Ints
     limits: Ints
-    budgets: Floats
+    cutoffs: Floats
 
     def of(self, rows: Ints | Bools) -> Specs:
         """Some of them."""
-        return Specs(self.keys[rows], self.numbers[rows], self.limits[rows], self.budgets[rows])
+        return Specs(self.keys[rows], self.numbers[rows], self.limits[rows], self.cutoffs[rows])
 
     @staticmethod
     def concatenate(parts: Sequence[Specs]) -> Specs:
-        columns = zip(*((p.keys, p.numbers, p.limits, p.budgets) for p in parts), strict=True)
+        columns = zip(*((p.keys, p.numbers, p.limits, p.cutoffs) for p in parts), strict=True)
         return Specs(*map(np.concatenate, columns))
 
 
@@ -80,29 +80,68 @@ class Rewritten:
     edges: Edges
 
 
-@dataclass(frozen=True)
-class Applied:
-    """Rewrites applied to Specs of one family: edges, and the Specs that they lead to.
+class EdgeColumns(NamedTuple):
+    """Edges as columns.
 
-    By edge: its rule, and how many children it has; its parent, and the parent's limit and
-    budget; its own cost and allocation; and `whole`, a lower bound on its cost, children
-    included. By slot of a child: how many times it runs, and `totals`, a lower bound on what all
-    runs cost together. `children` has Specs of one family after another, with their slots.
+    By edge: the number of its parent, its rule, how many children it has, its own cost, and its
+    allocation. By slot, which is a child of an edge, in their order: how many times it runs.
     """
 
+    parent: Ints
     rule: Ints
     arity: Ints
-    parents: Specs
     own: Floats
     allocation: Ints
-    whole: Floats
     times: Ints
-    totals: Floats
+
+    @staticmethod
+    def concatenate(parts: Sequence[EdgeColumns]) -> EdgeColumns:
+        """The edges of all parts, which may be none."""
+        return EdgeColumns(*map(np.concatenate, zip(_NO_EDGES, *parts, strict=True)))
+
+    def of(self, chosen: Bools) -> EdgeColumns:
+        """Some of the edges."""
+        return EdgeColumns(
+            self.parent[chosen], self.rule[chosen], self.arity[chosen], self.own[chosen],
+            self.allocation[chosen], self.times[chosen[edge_of_slots(self.arity)]],
+        )  # fmt: skip
+
+    def hypergraph(self, child: Ints, roots: int = 0) -> engine.Hypergraph:
+        """The graph of these edges: `child` has so many roots, and then the node of each slot."""
+        first_child = np.zeros(len(self.arity) + 1, np.int32)
+        np.cumsum(self.arity, out=first_child[1:], dtype=np.int32)
+        first_child += np.int32(roots)
+        times = np.concatenate([np.ones(roots, np.int32), self.times]) if roots else self.times
+        return engine.Hypergraph(
+            self.parent, self.rule, self.own, self.allocation, first_child, child, times
+        )
+
+
+_NO_EDGES = EdgeColumns(
+    np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0, np.uint8), np.empty(0),
+    np.empty(0, np.int64), np.empty(0, np.int32),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Applied:
+    """Rewrites applied to Specs of one kind: edges, and the Specs that they lead to.
+
+    By edge: the limit and the cutoff of its parent, and `bounds`, a lower bound on its cost,
+    children included. By slot: `child_bounds`, a lower bound on what all runs of the child cost
+    together. `children` has Specs of one kind after another, with their slots.
+    """
+
+    edges: EdgeColumns
+    limits: Ints
+    cutoffs: Floats
+    bounds: Floats
+    child_bounds: Floats
     children: list[tuple[Batch, Ints]]
 
-    def of(self, keep: Bools) -> Applied:
+    def of(self, chosen: Bools) -> Applied:
         """Some of the edges."""
-        slots = keep[edge_of_slots(self.arity)]
+        slots = chosen[edge_of_slots(self.edges.arity)]
         number = np.cumsum(slots, dtype=np.int32) - np.int32(1)
         children: list[tuple[Batch, Ints]] = []
         for batch, slot in self.children:
@@ -110,14 +149,13 @@ class Applied:
             if len(rows):
                 children.append((batch[rows], number[slot[rows]]))
         return Applied(
-            self.rule[keep], self.arity[keep], self.parents.of(keep), self.own[keep],
-            self.allocation[keep], self.whole[keep], self.times[slots], self.totals[slots],
-            children,
+            self.edges.of(chosen), self.limits[chosen], self.cutoffs[chosen], self.bounds[chosen],
+            self.child_bounds[slots], children,
         )  # fmt: skip
 
 
 def edge_of_slots(arity: Ints) -> Ints:
-    """The edge that every child's slot belongs to."""
+    """The edge that every slot belongs to."""
     return np.repeat(np.arange(len(arity), dtype=np.int32), arity)
 
 
@@ -132,13 +170,13 @@ class Rewriter:
         self.space, self.pruning, self._check = space, pruning, check
         self.dropped: list[Dropped] = [Dropped(*_NONE)]
 
-    def apply(self, family: int, specs: Specs, extents: bool) -> Iterator[Applied]:
+    def apply(self, kind: int, specs: Specs, extents: bool) -> Iterator[Applied]:
         """The edges of all rewrites that lower only the extent, or of all others."""
-        packed = self.space.encodings[family]
-        batch = packed.batch(specs.keys, self.space.placements)
+        encoding = self.space.encodings[kind]
+        batch = encoding.batch(specs.keys, self.space.placements)
         rewritten: list[Rewritten] = []
         count = 0
-        for rows, rewrites in self._affordable(packed.kind, batch, specs.budgets, extents):
+        for rows, rewrites in self._affordable(encoding.kind, batch, specs.cutoffs, extents):
             guarded = batch if len(rows) == len(batch) else batch[rows]
             for rule, rewrite in rewrites:
                 self._check()
@@ -164,14 +202,14 @@ class Rewriter:
         )
 
     def _affordable(
-        self, kind: Kind, batch: Batch, budgets: Floats, extents: bool
+        self, kind: Kind, batch: Batch, cutoffs: Floats, extents: bool
     ) -> Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]:
         """The rewrites to try, by number, with the rows to try them on."""
         groups = self.space.numbered(kind, extents)
         affordable = None
         if self.pruning is not None:
             rewrites = self.space.rewrites(kind)
-            affordable = self.pruning.bound.affordable(batch, budgets, rewrites)
+            affordable = self.pruning.bound.affordable(batch, cutoffs, rewrites)
         if affordable is None:
             for guard, numbered in groups:
                 rows = guard(batch).nonzero()[0]
@@ -195,7 +233,8 @@ class Rewriter:
             np.repeat(np.array(column, np.uint8), counts)
             for column in zip(*((r.rule, len(r.edges.children)) for r in rewritten), strict=True)
         )
-        parents = specs.of(np.concatenate([each.rows for each in rewritten]))
+        rows = np.concatenate([each.rows for each in rewritten])
+        parent, limit, cutoff = specs.numbers[rows], specs.limits[rows], specs.cutoffs[rows]
         own, allocation = np.empty(len(rule)), np.zeros(len(rule), np.int64)
         end = 0
         for count, each in zip(counts, rewritten, strict=True):
@@ -205,21 +244,22 @@ class Rewriter:
                 allocation[here] = limits.column(each.edges.allocation, count)
             end += count
         times, children = self._children([each.edges for each in rewritten])
-        totals = np.zeros(len(times))
+        child_bounds = np.zeros(len(times))
         if pruning is not None:
             for batch, slots in children:
-                totals[slots] = times[slots] * pruning.bound(batch)
-        whole = own + np.bincount(edge_of_slots(arity), totals, len(own))
-        applied = Applied(rule, arity, parents, own, allocation, whole, times, totals, children)
-        keep: Bools = np.asarray(limits.fits(allocation, parents.limits))
-        if not all_rows(keep):
-            self.dropped.append(Dropped(parents.numbers[~keep], rule[~keep], whole[~keep]))
+                child_bounds[slots] = times[slots] * pruning.bound(batch)
+        bounds = own + np.bincount(edge_of_slots(arity), child_bounds, len(own))
+        edges = EdgeColumns(parent, rule, arity, own, allocation, times)
+        applied = Applied(edges, limit, cutoff, bounds, child_bounds, children)
+        chosen: Bools = np.asarray(limits.fits(allocation, limit))
+        if not all_rows(chosen):
+            self.dropped.append(Dropped(parent[~chosen], rule[~chosen], bounds[~chosen]))
         if pruning is not None:
-            keep &= (whole < engine.INFINITE) & (whole <= parents.budgets)
-        return applied if all_rows(keep) else applied.of(keep)
+            chosen &= (bounds < engine.INFINITE) & (bounds <= cutoff)
+        return applied if all_rows(chosen) else applied.of(chosen)
 
     def _children(self, rewritten: Sequence[Edges]) -> tuple[Ints, list[tuple[Batch, Ints]]]:
-        """How often the children of edges run, by slot, and each family's, with their slots."""
+        """How often children run, by slot; and the children of each kind, with their slots."""
         times: list[Ints] = []
         by_kind: dict[int, list[tuple[Batch, Ints]]] = defaultdict(list)
         start = 0

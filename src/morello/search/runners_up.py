@@ -43,7 +43,7 @@ def choices(
     Gives up to `count` runners-up of each, without those that pruning may have cut short. Empty
     if the graph does not have the program.
     """
-    edges = graph.edges(decisions)
+    edges = graph.edges_of(decisions)
     if edges is None:
         return []
     limits = graph.space.limits
@@ -52,19 +52,19 @@ def choices(
     result = []
     for edge, cost in zip(edges, _costs(graph, edges), strict=True):
         times, limit = todo.pop()
-        node = int(graph.parent[edge])
+        node = int(graph.edges.parent[edge])
         others = [
             Decision(graph.rewrite(other), other_cost)
             for other, other_cost in solved.best(node, limit, progress)
-            if other != edge and other_cost <= graph.budget[node]
+            if other != edge and other_cost <= graph.nodes.cutoff[node]
         ]
         taken = Decision(graph.rewrite(edge), cost)
         result.append(
             Choice(graph.spec(node), times, limits.unpack(limit), taken, tuple(others[:count]))
         )
         children = _children(graph, edge)
-        left = limit - int(graph.allocation[edge])
-        todo += [(times * int(graph.times[child]), left) for child in reversed(children)]
+        left = limit - int(graph.edges.allocation[edge])
+        todo += [(times * int(graph.edges.times[child]), left) for child in reversed(children)]
     return result
 
 
@@ -73,9 +73,9 @@ def _costs(graph: SearchGraph, edges: Sequence[int]) -> list[float]:
     costs: list[float] = []
     waiting: list[float] = []
     for edge in reversed(edges):
-        cost = float(graph.own[edge])
+        cost = float(graph.edges.own[edge])
         for child in _children(graph, edge):
-            cost += int(graph.times[child]) * waiting.pop()
+            cost += int(graph.edges.times[child]) * waiting.pop()
         waiting.append(cost)
         costs.append(cost)
     return costs[::-1]
@@ -83,4 +83,4 @@ def _costs(graph: SearchGraph, edges: Sequence[int]) -> list[float]:
 
 def _children(graph: SearchGraph, edge: int) -> range:
     """The positions of an edge's children."""
-    return range(*graph.first_child[edge : edge + 2].tolist())
+    return range(*graph.edges.first_child[edge : edge + 2].tolist())

@@ -41,7 +41,7 @@ def sampling_graph(
     """
     for slack in SLACKS:
         graph = space.graph(cost * slack, progress)
-        if len(graph.keys) > NODES:
+        if graph.node_count > NODES:
             break
     return graph
 
@@ -59,9 +59,9 @@ class Walker:
         start, order, bound, low, *_ = graph.bounds
         self._start, self._order = start.tolist(), order.tolist()
         self._bound, self._low = bound.tolist(), low.tolist()
-        self._allocation, self._own = graph.allocation.tolist(), graph.own.tolist()
-        self._first, self._child = graph.first_child.tolist(), graph.child.tolist()
-        self._times = graph.times.tolist()
+        self._allocation, self._own = graph.edges.allocation.tolist(), graph.edges.own.tolist()
+        self._first, self._child = graph.edges.first_child.tolist(), graph.edges.child.tolist()
+        self._times = graph.edges.times.tolist()
         self._all = self._limits.pack(graph.space.target.limits)
 
     def stratified(self, cost: float, count: int) -> list[Edges]:
@@ -98,7 +98,7 @@ class Walker:
 
     def edges(self, decisions: Sequence[Rewrite]) -> Edges | None:
         """The edges of these decisions; None if the graph lacks any of them."""
-        return self._graph.edges(decisions)
+        return self._graph.edges_of(decisions)
 
     def rewrites(self, edges: Edges) -> list[Rewrite]:
         """The decisions of a program, in pre-order."""

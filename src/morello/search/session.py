@@ -115,7 +115,7 @@ class Session:
 
     def graph(self, upper: float, progress: Progress | None = None) -> SearchGraph:
         """A graph that has all programs which cost at most `upper`: the last one, or a new one."""
-        if self._graph is None or self._graph.budget[0] < upper:
+        if self._graph is None or self._graph.nodes.cutoff[0] < upper:
             self._graph = None  # the next one needs the memory
             self._graph = self._space.graph(upper, progress)
         return self._graph

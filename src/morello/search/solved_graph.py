@@ -38,7 +38,7 @@ class SolvedGraph:
     def __str__(self) -> str:
         program = f"{self.cost:,.0f} cycles" if self.cost < engine.INFINITE else "no program"
         return (
-            f"{self.graph.space.goal.expression}, solved: {program}, {len(self.graph.keys):,} "
+            f"{self.graph.space.goal.expression}, solved: {program}, {self.graph.node_count:,} "
             f"Specs, {self.tried:,} rewrites tried, {self.count:,} boxes"
         )
 
@@ -64,7 +64,7 @@ class SolvedGraph:
 
     def decisions(self, memo: SpaceMemo | None = None) -> list[Rewrite]:
         """The rewrites of the cheapest program, in pre-order."""
-        space = self.graph.space
+        space, edges = self.graph.space, self.graph.edges
         rewrites = []
         todo = [(0, space.limits.pack(space.target.limits))]
         while todo:
@@ -75,9 +75,9 @@ class SolvedGraph:
                 rewrites += memoized_decisions(space, memo, self.graph.spec(node), limit)
                 continue
             rewrites.append(self.graph.rewrite(edge))
-            inner = limit - int(self.graph.allocation[edge])
-            first, last = self.graph.first_child[edge : edge + 2].tolist()
-            todo += [(int(self.graph.child[j]), inner) for j in range(last - 1, first - 1, -1)]
+            left = limit - int(edges.allocation[edge])
+            first, last = edges.first_child[edge : edge + 2].tolist()
+            todo += [(child, left) for child in reversed(edges.child[first:last].tolist())]
         return rewrites
 
     def _edge(self, node: int, limit: int) -> int:
@@ -118,7 +118,7 @@ class SolvedGraph:
             if self.count + depth >= len(self.boxes.following):
                 self.boxes = _grown(self.boxes)
             if progress is not None:
-                progress(len(graph.keys), len(graph.parent))
+                progress(graph.node_count, graph.edge_count)
 
     def box_nodes(self) -> Ints:
         """The node of every box."""
@@ -155,13 +155,13 @@ def solve_graph(
 ) -> SolvedGraph:
     """Find the `keeps` best decisions of a graph's first node under the target's limits."""
     began = time.perf_counter()
-    nodes, known = len(graph.keys), graph.memoized
-    given = len(known.spec)
+    nodes, memoized = graph.node_count, graph.memoized
+    given = len(memoized.spec)
     boxes = _boxes(nodes, given, (1 << 16) + given + graph.waves + 2, keeps)
     boxes.cost[:given], boxes.edge[:given] = engine.INFINITE, -1
-    boxes.cost[:given, 0] = known.cost
-    boxes.peak[:given], boxes.limit[:given] = known.peak, known.limit
-    engine.link(known.spec, boxes.head, boxes.following)
+    boxes.cost[:given, 0] = memoized.cost
+    boxes.peak[:given], boxes.limit[:given] = memoized.peak, memoized.limit
+    engine.link(memoized.spec, boxes.head, boxes.following)
     solved = SolvedGraph(graph, boxes, np.zeros(nodes, np.uint8))
     solved.solve(0, graph.space.limits.pack(graph.space.target.limits), progress)
     if progress is not None and debug.shows("search"):

@@ -29,7 +29,7 @@ class Structures:
     def of(self, edge: int, parts: Sequence[Structure]) -> Structure:
         """The structure of a program that begins with `edge` and whose children's are `parts`."""
         if edge not in self._traits:
-            spec = self._graph.spec(int(self._graph.parent[edge]))
+            spec = self._graph.spec(int(self._graph.edges.parent[edge]))
             counts = self._whole or not spec.operation.copies
             self._traits[edge] = traits(self._graph.rewrite(edge), spec) if counts else None
         own = self._traits[edge]
