@@ -2,7 +2,7 @@
 
 What `brute` enumerates, it takes from the rules of the search; here they are written anew: loops,
 copies to nearer levels, registers, decompositions and kernels, of products and softmax of f32. How
-a tensor lies is not a `Form` but the address of every element. No rule asks whether it can win.
+a tensor lies is no `Placement` but the address of every element. No rule asks whether it can win.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ def test_a_goal_is_solved_when_that_is_needed() -> None:
     solution = search(goal, target)
     assert session.cost == solution.cost
     assert session.decisions == solution.decisions
-    assert session.solution is session.solution
+    assert session.result is session.result
 
 
 @by_case

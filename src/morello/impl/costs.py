@@ -23,9 +23,9 @@ def cost_table(impl: Impl) -> str:
     )
 
 
-def _rows(impl: Impl, whole: float, runs: int) -> Iterator[tuple[str, ...]]:
+def _rows(impl: Impl, all_cycles: float, runs: int) -> Iterator[tuple[str, ...]]:
     total = runs * impl.own_cost
-    share = f"{total / whole:.1%}" if whole else ""
+    share = f"{total / all_cycles:.1%}" if all_cycles else ""
     yield str(runs), cycles(impl.own_cost), cycles(total), share, f"{impl.rewrite} on {impl.spec}"
     for child in impl.children:
-        yield from _rows(child.impl, whole, runs * child.times)
+        yield from _rows(child.impl, all_cycles, runs * child.times)

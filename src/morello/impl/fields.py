@@ -57,21 +57,21 @@ class Fields:
         """A list of objects, empty if it is missing; errors call each of them `what`."""
         return [Fields(item, f"{what} {i}") for i, item in enumerate(self.get(key, list, []))]
 
-    def whole(self, key: str, least: int = 0, default: int | None = None) -> int:
-        """A whole number of at least `least`, and at most `MAX_INTEGER`."""
-        return whole(self.get(key, int, default), key, least)
+    def integer(self, key: str, minimum: int = 0, default: int | None = None) -> int:
+        """A whole number of at least `minimum`, and at most `MAX_INTEGER`."""
+        return integer(self.get(key, int, default), key, minimum)
 
     def unused(self) -> list[str]:
         """The fields that were never read."""
         return sorted(str(key) for key in self._data.keys() - self._used)
 
 
-def whole(value: Any, name: str, least: int = 0) -> int:
-    """Check that a value is a whole number of at least `least`, at most `MAX_INTEGER`."""
+def integer(value: Any, name: str, minimum: int = 0) -> int:
+    """Check that a value is a whole number of at least `minimum`, at most `MAX_INTEGER`."""
     number = isinstance(value, int) and not isinstance(value, bool)
-    if not number or not least <= value <= MAX_INTEGER:
+    if not number or not minimum <= value <= MAX_INTEGER:
         raise RewriteError(
-            f"{name} is {quoted(value)}, and should be a whole number of at least {least}."
+            f"{name} is {quoted(value)}, and should be a whole number of at least {minimum}."
         )
     return int(value)
 

@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from morello.base.errors import RewriteError, quoted
-from morello.impl.fields import Fields, read_dtype, whole
+from morello.impl.fields import Fields, integer, read_dtype
 from morello.ir.compose import compose, tensor_dims
 from morello.ir.functions import BINARY, UNARY, Function
 from morello.ir.operation import (
@@ -73,7 +73,7 @@ def read_operation(data: Any, what: str) -> Operation:
     components = tuple(
         Component(
             read_operation(component.get("operation", dict), f"the operation of {component.what}"),
-            tuple(whole(number, "an input") for number in component.get("inputs", list)),
+            tuple(integer(number, "an input") for number in component.get("inputs", list)),
             component.texts("dims"),
             read_dtype(component.get("dtype", str)),
         )

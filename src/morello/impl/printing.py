@@ -26,7 +26,7 @@ _STYLES = {
 _GAP = "  "
 
 Notes = Mapping[int, Iterable[str]]
-"""What else to show of loops, by the `id` of their nodes: lines of text, shown below theirs."""
+"""Lines of text to show below those of loops, by the `id` of their nodes."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ class _Listing:
     """Lists the lines of an Impl."""
 
     def __init__(self, impl: Impl, here: int | None, notes: Notes) -> None:
-        self._whole = impl
+        self._root = impl
         self._here = here
         self._notes = notes
         self._holes = 0
@@ -114,7 +114,7 @@ class _Listing:
             yield self._hole(impl, depth)
             return
         holes = [child.impl.spec for child in impl.children]
-        shown = Shown(impl.spec, holes, self._whole.spec.names_in(impl.spec.operation))
+        shown = Shown(impl.spec, holes, self._root.spec.names_in(impl.spec.operation))
         yield self._line(rewrite.style, rewrite.words(shown), impl, depth, runs)
         for note in self._notes.get(id(impl), ()):
             yield _Line("note", _indent(depth + 1) + note)
@@ -126,7 +126,7 @@ class _Listing:
 
     def _line(self, kind: str, text: str, impl: Impl, depth: int, runs: int) -> _Line:
         more = "" if impl.complete else "+"
-        share = _percent(runs * impl.cost / self._whole.cost) if self._whole.complete else ""
+        share = _percent(runs * impl.cost / self._root.cost) if self._root.complete else ""
         peaks = (f"{peak}{more}" if peak or more else "-" for peak in impl.peak)
         cells = (str(impl.spec), cycles(impl.cost) + more, share, *peaks)
         return _Line(kind, _indent(depth) + text, cells)
@@ -136,7 +136,7 @@ class _Listing:
         self._holes += 1
         levels = [impl.target.levels[level].name for level in impl.spec.levels]
         operands = zip(impl.spec.operation.operands, levels, strict=True)
-        names = self._whole.spec.names_in(impl.spec.operation)
+        names = self._root.spec.names_in(impl.spec.operation)
         where = ", ".join(f"{names.get(o.name, o.name)} in {level}" for o, level in operands)
         empty = ("",) * (len(impl.target.levels) + 1)
         return _Line("hole", f"{_indent(depth)}?? {impl.spec}{mark}", (where, *empty))

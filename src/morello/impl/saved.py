@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from morello.base.errors import RewriteError, SpecError, quoted
-from morello.impl.fields import Fields, read_dtype, read_layout, whole
+from morello.impl.fields import Fields, integer, read_dtype, read_layout
 from morello.impl.operations import NAME, operation_data, read_operation
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec, Strides, goal
@@ -57,8 +57,8 @@ def load(data: Any, target: Target | None = None) -> Impl:
             "save it again."
         )
     saved_for = top.get("target", str)
-    target = replace(target or find_target(saved_for), cores=top.whole("cores", least=1))
-    limits = {name: whole(n, name) for name, n in Fields(top.get("limits", dict), "limits")}
+    target = replace(target or find_target(saved_for), cores=top.integer("cores", minimum=1))
+    limits = {name: integer(n, name) for name, n in Fields(top.get("limits", dict), "limits")}
     try:
         spec = _named(_spec(top.get("spec", dict), target), top.texts("names"))
         rewrites = [
@@ -115,7 +115,7 @@ def _spec(data: Any, target: Target) -> Spec:
     fields = Fields(data, "the spec")
     operation = read_operation(fields.get("operation", dict), "the spec's operation")
     named = Fields(fields.get("sizes", dict), "the spec's sizes")
-    sizes = tuple(named.whole(dim, least=1) for dim in operation.dims)
+    sizes = tuple(named.integer(dim, minimum=1) for dim in operation.dims)
     operands = fields.objects("operands", "operand")
     if len(operands) != len(operation.operands):
         raise RewriteError(
@@ -129,7 +129,7 @@ def _spec(data: Any, target: Target) -> Spec:
             raise RewriteError(f"{operand.what} of shape {list(shape)} has no elements.")
         dtypes.append(read_dtype(operand.get("dtype", str)))
         levels.append(_level(operand.get("level", str), target))
-        placements.append(_form(operand, shape, levels[-1], target))
+        placements.append(_placement(operand, shape, levels[-1], target))
         strides.append(_strides(operand, shape))
     parallel = fields.get("parallel", bool)
     spec = Spec(operation, sizes, tuple(levels), tuple(placements), tuple(dtypes), parallel)
@@ -166,17 +166,17 @@ def _level(name: str, target: Target) -> int:
         raise RewriteError(f"{target.name} has no level {quoted(name)}; it has: {known}.") from None
 
 
-def _form(fields: Fields, shape: tuple[int, ...], level: int, target: Target) -> Placement:
+def _placement(fields: Fields, shape: tuple[int, ...], level: int, target: Target) -> Placement:
     layout = read_layout(fields.get("layout", str))
-    contiguous, vector = fields.whole("contiguous"), fields.whole("vector")
+    contiguous, vector = fields.integer("contiguous"), fields.integer("vector")
     placement = Placement(layout, contiguous, fields.get("aliased", bool), vector)
-    held = level == target.registers
+    in_registers = level == target.registers
     widths = target.widths(read_dtype(fields.get("dtype", str)))
     if (
         layout.rank != len(shape)
         or contiguous > len(layout.physical)
-        or (vector in widths) != held
-        or (vector > 0) != held
+        or (vector in widths) != in_registers
+        or (vector > 0) != in_registers
         or canonical(shape, placement) != placement
     ):
         raise RewriteError(
@@ -191,7 +191,7 @@ def _strides(fields: Fields, shape: tuple[int, ...]) -> Strides:
     values = fields.get("strides", list, [])
     if not values:
         return None
-    strides = tuple(whole(value, f"a stride of {fields.what}", least=1) for value in values)
+    strides = tuple(integer(value, f"a stride of {fields.what}", minimum=1) for value in values)
     if len(strides) != len(shape):
         raise RewriteError(
             f"{fields.what} has {len(shape)} dimensions, and {len(strides)} strides."
@@ -200,7 +200,7 @@ def _strides(fields: Fields, shape: tuple[int, ...]) -> Strides:
 
 
 def _with_strides(spec: Spec, strides: list[Strides]) -> Spec:
-    """The Spec with strides; raises `RewriteError` unless its forms are those of the strides."""
+    """The Spec with strides; raises `RewriteError` unless its placements follow from these."""
     layouts = [placement.layout for placement in spec.placements]
     try:
         strided = goal(
@@ -243,13 +243,13 @@ def _tiles(fields: Fields, key: str) -> tuple[tuple[str, int], ...]:
             raise RewriteError(
                 f"{fields.what}: a tile is {quoted(tile)}, and should be [dim, size]."
             )
-        tiles.append((tile[0], whole(tile[1], tile[0], least=1)))
+        tiles.append((tile[0], integer(tile[1], tile[0], minimum=1)))
     return tuple(tiles)
 
 
 _READERS: dict[str, Callable[[Fields, str], Any]] = {
     "str": lambda fields, key: fields.get(key, str),
-    "int": lambda fields, key: fields.whole(key),
+    "int": lambda fields, key: fields.integer(key),
     "Layout": lambda fields, key: read_layout(fields.get(key, str)),
     "DType": lambda fields, key: read_dtype(fields.get(key, str)),
     "tuple[tuple[str, int], ...]": _tiles,

@@ -44,9 +44,10 @@ class Impl:
     @cached_property
     def peak(self) -> tuple[int, ...]:
         """The peak use of each level but the farthest, in lines or registers."""
-        held = self.allocation or {}
+        allocation = self.allocation or {}
         return tuple(
-            held.get(level, 0) + max((c.impl.peak[level - 1] for c in self.children), default=0)
+            allocation.get(level, 0)
+            + max((c.impl.peak[level - 1] for c in self.children), default=0)
             for level in range(1, len(self.target.levels))
         )
 

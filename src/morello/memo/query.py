@@ -43,9 +43,10 @@ def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""
     memo = SpaceMemo(table, target, Panels.of(spec))
     space = Space(spec, target, goal_sizes(spec))
-    known = memo.decisions(Batch.of([spec], space.placements))
+    listed = memo.decisions(Batch.of([spec], space.placements))
     unpack = space.limits.unpack
     unsorted = [
-        SpecAnswer(unpack(peak), unpack(limit), tuple(listed)) for peak, limit, listed in known
+        SpecAnswer(unpack(peak), unpack(limit), tuple(decisions))
+        for peak, limit, decisions in listed
     ]
     return sorted(unsorted, key=lambda answer: (answer.limit, len(answer.decisions)), reverse=True)

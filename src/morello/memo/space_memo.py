@@ -1,4 +1,4 @@
-"""What a search reads from a memo table, and what it adds to it."""
+"""The part of a memo table for one search space: answers and bounds, read and added."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
 
 
 def _kernel_text(kernel: LeafKernel) -> str:
-    """What the search depends on of a kernel, but for its conditions and its formula of cost."""
+    """All of a kernel that the search depends on, but its conditions and its formula of cost."""
     parts = (
         kernel.name, kernel.operation, kernel.dtypes, kernel.held, kernel.registers,
         kernel.odd_even, kernel.panel, kernel.streams, kernel.factor,
@@ -94,8 +94,8 @@ class SpaceMemo:
             rows = np.flatnonzero(number == index)
             page = self.table.page(Key(self.space, kind_text(kind), part))
             if page is not None:
-                known = self._look_up(page, batch[rows])
-                answers.append(replace(known, count=0, spec=rows[known.spec]))
+                found = self._look_up(page, batch[rows])
+                answers.append(replace(found, count=0, spec=rows[found.spec]))
         return (
             replace(MemoizedAnswers.concatenate(answers), count=len(batch))
             if answers
@@ -140,7 +140,7 @@ class SpaceMemo:
         return answers
 
     def bounds(self, kind: Kind, placements: Placements, most: int) -> tuple[Batch, Floats] | None:
-        """The known relaxed Specs of a kind, and their lower bounds; None if there are none.
+        """The relaxed Specs of a kind that have lower bounds, and these; None if there are none.
 
         Boxes are clipped to the largest coordinates that sizes up to `most` have. None as well
         if a page is damaged.

@@ -39,7 +39,7 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True)
 class Incumbent:
-    """The cheapest program found, as decisions in pre-order, and the size of the search.
+    """The cheapest program found so far, as decisions in pre-order, and the size of the search.
 
     No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded,
     `entries` the boxes, and `tried` the rewrites that the engine tried. `graph` is the one in
@@ -57,7 +57,7 @@ class Incumbent:
 
     @staticmethod
     def of(solved: SolvedGraph, lower: float, memo: SpaceMemo | None = None) -> Incumbent:
-        """The outcome of a solved graph.
+        """The cheapest program of a solved graph.
 
         Raises `LookupError` if the memo no longer has an answer that the solver used.
         """
@@ -124,21 +124,21 @@ def narrow(space: Space, bound: RelaxedBound, lower: float, watch: Watch) -> Inc
         progress = watch if best.found else watch.untimed()
         try:
             graph = build(space, Pruning(bound, best.cost, width), progress)
-            outcome = Incumbent.of(solve_graph(graph, progress=progress), lower)
+            incumbent = Incumbent.of(solve_graph(graph, progress=progress), lower)
         except (BudgetError, MemoryError):
             if best.found:
                 break
             raise
-        best = min(best, outcome, key=lambda candidate: candidate.cost)
+        best = min(best, incumbent, key=lambda candidate: candidate.cost)
     return best
 
 
 def _proven(solved: SolvedGraph, memo: SpaceMemo | None) -> Incumbent:
-    """The outcome of a graph that has the cheapest program; its answers are recorded."""
-    outcome = Incumbent.of(solved, solved.cost, memo)
+    """The cheapest program, from a graph that has it; the graph's answers are memoized."""
+    incumbent = Incumbent.of(solved, solved.cost, memo)
     if memo is not None:
         memoize(solved, memo)
-    return outcome if len(solved.graph.memoized.spec) else replace(outcome, graph=solved.graph)
+    return incumbent if len(solved.graph.memoized.spec) else replace(incumbent, graph=solved.graph)
 
 
 def _solved(

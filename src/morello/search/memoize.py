@@ -19,10 +19,10 @@ def memoize(solved: SolvedGraph, memo: SpaceMemo) -> None:
     """
     graph = solved.graph
     node, peak, limit, edge, cost = _unlimited_answers(solved)
-    boxed = _limited_answers(solved)
+    limited = _limited_answers(solved)
     node, peak, limit, edge, cost = (
         np.concatenate(columns)
-        for columns in zip((node, peak, limit, edge, cost), boxed, strict=True)
+        for columns in zip((node, peak, limit, edge, cost), limited, strict=True)
     )
     rule = np.where(edge >= 0, graph.edges.rule[np.maximum(edge, 0)].astype(np.int64), -1)
     for number, encoding in enumerate(graph.space.encodings):

@@ -1,4 +1,4 @@
-"""A goal's search space with its lower bound, and the graphs of its cheap programs."""
+"""A goal's search space, and the graphs of its cheap programs, pruned by a lower bound."""
 
 from __future__ import annotations
 

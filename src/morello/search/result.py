@@ -1,4 +1,4 @@
-"""What a search gives: the cheapest program, and statistics of the search."""
+"""The result of a search: the cheapest program, and statistics of the search."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SearchStatistics:
 
     @staticmethod
     def of_memoized(seconds: float, measured: int = 0, gap: float = 0.0) -> SearchStatistics:
-        """The statistics of an answer that a table had."""
+        """The statistics of a program that a table had."""
         return SearchStatistics(seconds, 0, 0, 0, 0, 0, False, measured, gap)
 
 

@@ -1,4 +1,4 @@
-"""What else could have been decided at every Spec of a program, and what it would cost."""
+"""The decisions that come next to those of a program, and how much each would cost."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class Decision:
 
 @dataclass(frozen=True)
 class Choice:
-    """A Spec of a program: what was decided, and the runners-up, cheapest first.
+    """A Spec of a program: the decision that was taken, and the runners-up, cheapest first.
 
     The program runs the Spec so many `times`, and leaves it so much memory of each level after
-    the first (`limits`), within which costs are the least.
+    the first (`limits`), under which the costs are the lowest.
     """
 
     spec: Spec
@@ -38,10 +38,11 @@ class Choice:
 def choices(
     graph: SearchGraph, decisions: Sequence[Rewrite], count: int, progress: Progress | None = None
 ) -> list[Choice]:
-    """The choice at every Spec of a program of the graph's goal, in pre-order.
+    """The choices of a program of the graph's goal, one for each of its Specs, in pre-order.
 
-    Gives up to `count` runners-up of each, without those that pruning may have cut short. Empty
-    if the graph does not have the program.
+    Each has up to `count` runners-up. A rewrite that costs more than its Spec's cutoff is none,
+    as pruning may have removed cheaper programs that begin with it. There are no choices if the
+    graph lacks the program.
     """
     edges = graph.edges_of(decisions)
     if edges is None:
@@ -69,7 +70,7 @@ def choices(
 
 
 def _costs(graph: SearchGraph, edges: Sequence[int]) -> list[float]:
-    """What the subprograms cost that begin with each edge of a program in pre-order."""
+    """The cost of the subprogram that begins with each edge of a program in pre-order."""
     costs: list[float] = []
     waiting: list[float] = []
     for edge in reversed(edges):

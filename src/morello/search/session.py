@@ -1,4 +1,4 @@
-"""A search as an object: it solves a goal, keeps what it found, and gives other programs."""
+"""A search as an object: it finds a goal's cheapest program, keeps that, and gives others."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from morello.targets.target import Target
 class Session:
     """The search for the programs of a goal.
 
-    It keeps the search space, the lower bound, the graph of cheap programs and the solution, so
+    It keeps the search space, the lower bound, the graph of cheap programs and the result, so
     that whatever is asked next starts from there. Answers in the `table` are reused, and new ones
     are added to it, unless an operand of the goal is not in main memory: answers assume that the
     operands of a Spec take room where they are. If the `cost` of the cheapest program is known
@@ -57,7 +57,7 @@ class Session:
             self._memo = SpaceMemo(table, target, Panels.of(goal))
         self._space = PrunedSpace(goal, target, self._memo)
         self._graph: SearchGraph | None = None
-        self._solution: SearchResult | None = None
+        self._result: SearchResult | None = None
 
     # ---- the cheapest program
 
@@ -79,37 +79,37 @@ class Session:
         memory limits, or when the search does not fit the budget's memory. Once a program is
         proven the cheapest, there is nothing left to search.
         """
-        if self._solution is not None and self._solution.statistics.proven and not everything:
-            return self._solution
+        if self._result is not None and self._result.statistics.proven and not everything:
+            return self._result
         _load_engine()
         if self._table is not None:
             _load_table()
         memo = self._memo
         try:
-            self._solution = self._solve(everything, budget.start(progress))
+            self._result = self._solve(everything, budget.start(progress))
         except BudgetError as error:
             raise SearchError(f"{self.goal.expression}: {error}; make the sizes smaller.") from None
         except MemoryError:
             raise SearchError(f"{self.goal.expression}: the search ran out of memory.") from None
         if memo is not None:
             memo.write()
-        self._cost = self._solution.cost
-        return self._solution
+        self._cost = self._result.cost
+        return self._result
 
     @property
-    def solution(self) -> SearchResult:
+    def result(self) -> SearchResult:
         """The cheapest program; the goal is solved, without a time limit, if it was not so far."""
-        return self._solution or self.solve()
+        return self._result or self.solve()
 
     @property
     def cost(self) -> float:
         """The cost of the cheapest program, in cycles."""
-        return self.solution.cost if self._cost is None else self._cost
+        return self.result.cost if self._cost is None else self._cost
 
     @property
     def decisions(self) -> tuple[Rewrite, ...]:
         """The decisions of the cheapest program, in pre-order."""
-        return self.solution.decisions
+        return self.result.decisions
 
     # ---- other programs
 
@@ -157,23 +157,23 @@ class Session:
         if result is not None:
             return result
         try:
-            outcome = self._outcome(everything, watch)
+            incumbent = self._incumbent(everything, watch)
         except LookupError:  # a page of the table may be damaged
             self._memo, self._space = None, PrunedSpace(self.goal, self.target)
             return self._solve(everything, watch)
-        if outcome is None:
+        if incumbent is None:
             return self._in_parts(watch, began)
-        if not outcome.found:
+        if not incumbent.found:
             raise SearchError(why_none(self.goal, self.target))
-        self._graph = outcome.graph
+        self._graph = incumbent.graph
         statistics = SearchStatistics(
-            time.perf_counter() - began, outcome.specs, outcome.rewrites, outcome.entries,
-            outcome.tried, self._space.relaxed_specs, everything, gap=outcome.gap,
+            time.perf_counter() - began, incumbent.specs, incumbent.rewrites, incumbent.entries,
+            incumbent.tried, self._space.relaxed_specs, everything, gap=incumbent.gap,
         )  # fmt: skip
-        return SearchResult(self.goal, self.target, outcome.cost, outcome.decisions, statistics)
+        return SearchResult(self.goal, self.target, incumbent.cost, incumbent.decisions, statistics)
 
-    def _outcome(self, everything: bool, watch: Watch) -> Incumbent | None:
-        """The outcome of the search; None if the goal is to be cut into parts."""
+    def _incumbent(self, everything: bool, watch: Watch) -> Incumbent | None:
+        """The cheapest program that is found; None if the goal is to be cut into parts."""
         if everything:
             return exhaust(self._space.space, self._memo, watch)
         bound = self._bound(watch)
@@ -221,13 +221,13 @@ class Session:
         return SearchResult(goal, target, step.cost + sum(costs), decisions, statistics)
 
     def _memoized(self, began: float) -> SearchResult | None:
-        """The solution, if the memo has all answers that it needs."""
+        """The result, if the memo has all answers that it needs."""
         memo, space = self._memo, self._space.space
         if memo is None:
             return None
         limit = space.limits.pack(self.target.limits)
-        known = memo.answers(space.goal_batch())
-        boxes = np.flatnonzero(known.within(limit, space.limits))
+        memoized = memo.answers(space.goal_batch())
+        boxes = np.flatnonzero(memoized.within(limit, space.limits))
         if not len(boxes):
             return None
         try:
@@ -236,7 +236,7 @@ class Session:
             return None
         statistics = SearchStatistics.of_memoized(time.perf_counter() - began)
         return SearchResult(
-            self.goal, self.target, float(known.cost[boxes[0]]), decisions, statistics
+            self.goal, self.target, float(memoized.cost[boxes[0]]), decisions, statistics
         )
 
 

@@ -1,4 +1,4 @@
-"""Solving a graph: its result as boxes of answers, and the programs read off them."""
+"""A graph solved by the engine: boxes of answers, and the programs read off them."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ STRIDE = 1_000_000
 
 @dataclass
 class SolvedGraph:
-    """The result of solving a graph, as boxes.
+    """A graph, and the answers for its nodes as boxes.
 
-    `missed` marks the nodes whose known answers do not cover a limit that was met.
+    `missed` marks the nodes whose memoized answers do not cover a limit that was met.
     """
 
     graph: SearchGraph
@@ -85,8 +85,8 @@ class SolvedGraph:
         limits = self.graph.space.limits
         start, _, _, low, low_peak, low_edge = self.graph.bounds
         peak = int(low_peak[node])
-        known = low[node] < engine.INFINITE and start[node] == start[node + 1]
-        if (low_edge[node] >= 0 or known) and peak != limits.full and limits.fits(peak, limit):
+        memoized = low[node] < engine.INFINITE and start[node] == start[node + 1]
+        if (low_edge[node] >= 0 or memoized) and peak != limits.full and limits.fits(peak, limit):
             return int(low_edge[node])
         return int(self.boxes.edge[self._box(node, limit), 0])
 
@@ -103,7 +103,7 @@ class SolvedGraph:
     def best(
         self, node: int, limit: int, progress: Progress | None = None
     ) -> list[tuple[int, float]]:
-        """A node's best decisions under a limit, found now if they are not known: edges, costs."""
+        """A node's best decisions under a limit, found now if they were not yet: edges, costs."""
         if self._box(node, limit) < 0:
             self.solve(node, limit, progress)
         box = self._box(node, limit)
@@ -137,11 +137,11 @@ def memoized_decisions(space: Space, memo: SpaceMemo, spec: Spec, limit: int) ->
     Raises `LookupError` if a part of the program is not there.
     """
     batch = Batch.of([spec], space.placements)
-    known = memo.answers(batch)
-    here = np.flatnonzero(known.within(limit, space.limits))
+    memoized = memo.answers(batch)
+    here = np.flatnonzero(memoized.within(limit, space.limits))
     if not len(here):
-        raise LookupError(f"{spec} is not known.")
-    rewrite = space.rewrites(Kind.of(batch))[int(known.rule[here[0]])].concrete(spec)
+        raise LookupError(f"{spec} is not memoized.")
+    rewrite = space.rewrites(Kind.of(batch))[int(memoized.rule[here[0]])].concrete(spec)
     step = apply(rewrite, spec, space.target)
     inner = limit - int(space.limits.column(step.allocation, 1)[0])
     rewrites = [rewrite]

@@ -23,14 +23,14 @@ class Structures:
 
     def __init__(self, graph: SearchGraph) -> None:
         self._graph = graph
-        self._whole = graph.space.goal.operation.copies
+        self._copies = graph.space.goal.operation.copies
         self._traits: dict[int, Structure | None] = {}
 
     def of(self, edge: int, parts: Sequence[Structure]) -> Structure:
         """The structure of a program that begins with `edge` and whose children's are `parts`."""
         if edge not in self._traits:
             spec = self._graph.spec(int(self._graph.edges.parent[edge]))
-            counts = self._whole or not spec.operation.copies
+            counts = self._copies or not spec.operation.copies
             self._traits[edge] = traits(self._graph.rewrite(edge), spec) if counts else None
         own = self._traits[edge]
         return Structure() if own is None else own.union(*parts)
@@ -38,18 +38,19 @@ class Structures:
 
 def structure(impl: Impl) -> Structure:
     """The structure of an Impl."""
-    return _of(impl, whole=impl.spec.operation.copies)
+    return _of(impl, copies=impl.spec.operation.copies)
 
 
-def _of(impl: Impl, whole: bool) -> Structure:
-    if impl.spec.operation.copies and not whole:
+def _of(impl: Impl, copies: bool) -> Structure:
+    """The structure of a part of a program; `copies` says that the whole program is a copy."""
+    if impl.spec.operation.copies and not copies:
         return Structure()
     assert impl.rewrite is not None
-    parts = [_of(child.impl, whole) for child in impl.children if child.times]
+    parts = [_of(child.impl, copies) for child in impl.children if child.times]
     return traits(impl.rewrite, impl.spec).union(*parts)
 
 
 def traits(rewrite: Rewrite, spec: Spec) -> Structure:
-    """What a rewrite adds to the structure of a program."""
+    """The part of a program's structure that a rewrite gives."""
     trait = rewrite.trait(spec)
     return Structure([trait] if trait else [])

@@ -70,7 +70,7 @@ def smooth_part(size: int) -> int:
 
 
 def steps(size: int, widths: frozenset[int] = frozenset()) -> list[tuple[int, ...]]:
-    """What each possible step of tiling leaves: the tile's size, and the remainder's if any."""
+    """The sizes that each step of tiling may leave: the tile's, and the remainder's if any."""
     divisions = [(size // f,) for f in FACTORS if size % f == 0 and is_smooth(size)]
     tiles = (*cuts(size, widths), *[ROWS] * (size in CUT_TO_ROWS))
     return divisions + [(t, size % t) if size % t else (t,) for t in tiles]
@@ -127,7 +127,7 @@ class Sizes:
         return result
 
     def has(self, column: Ints) -> npt.NDArray[np.bool_]:
-        """Which sizes of a column are known."""
+        """Which sizes of a column have numbers."""
         inside = column <= self._sorted[-1]
         result: npt.NDArray[np.bool_] = inside & (self._find(np.where(inside, column, 1)) >= 0)
         return result
