@@ -13,7 +13,7 @@ import pytest
 from tests.goals import attention_goal, layer_norm_goal, matmul_goal, primitive_goals
 
 from morello.cli import bench as bench_command
-from morello.cli.parser import main
+from morello.cli.parser import COMMANDS, main
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.operation import reordered
 from morello.ir.primitives import matmul
@@ -330,6 +330,43 @@ def test_numbers_that_no_precomputing_can_have(
     assert main([*family, option, value]) == 2
     assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["bnch", SMALL], "bench"),
+        (["explian", SMALL], "explain"),
+        (["bench", SMALL, "--mesure", "3"], "--measure"),
+        (["synth", SMALL, "--ouptut=x.c"], "--output"),
+        (["bench", SMALL, "--rank", "lerned"], "learned"),
+        (["table", "qurey", "x.db", SMALL], "query"),
+        (["learn", "evaluate", "corpus", "--sed", "1"], "--seed"),
+    ],
+)
+def test_what_is_misspelt_gets_a_suggestion(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.endswith(f"; did you mean {meant}?\n")
+
+
+@pytest.mark.parametrize("arguments", [["zzz"], ["bench", SMALL, "--zzzzz"], ["table", "zzz"]])
+def test_what_is_like_nothing_gets_no_suggestion(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(arguments) == 2
+    error = capsys.readouterr().err
+    assert "zzz" in error and "did you mean" not in error
+
+
+def test_every_command_has_its_module(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    listed = capsys.readouterr().out
+    for name, text in COMMANDS.items():
+        assert main([name, "--help"]) == 0
+        assert f"morello {name}" in capsys.readouterr().out
+        assert f"    {name}" in listed and text.split()[0] in listed
 
 
 @pytest.mark.parametrize("text", ["x", "", "1.5", "1e3", "9" * 9999, "nan"])

@@ -68,14 +68,23 @@ from morello.cli import parser
 from morello.base.errors import MorelloError
 def instead(work):
     "Any command does this."
-    parser._command = lambda name: work
+    parser._run = work
 """
+
+
+LIKE_A_TERMINAL = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGTERM, signal.SIG_DFL)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+"""
+"""The dispositions of signals there: under `nohup` or in the background, some are ignored."""
 
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """The command, after some code that may change things."""
     return subprocess.run(
-        [sys.executable, "-c", f"{START}\n{code}\nsys.exit(run())", *arguments],
+        [sys.executable, "-c", f"{LIKE_A_TERMINAL}{START}\n{code}\nsys.exit(run())", *arguments],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
@@ -232,8 +241,8 @@ def precomputing(path: Path) -> subprocess.Popen[str]:
     Each task is a single goal.
     """
     code = (
-        "import sys; from morello import precompute; from morello.__main__ import run; "
-        "precompute.WEIGHT = 0.0; sys.exit(run())"
+        f"{LIKE_A_TERMINAL}import sys; from morello import precompute; "
+        "from morello.__main__ import run; precompute.WEIGHT = 0.0; sys.exit(run())"
     )
     sizes = ["m=1024..1279+1", "n=1024..1087+1"]
     options = ["--db", str(path), "--target", "avx2", "--workers", "2"]
@@ -323,7 +332,10 @@ def worker_processes(command: Command) -> list[int]:
 
 def interrupted(arguments: Sequence[str], after: float) -> tuple[int, str]:
     """What becomes of a command that is interrupted so long after it has begun to work."""
-    code = "import sys; from morello.__main__ import run; print(flush=True); sys.exit(run())"
+    code = (
+        f"{LIKE_A_TERMINAL}import sys; from morello.__main__ import run; print(flush=True); "
+        "sys.exit(run())"
+    )
     process = subprocess.Popen(
         [sys.executable, "-c", code, *arguments],
         stdout=subprocess.PIPE,

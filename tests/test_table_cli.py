@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from morello.cli import table as table_commands
+from morello.cli import precompute as precompute_command
 from morello.cli.parser import main
 from morello.frontends.ranges import family
 from morello.memo import Table
@@ -294,7 +294,7 @@ def test_tables_that_keep_different_numbers(path: Path, tmp_path: Path, capsys: 
 
 
 def test_how_long_it_may_take() -> None:
-    left = table_commands._left
+    left = precompute_command._left
     assert left(10.0, 0.0, 0.005) == left(10.0, 0.5, 1.0) == ""
     assert left(10.0, 0.0, 0.5) == "about 10 s left"
     assert left(600.0, 0.25, 0.5) == "about 20 min left"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from rich.markup import escape
 from rich.table import Table as Grid
 
 from morello import api
+from morello.cli.arguments import add_search
 from morello.cli.output import print_json, readable
 from morello.cli.program import described, gap_text, prediction_text, requested, saved_impl
 from morello.cli.targets import costs_of
@@ -31,6 +33,15 @@ from morello.targets.cpu import host_cpu
 
 INTENSE = 8
 """From this arithmetic intensity (operations per byte) on, products are shown without GB/s."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_search(parser)
+    parser.add_argument("--vs", choices=["numpy"], action="append", help="time this as well")
+    parser.add_argument("--seconds", type=float, default=1.0, help="to time each for (1)")
+    parser.add_argument("--no-verify", action="store_true", help="do not check it against NumPy")
+    parser.set_defaults(tune=None)
+    parser.add_argument("--schedule", type=Path, help="use a saved schedule; do not search")
 
 
 def run(arguments: argparse.Namespace) -> None:

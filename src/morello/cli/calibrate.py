@@ -1,4 +1,4 @@
-"""What `morello calibrate` does."""
+"""`morello calibrate`: measures this machine's costs."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from rich.table import Table as Grid
 
 from morello.base.errors import TargetError
 from morello.base.files import check_writable, make_folder
+from morello.cli.arguments import add_json
 from morello.learn.local import local_path, write_local
 from morello.learn.predictors import correction
 from morello.measure.calibrate.fit import FitQuality
@@ -37,6 +38,12 @@ DOING = {
     "threads": "starting threads",
     "check": "choosing programs with old and new costs: {}",
 }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="measure, and keep nothing")
+    parser.add_argument("--output", type=Path, metavar="PATH", help="keep the costs here")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

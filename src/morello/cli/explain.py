@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from rich.console import Console
 
+from morello.cli.arguments import add_search, add_tune
 from morello.cli.output import print_json
 from morello.cli.program import described, implement, predicted_us, prediction_text, search_text
 from morello.codegen.prefetch import notes
 from morello.impl import saved
 from morello.impl.printing import print_impl
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_search(parser)
+    add_tune(parser)
+    parser.add_argument("--schedule", type=Path, help="explain a saved schedule")
 
 
 def run(arguments: argparse.Namespace) -> None:

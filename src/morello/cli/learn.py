@@ -1,4 +1,4 @@
-"""The command `morello learn`."""
+"""`morello learn`: measures programs to learn from, judges models and trains them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
+from pathlib import Path
 
 import numpy as np
 from rich.console import Console
@@ -15,6 +16,7 @@ from rich.table import Table as Grid
 from morello.base.errors import CorpusError, quoted
 from morello.base.files import check_writable
 from morello.base.workers import local_workers
+from morello.cli.arguments import add_json, whole
 from morello.learn.collect import CollectProgress, collect, summary
 from morello.learn.corpus import machine_of
 from morello.learn.dataset import cached_features, load
@@ -32,6 +34,34 @@ EXTRA = ("jax", "optax")
 """The packages that training needs."""
 
 LEAST_PROGRAMS, MOST_PROGRAMS = 3, 10_000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    collecting = actions.add_parser(
+        "collect", help="measure programs of many Specs on this machine"
+    )
+    collecting.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus, to go on with")
+    collecting.add_argument(
+        "--programs", type=whole, default=102, metavar="N", help="programs of each Spec (102)"
+    )
+    collecting.add_argument(
+        "--varied", type=whole, default=0, metavar="N", help="also N Specs of random sizes (0)"
+    )
+    collecting.add_argument("--only", metavar="FAMILY", help="only Specs of this family")
+    collecting.add_argument(
+        "--dask", metavar="ADDRESS", help="measure on this Dask cluster instead"
+    )
+    add_json(collecting)
+    evaluating = actions.add_parser("evaluate", help="how well models predict a corpus")
+    evaluating.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
+    evaluating.add_argument("--seed", type=whole, default=0, help="of the random splits (0)")
+    add_json(evaluating)
+    training = actions.add_parser("train", help="train a model on a corpus (needs morello[learn])")
+    training.add_argument("folder", type=Path, metavar="FOLDER", help="the corpus")
+    training.add_argument("--output", type=Path, required=True, metavar="PATH", help="the model")
+    training.add_argument("--seed", type=whole, default=0, help="of what is random (0)")
+    add_json(training)
 
 
 def run(arguments: argparse.Namespace) -> None:

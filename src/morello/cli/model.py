@@ -1,4 +1,4 @@
-"""What `morello model` does."""
+"""`morello model`: shows how well the cost model predicts times."""
 
 from __future__ import annotations
 
@@ -11,6 +11,14 @@ from rich.console import Console
 from rich.markup import escape
 
 from morello.api import implement
+from morello.cli.arguments import (
+    add_compiler,
+    add_expression,
+    add_json,
+    add_target,
+    add_threads,
+    whole,
+)
 from morello.cli.output import progress, readable
 from morello.impl.tree import cycles
 from morello.measure.quality import CHOICES, Quality, assess, check_sampling
@@ -19,6 +27,17 @@ WIDTH: Final = 60
 HEIGHT: Final = 18
 DENSITY = " .:*#"
 CHOSEN = "o"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_expression(parser)
+    parser.add_argument("--samples", type=whole, default=100, help="random programs to time (100)")
+    parser.add_argument("--seconds", type=float, default=0.1, help="to time each for (0.1)")
+    parser.add_argument("--seed", type=whole, default=0, help="of the random programs (0)")
+    add_target(parser)
+    add_threads(parser)
+    add_compiler(parser)
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

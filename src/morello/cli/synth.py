@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from morello.base.errors import RewriteError
 from morello.base.files import check_different, check_writable, write_text
+from morello.cli.arguments import add_search, add_tune
 from morello.cli.output import print_json
 from morello.cli.program import described, implement
 from morello.codegen import Source, generate
@@ -18,6 +20,16 @@ from morello.impl import saved
 from morello.impl.printing import tree
 from morello.runtime.threads import thread_count
 from morello.targets.x86 import BASELINE
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_search(parser)
+    add_tune(parser)
+    parser.add_argument("-o", "--output", type=Path, help="write the C here, not to stdout")
+    parser.add_argument("--header", type=Path, help="write a C header for it here")
+    parser.add_argument("--name", default="kernel", help="the C function's name (kernel)")
+    parser.add_argument("--save", type=Path, help="save the schedule here, as JSON")
+    parser.add_argument("--schedule", type=Path, help="use a saved schedule; do not search")
 
 
 def run(arguments: argparse.Namespace) -> None:

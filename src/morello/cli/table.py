@@ -1,97 +1,49 @@
-"""What `morello precompute` and `morello table` do."""
+"""`morello table`: shows a table's size or its answers for a Spec, checks it, merges tables."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
-import time
 from collections import defaultdict
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
-from rich.progress import Progress as Bar
 from rich.table import Table as Grid
 
 from morello.base.errors import TableError
-from morello.base.workers import local_workers
-from morello.frontends.ranges import family
+from morello.cli.arguments import add_json, add_target
 from morello.frontends.text import parse
-from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo import Table
 from morello.memo.query import answers
 from morello.memo.statistics import TableStatistics, statistics
-from morello.precompute import PrecomputeProgress, dask_workers, precompute
-from morello.runtime.threads import available_threads
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
 
-
-def run_precompute(arguments: argparse.Namespace) -> None:
-    """Solve a family of Specs into a table."""
-    members = family(arguments.expression, arguments.sizes)
-    parse(next(members.expressions())[1])  # raises for an invalid expression right away
-    find_calibrated(arguments.target)  # so that workers need not measure the machine
-    began = time.perf_counter()
-    progress = PrecomputeProgress(0, 0, 0.0, 0)
-    with ExitStack() as stack:
-        if arguments.dask:
-            workers, count = stack.enter_context(dask_workers(arguments.dask))
-        else:
-            count = arguments.workers or available_threads()
-            workers = stack.enter_context(local_workers(count))
-        table = stack.enter_context(
-            Table(arguments.db, arguments.keep, cache_bytes=arguments.cache << 20)
-        )
-        bar = stack.enter_context(_bar())
-        task = bar.add_task("solving", total=1.0, left="")
-        start = 0.0
-        for number, progress in enumerate(
-            precompute(members, table, arguments.target, workers, count)
-        ):
-            if number == 0:
-                start = progress.share  # the share done by earlier runs
-            left = _left(time.perf_counter() - began, start, progress.share)
-            bar.update(task, completed=progress.share, left=left)
-        size = table.bytes()
-    result = {
-        "specs": len(members),
-        "tasks": progress.tasks,
-        "failed": progress.failed,
-        "seconds": time.perf_counter() - began,
-        "bytes": size,
-        "path": str(arguments.db),
-    }
-    if arguments.json:
-        print(json.dumps(result, indent=2))
-        return
-    failed = f"; {progress.failed} have no program" if progress.failed else ""
-    print(
-        f"{len(members):,} goals in {arguments.db}, {size / 1e6:.1f} MB, "
-        f"in {result['seconds']:.0f} s{failed}."
-    )
+ACTIONS = {
+    "stats": "how much it has, and how well compressed",
+    "check": "whether it is whole",
+    "query": "its answers for a Spec",
+    "merge": "add what other tables have",
+}
 
 
-def _left(seconds: float, start: float, share: float) -> str:
-    """The estimated time left, as text; empty until 1 % of the work is done."""
-    if share - start < 0.01 or share >= 1:
-        return ""
-    left = seconds * (1 - share) / (share - start)
-    return f"about {left / 60:.0f} min left" if left >= 90 else f"about {left:.0f} s left"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    for name, text in ACTIONS.items():
+        action = actions.add_parser(name, help=text)
+        action.add_argument("path", type=Path, metavar="PATH", help="the table")
+        if name == "query":
+            action.add_argument("expression", metavar="EXPR", help="the Spec")
+            add_target(action)
+        if name == "merge":
+            action.add_argument("others", type=Path, nargs="+", metavar="OTHER", help="tables")
+        add_json(action)
 
 
-def _bar() -> Bar:
-    console = Console(stderr=True)
-    return Bar(
-        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
-        TextColumn("{task.fields[left]}"), console=console, disable=not console.is_terminal,
-    )  # fmt: skip
-
-
-def run_table(arguments: argparse.Namespace) -> None:
+def run(arguments: argparse.Namespace) -> None:
     """Show a table's size or its answers for a Spec, check it, or merge others into it."""
     {
         "stats": _stats,

@@ -7,6 +7,7 @@ from collections import Counter
 
 from rich.console import Console
 
+from morello.cli.arguments import add_json
 from morello.cli.output import print_json
 from morello.ir.dtype import DTYPES
 from morello.targets import PORTABLE, TARGETS, find_target
@@ -16,6 +17,10 @@ from morello.targets.costs import coefficients
 from morello.targets.cpu import host_cpu
 from morello.targets.machines import MACHINES
 from morello.targets.target import Target
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -1,4 +1,4 @@
-"""What `morello tune` does."""
+"""`morello tune`: measures programs for some time and keeps the fastest."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from rich.console import Console
@@ -16,6 +17,7 @@ from rich.table import Table as Grid
 
 from morello.base.errors import FileError, MorelloError
 from morello.base.files import check_writable, write_text
+from morello.cli.arguments import add_compiler, add_json, add_target, whole
 from morello.cli.output import readable
 from morello.cli.program import opened
 from morello.frontends.ranges import family
@@ -56,6 +58,29 @@ class TuningOutcome:
             "curve": [{"hardware_s": spent, "seconds": least} for spent, least in tuning.curve],
             "interrupted": self.interrupted,
         }
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("expression", metavar="EXPR", help='such as "f32[m,64] @ f32[64,64]"')
+    parser.add_argument(
+        "sizes", nargs="*", metavar="NAME=RANGE", help="sizes of a family, as for precompute"
+    )
+    parser.add_argument(
+        "--seconds", type=float, default=60.0, help="to take in all for each Spec (60)"
+    )
+    parser.add_argument(
+        "--order", choices=["learned", "affine", "random"], default="learned",
+        help="measure first what is predicted to be fastest and variations of what was fastest, "
+        "the search's choices by cost, or random programs (learned)",
+    )  # fmt: skip
+    parser.add_argument("--seed", type=whole, default=0, help="of random choices (0)")
+    add_target(parser)
+    add_compiler(parser)
+    parser.add_argument(
+        "--db", type=Path, metavar="PATH", help="a table to keep the fastest in, for later calls"
+    )
+    parser.add_argument("--save", type=Path, help="save the fastest's schedule here, as JSON")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

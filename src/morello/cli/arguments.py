@@ -1,0 +1,120 @@
+"""Arguments that several commands have, and a parser that suggests what was meant."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from morello.base.errors import quoted
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose errors about misspelt commands, options and choices suggest the right one."""
+
+    def parse_all(self, words: list[str]) -> argparse.Namespace:
+        """Parse the words of a command line; prints the error and exits where it is wrong."""
+        arguments, rest = self.parse_known_args(words)
+        if rest:
+            unknown = next((word for word in rest if word.startswith("-")), rest[0])
+            suggestion = _suggestion(unknown.partition("=")[0], _options(self))
+            self.error(f"unrecognized arguments: {' '.join(rest)}{suggestion}")
+        return arguments
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            suggestion = _suggestion(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(action, f"{error.message}{suggestion}") from None
+
+
+def _suggestion(word: str, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(word, list(known), 1)
+    return f"; did you mean {near[0]}?" if near else ""
+
+
+def _options(parser: argparse.ArgumentParser) -> Iterator[str]:
+    """The options of a parser and of the parsers of its subcommands."""
+    for action in parser._actions:
+        yield from action.option_strings
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                yield from _options(inner)
+
+
+# ---- arguments that several commands have
+
+
+def add_expression(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("expression", metavar="EXPR", help='such as "f32[64,64] @ f32[64,64]"')
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--target", default="native", help="one of `morello targets` (native)")
+
+
+def add_threads(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--threads", type=count, default=1, metavar="N|all", help="threads to use (1)"
+    )
+
+
+def add_compiler(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--compiler", help="the C compiler (default: $CC, clang, zig, gcc)")
+
+
+def add_tune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--tune", metavar="KEY", help="for a microarchitecture of the target, such as zen3"
+    )
+
+
+def add_search(parser: argparse.ArgumentParser) -> None:
+    """An expression, and the options of the search for its best program."""
+    add_expression(parser)
+    add_target(parser)
+    add_threads(parser)
+    parser.add_argument(
+        "--db", type=Path, metavar="PATH", help="a table of what searches found, to use and add to"
+    )
+    parser.add_argument(
+        "--weights", choices=["plain", "constant"], default="plain",
+        help="constant: second factors and filters may be prepacked for the kernel (plain)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--budget", type=float, default=20.0, metavar="SECONDS",
+        help="take the best program so far if the search takes longer (20)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--measure", type=whole, default=1, metavar="K",
+        help="build and time K different programs, and take the fastest (1)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--rank", choices=["cost", "learned"], default="cost",
+        help="what orders programs: their cost, or a model learned from measured ones (cost)",
+    )  # fmt: skip
+    add_compiler(parser)
+    add_json(parser)
+
+
+def whole(text: str) -> int:
+    """Parse a whole number; its range is checked where it is used."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is no whole number") from None
+
+
+def count(text: str) -> int | str:
+    """Parse a number; other text is returned as it is, and checked where it is used."""
+    try:
+        return int(text)
+    except ValueError:
+        return text

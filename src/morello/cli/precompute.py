@@ -1,0 +1,102 @@
+"""`morello precompute`: solves a family of Specs into a table."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from contextlib import ExitStack
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from morello.base.workers import local_workers
+from morello.cli.arguments import add_json, add_target, whole
+from morello.frontends.ranges import family
+from morello.frontends.text import parse
+from morello.measure.calibrate.first_use import find_calibrated
+from morello.memo import Table
+from morello.precompute import PrecomputeProgress, dask_workers, precompute
+from morello.runtime.threads import available_threads
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("expression", metavar="EXPR", help='such as "f32[m,k] @ f32[k,n]"')
+    parser.add_argument(
+        "sizes", nargs="*", metavar="NAME=RANGE",
+        help="m=1..2048 (1, 2, 4, ...), m=64..512+64 (by 64) or m=1,3,7",
+    )  # fmt: skip
+    parser.add_argument("--db", type=Path, required=True, metavar="PATH", help="the table")
+    add_target(parser)
+    parser.add_argument(
+        "--keep", type=whole, default=0, metavar="K", help="decisions to keep of each Spec (1)"
+    )
+    parser.add_argument("--workers", type=whole, default=0, metavar="N", help="processes (all)")
+    parser.add_argument("--dask", metavar="ADDRESS", help="work on this Dask cluster instead")
+    parser.add_argument(
+        "--cache", type=whole, default=256, metavar="MB", help="memory for the table's pages (256)"
+    )
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Solve a family of Specs into a table."""
+    members = family(arguments.expression, arguments.sizes)
+    parse(next(members.expressions())[1])  # raises for an invalid expression right away
+    find_calibrated(arguments.target)  # so that workers need not measure the machine
+    began = time.perf_counter()
+    progress = PrecomputeProgress(0, 0, 0.0, 0)
+    with ExitStack() as stack:
+        if arguments.dask:
+            workers, count = stack.enter_context(dask_workers(arguments.dask))
+        else:
+            count = arguments.workers or available_threads()
+            workers = stack.enter_context(local_workers(count))
+        table = stack.enter_context(
+            Table(arguments.db, arguments.keep, cache_bytes=arguments.cache << 20)
+        )
+        bar = stack.enter_context(_bar())
+        task = bar.add_task("solving", total=1.0, left="")
+        start = 0.0
+        for number, progress in enumerate(
+            precompute(members, table, arguments.target, workers, count)
+        ):
+            if number == 0:
+                start = progress.share  # the share done by earlier runs
+            left = _left(time.perf_counter() - began, start, progress.share)
+            bar.update(task, completed=progress.share, left=left)
+        size = table.bytes()
+    result = {
+        "specs": len(members),
+        "tasks": progress.tasks,
+        "failed": progress.failed,
+        "seconds": time.perf_counter() - began,
+        "bytes": size,
+        "path": str(arguments.db),
+    }
+    if arguments.json:
+        print(json.dumps(result, indent=2))
+        return
+    failed = f"; {progress.failed} have no program" if progress.failed else ""
+    print(
+        f"{len(members):,} goals in {arguments.db}, {size / 1e6:.1f} MB, "
+        f"in {result['seconds']:.0f} s{failed}."
+    )
+
+
+def _left(seconds: float, start: float, share: float) -> str:
+    """The estimated time left, as text; empty until 1 % of the work is done."""
+    if share - start < 0.01 or share >= 1:
+        return ""
+    left = seconds * (1 - share) / (share - start)
+    return f"about {left / 60:.0f} min left" if left >= 90 else f"about {left:.0f} s left"
+
+
+def _bar() -> Bar:
+    console = Console(stderr=True)
+    return Bar(
+        TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeElapsedColumn(),
+        TextColumn("{task.fields[left]}"), console=console, disable=not console.is_terminal,
+    )  # fmt: skip
