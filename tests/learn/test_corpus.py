@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 import re
 import warnings
-from collections.abc import Callable
+import zipfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from morello.base.errors import CorpusError
@@ -138,6 +141,76 @@ def test_other_files_are_refused(measured: MeasuredSpec, tmp_path: Path) -> None
         read(path)
     with pytest.raises(CorpusError, match="cannot read"):
         read(tmp_path / "none.npz")
+
+
+def damages(raw: bytes) -> Iterator[bytes]:
+    """A file with a byte or several changed, or cut short."""
+    random = Random(0)
+    for _ in range(150):
+        changed = bytearray(raw)
+        for _ in range(random.choice([1, 2, 8])):
+            changed[random.randrange(len(raw))] = random.randrange(256)
+        yield bytes(changed[: random.randrange(len(raw))] if random.random() < 0.2 else changed)
+
+
+def test_no_damage_gets_a_traceback(measured: MeasuredSpec, tmp_path: Path) -> None:
+    path = tmp_path / "one.npz"
+    write(path, measured)
+    refused = 0
+    for content in damages(path.read_bytes()):
+        path.write_bytes(content)
+        try:
+            read(path)
+        except CorpusError:
+            refused += 1
+    assert refused > 100
+
+
+def test_an_array_that_claims_to_be_huge_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "huge.npz"
+    header = {"descr": "<f8", "fortran_order": False, "shape": (1 << 40,)}
+    with zipfile.ZipFile(path, "w") as archive, archive.open("repeats.npy", "w") as member:
+        np.lib.format.write_array_header_1_0(member, header)
+    with pytest.raises(CorpusError, match="damaged"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *((name, value) for name in ("caches", "hertz", "spec") for value in (True, None, "x", [])),
+        ("hertz", -1),
+        ("hertz", float("nan")),
+        ("caches", {"L2": 1, "L1": True, "registers": 32}),
+        ("microarchitecture", 1),
+    ],
+)
+def test_descriptions_of_wrong_types_are_refused(
+    field: str, value: object, measured: MeasuredSpec, tmp_path: Path
+) -> None:
+    write(tmp_path / "one.npz", replace(measured, about={**measured.about, field: value}))
+    with pytest.raises(CorpusError, match="lacks what a corpus has"):
+        read(tmp_path / "one.npz")
+
+
+@pytest.mark.parametrize("about", [b"true", b"[1]", b"{", b"3"])
+def test_what_is_no_description_is_refused(about: bytes, tmp_path: Path) -> None:
+    np.savez(tmp_path / "one.npz", about=np.frombuffer(about, np.uint8))
+    with pytest.raises(CorpusError, match="lacks"):
+        read(tmp_path / "one.npz")
+
+
+@pytest.mark.parametrize("origins", [np.array(True), np.array(["0"]), np.zeros((1, 1))])
+def test_origins_of_another_kind_are_refused(
+    origins: npt.NDArray[Any], measured: MeasuredSpec, tmp_path: Path
+) -> None:
+    write(tmp_path / "one.npz", replace(measured, origins=origins))
+    with pytest.raises(CorpusError, match=r"lacks|another number"):
+        read(tmp_path / "one.npz")
+
+
+def test_a_single_repeat_has_no_noise_to_tell(measured: MeasuredSpec) -> None:
+    assert np.isnan(replace(measured, repeats=measured.repeats[:, :1]).noise)
 
 
 def test_another_version_is_refused(

@@ -79,6 +79,9 @@ BAD: dict[str, dict[str, Any]] = {
     "do not fit each other": {"edge_index": np.array([[2, 7]])},
     "arrays that do not fit": {"node_opcode": np.zeros(5, np.int32)},
     "features of version 0": {"about": np.frombuffer(b'{"version": 0}', np.uint8)},
+    "arrays that do not fit each": {"about": np.frombuffer(b"true", np.uint8)},
+    "arrays that do not fit each other": {"about": np.frombuffer(b"{", np.uint8)},
+    "not fit each other": {"node_feat": np.array(True)},
 }
 
 
@@ -149,6 +152,22 @@ def test_models_never_learn_from_what_they_are_judged_by(
     for one in scores:
         assert one.specs == len(groups) and one.tau[1] <= one.tau[0] <= one.tau[2]
         assert one.tau[0] > 0.9 and one.ape[0] < 2.0 and one.regrets[50] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("numbers", "protocols"), [([0], []), ([0, 1], ["random"]), ([0, 1, 2], ["random", "family"])]
+)
+def test_small_corpora_are_judged_as_far_as_they_can_be(
+    numbers: list[int], protocols: list[str], groups: list[ProgramGroup]
+) -> None:
+    few = [groups[n] for n in numbers]
+    if not protocols:
+        with pytest.raises(CorpusError, match="collect other Specs"):
+            list(evaluate.evaluate(few))
+        return
+    scores = list(evaluate.evaluate(few))
+    assert list(dict.fromkeys(one.protocol for one in scores)) == protocols
+    assert all(np.isfinite(one.ape[0]) for one in scores)
 
 
 def test_the_command_tells_the_scores(corpus: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,13 +11,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from morello.base.errors import CorpusError, MorelloError
+from morello.base.errors import CorpusError, MorelloError, RewriteError, quoted
+from morello.impl.fields import Fields
 from morello.impl.saved import VERSION as SAVED
 from morello.impl.saved import load
 from morello.impl.tree import Impl
@@ -26,8 +28,6 @@ from morello.learn.label import Floats, Labels
 from morello.learn.programs import ORIGINS
 from morello.targets.catalog import recorded
 from morello.targets.target import Target
-
-_ABOUT = ("family", "expression", "spec", "target", "microarchitecture", "caches", "hertz")
 
 VERSION = 1
 SUFFIX = ".npz"
@@ -70,7 +70,7 @@ class MeasuredSpec:
         No prediction can be more accurate.
         """
         whole = self.repeats[~np.isnan(self.repeats).any(axis=1)]
-        if not len(whole):
+        if not len(whole) or whole.shape[1] < 2:
             return float("nan")
         halves = [whole[:, start::2].min(axis=1) for start in (0, 1)]
         return float(np.median(np.abs(np.log(halves[0] / halves[1]))))
@@ -146,21 +146,42 @@ def read(path: Path) -> MeasuredSpec:
         lines = arrays["schedules"].tobytes().decode().splitlines()
         schedules = [json.loads(line) for line in lines]
         measured = MeasuredSpec(
-            about, schedules, arrays["origins"],
-            *(arrays[name].astype(np.float64) for name in ("repeats", "references", "cold")),
+            about, schedules, _numbers(arrays["origins"], np.int8),
+            *(_numbers(arrays[name], np.float64) for name in ("repeats", "references", "cold")),
         )  # fmt: skip
-        if not about.keys() >= set(_ABOUT):
-            raise KeyError
+        _check_about(Fields(about, "the description"))
     except (KeyError, TypeError, ValueError):  # which bad JSON and bad text are, too
         raise CorpusError(f"{path} lacks what a corpus has; collect it again.") from None
+    except RewriteError as error:
+        raise CorpusError(f"{path} lacks what a corpus has: {error}") from None
     _check(path, measured)
     return measured
+
+
+def _numbers(array: npt.NDArray[Any], dtype: type) -> npt.NDArray[Any]:
+    """The numbers of an array in another dtype; raises `ValueError` for one of anything else."""
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise ValueError
+    return array.astype(dtype)
+
+
+def _check_about(about: Fields) -> None:
+    """Raise `RewriteError` if the description of a file is missing something, or mistyped."""
+    for name in ("family", "expression", "target", "microarchitecture"):
+        about.get(name, str)
+    about.get("spec", dict)
+    hertz = about.get("hertz", object)
+    if isinstance(hertz, bool) or not isinstance(hertz, int | float) or not 0 < hertz < inf:
+        raise RewriteError(f"hertz is {quoted(hertz)}, and should be a positive number.")
+    caches = Fields(about.get("caches", dict), "the caches")
+    for level in ("L2", "L1", "registers"):
+        caches.whole(level, least=1)
 
 
 def _check(path: Path, measured: MeasuredSpec) -> None:
     count = len(measured.schedules)
     tables = (measured.repeats, measured.reference, measured.cold)
-    if len(measured.origins) != count or any(t.ndim != 2 or len(t) != count for t in tables):
+    if measured.origins.shape != (count,) or any(t.ndim != 2 or len(t) != count for t in tables):
         raise CorpusError(f"{path} has another number of times than programs; collect it again.")
     if not count or measured.repeats.shape[1] == 0:
         raise CorpusError(f"{path} has no programs; collect it again.")

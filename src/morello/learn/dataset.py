@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from morello.base.errors import CorpusError
-from morello.learn.archive import read_about, read_arrays, write_arrays
+from morello.learn.archive import Array, read_about, read_arrays, write_arrays
 from morello.learn.corpus import SUFFIX, MeasuredSpec, files, read
 from morello.learn.features import (
     FETCHES,
@@ -85,6 +85,14 @@ def write_group(path: Path, group: ProgramGroup) -> None:
 def read_group(path: Path) -> ProgramGroup:
     """Read an archive, ours or one of TpuGraphs' tile collection. Raises `CorpusError`."""
     arrays = read_arrays(path, "is no archive of programs, or is damaged.")
+    try:
+        group = _group(path, arrays)
+    except (AttributeError, IndexError, TypeError, ValueError):  # of arrays of another kind
+        raise CorpusError(f"{path} has arrays that do not fit each other.") from None
+    return group
+
+
+def _group(path: Path, arrays: dict[str, Array]) -> ProgramGroup:
     missing = [key for key in _KEYS if key not in arrays]
     if missing:
         raise CorpusError(f"{path} has no {missing[0]}, which archives of programs have.")

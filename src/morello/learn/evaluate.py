@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from morello.base.errors import CorpusError
 from morello.learn.affine import Affine, Estimator, Refitted
 from morello.learn.groups import ProgramGroup
 from morello.learn.metrics import Chosen, ape, chosen, interval, mape, regret
@@ -55,13 +56,24 @@ class Score:
 
 
 def protocols(groups: Sequence[ProgramGroup], seed: int) -> Mapping[str, list[TrainTestSplit]]:
-    """The splits of both protocols: random by Spec, and a family held out."""
+    """The splits of both protocols: random by Spec, and a family held out.
+
+    Splits that leave nothing to train on are left out, and protocols with no others. Raises
+    `CorpusError` if there are none.
+    """
     families = [group.family for group in groups]
     expressions = [group.expression for group in groups]
-    return {
-        "random": list(by_spec(families, expressions, min(FOLDS, len(groups)), seed)),
-        "family": list(by_family(families)),
+    every = {
+        "random": by_spec(families, expressions, min(FOLDS, len(groups)), seed),
+        "family": by_family(families),
     }
+    kept = {name: [split for split in splits if split.train] for name, splits in every.items()}
+    if not any(kept.values()):
+        raise CorpusError(
+            "the corpus has Specs of one family and of similar shapes only, so that none are left "
+            "to train on when they are held out; collect other Specs as well."
+        )
+    return {name: splits for name, splits in kept.items() if splits}
 
 
 def predictions(
