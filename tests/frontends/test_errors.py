@@ -6,6 +6,7 @@ import pytest
 
 from morello.base.errors import SpecError
 from morello.frontends import parse, parse_type
+from morello.frontends.functions import FUNCTIONS, INTERNAL
 
 NINES = "9" * 5000
 
@@ -15,6 +16,10 @@ SYNTAX = [
     ("f32[2147483648,4] @ f32[4,4]", "at most 2147483647", 4),
     (f"f32[{NINES},4] @ f32[4,4]", "at most 2147483647", 4),
     ("f99[4,4] @ f32[4,4]", "unknown dtype 'f99'", 0),
+    ("float32[4,4] @ f32[4,4]", "did you mean f32", 0),
+    ("f32[4,4] @ bfloat16[4,4]", "did you mean bf16", 11),
+    ("relu(UINT8[4,4])", "did you mean u8", 5),
+    ("relu(fp16[4,4])", "did you mean f16", 5),
     ("f32[4,4] @ f32[4,4] junk", "'junk' is not expected", 20),
     ("f32[4,4] f32[4,4]", "'f32' is not expected", 9),
     ("f32[4,4]{0,0} @ f32[4,4]", "each of the 2 dimensions once", 8),
@@ -54,6 +59,7 @@ SYNTAX = [
 
 NAMES = [
     ("f32 @ f32[4,4]", "write the sizes, as in f32[4,4]", 0),
+    ("float32 @ f32[4,4]", "write the sizes, as in f32[4,4]", 0),
     ("x @ f32[4,4]", "bind it first, as in x = f32[4,4];", 0),
     ("weights = f32[4,4]; relu(weight)", "did you mean weights", 25),
     ("x = f32[4]; y = f32[4]; relu(x)", "y is never used", 12),
@@ -224,3 +230,18 @@ def test_the_same_goes_for_types() -> None:
         "dimension 0 has stride 2:\n  f32[4,4]S(2,1)\n          ^ it must be at least 4, what the "
         "dimensions within it span, and at most 2147483647."
     )
+
+
+def test_errors_list_only_functions_for_users() -> None:
+    with pytest.raises(SpecError) as caught:
+        parse("reshape(f32[4,4])")
+    said = str(caught.value)
+    assert "softmax, layer_norm" in said and "matmul" in said
+    assert [name for name in INTERNAL if name in said] == []
+    with pytest.raises(SpecError, match="the functions are"):
+        parse("one_prefx(f32[4,4])")
+
+
+def test_internal_functions_can_be_called_all_the_same() -> None:
+    assert FUNCTIONS.keys() >= INTERNAL
+    assert parse("one_prefix(f32[4])").expression == "one_prefix(f32[4])"

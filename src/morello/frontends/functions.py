@@ -18,6 +18,15 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
 }
 """Every callable function; operators are calls of add, matmul and so on."""
 
+INTERNAL = frozenset({
+    "divide_vec", "fill_lowest", "fill_zero", "one_prefix", "softmax_complete",
+    "softmax_denominator",
+})  # fmt: skip
+"""Functions that are steps of others, callable so that every Spec has a text; never suggested."""
+
+SUGGESTED = tuple(name for name in FUNCTIONS if name not in INTERNAL)
+"""The functions for users to call, which errors list."""
+
 
 @dataclass(frozen=True)
 class Signature:

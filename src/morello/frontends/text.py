@@ -13,7 +13,7 @@ from typing import Any, get_args
 
 from morello.base.errors import SpecError, quoted
 from morello.frontends.copies import move
-from morello.frontends.functions import FUNCTIONS, signature
+from morello.frontends.functions import FUNCTIONS, SUGGESTED, signature
 from morello.frontends.inputs import TensorLike, type_of
 from morello.frontends.syntax import (
     Expression,
@@ -28,7 +28,7 @@ from morello.frontends.syntax import (
 from morello.frontends.tokens import error_at, errors_at
 from morello.frontends.types import Type
 from morello.frontends.values import MisuseError, Value, input_of, value_of
-from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, parse_dtype
+from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, meant_dtype, parse_dtype
 from morello.ir.graph import Tensor, computation
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
@@ -135,8 +135,9 @@ class _Meaning:
         if node.name in FUNCTIONS:
             return error_at(self.text, node.at, f"{node.name} is a function", "call it, as in "
                          + signature(node.name).usage)  # fmt: skip
-        if node.name in DTYPES:
-            fix = f"write the sizes, as in {node.name}[4,4]"
+        dtype = meant_dtype(node.name)
+        if dtype is not None:
+            fix = f"write the sizes, as in {dtype}[4,4]"
             return error_at(self.text, node.at, f"{node.name} is only a dtype", fix)
         near = difflib.get_close_matches(node.name, self._values, 1)
         fix = f"did you mean {near[0]}" if near else f"bind it first, as in {node.name} = f32[4,4];"
@@ -146,8 +147,8 @@ class _Meaning:
 
     def _call(self, node: FunctionCall) -> Value:
         if node.function not in FUNCTIONS:
-            near = difflib.get_close_matches(node.function, FUNCTIONS, 1)
-            fix = f"the functions are: {', '.join(FUNCTIONS)}"
+            near = difflib.get_close_matches(node.function, SUGGESTED, 1)
+            fix = f"the functions are: {', '.join(SUGGESTED)}"
             fix = f"did you mean {near[0]}" if near else fix
             raise error_at(self.text, node.at, f"unknown function {quoted(node.function)}", fix)
         known = signature(node.function)

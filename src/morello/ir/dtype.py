@@ -54,16 +54,23 @@ U8X4 = DType("u8x4", 4, "uint32_t", None, lanes=4)
 I8X4 = DType("i8x4", 4, "uint32_t", None, lanes=4)
 
 DTYPES = {dtype.name: dtype for dtype in (U8, I8, U16, I16, U32, I32, F16, BF16, F32)}
+_NICKNAMES = {"float": F32, "fp32": F32, "half": F16, "fp16": F16, "int": I32}
 PACKED = {dtype.name: dtype for dtype in (BF16X2, U8X4, I8X4)}
 
 
 def parse_dtype(name: str) -> DType:
     """The `DType` called `name`; raises `SpecError` naming the known ones."""
-    try:
+    if name in DTYPES:
         return DTYPES[name]
-    except KeyError:
-        known = ", ".join(DTYPES)
-        raise SpecError(f"unknown dtype {quoted(name)}", f"the dtypes are: {known}") from None
+    meant = meant_dtype(name)
+    fix = f"did you mean {meant}" if meant else f"the dtypes are: {', '.join(DTYPES)}"
+    raise SpecError(f"unknown dtype {quoted(name)}", fix)
+
+
+def meant_dtype(name: str) -> DType | None:
+    """The `DType` that a name stands for here, in NumPy, or in other languages, if any."""
+    elsewhere = {dtype.np.name: dtype for dtype in DTYPES.values()}
+    return {**_NICKNAMES, **elsewhere, **DTYPES}.get(name.lower())
 
 
 def result_dtype(a: DType, b: DType) -> DType | None:
