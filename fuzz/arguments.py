@@ -214,8 +214,6 @@ def _wanted(name: str, given: list[Any]) -> NDArray[Any] | None:
         return None
     whole = name == "octets"
     kind: Any = np.uint8 if whole else np.float64
-    if name == "brain":
-        given = [x.view(ml_dtypes.bfloat16) if x.dtype == np.uint16 else x for x in given]
     a, *rest = (x.astype(kind) for x in given[:count])
     result = {
         "add": lambda: a + rest[0],

@@ -362,13 +362,30 @@ def test_bfloat16_goes_in_and_comes_out() -> None:
     y = kernel(x)
     assert y.dtype == BFLOAT16 and y.shape == (2, 3)
     np.testing.assert_array_equal(y.view(np.uint16), x.view(np.uint16) + 1)
-    for out in (np.zeros((2, 3), BFLOAT16), np.zeros((2, 3), np.uint16)):
-        assert kernel(x, out=out) is out
-        np.testing.assert_array_equal(out.view(np.uint16), x.view(np.uint16) + 1)
+    out = np.zeros((2, 3), BFLOAT16)
+    for call in (lambda: kernel(x, out=out), lambda: kernel(x, out)):
         out[...] = 0
-        assert kernel(x.view(np.uint16), out) is out
+        assert call() is out
         np.testing.assert_array_equal(out.view(np.uint16), x.view(np.uint16) + 1)
     assert kernel(x, None).dtype == kernel(x, out=None).dtype == BFLOAT16
+
+
+def test_bits_of_bfloat16_have_to_be_viewed_as_such() -> None:
+    """Integers of this dtype may be meant as numbers, too."""
+    kernel, x = half_kernel(), np.ones((2, 3), BFLOAT16)
+    bits = x.view(np.uint16)
+    assert refused(kernel, bits) == (
+        "argument x: expected bf16[2,3] row-major, got uint16[2,3] row-major; convert with "
+        "x.astype(ml_dtypes.bfloat16), or pass x.view(ml_dtypes.bfloat16) if these are its bits."
+    )
+    for odd in (memoryview(bits), array("H", [1] * 6), bits.astype(np.int16)):
+        assert "ml_dtypes.bfloat16" in refused(kernel, odd)
+    assert refused(kernel, x, out=bits.copy()).endswith(
+        "got uint16[2,3] row-major; pass np.empty((2, 3), ml_dtypes.bfloat16), or omit out."
+    )
+    np.testing.assert_array_equal(kernel.fast(bits), bits + 1)
+    with pytest.raises(CallError, match=r"expected u16\[2,3\] row-major, got bfloat16"):
+        kernel.fast(x)
 
 
 def test_outputs_beside_bfloat16() -> None:
@@ -398,7 +415,7 @@ def test_what_does_not_fit_bfloat16() -> None:
     assert "got bfloat16[2,3] column-major" in refused(kernel, np.asfortranarray(x))
     assert "with strides (-3, 1)" in refused(kernel, x[::-1])
     assert "out shares memory with argument x" in refused(kernel, x, out=x)
-    assert "out shares memory with argument x" in refused(kernel, x, out=x.view(np.uint16))
+    assert "out shares memory with argument x" in refused(kernel, x, out=x[:])
     assert "unexpected keyword 'y'" in refused(kernel, x, y=x)
     assert "got 3 arrays" in refused(kernel, x, x, x)
     assert "np.asarray(x, dtype=ml_dtypes.bfloat16)" in refused(kernel, [[1.0] * 3] * 2)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from morello.base.errors import SpecError
-from morello.ir.dtype import BF16, DType
+from morello.ir.dtype import BF16, U16, DType
 from morello.ir.spec import Spec
 
 Array = NDArray[Any]
@@ -45,6 +45,11 @@ class Argument:
     def raw(self) -> np.dtype[Any]:
         """The dtype for the buffer protocol: uint16 for bfloat16, which has none, else its own."""
         return np.dtype(np.uint16) if self.dtype is BF16 else self.dtype.np
+
+    @property
+    def as_bits(self) -> Argument:
+        """The argument as the buffer protocol has it: of `raw`, so uint16 for bfloat16."""
+        return replace(self, dtype=U16) if self.dtype is BF16 else self
 
     @property
     def is_row_major(self) -> bool:

@@ -73,8 +73,10 @@ def _check(argument: Argument, value: object) -> Array:
 def _remedy(argument: Argument, array: Array) -> str:
     """How to convert `array` to one that matches; "" if it matches already."""
     name, size = argument.name, argument.dtype.bytes
-    if array.dtype not in (argument.dtype.np, argument.raw):
+    if array.dtype != argument.dtype.np:
         remedy = f"convert with {name}.astype({dtype_code(argument)})"
+        if array.dtype == argument.raw:
+            remedy += f", or pass {name}.view({dtype_code(argument)}) if these are its bits"
     elif array.shape != argument.shape:
         remedy = f"pass an array of shape {argument.shape}"
     elif not same_strides(argument, array.strides):

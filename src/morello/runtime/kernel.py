@@ -28,9 +28,9 @@ class CompiledKernel:
     The arrays are NumPy arrays or support the buffer protocol. Masked arrays are refused, as
     kernels ignore masks. Arrays must have the dtypes, shapes and strides of `arguments`, the
     last of which is the output; a dimension of size 1 may have any stride. Those of bfloat16
-    are `ml_dtypes.bfloat16` or, as raw bits, uint16. Without `out`, which may also be passed by
-    position, the output is a new array. Raises `CallError` if an array does not match, or `out`
-    shares memory with an input.
+    are of `ml_dtypes.bfloat16`; raw bits in uint16 have to be viewed as it. Without `out`, which
+    may also be passed by position, the output is a new array. Raises `CallError` if an array does
+    not match, or `out` shares memory with an input.
     """
 
     # A slot, so that Python finds a builtin function in `__call__` and never runs a frame of
@@ -139,15 +139,15 @@ compile_kernel = CompiledKernel.of_source
 def _as_raw_bits(
     function: Callable[..., Array], arguments: tuple[Argument, ...]
 ) -> Callable[..., Array]:
-    """A function that also takes bfloat16 arrays, and passes them on as views of uint16."""
+    """A function that takes bfloat16 arrays, and passes them on as views of uint16."""
     count = len(arguments) - 1
     hidden = [a.raw != a.dtype.np for a in arguments]
 
     def call(*args: Any, **keywords: Any) -> Array:
-        views = [_raw(x) if hides else x for hides, x in zip(hidden, args, strict=False)]
-        views += args[len(hidden) :]
-        named = {name: _raw(x) if hidden[-1] else x for name, x in keywords.items()}
         try:
+            views = [_raw(x) if hides else x for hides, x in zip(hidden, args, strict=False)]
+            views += args[len(hidden) :]
+            named = {name: _raw(x) if hidden[-1] else x for name, x in keywords.items()}
             result = function(*views, **named)
         except CallError:
             result = None
@@ -165,9 +165,12 @@ _BFLOAT16, _BITS = BF16.np, np.dtype(np.uint16)
 
 
 def _raw(value: Any) -> Any:
+    """The bits of a bfloat16 array, or None; raises `CallError` for anything else."""
+    if value is None:
+        return None
     if isinstance(value, np.ndarray) and value.dtype == _BFLOAT16:
         return value.view(_BITS)
-    return value
+    raise CallError("it is no array of bfloat16.")  # `explain` says more
 
 
 def _validate(arguments: tuple[Argument, ...]) -> None:

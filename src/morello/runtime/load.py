@@ -89,7 +89,7 @@ def make_function(
         len(arguments),
         release_gil,
         allocate,
-        functools.partial(explain, arguments),
+        functools.partial(explain, tuple(argument.as_bits for argument in arguments)),
         library,
     )
     return function
