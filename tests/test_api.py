@@ -29,10 +29,15 @@ from morello.ir.primitives import divide_vec_scalar, fill, matmul, softmax
 from morello.ir.spec import Spec, goal
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.load import Library
-from morello.runtime.threads import available_threads
 from morello.runtime.tolerance import expected
 
 SMALL = "f32[4,4] @ f32[4,4]"
+
+
+@pytest.fixture
+def four_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if there were so many: kernels run on more threads than CPUs, too, if slower."""
+    monkeypatch.setattr("morello.runtime.threads.available_threads", lambda: 4)
 
 
 def random(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
@@ -124,7 +129,11 @@ def test_bfloat16_end_to_end() -> None:
     a, b = random(8, 16).astype(ml_dtypes.bfloat16), random(16, 16).astype(ml_dtypes.bfloat16)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     np.testing.assert_allclose(kernel(a, b), exact, rtol=1e-5, atol=1e-6)
-    np.testing.assert_array_equal(kernel(a.view(np.uint16), b.view(np.uint16)), kernel(a, b))
+    bits = a.view(np.uint16)
+    np.testing.assert_array_equal(kernel(bits.view(ml_dtypes.bfloat16), b), kernel(a, b))
+    np.testing.assert_array_equal(kernel.fast(bits, b.view(np.uint16)), kernel(a, b))
+    with pytest.raises(CallError, match=r"got uint16.* pass a\.view\(ml_dtypes\.bfloat16\) if"):
+        kernel(bits, b)
     narrow = morello.compile(matmul_goal(8, 16, 16, BF16, BF16, BF16))
     assert narrow(a, b).dtype == ml_dtypes.bfloat16
     np.testing.assert_allclose(narrow(a, b).astype(np.float64), exact, rtol=0.05, atol=0.05)
@@ -159,6 +168,7 @@ def test_fills_take_an_output_alone() -> None:
     assert not kernel().any()
 
 
+@pytest.mark.usefixtures("four_cpus")
 @pytest.mark.parametrize("name", begun())
 def test_schedules_by_hand_run(name: str) -> None:
     schedule = solved(name)
@@ -239,6 +249,7 @@ def test_what_cannot_be_pickled_says_so() -> None:
 # ---- threads
 
 
+@pytest.mark.usefixtures("four_cpus")
 def test_threads() -> None:
     a, b = random(128, 64), random(64, 64)
     kernels = [morello.compile("f32[128,64] @ f32[64,64]", threads=n) for n in (1, 2, 3)]
@@ -247,9 +258,10 @@ def test_threads() -> None:
     for kernel in kernels:
         np.testing.assert_allclose(kernel(a, b), a @ b, rtol=1e-4, atol=1e-4)
     every = morello.compile("f32[128,64] @ f32[64,64]", threads="all")
-    assert every.threads == available_threads()
+    assert every.threads == 4
 
 
+@pytest.mark.usefixtures("four_cpus")
 def test_each_thread_count_has_its_own_pool(monkeypatch: pytest.MonkeyPatch) -> None:
     attached = []
 
@@ -277,6 +289,14 @@ def test_a_schedule_runs_on_the_threads_it_is_for() -> None:
 def test_wrong_thread_counts(threads: Any) -> None:
     with pytest.raises(TargetError, match="ask for 1 to 1024"):
         morello.compile("f32[4,4] @ f32[4,4]", threads=threads)
+
+
+@pytest.mark.usefixtures("four_cpus")
+def test_more_threads_than_cpus_are_refused() -> None:
+    expression = "exp(f32[512,512])"
+    with pytest.raises(TargetError, match=r"100 threads are more than the CPUs .* are 4; ask for"):
+        morello.compile(expression, threads=100)
+    assert morello.implement(expression, target="avx2", threads=8)[0].target.cores == 8
 
 
 # ---- what is refused

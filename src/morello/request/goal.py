@@ -11,7 +11,7 @@ from morello.ir.spec import Spec
 from morello.measure.calibrate.first_use import find_calibrated
 from morello.runtime.argument import arguments
 from morello.runtime.machine import check_memory, check_runs_here
-from morello.runtime.threads import thread_count
+from morello.runtime.threads import check_threads, thread_count
 from morello.targets.costs import on_cores
 from morello.targets.target import Target
 
@@ -61,5 +61,7 @@ def check_callable(goal: Goal, target: Target) -> None:
     """Raise `MorelloError` if a goal's kernels cannot be called from Python on this machine."""
     spec = goal.spec if isinstance(goal, Impl) else goal
     check_runs_here(target)
+    if spec.parallel:
+        check_threads(target.cores)
     check_memory(spec)
     arguments(spec)

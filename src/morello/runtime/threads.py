@@ -71,6 +71,15 @@ def thread_count(threads: int | str) -> int:
     return count
 
 
+def check_threads(count: int) -> None:
+    """Raise `TargetError` if there are more threads than CPUs, so that some would always wait."""
+    if count > available_threads():
+        raise TargetError(
+            f"{count} threads are more than the CPUs this process may use, which are "
+            f'{available_threads()}; ask for at most as many, or for "all".'
+        )
+
+
 def pool(threads: int, *, compiler: Compiler | None = None) -> Pool:
     """The process's pool of `threads` threads, the caller included; it is never destroyed.
 
