@@ -19,12 +19,13 @@ from morello.measure.load import load, source_of
 from morello.memo import Table
 from morello.options import Options, requested
 from morello.request import Request, answer
-from morello.request.goal import check_callable, goal_and_target
+from morello.request.goal import check_callable, goal_and_target, spec_of
 from morello.runtime.argument import Array
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.machine import check_runs_here
 from morello.runtime.packing import laid_out, lay_out, plain
 from morello.runtime.toolchain import Compiler, find_compiler
+from morello.runtime.verify import check_verifiable
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Progress
@@ -121,6 +122,8 @@ def build(request: Request, *, verify: bool = True) -> Kernel:
     Raises `MorelloError`.
     """
     check_callable(request.goal, request.target)
+    if verify:
+        check_verifiable(spec_of(request.goal))
     compiler = find_compiler(request.compiler)
     kernel = _compiled(*answer(request), compiler)
     if verify:

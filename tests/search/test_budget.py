@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from tests.search.small_goals import GOALS
 
+from morello.base import memory
 from morello.base.errors import SearchError
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
@@ -177,13 +178,13 @@ def test_budgets_that_cannot_be(seconds: object) -> None:
 def test_a_container_may_have_less_memory_than_the_machine(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    free = module._free()
-    monkeypatch.setattr(module, "_CGROUP", tmp_path)
+    free = memory.free_memory()
+    monkeypatch.setattr(memory, "_CGROUP", tmp_path)
     for name, text in (("memory.max", "max"), ("memory.current", "1000")):
         (tmp_path / name).write_text(text)
-    assert module._free() > free / 2
+    assert memory.free_memory() > free / 2
     (tmp_path / "memory.max").write_text("5000")
-    assert module._free() == 4000
+    assert memory.free_memory() == 4000
 
 
 def test_a_table_keeps_what_is_not_proven_until_there_is_more_time() -> None:

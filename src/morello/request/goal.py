@@ -57,9 +57,14 @@ def goal_and_target(
     return on_cores(goal, machine, count)
 
 
+def spec_of(goal: Goal) -> Spec:
+    """The Spec that a goal is, or that it is a program of."""
+    return goal.spec if isinstance(goal, Impl) else goal
+
+
 def check_callable(goal: Goal, target: Target) -> None:
     """Raise `MorelloError` if a goal's kernels cannot be called from Python on this machine."""
-    spec = goal.spec if isinstance(goal, Impl) else goal
+    spec = spec_of(goal)
     check_runs_here(target)
     if spec.parallel:
         check_threads(target.cores)

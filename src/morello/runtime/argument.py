@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,9 @@ from morello.ir.spec import Spec
 Array = NDArray[Any]
 
 CACHE_LINE = 64
+
+BLOCK = 1 << 22
+"""The elements that are made or checked at once, so that temporary arrays stay small."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +77,11 @@ class Argument:
     def random(self, generator: np.random.Generator) -> Array:
         """A new array of random positive numbers: floats from 0.1 to 1, integers from 1 to 9."""
         array = self.empty()
-        if self.dtype.is_float:
-            array[...] = generator.uniform(0.1, 1.0, array.shape)
-        else:
-            array[...] = generator.integers(1, 10, array.shape)
+        for block in blocks(array):
+            if self.dtype.is_float:
+                block[...] = generator.uniform(0.1, 1.0, block.shape)
+            else:
+                block[...] = generator.integers(1, 10, block.shape)
         return array
 
     def __str__(self) -> str:
@@ -158,6 +163,16 @@ def same_strides(argument: Argument, strides: tuple[int, ...]) -> bool:
 
 def _same_strides(shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> bool:
     return all(n == 1 or x == y for n, x, y in zip(shape, a, b, strict=True))
+
+
+def blocks(array: Array) -> Iterator[Array]:
+    """Views of at most `BLOCK` elements that together are the array."""
+    if array.size <= BLOCK:
+        yield array
+        return
+    axis = int(np.argmax(array.shape))
+    for half in np.array_split(array, 2, axis):
+        yield from blocks(half)
 
 
 def aligned_bytes(before: int, count: int) -> tuple[NDArray[np.uint8], int]:

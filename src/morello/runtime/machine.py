@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from morello.base.errors import SpecError, TargetError
+from morello.base.memory import gib
 from morello.ir.spec import Spec
 from morello.targets.catalog import runs_here
 from morello.targets.target import Target
@@ -25,6 +26,6 @@ def check_memory(spec: Spec) -> None:
     have = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     if needed > have:
         raise SpecError(
-            f"{spec.expression}: the operands take {needed / 2**30:.1f} GiB, and this machine "
-            f"has {have / 2**30:.1f} GiB; make the sizes smaller."
+            f"{spec.expression}: the operands take {gib(needed)}, and this machine has "
+            f"{gib(have)}; make the sizes smaller."
         )

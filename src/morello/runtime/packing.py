@@ -122,3 +122,12 @@ def random_inputs(spec: Spec, seed: int = 0) -> Inputs:
     values = tuple(expected.random(random) for expected in arguments(plain(spec))[:-1])
     pairs = zip(lay_out(spec, values), arguments(spec), strict=False)
     return Inputs(values, tuple(array.view(expected.raw) for array, expected in pairs))
+
+
+def packing_bytes(spec: Spec) -> int:
+    """The most bytes that `lay_out` takes at once: panels, and on the way to them three copies."""
+    return sum(
+        4 * spec.tensor(i).bytes
+        for i in spec.arrays.values()
+        if spec.placements[i].layout.panel is not None
+    )

@@ -20,15 +20,16 @@ from morello.ir.operation import Array, Operation
 from morello.ir.rounding import MAX_EXACT, Bounded, stored, wrapped
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
+from morello.runtime.parts import WHOLE, Part
 
 
-def expected(spec: Spec, inputs: Sequence[Array]) -> Bounded:
-    """The reference output of a Spec with one output, given the arrays that it reads."""
-    operands = spec.spread(inputs)
+def expected(spec: Spec, inputs: Sequence[Array], part: Part = WHOLE) -> Bounded:
+    """The reference output of a Spec with one output, or of a part of it, given all inputs."""
+    operands = [part.of(spec, i, array) for i, array in enumerate(spec.spread(inputs))]
     tensors = [Bounded(_wide(x, d)) for x, d in zip(operands, spec.dtypes, strict=False)]
     *dtypes, dtype = spec.dtypes
     with np.errstate(all="ignore"):
-        output = _apply(spec.operation, spec.sizes, tensors, dtypes, dtype)
+        output = _apply(spec.operation, part.sizes(spec), tensors, dtypes, dtype)
     if output.error is None:
         return output
     return replace(output, error=np.where(np.isnan(output.error), np.inf, output.error))

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from hashlib import blake2b
 from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from morello.base.errors import VerificationError
+from morello.base.errors import SpecError, VerificationError
+from morello.base.memory import allocatable, gib
 from morello.ir.dtype import F16, DType
 from morello.ir.operation import Operation
 from morello.ir.rounding import Bounded, integers
 from morello.ir.spec import Spec
-from morello.runtime.argument import Argument, Array, aligned_bytes, arguments
+from morello.runtime.argument import (
+    CACHE_LINE,
+    Argument,
+    Array,
+    aligned_bytes,
+    arguments,
+    blocks,
+)
+from morello.runtime.packing import packing_bytes, plain
+from morello.runtime.parts import Part, parts
 from morello.runtime.tolerance import expected, only_integers
 
 _GUARD_BYTES = 4096
@@ -49,45 +61,98 @@ class _Style:
     descending: bool = False
 
 
-def verify(kernel: Callable[..., object], spec: Spec, *, seeds: Sequence[int] = (0,)) -> float:
+def verify(
+    kernel: Callable[..., object],
+    spec: Spec,
+    *,
+    seeds: Sequence[int] = (0,),
+    room: int | None = None,
+) -> float:
     """Runs `kernel(*inputs, out=out)` on random data and checks it against a Spec.
 
     Each seed gives two trials. In the first, arrays are aligned to cache lines and hold small
     integers, whose sums are exact, so the output must be exact, too. In the second, arrays are
     aligned to their elements only and hold numbers of many magnitudes. If the Spec does not map
-    integers to integers, both trials use moderate magnitudes. No input is ever zero. Returns
-    the largest error relative to the largest output; raises `VerificationError` at the first
-    fault.
+    integers to integers, both trials use moderate magnitudes. No input is ever zero.
+
+    Beside the arrays, the reference takes at most `room` bytes, by default half of what is free:
+    it is computed in parts. Returns the largest error relative to the largest output. Raises
+    `VerificationError` at the first fault, and `SpecError` if there is too little memory.
     """
-    worst = 0.0
-    for seed in seeds:
-        for style in _styles(spec):
-            worst = max(worst, _try(kernel, spec, style, seed))
-    return worst
+    try:
+        return max(
+            (_try(kernel, spec, style, seed, room) for seed in seeds for style in _styles(spec)),
+            default=0.0,
+        )
+    except MemoryError:
+        raise SpecError(
+            f"{spec.expression}: there is too little memory to verify it; make the sizes smaller, "
+            "or leave out the verification (verify=False, or --no-verify)."
+        ) from None
 
 
-def _try(kernel: Callable[..., object], spec: Spec, style: _Style, seed: int) -> float:
+def check_verifiable(spec: Spec) -> None:
+    """Raise `SpecError` if verifying a kernel would take more memory than is free."""
+    needed = sum(map(_memory, arguments(plain(spec)))) + packing_bytes(spec)
+    free = allocatable()
+    if needed > free:
+        raise SpecError(
+            f"{spec.expression}: verifying it takes {gib(needed)} of memory for the operands "
+            f"alone, and {gib(free)} are free; make the sizes smaller, or leave out the "
+            "verification (verify=False, or --no-verify)."
+        )
+    parts(spec, (free - needed) // 2)  # raises if none is small enough
+
+
+def _try(
+    kernel: Callable[..., object], spec: Spec, style: _Style, seed: int, room: int | None
+) -> float:
     """The largest error relative to the largest output; raises `VerificationError`."""
-    *taken, output = arguments(spec)
-    values, wanted, style = _data(spec, taken, style, seed)
-    label = f"(seed {seed}, {style.name})"
-    arrays = [_Guarded(argument, style) for argument in (*taken, output)]
-    for array, value in zip(arrays, values, strict=False):
-        array.view[...] = value
+    *inputs, output = [_Guarded(argument, style) for argument in arguments(spec)]
+    pieces = parts(spec, allocatable() // 2 if room is None else room)
+    values = [array.view for array in inputs]
 
-    kernel(*(array.view for array in arrays[:-1]), out=arrays[-1].view)
+    @lru_cache(maxsize=1)  # so that a single piece is computed once
+    def wanted(number: int) -> Bounded:
+        return expected(spec, values, pieces[number])
 
-    for array, value in zip(arrays, values, strict=False):
-        if not np.array_equal(array.view, value):
+    for attempt in _attempts(style):
+        _fill(spec, inputs, pieces, attempt, seed)
+        wanted.cache_clear()
+        if all(_suits(spec, attempt, wanted(number)) for number in range(len(pieces))):
+            break
+    label = f"(seed {seed}, {attempt.name})"
+    digests = [array.digest() for array in inputs]
+
+    kernel(*values, out=output.view)
+
+    for array, digest in zip(inputs, digests, strict=True):
+        if array.digest() != digest:
+            array.check(label)
             raise VerificationError(f"the kernel wrote to its input {array.argument.name} {label}.")
-    got = arrays[-1].view.astype(np.float64)
-    for array in arrays:
-        array.check(label)
-    return compare(got, wanted, output, label)
+    worst = largest = 0.0
+    written = spec.operation.output
+    for number, piece in enumerate(pieces):
+        got = piece.of(spec, written, output.view).astype(np.float64)
+        start = piece.start(spec, written)
+        error, size = compare(got, wanted(number), output.argument, label, start)
+        worst, largest = max(worst, error), max(largest, size)
+    output.check(label)
+    return worst / max(largest, float(np.finfo(np.float64).tiny))
 
 
-def compare(got: NDArray[np.float64], wanted: Bounded, output: Argument, label: str) -> float:
-    """The largest error relative to the largest output; raises `VerificationError`."""
+def compare(
+    got: NDArray[np.float64],
+    wanted: Bounded,
+    output: Argument,
+    label: str,
+    start: Sequence[int] = (),
+) -> tuple[float, float]:
+    """The largest error, and the largest output, where they are finite.
+
+    `got` is the part of the output that begins at the index `start`. Raises `VerificationError`
+    if an error is larger than its bound.
+    """
     value, tolerance = wanted.value.astype(np.float64), wanted.spread
     with np.errstate(invalid="ignore"):
         error = np.where(got == value, 0.0, np.abs(got - value))
@@ -95,7 +160,8 @@ def compare(got: NDArray[np.float64], wanted: Bounded, output: Argument, label: 
         faults = ~((error <= tolerance) | np.isnan(value))
     if faults.any():
         where = np.unravel_index(int(faults.argmax()), got.shape)
-        index = ", ".join(str(int(i)) for i in where)
+        places = zip(where, start or (0,) * got.ndim, strict=True)
+        index = ", ".join(str(int(i) + begin) for i, begin in places)
         raise VerificationError(
             f"{output.name}[{index}] is {got[where]:.9g}, expected {value[where]:.9g} "
             f"within {tolerance[where]:.3g}; {int(faults.sum())} of {got.size} "
@@ -103,7 +169,7 @@ def compare(got: NDArray[np.float64], wanted: Bounded, output: Argument, label: 
         )
     finite = np.isfinite(value) & np.isfinite(error)
     largest = np.abs(value).max(initial=0.0, where=finite)
-    return float(error.max(initial=0.0, where=finite) / max(largest, np.finfo(np.float64).tiny))
+    return float(error.max(initial=0.0, where=finite)), float(largest)
 
 
 class _Guarded:
@@ -117,18 +183,31 @@ class _Guarded:
         self._memory[:] = self.guard
         self.view = argument.view(self._memory, offset + slack)
 
+    def digest(self) -> bytes:
+        """A hash of the elements and of the guard bytes."""
+        return blake2b(self._memory).digest()
+
     def check(self, label: str) -> None:
         """Raises `VerificationError` if a guard byte was overwritten; overwrites the elements."""
         start = self.view.ctypes.data - self._memory.ctypes.data
         flat = self.argument.dtype.bytes
         self.view.view(f"V{flat}")[...] = np.void(bytes([self.guard]) * flat)
-        broken = np.flatnonzero(self._memory != self.guard)
-        if broken.size:
-            distance = int(broken[0]) - start
+        begin, broken, first = 0, 0, 0
+        for block in blocks(self._memory):
+            places = np.flatnonzero(block != self.guard)
+            if places.size and not broken:
+                first = begin + int(places[0])
+            begin, broken = begin + block.size, broken + places.size
+        if broken:
             raise VerificationError(
-                f"the kernel wrote outside {self.argument.name}: {broken.size} bytes, the first "
-                f"at byte {distance} of an array that spans {self.argument.extent} {label}."
+                f"the kernel wrote outside {self.argument.name}: {broken} bytes, the first at byte "
+                f"{first - start} of an array that spans {self.argument.extent} {label}."
             )
+
+
+def _memory(argument: Argument) -> int:
+    """The bytes of a guarded array."""
+    return argument.extent + 2 * _GUARD_BYTES + CACHE_LINE
 
 
 # ---- what to try
@@ -167,26 +246,31 @@ def _primitives(
         yield component.operation, {d: a.extent(sizes) for d, a in component.axes.items()}
 
 
-def _data(
-    spec: Spec, taken: Sequence[Argument], style: _Style, seed: int
-) -> tuple[list[Array], Bounded, _Style]:
-    """The inputs, the expected output, and the style that they were made with.
+def _fill(
+    spec: Spec, inputs: Sequence[_Guarded], pieces: Sequence[Part], style: _Style, seed: int
+) -> None:
+    """Fill the inputs with random numbers."""
+    random = np.random.default_rng(seed)
+    for array in inputs:
+        for block in blocks(array.view):
+            block[...] = _random(random, array.argument.dtype, block.shape, style)
+    if spec.operation.primitive is not None and spec.operation.primitive.selects:
+        for piece in pieces:
+            values = piece.of(spec, 0, inputs[0].view)
+            values[...] = _sorted(spec.operation, values, style)
 
-    Instead of `style`, one with smaller integers if the output would be rounded, or with
-    positive numbers if it would not be finite (such as the root of a negative number).
+
+def _suits(spec: Spec, style: _Style, wanted: Bounded) -> bool:
+    """Whether inputs give an output that tells something: exact where it should be, and finite.
+
+    Integers may be too large for their sums to be exact, and the root of a negative number is not
+    finite. Other styles are attempted then: smaller integers, or positive numbers.
     """
-    for attempt in _attempts(style):
-        random = np.random.default_rng(seed)
-        values = [_random(random, argument, attempt) for argument in taken]
-        if spec.operation.primitive is not None and spec.operation.primitive.selects:
-            values = [_sorted(spec.operation, values[0], attempt)]
-        wanted = expected(spec, values)
-        rounded = bool(attempt.integers) and wanted.error is not None
-        with np.errstate(over="ignore"):
-            finite = np.isfinite(wanted.value.astype(spec.dtypes[-1].np).astype(np.float64))
-        if not rounded and (spec.operation.fills or bool(finite.all())):
-            break
-    return values, wanted, attempt
+    if style.integers and wanted.error is not None:
+        return False
+    with np.errstate(over="ignore"):
+        stored = wanted.value.astype(spec.dtypes[-1].np).astype(np.float64)
+    return spec.operation.fills or bool(np.isfinite(stored).all())
 
 
 def _attempts(style: _Style) -> Iterator[_Style]:
@@ -214,9 +298,10 @@ def _sorted(operation: Operation, values: Array, style: _Style) -> Array:
     return np.moveaxis(ordered, -1, axis)
 
 
-def _random(random: np.random.Generator, argument: Argument, style: _Style) -> Array:
-    """Values of the argument's dtype and shape, none of them zero."""
-    shape, dtype = argument.shape, argument.dtype
+def _random(
+    random: np.random.Generator, dtype: DType, shape: tuple[int, ...], style: _Style
+) -> Array:
+    """Values of a dtype and shape, none of them zero."""
     values: Array
     if not dtype.is_float:
         values = random.integers(1, _largest(dtype, style), shape, np.int64, endpoint=True)

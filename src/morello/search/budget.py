@@ -6,11 +6,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isnan
-from pathlib import Path
 
 import psutil
 
 from morello.base.errors import SearchError, quoted
+from morello.base.memory import free_memory
 
 Progress = Callable[[int, int], None]
 """Called during a search with the numbers of Specs and rewrites expanded so far; may raise."""
@@ -20,8 +20,6 @@ SECONDS = 20.0
 
 INTERVAL_S = 0.02
 """The least time between two checks of the clock and of the memory in use, in seconds."""
-
-_CGROUP = Path("/sys/fs/cgroup")
 
 
 class BudgetError(SearchError):
@@ -45,7 +43,7 @@ class Budget:
 
     def start(self, report: Progress | None = None) -> Watch:
         """Start the clock; progress is passed on to `report`."""
-        free = int(self.memory * _free())
+        free = int(self.memory * free_memory())
         now = time.monotonic()
         most = _in_use(psutil.Process()) + free
         return Watch(now, now + self.seconds, most, free, report)
@@ -99,15 +97,3 @@ class Watch:
 def _in_use(process: psutil.Process) -> int:
     """The memory that a process uses, in bytes."""
     return int(process.memory_info().rss)
-
-
-def _free() -> int:
-    """The memory that this process may still take, in bytes: the machine's, or its container's."""
-    free = int(psutil.virtual_memory().available)
-    try:
-        most, used = (
-            int((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current")
-        )
-    except (OSError, ValueError):  # no container, or one without a limit
-        return free
-    return max(0, min(free, most - used))

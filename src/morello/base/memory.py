@@ -1,0 +1,35 @@
+"""How much memory is free: of the machine, of the container, and of this process's own limit."""
+
+from __future__ import annotations
+
+import resource
+from pathlib import Path
+
+import psutil
+
+_CGROUP = Path("/sys/fs/cgroup")
+
+
+def free_memory() -> int:
+    """The bytes that this process may still take: the machine's, or its container's."""
+    free = int(psutil.virtual_memory().available)
+    try:
+        most, used = (
+            int((_CGROUP / name).read_text()) for name in ("memory.max", "memory.current")
+        )
+    except (OSError, ValueError):  # no container, or one without a limit
+        return free
+    return max(0, min(free, most - used))
+
+
+def allocatable() -> int:
+    """The bytes that an array may take: the free memory, within the limit of `ulimit -v`."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return free_memory()
+    return max(0, min(free_memory(), limit - int(psutil.Process().memory_info().vms)))
+
+
+def gib(count: int) -> str:
+    """A number of bytes, as text."""
+    return f"{count / 2**30:.1f} GiB"

@@ -1,0 +1,130 @@
+"""Parts of a Spec's output, so that computing the reference of one takes little memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import prod
+
+from morello.base.errors import SpecError
+from morello.base.memory import gib
+from morello.ir.operation import Array, Operation
+from morello.ir.spec import Spec
+
+ELEMENT_BYTES = 96
+"""The bytes that a reference takes for each element of its tensors: a dozen float64.
+
+These are the value and its error bound, and those that the computation of a bound takes at once.
+"""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of a Spec's output: for some dimensions, the positions from a start to a stop."""
+
+    spans: Mapping[str, tuple[int, int]]
+
+    def sizes(self, spec: Spec) -> tuple[int, ...]:
+        """The sizes of the Spec's dimensions in this part."""
+        spans = (
+            self.spans.get(dim, (0, size))
+            for dim, size in zip(spec.operation.dims, spec.sizes, strict=True)
+        )
+        return tuple(stop - start for start, stop in spans)
+
+    def of(self, spec: Spec, operand: int, array: Array) -> Array:
+        """The view of an operand's array that this part reads or writes."""
+        return array[tuple(slice(*span) for span in self._spans(spec, operand))]
+
+    def start(self, spec: Spec, operand: int) -> tuple[int, ...]:
+        """The position in an operand's array where this part begins."""
+        return tuple(start or 0 for start, _ in self._spans(spec, operand))
+
+    def _spans(self, spec: Spec, operand: int) -> list[tuple[int, int] | tuple[None, None]]:
+        dims = spec.operation.operands[operand].dims
+        return [self.spans.get(dim, (None, None)) for dim in dims]
+
+
+WHOLE = Part({})
+
+
+def parts(spec: Spec, room: int) -> list[Part]:
+    """Parts that together are the whole output, each with a reference of at most `room` bytes.
+
+    A single part if that is enough. Raises `SpecError` if no part is small enough.
+    """
+    operation = spec.operation
+    sizes = dict(zip(operation.dims, spec.sizes, strict=True))
+    steps = {dim: sizes[dim] for dim in _independent(operation)}
+
+    def needed(halved: str = "") -> int:
+        halves = {halved: -(-steps[halved] // 2)} if halved else {}
+        return ELEMENT_BYTES * _elements(operation, {**sizes, **steps, **halves})
+
+    while needed() > room:
+        divisible = [dim for dim, step in steps.items() if step > 1]
+        if not divisible:
+            raise SpecError(
+                f"{spec.expression}: verifying it takes {gib(needed())} of memory beside its "
+                f"operands, and {gib(room)} can be taken; make the sizes smaller, or leave out "
+                "the verification (verify=False, or --no-verify)."
+            )
+        dim = min(divisible, key=needed)
+        steps[dim] = -(-steps[dim] // 2)
+    cut = {dim: step for dim, step in steps.items() if step < sizes[dim]}
+    spans = [
+        [(start, min(start + step, sizes[dim])) for start in range(0, sizes[dim], step)]
+        for dim, step in cut.items()
+    ]
+    return [Part(dict(zip(cut, chosen, strict=True))) for chosen in product(*spans)]
+
+
+def _independent(operation: Operation) -> list[str]:
+    """The dimensions of the output along which each position is computed on its own."""
+    output = operation.operands[operation.output].dims
+    if not operation.components:
+        return [dim for dim in operation.dims if dim in output and _is_plain(operation, dim)]
+    return [
+        dim
+        for dim in operation.dims
+        if dim in output
+        and all(
+            axis.plain and _is_plain(component.operation, own)
+            for component in operation.components
+            for own, axis in component.axes.items()
+            if dim in axis.names
+        )
+    ]
+
+
+def _is_plain(operation: Operation, dim: str) -> bool:
+    """Whether a primitive neither reduces a dimension nor slides a window over it."""
+    return (
+        dim not in operation.reduced
+        and dim not in operation.whole
+        and all(axis.plain for axes in operation.axes for axis in axes if dim in axis.names)
+    )
+
+
+def _elements(operation: Operation, sizes: Mapping[str, int]) -> int:
+    """The elements of all tensors that an operation reads, computes on the way, and writes."""
+    ordered = [sizes[dim] for dim in operation.dims]
+    read = sum(prod(operation.extents(i, ordered)) for i in range(len(operation.operands) - 1))
+    if not operation.components:
+        return read + _computed(operation, ordered)
+    return read + sum(
+        _computed(c.operation, [axis.extent(sizes) for axis in c.axes.values()])
+        for c in operation.components
+    )
+
+
+def _computed(operation: Operation, sizes: Sequence[int]) -> int:
+    """The elements of a primitive's output, and of all its windows, which may be copied."""
+    named = dict(zip(operation.dims, sizes, strict=True))
+    windows = sum(
+        prod(named[name] for axis in axes for name in axis.names)
+        for axes in operation.axes
+        if not all(axis.plain for axis in axes)
+    )
+    return windows + int(prod(operation.extents(operation.output, sizes)))
