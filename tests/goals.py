@@ -9,6 +9,12 @@ from morello.ir.functions import Function
 from morello.ir.graph import Tensor, computation
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
+    COMPLETE,
+    DENOMINATOR,
+    MAX,
+    PRIMITIVES,
+    SOFTMAX,
+    SUM,
     broadcast,
     conv,
     divide_vec,
@@ -48,7 +54,7 @@ def product(a: Tensor, b: Tensor, dtype: DType = F32) -> Tensor:
 def reduced(kind: str, x: Tensor) -> Tensor:
     """The sum or the maximum along the last dimension."""
     rank = len(x.shape)
-    return apply(reduce(kind, rank, rank - 1), x, shape=x.shape[:-1], dtype=x.dtype)
+    return apply(reduce(PRIMITIVES[kind], rank, rank - 1), x, shape=x.shape[:-1], dtype=x.dtype)
 
 
 def goal_of(result: Tensor, *, parallel: bool = False) -> Spec:
@@ -62,7 +68,7 @@ def matmul_goal(m: int, k: int, n: int, *dtypes: DType, parallel: bool = False) 
 
 
 def softmax_goal(rows: int, columns: int, *, parallel: bool = False) -> Spec:
-    return goal(softmax("Softmax", 2, 1), (rows, columns), (F32, F32), parallel=parallel)
+    return goal(softmax(SOFTMAX, 2, 1), (rows, columns), (F32, F32), parallel=parallel)
 
 
 def conv_goal(
@@ -92,7 +98,7 @@ def layer_norm_goal(rows: int = 4, columns: int = 64) -> Spec:
 def attention_goal(queries: int = 8, keys: int = 16, depth: int = 16) -> Spec:
     """softmax(q @ k) @ v"""
     scores = product(tensor(queries, depth), tensor(depth, keys))
-    weights = apply(softmax("Softmax", 2, 1), scores, shape=scores.shape)
+    weights = apply(softmax(SOFTMAX, 2, 1), scores, shape=scores.shape)
     return goal_of(product(weights, tensor(keys, depth)))
 
 
@@ -108,11 +114,11 @@ def primitive_goals() -> list[Spec]:
         goal(move(3, (1, 2, 0)), (3, 4, 5), (F32, F32)),
         goal(fill(2), (3, 5), (F32,)),
         goal(fill(1, "lowest"), (7,), (F32,)),
-        goal(reduce("Sum", 2, 1), (3, 20), (F32, F32)),
-        goal(reduce("Max", 2, 0), (20, 3), (F32, F32)),
+        goal(reduce(SUM, 2, 1), (3, 20), (F32, F32)),
+        goal(reduce(MAX, 2, 0), (20, 3), (F32, F32)),
         goal(broadcast(2, 1), (3, 20), (F32, F32)),
         goal(divide_vec(2), (3, 20), (F32,) * 3),
-        goal(softmax("Softmax", 2, 1), (3, 20), (F32, F32)),
-        goal(softmax("SoftmaxComplete", 2, 1), (3, 20), (F32,) * 4),
-        goal(softmax("SoftmaxDenominator", 2, 1), (3, 20), (F32,) * 3),
+        goal(softmax(SOFTMAX, 2, 1), (3, 20), (F32, F32)),
+        goal(softmax(COMPLETE, 2, 1), (3, 20), (F32,) * 4),
+        goal(softmax(DENOMINATOR, 2, 1), (3, 20), (F32,) * 3),
     ]

@@ -25,7 +25,7 @@ from morello.base.errors import CallError, MorelloError, SpecError, TargetError,
 from morello.codegen import generate
 from morello.ir.dtype import BF16, F32, I32
 from morello.ir.operation import accumulating, reordered
-from morello.ir.primitives import divide_vec_scalar, fill, matmul, softmax
+from morello.ir.primitives import DENOMINATOR_AND_MAX, divide_vec_scalar, fill, matmul, softmax
 from morello.ir.spec import Spec, goal
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.load import Library
@@ -319,7 +319,7 @@ def test_outputs_must_not_overlap_inputs_nor_lie_otherwise() -> None:
 
 
 def test_goals_that_cannot_be_called() -> None:
-    both = goal(softmax("SoftmaxDenominatorAndMax", 2, 1), (4, 8), (F32,) * 3)
+    both = goal(softmax(DENOMINATOR_AND_MAX, 2, 1), (4, 8), (F32,) * 3)
     with pytest.raises(SpecError, match="has one output"):
         morello.compile(both)
     impl, _ = morello.implement(both)

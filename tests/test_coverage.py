@@ -30,6 +30,10 @@ from morello.ir.dtype import BF16, DTYPES, F32, I8, I16, I32, U8, U16, U32, DTyp
 from morello.ir.layout import Layout, column_major, odd_even, panels, row_major
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
+    MAX,
+    PRIMITIVES,
+    SOFTMAX,
+    SUM,
     broadcast,
     conv,
     divide_vec,
@@ -249,7 +253,7 @@ def rewrites(impl: Impl, kind: type[Rewrite]) -> list[Any]:
 
 
 def softmax_part(part: str, rows: int = 3, columns: int = 20, parallel: bool = False) -> Spec:
-    one = softmax(part, 2, 1)
+    one = softmax(PRIMITIVES[part], 2, 1)
     return goal(one, (rows, columns), (F32,) * len(one.operands), parallel=parallel)
 
 
@@ -311,7 +315,7 @@ def test_spec_divide_vec_scalar(check: Check) -> None:
 
 def test_spec_softmax(check: Check) -> None:
     for scan in (0, 1):
-        check(goal(softmax("Softmax", 2, scan), (3, 20), (F32, F32)))
+        check(goal(softmax(SOFTMAX, 2, scan), (3, 20), (F32, F32)))
 
 
 def test_spec_softmax_complete(check: Check) -> None:
@@ -320,11 +324,11 @@ def test_spec_softmax_complete(check: Check) -> None:
 
 def test_spec_max(check: Check) -> None:
     for dim in (0, 1):
-        check(goal(reduce("Max", 2, dim), (5, 20), (F32, F32)))
+        check(goal(reduce(MAX, 2, dim), (5, 20), (F32, F32)))
 
 
 def test_spec_max_accum(check: Check) -> None:
-    check(goal(reduce("Max", 2, 1, accumulates=True), (5, 20), (F32, F32)))
+    check(goal(reduce(MAX, 2, 1, accumulates=True), (5, 20), (F32, F32)))
 
 
 def test_spec_softmax_denominator(check: Check) -> None:
@@ -544,7 +548,7 @@ ODD_EVEN: dict[str, tuple[Operation, tuple[int, ...], tuple[DType, ...], dict[in
         matmul(), (2, 6, 12), (F32,) * 3,
         {0: odd_even(2, 8), 1: odd_even(2, 4), 2: odd_even(2, 8)},
     ),
-    "sum": (reduce("Sum", 2, 1), (3, 16), (F32, F32), {0: odd_even(2, 8)}),
+    "sum": (reduce(SUM, 2, 1), (3, 16), (F32, F32), {0: odd_even(2, 8)}),
     "conv": (conv(), (1, 2, 1, 2, 3, 1, 2), (F32,) * 3, {0: odd_even(4, 4)}),
 }  # fmt: skip
 """Operands in odd-even blocks that no other kernel takes."""

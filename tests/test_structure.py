@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from morello import rewrites
+from morello.ir import primitives
+from morello.ir.operation import Primitive
 from morello.ir.primitives import PRIMITIVES
 
 ROOT = Path(__file__).parents[1]
@@ -182,18 +184,28 @@ def test_all_rewrites_are_known() -> None:
 NAMES = {"Accum", *PRIMITIVES, *(f"{name}Accum" for name in PRIMITIVES)}
 """The names of operations."""
 
+RECORDS = {name for name, value in vars(primitives).items() if isinstance(value, Primitive)}
+"""The names of primitives' records in Python."""
+
 SEARCHES = {"startswith", "endswith", "removeprefix", "removesuffix"}
 
 
 def compared(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """The names of operations, or parts of them, that a comparison, a key or a pattern has."""
+    """The primitives that a comparison, a key or a pattern has: names in texts, and records."""
+    nodes = [*nodes]
+    records = RECORDS | {
+        alias.asname
+        for node in nodes
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.asname and alias.name in RECORDS
+    }
     for node in nodes:
-        if isinstance(node, ast.Compare):
-            yield from NAMES & literals(node)
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            yield from NAMES & literals(node) | records & references(node)
         elif isinstance(node, ast.Dict):
-            yield from (text for key in node.keys if key for text in NAMES & literals(key))
-        elif isinstance(node, ast.MatchValue):
-            yield from NAMES & literals(node)
+            for key in filter(None, node.keys):
+                yield from NAMES & literals(key) | records & references(key)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
             texts = literals(*node.args) if node.func.attr in SEARCHES else set()
             parts = {text for text in texts if text[:1].isupper()}
@@ -206,7 +218,14 @@ def literals(*nodes: ast.AST) -> set[str]:
     return {value for value in constants if isinstance(value, str)}
 
 
-def test_no_primitive_is_told_by_its_name() -> None:
+def references(*nodes: ast.AST) -> set[str]:
+    """The variables and attributes that these expressions name."""
+    within = [n for node in nodes for n in ast.walk(node)]
+    names = {n.id for n in within if isinstance(n, ast.Name)}
+    return names | {n.attr for n in within if isinstance(n, ast.Attribute)}
+
+
+def test_no_primitive_is_told_by_its_name_or_record() -> None:
     """Except where primitives are defined: others ask what is known of them."""
     others = [path for path in SOURCES if "primitives" not in module(path)]
     told = {relative(path): sorted(compared(nodes(path))) for path in others}
@@ -218,7 +237,10 @@ def test_no_primitive_is_told_by_its_name() -> None:
     [
         'op.name == "Matmul"', 'name in ("Sum", "Max")', '"Softmax" in name', '{"Conv": 2}',
         'name.startswith("Fill")', 'op.name.removesuffix("Accum")', 'name.startswith(("Conv", ""))',
-        'match name:\n    case "Move": pass',
+        'match name:\n    case "Move": pass', "primitive is MATMUL", "CONV == op.primitive",
+        "op.primitive not in (SUM, primitives.MAX)", "{SOFTMAX: 1}",
+        "match primitive:\n    case primitives.PACK: pass",
+        "from morello.ir.primitives import CONV as C\nprimitive is not C",
     ],
 )  # fmt: skip
 def test_such_code_is_noticed(code: str) -> None:

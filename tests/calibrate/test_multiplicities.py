@@ -20,7 +20,7 @@ from tests.goals import (
 
 from morello.impl.tree import replay
 from morello.ir.dtype import BF16, F32, I32
-from morello.ir.primitives import broadcast, divide_vec, fill, matmul, move, reduce
+from morello.ir.primitives import MAX, SUM, broadcast, divide_vec, fill, matmul, move, reduce
 from morello.ir.spec import Spec, goal
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.targets import TARGETS
@@ -40,8 +40,8 @@ def goals() -> list[Spec]:
         goal(move(2), (5, 9), (F32, F32)),
         goal(move(3, (1, 2, 0)), (3, 4, 5), (F32, F32)),
         goal(fill(1, "lowest"), (7,), (F32,)),
-        goal(reduce("Sum", 2, 1), (3, 20), (F32, F32)),
-        goal(reduce("Max", 2, 0), (20, 3), (F32, F32)),
+        goal(reduce(SUM, 2, 1), (3, 20), (F32, F32)),
+        goal(reduce(MAX, 2, 0), (20, 3), (F32, F32)),
         goal(broadcast(2, 1), (3, 20), (F32, F32)),
         goal(divide_vec(2), (3, 20), (F32,) * 3),
         softmax_goal(4, 20),

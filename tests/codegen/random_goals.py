@@ -14,7 +14,11 @@ from morello.ir.graph import Tensor
 from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
+    MAX,
     MAX_RANK,
+    SOFTMAX,
+    SOFTMAX_PARTS,
+    SUM,
     broadcast,
     conv,
     divide_vec,
@@ -188,8 +192,8 @@ def broadcasts(random: Random) -> Spec:
 
 def reductions(random: Random) -> Spec:
     rank = random.choice([1, 2, 2, 3, 3, 5])
-    kind, dtype = random.choice(["Sum", "Max"]), random.choice(NUMBERS)
-    one = reduce(kind, rank, random.randrange(rank))
+    primitive, dtype = random.choice([SUM, MAX]), random.choice(NUMBERS)
+    one = reduce(primitive, rank, random.randrange(rank))
     extra = (1,) * (rank == 1)
     return placed(random, one, (*extra, *shape_of(random, rank)), (dtype, dtype))
 
@@ -199,7 +203,7 @@ def softmaxes(random: Random) -> Spec:
     rank = random.randint(1, 3)
     scan = random.choice([rank - 1, rank - 1, random.randrange(rank)])
     part = random.choice(["", "", "", "", "Complete", "Denominator"])
-    one = softmax(f"Softmax{part}", rank, scan)
+    one = softmax(SOFTMAX_PARTS[f"Softmax{part}"], rank, scan)
     dtype = random.choice([F32, F32, F32, BF16]) if not part else F32
     sizes = (*(1,) * (rank == 1), *shape_of(random, rank))
     return placed(random, one, sizes, (dtype,) * len(one.operands))
@@ -207,7 +211,7 @@ def softmaxes(random: Random) -> Spec:
 
 def parallel_softmaxes(random: Random) -> Spec:
     """Of rows so long that several cores may share one."""
-    return goal(softmax("Softmax", 2, 1), (random.randint(1, 3), 24), (F32, F32), parallel=True)
+    return goal(softmax(SOFTMAX, 2, 1), (random.randint(1, 3), 24), (F32, F32), parallel=True)
 
 
 # ---- compositions
@@ -221,7 +225,7 @@ def _spread(name: str, x: Tensor, y: Tensor, dim: int) -> Tensor:
 
 
 def _normalized(x: Tensor, scan: int) -> Tensor:
-    one = softmax("Softmax", len(x.shape), scan)
+    one = softmax(SOFTMAX, len(x.shape), scan)
     return apply(one, x, shape=x.shape)
 
 

@@ -14,8 +14,8 @@ from tests.goals import matmul_goal
 from morello.base.errors import SpecError
 from morello.frontends import parse
 from morello.ir.dtype import BF16, F32
-from morello.ir.operation import accumulating
-from morello.ir.primitives import reduce
+from morello.ir.operation import Primitive, accumulating
+from morello.ir.primitives import MAX, SUM, reduce
 from morello.ir.spec import Spec, goal
 from morello.targets import find_target
 
@@ -66,11 +66,11 @@ def test_no_part_of_a_program_reads_back_as_another_spec() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "said"),
-    [("Sum", "f32[8] += sum(f32[8,16], axis=1)"), ("Max", "f32[8] max= max(f32[8,16], axis=1)")],
+    ("primitive", "said"),
+    [(SUM, "f32[8] += sum(f32[8,16], axis=1)"), (MAX, "f32[8] max= max(f32[8,16], axis=1)")],
 )
-def test_what_accumulates_says_so(kind: str, said: str) -> None:
-    one = reduce(kind, 2, 1, accumulates=True)
+def test_what_accumulates_says_so(primitive: Primitive, said: str) -> None:
+    one = reduce(primitive, 2, 1, accumulates=True)
     spec = goal(one, (8, 16), (F32, F32))
     assert spec.expression == said and not read_back(spec)
 

@@ -12,6 +12,9 @@ from morello.ir.dtype import F32
 from morello.ir.functions import Function
 from morello.ir.graph import Tensor
 from morello.ir.primitives import (
+    MAX,
+    SOFTMAX,
+    SUM,
     broadcast,
     conv,
     elementwise,
@@ -63,11 +66,11 @@ def primitives(draw: st.DrawFn, known: list[Tensor]) -> Tensor:
     if kind == "binary":
         return draw(binaries(known))
     if kind == "softmax":
-        one = softmax("Softmax", rank, draw(st.integers(0, rank - 1)))
+        one = softmax(SOFTMAX, rank, draw(st.integers(0, rank - 1)))
         return Tensor(x.shape, F32, one, (x,))
     if kind == "reduce":
         dim = draw(st.integers(0, rank - 1))
-        one = reduce(draw(st.sampled_from(["Sum", "Max"])), rank, dim)
+        one = reduce(draw(st.sampled_from([SUM, MAX])), rank, dim)
         left = (*x.shape[:dim], *x.shape[dim + 1 :]) or (1,)
         return Tensor(left, F32, one, (x,))
     if kind == "turn":

@@ -19,7 +19,7 @@ from morello.ir.dtype import F32
 from morello.ir.functions import Function
 from morello.ir.graph import MAX_COMPONENTS, Computation, Tensor, computation
 from morello.ir.operation import Operation, accumulating
-from morello.ir.primitives import conv, elementwise, matmul, move, reduce, softmax
+from morello.ir.primitives import SOFTMAX, SUM, conv, elementwise, matmul, move, reduce, softmax
 from morello.ir.semantics import evaluate
 
 
@@ -269,12 +269,12 @@ def test_too_many_components_are_refused() -> None:
 
 def test_reductions_within_are_whole() -> None:
     x = tensor((4, 6))
-    total = Tensor((4,), F32, reduce("Sum", 2, 1), (x,))
+    total = Tensor((4,), F32, reduce(SUM, 2, 1), (x,))
     made = computation(mapped("relu", total))
     assert made.operation.whole == ("j",)
-    last = computation(Tensor((4,), F32, reduce("Sum", 2, 1), (mapped("relu", x),)))
+    last = computation(Tensor((4,), F32, reduce(SUM, 2, 1), (mapped("relu", x),)))
     assert (last.operation.whole, last.operation.reduced) == ((), ("j",))
-    assert not softmax("Softmax", 2, 1).may_cut("j")
+    assert not softmax(SOFTMAX, 2, 1).may_cut("j")
 
 
 def test_what_cuts_make_has_names_of_its_own() -> None:

@@ -19,8 +19,11 @@ from morello.ir.operation import (
     reordered,
 )
 from morello.ir.primitives import (
+    MAX,
     MOVE,
+    SOFTMAX,
     SOFTMAX_PARTS,
+    SUM,
     broadcast,
     conv,
     divide_vec_scalar,
@@ -40,9 +43,9 @@ PRIMITIVES = [
     move(1), move(3), move(3, (2, 0, 1)), fill(2), fill(4, "lowest"), pack(2, 0, 4),
     elementwise(Function("add"), ((0, 1), (1,)), 2), elementwise(Function("exp"), ((0,),), 1),
     elementwise(Function("add", 2.0), ((0,),), 1),
-    divide_vec_scalar(2, 0), broadcast(3, 1), one_prefix(4), reduce("Sum", 1, 0),
-    reduce("Max", 4, 2),
-    *(softmax(part, rank, rank - 1) for part in SOFTMAX_PARTS for rank in (1, 2, 4)),
+    divide_vec_scalar(2, 0), broadcast(3, 1), one_prefix(4), reduce(SUM, 1, 0),
+    reduce(MAX, 4, 2),
+    *(softmax(part, rank, rank - 1) for part in SOFTMAX_PARTS.values() for rank in (1, 2, 4)),
 ]  # fmt: skip
 
 every_one = pytest.mark.parametrize("one", PRIMITIVES, ids=[f"{p}{p.dims}" for p in PRIMITIVES])
@@ -145,7 +148,7 @@ def test_accumulating_reads_what_it_adds_to(one: Operation) -> None:
 def test_what_is_whole_is_never_cut() -> None:
     padded = accumulating(conv(padding=(1, 0)))
     assert {d for d in padded.dims if not padded.may_cut(d)} == {"y", "p"}
-    assert not softmax("Softmax", 2, 1).may_cut("j")
+    assert not softmax(SOFTMAX, 2, 1).may_cut("j")
 
 
 def test_reordering_keeps_all_but_the_order() -> None:

@@ -13,6 +13,13 @@ from hypothesis import strategies as st
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
 from morello.ir.operation import Operation, accumulating, reordered
 from morello.ir.primitives import (
+    DENOMINATOR_AND_MAX,
+    FROM_PARTS,
+    MAX,
+    PRIMITIVES,
+    SOFTMAX,
+    SUM,
+    UNSCALED_FROM_MAX,
     broadcast,
     conv,
     divide_vec,
@@ -195,9 +202,9 @@ def test_broadcasts() -> None:
 def test_sums_and_maxima(rank: int, dim: int) -> None:
     x = values(*range(3, 3 + rank))
     wanted = [np.atleast_1d(x.sum(dim)), np.atleast_1d(x.max(dim))]
-    agree(evaluate(reduce("Sum", rank, dim), [x]), wanted[0])
-    agree(evaluate(reduce("Max", rank, dim), [x]), wanted[1])
-    agree(evaluate(accumulating(reduce("Sum", rank, dim)), [x]), wanted[0])
+    agree(evaluate(reduce(SUM, rank, dim), [x]), wanted[0])
+    agree(evaluate(reduce(MAX, rank, dim), [x]), wanted[1])
+    agree(evaluate(accumulating(reduce(SUM, rank, dim)), [x]), wanted[0])
 
 
 @pytest.mark.parametrize(("rank", "dim"), [(1, 0), (2, 0), (2, 1), (3, 1), (4, 3)])
@@ -205,7 +212,7 @@ def test_softmax_and_its_parts(rank: int, dim: int) -> None:
     x = 5 * values(*range(3, 3 + rank))
 
     def along(part: str) -> Operation:
-        return softmax(part, rank, dim)
+        return softmax(PRIMITIVES[part], rank, dim)
 
     top = np.atleast_1d(x.max(dim))
     total = np.atleast_1d(np.exp(x - x.max(dim, keepdims=True)).sum(dim))
@@ -223,10 +230,10 @@ def test_softmax_and_its_parts(rank: int, dim: int) -> None:
 @given(st.integers(1, 5), st.integers(1, 6), st.integers(1, 4))
 def test_softmax_of_pieces_merges_into_that_of_the_whole(rows: int, size: int, count: int) -> None:
     x = 5 * values(rows, count * size)
-    part = softmax("SoftmaxDenominatorAndMax", 2, 1)
+    part = softmax(DENOMINATOR_AND_MAX, 2, 1)
     pieces = [evaluate(part, [x[:, i * size : (i + 1) * size]]) for i in range(count)]
     tops, totals = (np.stack([piece[k] for piece in pieces], axis=1) for k in (0, 1))
-    merged = evaluate(softmax("SoftmaxDenominatorAndMaxFromParts", 2, 1), [tops, totals])
+    merged = evaluate(softmax(FROM_PARTS, 2, 1), [tops, totals])
     agree(merged, *evaluate(part, [x]))
 
 
@@ -239,10 +246,10 @@ REORDERED: list[tuple[Operation, list[tuple[int, ...]]]] = [
     (conv(), [(2, 3, 7, 5), (4, 3, 3, 2)]),
     (elementwise(Function("subtract"), ((0, 1), (0, 1, 2)), 3), [(2, 3), (2, 3, 4)]),
     (move(3), [(2, 3, 4)]),
-    (reduce("Max", 3, 1), [(2, 3, 4)]),
-    (softmax("Softmax", 3, 1), [(2, 3, 4)]),
-    (softmax("SoftmaxDenominatorAndUnscaledFromMax", 3, 0), [(2, 3, 4), (3, 4)]),
-    (softmax("SoftmaxDenominatorAndMaxFromParts", 3, 2), [(2, 3, 4), (2, 3, 4)]),
+    (reduce(MAX, 3, 1), [(2, 3, 4)]),
+    (softmax(SOFTMAX, 3, 1), [(2, 3, 4)]),
+    (softmax(UNSCALED_FROM_MAX, 3, 0), [(2, 3, 4), (3, 4)]),
+    (softmax(FROM_PARTS, 3, 2), [(2, 3, 4), (2, 3, 4)]),
 ]
 
 

@@ -15,7 +15,7 @@ from tests.goals import (
 
 from morello import rewrites
 from morello.ir.dtype import BF16, F32
-from morello.ir.primitives import softmax
+from morello.ir.primitives import DENOMINATOR_AND_MAX, softmax
 from morello.ir.spec import Spec, goal
 from morello.scheduling import Schedule
 from morello.targets import find_target
@@ -37,7 +37,7 @@ def kinds() -> set[str]:
 
 
 def running_softmax(rows: int, columns: int, *, parallel: bool = False) -> Spec:
-    one = softmax("SoftmaxDenominatorAndMax", 2, 1)
+    one = softmax(DENOMINATOR_AND_MAX, 2, 1)
     return goal(one, (rows, columns), (F32,) * 3, parallel=parallel)
 
 

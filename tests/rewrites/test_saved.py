@@ -29,7 +29,9 @@ from morello.ir.dtype import BF16, F32
 from morello.ir.functions import Function
 from morello.ir.operation import Operation, accumulating, has_accumulating_form, reordered
 from morello.ir.primitives import (
+    MAX,
     SOFTMAX_PARTS,
+    SUM,
     broadcast,
     conv,
     divide_vec_scalar,
@@ -106,9 +108,9 @@ def test_narrow_numbers_and_gaps_read_back() -> None:
 
 def operations() -> list[Operation]:
     found = [spec.operation for spec in (*primitive_goals(), mlp_goal(), layer_norm_goal())]
-    found += [fill(4, "lowest"), reduce("Max", 1, 0), reduce("Sum", 3, 1), broadcast(3, 0)]
+    found += [fill(4, "lowest"), reduce(MAX, 1, 0), reduce(SUM, 3, 1), broadcast(3, 0)]
     found += [one_prefix(2), divide_vec_scalar(1, 0), pack(2, 1, 4), pack(3, 0, 2)]
-    found += [softmax(part, rank, 0) for part in SOFTMAX_PARTS for rank in (1, 3)]
+    found += [softmax(part, rank, 0) for part in SOFTMAX_PARTS.values() for rank in (1, 3)]
     found += [conv((2, 1), (1, 3)), conv(channels_last=True)]
     found += [
         elementwise(Function("multiply"), ((1,), (0, 1)), 2),

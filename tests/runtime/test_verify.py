@@ -26,7 +26,17 @@ from morello.base.errors import SpecError, VerificationError
 from morello.frontends.text import parse
 from morello.ir.dtype import BF16, F16, F32, I8, I16, I32, U8, U16, DType
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
-from morello.ir.primitives import elementwise, matmul, move, reduce, softmax
+from morello.ir.primitives import (
+    DENOMINATOR_AND_MAX,
+    MAX,
+    SOFTMAX,
+    SUM,
+    elementwise,
+    matmul,
+    move,
+    reduce,
+    softmax,
+)
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec, goal
 from morello.runtime.argument import Array
@@ -120,7 +130,7 @@ def test_padding_between_elements_is_guarded() -> None:
 
 
 def test_no_input_is_zero() -> None:
-    spec = goal(reduce("Sum", 1, 0), (1, 10_000), (F32, F32))
+    spec = goal(reduce(SUM, 1, 0), (1, 10_000), (F32, F32))
     right, seen = single(spec), []
 
     def look(x: Array, *, out: Array) -> None:
@@ -238,7 +248,7 @@ def test_what_is_beyond_the_largest_number_may_be_infinite() -> None:
 
 
 def test_a_narrow_softmax_may_be_kept_before_it_is_divided() -> None:
-    spec = goal(softmax("Softmax", 2, 1), (8, 64), (BF16, BF16))
+    spec = goal(softmax(SOFTMAX, 2, 1), (8, 64), (BF16, BF16))
 
     def in_place(x: Array, *, out: Array) -> None:
         powers = np.exp(x.astype(np.float32) - x.astype(np.float32).max(axis=1, keepdims=True))
@@ -299,7 +309,7 @@ def test_bounds_are_no_larger_than_they_need_to_be() -> None:
 
 
 def test_one_product_of_very_many_missing() -> None:
-    spec = goal(reduce("Sum", 1, 0), (1, 1 << 17), (F32, F32))
+    spec = goal(reduce(SUM, 1, 0), (1, 1 << 17), (F32, F32))
 
     def total(x: Array, *, out: Array) -> None:
         out[0] = x.sum()
@@ -312,7 +322,7 @@ def test_one_product_of_very_many_missing() -> None:
 
 
 def test_integers_must_be_exact() -> None:
-    spec = goal(reduce("Sum", 1, 0), (1, 100), (I32, I32))
+    spec = goal(reduce(SUM, 1, 0), (1, 100), (I32, I32))
 
     def total(x: Array, *, out: Array) -> None:
         out[0] = x.sum()
@@ -393,7 +403,7 @@ def _layer_norm(x: Array, y: Array, over: int, axis: int = -1) -> Any:
     return (x - mean) / np.sqrt(variance + np.float32(1e-5))
 
 
-SOFTMAX, NORM, CONV = softmax_goal(8, 64), layer_norm_goal(8, 64), conv_goal(padding=1)
+SOFTMAX_GOAL, NORM, CONV = softmax_goal(8, 64), layer_norm_goal(8, 64), conv_goal(padding=1)
 SQUARE = layer_norm_goal(8, 8)
 ATTENTION, MLP = attention_goal(8, 16, 16), mlp_goal(8, 16, 32, 16)
 
@@ -459,7 +469,7 @@ def test_wrong_softmaxes() -> None:
         out[-1] = out[-2]
 
     for wrong in (denominator_of_fewer, other_axis, not_divided, rough_exp, last_row_again):
-        faults(wrong, SOFTMAX)
+        faults(wrong, SOFTMAX_GOAL)
 
 
 def test_wrong_layer_norms() -> None:
@@ -483,7 +493,7 @@ def test_wrong_layer_norms() -> None:
 
 def test_wrong_maxima() -> None:
     for dtype, numpy in ((F32, np.float32), (I32, np.int32)):
-        spec = goal(reduce("Max", 2, 1), (1, 1000), (dtype, dtype))
+        spec = goal(reduce(MAX, 2, 1), (1, 1000), (dtype, dtype))
 
         def without_last(x: Array, *, out: Array) -> None:
             out[...] = x[:, :-1].max(axis=1)
@@ -584,7 +594,7 @@ def test_exponentials_do_not_overflow() -> None:
 
 
 def test_what_cannot_be_called_cannot_be_verified() -> None:
-    both = goal(softmax("SoftmaxDenominatorAndMax", 2, 1), (4, 8), (F32,) * 3)
+    both = goal(softmax(DENOMINATOR_AND_MAX, 2, 1), (4, 8), (F32,) * 3)
     with pytest.raises(SpecError, match="writes max and denominator"):
         verify(single(both), both)
     adding = goal(matmul(0, accumulates=True), (4, 8, 4), (F32,) * 3)

@@ -15,7 +15,11 @@ from morello.ir.graph import Tensor
 from morello.ir.layout import column_major, odd_even, panels
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
+    DENOMINATOR_AND_MAX,
+    MAX,
+    SOFTMAX,
     SOFTMAX_PARTS,
+    SUM,
     broadcast,
     conv,
     divide_vec,
@@ -66,7 +70,7 @@ def mapping(name: str, *spans: tuple[int, ...], constant: float | None = None) -
 
 
 def row_softmax(x: Tensor) -> Tensor:
-    return apply(softmax("Softmax", 2, 1), x, shape=x.shape)
+    return apply(softmax(SOFTMAX, 2, 1), x, shape=x.shape)
 
 
 def windows(image: Tensor, pixels: int) -> Tensor:
@@ -147,14 +151,14 @@ def _maps() -> dict[str, tuple[Spec, Target]]:
 
 def _reductions() -> dict[str, tuple[Spec, Target]]:
     found = {
-        "sum": (of(reduce("Sum", 2, 1), 2, 5), PLAIN),
-        "sum-of-columns": (of(reduce("Sum", 2, 0), 2, 5), PLAIN),
-        "max": (of(reduce("Max", 1, 0), 1, 10), MASKS),
-        "max-of-columns": (of(reduce("Max", 2, 0), 3, 5), PLAIN),
-        "softmax-of-a-row": (of(softmax("Softmax", 1, 0), 1, 2), MASKS),
+        "sum": (of(reduce(SUM, 2, 1), 2, 5), PLAIN),
+        "sum-of-columns": (of(reduce(SUM, 2, 0), 2, 5), PLAIN),
+        "max": (of(reduce(MAX, 1, 0), 1, 10), MASKS),
+        "max-of-columns": (of(reduce(MAX, 2, 0), 3, 5), PLAIN),
+        "softmax-of-a-row": (of(softmax(SOFTMAX, 1, 0), 1, 2), MASKS),
     }
-    for part in SOFTMAX_PARTS:
-        found[part] = of(softmax(part, 2, 1), 1 if part == "Softmax" else 2, 2), PLAIN
+    for name, part in SOFTMAX_PARTS.items():
+        found[name] = of(softmax(part, 2, 1), 1 if part is SOFTMAX else 2, 2), PLAIN
     return found
 
 
@@ -182,13 +186,13 @@ def _on_all_cores() -> dict[str, tuple[Spec, Target]]:
     return {
         "parallel-matmul": (matmul_goal(4, 1, 2, parallel=True), CORES),
         "parallel-ragged": (of(mapping("exp", (0, 1)), 5, 8, parallel=True), CORES),
-        "parallel-softmax": (of(softmax("Softmax", 2, 1), 2, 1, parallel=True), CORES),
+        "parallel-softmax": (of(softmax(SOFTMAX, 2, 1), 2, 1, parallel=True), CORES),
         "parallel-maps": (goal_of(maps, parallel=True), CORES),
         "parallel-product": (goal_of(mapped("relu", hidden), parallel=True), CORES),
         "parallel-pieces": (
-            of(softmax("SoftmaxDenominatorAndMax", 1, 0), 1, 2048, parallel=True), CORES
+            of(softmax(DENOMINATOR_AND_MAX, 1, 0), 1, 2048, parallel=True), CORES
         ),
-        "parallel-sum": (of(reduce("Sum", 1, 0), 1, 4096, parallel=True), CORES),
+        "parallel-sum": (of(reduce(SUM, 1, 0), 1, 4096, parallel=True), CORES),
         "parallel-dot": (matmul_goal(1, 128, 1, parallel=True), CORES),
     }  # fmt: skip
 

@@ -26,7 +26,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.layout import odd_even, panels
 from morello.ir.placements import Placements
-from morello.ir.primitives import matmul, move, reduce
+from morello.ir.primitives import MAX, SUM, matmul, move, reduce
 from morello.ir.spec import Spec, goal
 from morello.memo import Key, Table, points, space_memo
 from morello.memo.answers import MemoizedAnswers
@@ -127,8 +127,8 @@ def goals(draw: st.DrawFn) -> Spec:
         matmul_goal(m, k, n, U8, I8, I32),
         goal(matmul(), (m, k, 2 * n), (F32,) * 3, layouts=(None, panels(2, 1, 4), None)),
         softmax_goal(m, n),
-        goal(reduce("Sum", 2, 1), (m, n), (F32, F32)),
-        goal(reduce("Max", 2, 0), (m, n), (F32, F32)),
+        goal(reduce(SUM, 2, 1), (m, n), (F32, F32)),
+        goal(reduce(MAX, 2, 0), (m, n), (F32, F32)),
         goal(move(2, (1, 0)), (m, n), (F32, F32)),
         conv_goal(1, 2, 2 + m % 3, 2),
         goal_of(hidden),

@@ -9,7 +9,7 @@ from tests.support import with_capacities
 from morello.base.errors import SearchError
 from morello.ir.dtype import BF16, F16, F32, U8, DType
 from morello.ir.layout import Layout, panels, row_major
-from morello.ir.primitives import move, softmax
+from morello.ir.primitives import SOFTMAX, move, softmax
 from morello.ir.spec import Spec, goal
 from morello.ir.tensor import Placement, gapless
 from morello.search.session import search
@@ -58,7 +58,7 @@ def test_dtypes_within_compositions_are_said() -> None:
     assert said(goal_of(mapped("relu", mixed))).startswith(
         "no kernel of avx2 computes Matmul of u8 x bf16 -> f32"
     )
-    numbers = goal(softmax("Softmax", 2, 1), (4, 4), (U8, U8))
+    numbers = goal(softmax(SOFTMAX, 2, 1), (4, 4), (U8, U8))
     assert said(numbers) == "no kernel of avx2 computes Softmax of u8 -> u8; cast to f32."
 
 

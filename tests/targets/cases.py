@@ -23,6 +23,7 @@ from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation, reordered
 from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.primitives import (
+    PRIMITIVES,
     broadcast,
     divide_vec_scalar,
     elementwise,
@@ -84,11 +85,11 @@ def operations(kernel: LeafKernel) -> list[Operation]:
     if name == "DivideVecScalar":
         return [divide_vec_scalar(rank, scan) for rank, scan in scans]
     if name in ("SumAccum", "MaxAccum"):
-        kind = name.removesuffix("Accum")
-        return [reduce(kind, rank, scan, accumulates=True) for rank, scan in scans]
+        primitive = PRIMITIVES[name.removesuffix("Accum")]
+        return [reduce(primitive, rank, scan, accumulates=True) for rank, scan in scans]
     if name.startswith("Softmax"):
         accumulates = name.endswith("Accum")
-        part = name.removesuffix("Accum")
+        part = PRIMITIVES[name.removesuffix("Accum")]
         return [softmax(part, rank, scan, accumulates) for rank, scan in scans]
     return _maps(_function(kernel), len(kernel.dtypes) - 1)
 

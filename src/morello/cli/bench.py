@@ -21,7 +21,7 @@ from morello.cli.targets import costs_of
 from morello.impl.tree import cycles
 from morello.ir.dtype import F32, DType
 from morello.ir.operation import Operation
-from morello.ir.primitives import MATMUL, is_in_order
+from morello.ir.primitives import is_in_order
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
 from morello.measure.timing import Timing, check_seconds, limit_threads, measure
@@ -91,7 +91,7 @@ def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], o
     if primitive is not None and primitive.filled is not None:
         value = primitive.filled(spec.dtypes[0])
         return lambda: out.fill(value)
-    plain = primitive is MATMUL and is_in_order(operation)
+    plain = operation.contracted and is_in_order(operation)
     if plain and all(d is dtype for d in spec.dtypes):
         a, b = spec.spread(inputs)
         return lambda: np.matmul(a, b, out=out)

@@ -13,7 +13,8 @@ from morello.frontends.values import (
     axis_of,
     format_list,
 )
-from morello.ir.primitives import reduce
+from morello.ir.operation import Primitive
+from morello.ir.primitives import COMPLETE, DENOMINATOR, MAX, SOFTMAX, SUM, reduce
 from morello.ir.primitives import softmax as softmax_operation
 
 EPSILON = 1e-5
@@ -21,11 +22,11 @@ EPSILON = 1e-5
 
 
 def sum(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
-    return _reduced("Sum", x, axis, keepdims)
+    return _reduced(SUM, x, axis, keepdims)
 
 
 def max(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
-    return _reduced("Max", x, axis, keepdims)
+    return _reduced(MAX, x, axis, keepdims)
 
 
 def mean(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
@@ -43,7 +44,7 @@ def _axes(axis: Numbers, rank: int) -> list[int]:
     return axes
 
 
-def _reduced(kind: str, x: Value, axis: Numbers, keepdims: bool) -> Value:
+def _reduced(primitive: Primitive, x: Value, axis: Numbers, keepdims: bool) -> Value:
     """x reduced along one axis after the other, the last axis first."""
     axes = _axes(axis, x.rank)
     if keepdims and x.rank == len(axes):
@@ -51,7 +52,7 @@ def _reduced(kind: str, x: Value, axis: Numbers, keepdims: bool) -> Value:
         raise MisuseError(what, "leave keepdims out, or keep an axis, such as that of f32[1,64]")
     for along in reversed(axes):
         x = x.materialized
-        x = apply_operation(reduce(kind, x.rank, along), [x], _rows(x, along))
+        x = apply_operation(reduce(primitive, x.rank, along), [x], _rows(x, along))
     for along in axes if keepdims else ():
         x = x.expanded(along)
     return x
@@ -61,20 +62,20 @@ def softmax(x: Value, *, axis: int = -1) -> Value:
     check_float("softmax", x)
     along = axis_of(axis, x.rank)
     x = x.materialized
-    return apply_operation(softmax_operation("Softmax", x.rank, along), [x], x.shape)
+    return apply_operation(softmax_operation(SOFTMAX, x.rank, along), [x], x.shape)
 
 
 def softmax_complete(x: Value, max: Value, denominator: Value, *, axis: int = -1) -> Value:
     """exp(x - max) / denominator, with one max and denominator for each row along `axis`."""
-    return _softmax_part("SoftmaxComplete", x, [max, denominator], axis)
+    return _softmax_part(COMPLETE, x, [max, denominator], axis)
 
 
 def softmax_denominator(x: Value, max: Value, *, axis: int = -1) -> Value:
     """The sum of exp(x - max) along `axis`."""
-    return _softmax_part("SoftmaxDenominator", x, [max], axis)
+    return _softmax_part(DENOMINATOR, x, [max], axis)
 
 
-def _softmax_part(part: str, x: Value, given: list[Value], axis: int) -> Value:
+def _softmax_part(part: Primitive, x: Value, given: list[Value], axis: int) -> Value:
     check_float("softmax", x)
     along = axis_of(axis, x.rank)
     x = x.materialized

@@ -27,15 +27,11 @@ class Primitive:
     """All that is known of a primitive, which has an operation for each rank of its operands.
 
     `variants` lists the operations that one read from a file may be: all of them, or those with
-    the same parameters. Of an operation, `evaluate` computes the outputs from its inputs;
-    `bound` computes the output in float64, and a bound on the error of a kernel, from the inputs
-    and the dtypes of all operands; and `text` is its text, given those of its inputs. Along
-    dimensions that no input has, a computed output may be of size 1.
-
-    `flops` are the arithmetic operations at each point of the iteration space. `merge` gives,
-    for a rank, the operation that merges the partial results of a split reduction, which lie
-    along the last dimension. `closes_as` names the operation whose kernels implement it, if not
-    its own. `filled` is the constant, of a dtype, that it fills its output with.
+    the same parameters. Three functions take an operation of the primitive. `evaluate` computes
+    its outputs from its inputs. `bound` computes its output in float64, and a bound on the error
+    of a kernel, from its inputs and the dtypes of all operands. `text` writes it in the language
+    of expressions, given the texts of its inputs. Along dimensions that no input has, a computed
+    output may be of size 1.
     """
 
     name: str
@@ -44,8 +40,15 @@ class Primitive:
     text: Callable[[Operation, Sequence[Text], Result], Text]
     evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]] = _no_reference
     flops: int = 1
+    """The arithmetic operations at each point of the iteration space."""
     is_product: bool = False
     """Whether it sums products, and so reads its inputs many times: their layouts matter."""
+    contracts: str = ""
+    """The dimension along which kernels multiply and add, one step after the other, if any."""
+    lowers_to: Primitive | None = None
+    """The primitive that rewrites turn it into, and whose kernels implement it, if not its own."""
+    tiled_lowered: tuple[str, ...] = ()
+    """The dimensions that the search tiles only after it is lowered."""
     copies: bool = False
     """Whether it does no arithmetic, but only moves data or fills a tensor with a constant."""
     rearranges: bool = False
@@ -55,8 +58,19 @@ class Primitive:
     keeps_integers: bool = True
     """Whether its outputs are integers whenever its inputs, and its constant, are."""
     filled: Callable[[DType], float] | None = None
+    """The constant, of a dtype, that it fills its output with, if any."""
+    start: str = ""
+    """The initial value of a reduction's output: "zero" or "lowest"."""
     merge: Callable[[int], Operation] | None = None
-    closes_as: str = ""
+    """The operation that merges the partial results of a split reduction, if it can be split.
+
+    Its argument is the rank of the partial results, which lie along their last dimension.
+    """
+
+    @property
+    def accumulating_name(self) -> str:
+        """The name of its operations that accumulate."""
+        return f"{self.name}Accum"
 
     def __repr__(self) -> str:
         return self.name
@@ -99,8 +113,9 @@ class Operation:
     @cached_property
     def name(self) -> str:
         """By which kernels say what they compute; an accumulating form has a name of its own."""
-        base = "Compose" if self.primitive is None else self.primitive.name
-        return f"{base}Accum" if self.accumulates else base
+        if self.primitive is None:
+            return "ComposeAccum" if self.accumulates else "Compose"
+        return self.primitive.accumulating_name if self.accumulates else self.primitive.name
 
     @cached_property
     def axes(self) -> tuple[tuple[Axis, ...], ...]:
@@ -145,6 +160,16 @@ class Operation:
     def windows(self) -> bool:
         """Whether some operand is indexed by a window."""
         return any(not operand_axis.plain for axes in self.axes for operand_axis in axes)
+
+    @cached_property
+    def contracted(self) -> str:
+        """The dimension along which kernels multiply and add; empty if they do not."""
+        return "" if self.primitive is None else self.primitive.contracts
+
+    @cached_property
+    def lowers_to(self) -> Primitive | None:
+        """The primitive whose kernels implement it after rewrites, if not its own."""
+        return None if self.primitive is None else self.primitive.lowers_to
 
     def extents(self, operand: int, sizes: Sequence[Any]) -> tuple[Any, ...]:
         """An operand's shape; `sizes` of all dimensions are numbers, or columns of them."""

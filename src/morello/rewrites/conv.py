@@ -13,7 +13,7 @@ from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operand, Operation, Primitive, operation, reordered
 from morello.ir.placements import Bools
-from morello.ir.primitives import CONV, MATMUL, fill, matmul, move
+from morello.ir.primitives import fill, matmul, move
 from morello.ir.tensor import Placement
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
@@ -57,7 +57,7 @@ class SpatialSplit(Rewrite):
 
     @classmethod
     def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
-        return (MATMUL,) if primitive is CONV else ()
+        return (primitive.lowers_to,) if primitive.lowers_to else ()
 
     def words(self, shown: Shown) -> str:
         return ", ".join(f"for {dim} in 0..{shown.spec.size(dim)}" for dim in "pq")
@@ -93,7 +93,7 @@ class Pointwise(Rewrite):
 
     @classmethod
     def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
-        return (MATMUL,) if primitive is CONV else ()
+        return (primitive.lowers_to,) if primitive.lowers_to else ()
 
     def words(self, shown: Shown) -> str:
         return "all pixels as the rows of a matmul"
@@ -113,9 +113,9 @@ class PadFirst(Rewrite):
     lowers = Rank.OPERATION
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        conv = batch.operation.primitive is CONV
-        padded = conv and any(axis.padding for axis in batch.operation.axes[0])
-        yield Condition(everywhere(batch, padded), f"{batch.operation} has no padding")
+        operation = batch.operation
+        padded = operation.is_product and any(axis.padding for axis in operation.axes[0])
+        yield Condition(everywhere(batch, padded), f"{operation} has no padding")
         level = level_number(self, self.level, target)
         near = batch.levels[0] <= level
         memory = everywhere(batch, level < target.registers)
@@ -247,7 +247,7 @@ def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
 
 
 def _is_accumulating_conv(batch: Batch) -> Iterator[Condition]:
-    right = batch.operation.primitive is CONV and batch.operation.accumulates
+    right = batch.operation.lowers_to is not None and batch.operation.accumulates
     yield Condition(everywhere(batch, right), "it is for ConvAccum")
     padded = any(axis.padding for axis in batch.operation.axes[0])
     yield Condition(everywhere(batch, not padded), "its image is padded; apply pad_first")

@@ -15,10 +15,14 @@ from morello.ir.layout import row_major
 from morello.ir.operation import Operation, Primitive
 from morello.ir.placements import Ints
 from morello.ir.primitives import (
+    COMPLETE,
+    DENOMINATOR,
     DENOMINATOR_AND_MAX,
     DENOMINATOR_AND_UNSCALED,
     DIVIDE_VEC_SCALAR,
+    MAX,
     SOFTMAX,
+    UNSCALED_FROM_MAX,
     broadcast,
     divide_vec,
     divide_vec_scalar,
@@ -64,7 +68,7 @@ SCHEMES = {
         {"denominator": "rows"},
         (
             (
-                partial(softmax, "SoftmaxDenominatorAndUnscaled"),
+                partial(softmax, DENOMINATOR_AND_UNSCALED),
                 _same("x", "denominator", "out"),
             ),
             (divide_vec_scalar, _same("denominator", "out")),
@@ -76,8 +80,8 @@ SCHEMES = {
         "max and denominator, then every exp again",
         {"max": "rows", "denominator": "rows"},
         (
-            (partial(softmax, "SoftmaxDenominatorAndMax"), _same("x", "max", "denominator")),
-            (partial(softmax, "SoftmaxComplete"), _same("x", "max", "denominator", "out")),
+            (partial(softmax, DENOMINATOR_AND_MAX), _same("x", "max", "denominator")),
+            (partial(softmax, COMPLETE), _same("x", "max", "denominator", "out")),
         ),
     ),
     # DenominatorAndMax -> Max; Denominator: offline, two passes
@@ -86,8 +90,8 @@ SCHEMES = {
         "max, then denominator",
         {},
         (
-            (partial(reduce, "Max"), {"x": "x", "out": "max"}),
-            (partial(softmax, "SoftmaxDenominator"), _same("x", "max", "denominator")),
+            (partial(reduce, MAX), {"x": "x", "out": "max"}),
+            (partial(softmax, DENOMINATOR), _same("x", "max", "denominator")),
         ),
     ),
     # DenominatorAndUnscaled -> Max; DenominatorAndUnscaledFromMax
@@ -96,9 +100,9 @@ SCHEMES = {
         "max, then every exp and their sum",
         {"max": "rows"},
         (
-            (partial(reduce, "Max"), {"x": "x", "out": "max"}),
+            (partial(reduce, MAX), {"x": "x", "out": "max"}),
             (
-                partial(softmax, "SoftmaxDenominatorAndUnscaledFromMax"),
+                partial(softmax, UNSCALED_FROM_MAX),
                 _same("x", "max", "denominator", "out"),
             ),
         ),

@@ -13,7 +13,6 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import Layout
 from morello.ir.placements import Bools, Ints, any_row
-from morello.ir.primitives import MATMUL
 from morello.ir.primitives import move as move_operation
 from morello.ir.spec import Spec
 from morello.ir.tensor import IDEAL
@@ -164,14 +163,14 @@ class Move(Rewrite):
         The last steps of a reduction do not stall: the scheduler has begun the next sums.
         """
         operation = batch.operation
-        sums = operation.primitive is MATMUL and operand == operation.output
+        sums = operation.contracted and operand == operation.output
         if not (target.in_flight and sums and self.vector > 1):
             return 0.0
         if not batch.dtypes[operand].is_float:
             return 0.0
         fewest, most = batch.placements.registers(batch.codes[operand], batch.shape(operand))
         missing = np.maximum(0.0, target.in_flight - most)
-        steps = np.maximum(0.0, batch.size("k") - SCHEDULED / fewest)
+        steps = np.maximum(0.0, batch.size(operation.contracted) - SCHEDULED / fewest)
         cycles: Column = target.accumulator_stall * missing * steps
         return cycles
 

@@ -12,19 +12,16 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.layout import row_major
 from morello.ir.placements import Bools, Ints
-from morello.ir.primitives import MATMUL
 from morello.ir.primitives import pack as pack_operation
 from morello.rewrites.buffer import buffer_codes
 from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
 from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Packing, Target
 
-DIM = "k"
-
 
 @dataclass(frozen=True)
 class Pack(Rewrite):
-    """Make each group of neighbours along k one packed element of a matmul.
+    """Make each group of neighbours along the contracted dimension one packed element.
 
     An input whose groups are contiguous already is read in place; any other is copied.
 
@@ -40,8 +37,9 @@ class Pack(Rewrite):
         supported = everywhere(batch, packing is not None)
         yield Condition(supported, f"{target.name} has no instruction for groups of these products")
         if packing is not None:
-            lanes = packing.packed[0].lanes
-            yield Condition(batch.size(DIM) % lanes == 0, f"k is no multiple of {lanes}")
+            lanes, along = packing.packed[0].lanes, batch.operation.contracted
+            whole = batch.size(along) % lanes == 0
+            yield Condition(whole, f"{along} is no multiple of {lanes}")
             for operand in (0, 1):
                 name = batch.operation.operands[operand].name
                 here = batch.levels[operand] <= target.nearest
@@ -66,19 +64,20 @@ class Pack(Rewrite):
         return result
 
     def words(self, shown: Shown) -> str:
-        return f"groups of {shown.holes[-1].dtypes[0].lanes} along {DIM}"
+        lanes, along = shown.holes[-1].dtypes[0].lanes, shown.spec.operation.contracted
+        return f"groups of {lanes} along {along}"
 
 
 def _packing(batch: Batch, target: Target) -> Packing | None:
-    if batch.operation.primitive is not MATMUL:
+    if not batch.operation.contracted:
         return None
     a, b, c = batch.dtypes
     return next((p for p in target.packs if p.inputs == (a, b) and p.output is c), None)
 
 
 def _has_contiguous_groups(batch: Batch, operand: int) -> Bools:
-    """Whether each group can be read as one element: no gaps, and k the fastest dimension."""
-    position, _ = batch.operation.places[operand, DIM]
+    """Whether each group can be read as one element: without gaps, along the fastest dimension."""
+    position, _ = batch.operation.places[operand, batch.operation.contracted]
     return batch.placements.gapless_along(batch.codes[operand], position)
 
 
@@ -91,7 +90,8 @@ def _packed(
     """
     operands = len(batch.operation.operands)
     lanes = packing.packed[0].lanes
-    body = tiled(batch, DIM, batch.size(DIM) // lanes)
+    along = batch.operation.contracted
+    body = tiled(batch, along, batch.size(along) // lanes)
     body = replace(body, dtypes=(*packing.packed, packing.output))
     codes, wires = list(body.codes), list(range(operands))
     children, held = [], []
@@ -116,7 +116,7 @@ def _copy(batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch
     """The Specs of packing an operand into a row-major buffer at its own level."""
     shape = tuple(size.astype(np.int32) for size in body.shape(operand))
     code = buffer_codes(batch, shape, row_major(len(shape)), 0, packed)
-    position, _ = batch.operation.places[operand, DIM]
+    position, _ = batch.operation.places[operand, batch.operation.contracted]
     lanes = np.full(len(batch), packed.lanes, np.int32)
     copy = Batch(
         pack_operation(len(shape), position, packed.lanes),

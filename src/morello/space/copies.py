@@ -57,11 +57,15 @@ def _conv_layouts(operation: Operation, index: int, dtype: DType, target: Target
     Images are row-major, outputs also with their channels fastest. Filters are packed into
     panels of output channels; within one, the input channels of each filter pixel are adjacent.
     """
-    operand = operation.operands[index]
-    if operand.name == "image":
-        return [row_major(len(operand.dims))]
-    if operand.name == "out":
-        return [row_major(len(operand.dims)), fastest(len(operand.dims), operand.dims.index("f"))]
-    f, c, p, q = (operand.dims.index(d) for d in "fcpq")
+    image, filters, out = operation.operands
+    operand, rank = operation.operands[index], len(operation.operands[index].dims)
+    if operand is image:
+        return [row_major(rank)]
+    (channels,) = set(filters.dims) & set(out.dims)
+    if operand is out:
+        return [row_major(rank), fastest(rank, out.dims.index(channels))]
+    pixels = [d for d in operation.reduced if d not in image.dims]
+    summed = [d for d in operation.reduced if d in image.dims]
+    order = tuple(filters.dims.index(d) for d in (channels, *pixels, *summed))
     width = target.widths(_accumulator(dtype))[0]
-    return [Layout((f, p, q, c), (f, width * n)) for n in PANEL_REGISTERS]
+    return [Layout(order, (order[0], width * n)) for n in PANEL_REGISTERS]

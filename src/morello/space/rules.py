@@ -17,7 +17,6 @@ from morello.ir.compose import inputs_of, intermediates, producer
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation, accumulating, has_accumulating_form
 from morello.ir.placements import Bools, any_row, prod_columns
-from morello.ir.primitives import CONV, MATMUL
 from morello.rewrites import (
     SCHEMES,
     Bufferize,
@@ -93,9 +92,9 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
         return [Rules(_always, (Serial(), *_parallel(kind, target))), *_reductions(kind, target)]
     groups = _kernels(kind, target)
     for dim in operation.dims:
-        if operation.may_cut(dim) and not (_is_conv(operation) and dim == "x"):
-            groups += _loops(dim, sizes, vectors=not _is_conv(operation))
-        if target.cuts_to_rows and operation.primitive is MATMUL and dim not in operation.reduced:
+        if operation.may_cut(dim) and not _is_tiled_later(operation, dim):
+            groups += _loops(dim, sizes, vectors=operation.lowers_to is None)
+        if target.cuts_to_rows and operation.contracted and dim not in operation.reduced:
             groups.append(Rules(partial(_has_rows, dim, sizes), (SizedTile(dim, sizes.rows),)))
     groups += [Rules(_always, (step,)) for step in _steps(kind, target)]
     if operation.components and not any(c.operation.is_product for c in operation.components):
@@ -112,8 +111,8 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
 def closing_operation(kind: Kind) -> str:
     """The name of the operation whose leaf kernels finally implement Specs of this kind."""
     operation = kind.operation
-    if operation.primitive is not None and operation.primitive.closes_as:
-        return operation.primitive.closes_as
+    if operation.lowers_to is not None:
+        return operation.lowers_to.accumulating_name
     return (accumulating(operation) if has_accumulating_form(operation) else operation).name
 
 
@@ -126,9 +125,9 @@ def _feeds_product(operation: Operation, index: int) -> bool:
     )
 
 
-def _is_conv(operation: Operation) -> bool:
-    """Whether it is a convolution; rows are tiled and held in registers once it is a matmul."""
-    return operation.primitive is CONV
+def _is_tiled_later(operation: Operation, dim: str) -> bool:
+    """Whether a dimension is tiled only after its operation is lowered to another primitive's."""
+    return operation.primitive is not None and dim in operation.primitive.tiled_lowered
 
 
 def _kernels(kind: Kind, target: Target) -> list[Rules]:
@@ -191,11 +190,11 @@ def _steps(kind: Kind, target: Target) -> Iterator[Rewrite]:
     operation = kind.operation
     if has_accumulating_form(operation):
         yield ToAccumulate()
-    if _is_conv(operation) and operation.accumulates:
+    if operation.lowers_to is not None and operation.accumulates:
         yield from (SpatialSplit(), Pointwise())
-    if _is_conv(operation) and any(axis.padding for axis in operation.axes[0]):
+    if operation.is_product and any(axis.padding for axis in operation.axes[0]):
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])
-    if operation.primitive is MATMUL and not operation.accumulates and target.packs:
+    if operation.contracted and not operation.accumulates and target.packs:
         yield Pack()
     yield from _decompositions(kind, (target.levels[target.nearest].name, target.levels[0].name))
     if operation.components:
@@ -275,11 +274,11 @@ def _moves(kind: Kind, index: int, target: Target) -> list[Rules]:
                 Move(operand.name, level.name, layout, dtype=cast) for cast in (None, *casts)
             )
             groups.append(Rules(_copied_from(index, number, layout), copies))
-        if operand.written and not (number or _is_conv(operation)):
+        if operand.written and number == 0 and operation.lowers_to is None:
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
                 panel = Move(operand.name, level.name, panels(rank, rank - 1, width))
                 groups.append(Rules(_few_rows(index, most), (panel,)))
-    if not (operation.components or operation.copies or _is_conv(operation)):
+    if not (operation.components or operation.copies or operation.lowers_to):
         groups += _register_moves(kind, index, target, usable)
     return groups
 

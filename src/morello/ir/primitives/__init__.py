@@ -23,11 +23,14 @@ from morello.ir.primitives.maps import (
 from morello.ir.primitives.products import CONV, MATMUL, conv, is_in_order, matmul
 from morello.ir.primitives.reductions import MAX, SUM, reduce
 from morello.ir.primitives.softmax import (
+    COMPLETE,
+    DENOMINATOR,
     DENOMINATOR_AND_MAX,
     DENOMINATOR_AND_UNSCALED,
-    PARTS,
+    FROM_PARTS,
     SOFTMAX,
     SOFTMAX_PARTS,
+    UNSCALED_FROM_MAX,
     softmax,
 )
 
@@ -35,7 +38,7 @@ PRIMITIVES: dict[str, Primitive] = {
     primitive.name: primitive
     for primitive in (
         MATMUL, CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST, *MAPS.values(), DIVIDE_VEC_SCALAR,
-        BROADCAST, ONE_PREFIX, SUM, MAX, *PARTS.values(),
+        BROADCAST, ONE_PREFIX, SUM, MAX, *SOFTMAX_PARTS.values(),
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -48,12 +51,15 @@ def primitive_of(name: str) -> Primitive | None:
 
 __all__ = [
     "BROADCAST",
+    "COMPLETE",
     "CONV",
+    "DENOMINATOR",
     "DENOMINATOR_AND_MAX",
     "DENOMINATOR_AND_UNSCALED",
     "DIVIDE_VEC_SCALAR",
     "FILL_LOWEST",
     "FILL_ZERO",
+    "FROM_PARTS",
     "MATMUL",
     "MAX",
     "MAX_BATCH_DIMS",
@@ -66,6 +72,7 @@ __all__ = [
     "SOFTMAX",
     "SOFTMAX_PARTS",
     "SUM",
+    "UNSCALED_FROM_MAX",
     "broadcast",
     "conv",
     "divide_vec",

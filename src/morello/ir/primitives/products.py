@@ -12,7 +12,7 @@ from morello.ir.axes import axis
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.dims import MAX_BATCH_DIMS
-from morello.ir.primitives.reductions import reduce
+from morello.ir.primitives.reductions import SUM, reduce
 from morello.ir.rounding import Bounded, summed
 from morello.ir.semantics import reference
 from morello.ir.text import Result, Text, call, listed, operator, oriented
@@ -182,7 +182,8 @@ MATMUL = Primitive(
     text=_text_matmul,
     flops=2,
     is_product=True,
-    merge=lambda rank: reduce("Sum", rank, rank - 1),
+    contracts="k",
+    merge=lambda rank: reduce(SUM, rank, rank - 1),
 )
 
 CONV = Primitive(
@@ -193,5 +194,6 @@ CONV = Primitive(
     text=_text_conv,
     flops=2,
     is_product=True,
-    closes_as="MatmulAccum",
+    lowers_to=MATMUL,
+    tiled_lowered=("x",),  # rows of pixels become rows of a matmul
 )

@@ -17,14 +17,13 @@ from morello.ir.text import Result, Text, call
 
 
 @cache
-def reduce(kind: str, rank: int, dim: int, accumulates: bool = False) -> Operation:
-    """out = the sum ("Sum") or the maximum ("Max") of x along a dimension."""
+def reduce(primitive: Primitive, rank: int, dim: int, accumulates: bool = False) -> Operation:
+    """out = the reduction (`SUM` or `MAX`) of x along a dimension."""
     dims, rows, extra = scanned(rank, dim)
-    primitive, start = {"Sum": (SUM, "zero"), "Max": (MAX, "lowest")}[kind]
     overwriting = operation(
         primitive,
         (*extra, *dims),
-        (Operand("x", dims), Operand("out", rows, written=True, start=start)),
+        (Operand("x", dims), Operand("out", rows, written=True, start=primitive.start)),
         reduced=(dims[dim],),
     )
     return accumulating(overwriting) if accumulates else overwriting
@@ -49,21 +48,23 @@ def _text(function: str, operation: Operation, arguments: Sequence[Text], result
     return call(function, arguments, (("axis", scan_axis(operation, 0)),), result.dtype)
 
 
-SUM = Primitive(
+SUM: Primitive = Primitive(
     "Sum",
-    variants=each_scan(partial(reduce, "Sum")),
+    variants=each_scan(lambda rank, dim: reduce(SUM, rank, dim)),
     evaluate=_evaluate_sum,
     bound=_bound_sum,
     text=partial(_text, "sum"),
-    merge=lambda rank: reduce("Sum", rank, rank - 1),
+    start="zero",
+    merge=lambda rank: reduce(SUM, rank, rank - 1),
 )
 
-MAX = Primitive(
+MAX: Primitive = Primitive(
     "Max",
-    variants=each_scan(partial(reduce, "Max")),
+    variants=each_scan(lambda rank, dim: reduce(MAX, rank, dim)),
     evaluate=_evaluate_max,
     bound=bound_moved,
     text=partial(_text, "max"),
-    merge=lambda rank: reduce("Max", rank, rank - 1),
+    start="lowest",
+    merge=lambda rank: reduce(MAX, rank, rank - 1),
     selects=True,
 )

@@ -27,7 +27,7 @@ from morello.ir.text import Result, Text, call
 
 
 @cache
-def softmax(part: str, rank: int, scan: int, accumulates: bool = False) -> Operation:
+def softmax(part: Primitive, rank: int, scan: int, accumulates: bool = False) -> Operation:
     """Softmax along the dimension `scan`, or a part of it.
 
     Softmax: out = exp(x - max) / denominator, with the maximum and the sum over `scan`
@@ -46,7 +46,6 @@ def softmax(part: str, rank: int, scan: int, accumulates: bool = False) -> Opera
     total = Operand("denominator", rows, written=True, start="zero")
     whole_total = Operand("denominator", rows, written=True)
     merged = (Operand("max_parts", dims), Operand("denominator_parts", dims))
-    primitive = PARTS[part]
     operands, reduced, whole = {
         SOFTMAX: ((x, out), (), along),
         COMPLETE: ((x, given["max"], given["denominator"], out), (), ()),
@@ -55,8 +54,8 @@ def softmax(part: str, rank: int, scan: int, accumulates: bool = False) -> Opera
         FROM_PARTS: ((*merged, highest, total), along, ()),
         DENOMINATOR_AND_UNSCALED: ((x, whole_total, out), (), along),
         UNSCALED_FROM_MAX: ((x, given["max"], total, out), along, ()),
-    }[primitive]
-    overwriting = operation(primitive, (*extra, *dims), operands, reduced, whole)
+    }[part]
+    overwriting = operation(part, (*extra, *dims), operands, reduced, whole)
     return accumulating(overwriting) if accumulates else overwriting
 
 
@@ -164,7 +163,7 @@ def _part(
     """A part of softmax; the `function` of that name, if there is any, computes it in a text."""
     return Primitive(
         name,
-        variants=each_scan(partial(softmax, name)),
+        variants=each_scan(lambda rank, scan: softmax(SOFTMAX_PARTS[name], rank, scan)),
         evaluate=evaluate,
         bound=_bound_part,
         text=partial(_text, function or name),
@@ -187,7 +186,7 @@ FROM_PARTS = _part("SoftmaxDenominatorAndMaxFromParts", _evaluate_from_parts)
 DENOMINATOR_AND_MAX = _part(
     "SoftmaxDenominatorAndMax",
     partial(_evaluate, lambda top, total, unscaled: (top, total)),
-    merge=lambda rank: softmax(FROM_PARTS.name, rank, rank - 1),
+    merge=lambda rank: softmax(FROM_PARTS, rank, rank - 1),
 )
 
 DENOMINATOR_AND_UNSCALED = _part(
@@ -207,7 +206,7 @@ SOFTMAX = replace(
     flops=4,
 )
 
-PARTS = {
+SOFTMAX_PARTS = {
     primitive.name: primitive
     for primitive in (
         SOFTMAX, COMPLETE, DENOMINATOR, DENOMINATOR_AND_MAX, FROM_PARTS,
@@ -215,5 +214,3 @@ PARTS = {
     )
 }  # fmt: skip
 """Softmax and its parts, by name."""
-
-SOFTMAX_PARTS = tuple(PARTS)
