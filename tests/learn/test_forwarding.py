@@ -20,9 +20,8 @@ def access(*, count: int, read: bool = False, written: bool = False) -> Access:
     return Access("x", (), ((count, 4),), 4, 0, read, written)
 
 
-def site(one: Access, kernel: str = "") -> Site:
-    made = replace(SITE, accesses=(one,))
-    return replace(made, kernel=replace(SITE.kernel, name=kernel)) if kernel else made
+def site(one: Access, masked: bool = False) -> Site:
+    return replace(SITE, accesses=(one,), kernel=replace(SITE.kernel, masked=masked))
 
 
 def loop(*sites: Site, inner: tuple[ProgramLoop, ...] = (), times: int = 1) -> ProgramLoop:
@@ -41,7 +40,7 @@ def test_wider_and_masked_ones_stall() -> None:
     narrow = access(count=1, written=True)
     assert forwarded(loop(site(narrow), site(LOAD))) == (0.0, 1.0)
     assert forwarded(loop(site(STORE), site(access(count=1, read=True)))) == (1.0, 0.0)
-    assert forwarded(loop(site(STORE, "store_part_f32x16"), site(LOAD))) == (0.0, 1.0)
+    assert forwarded(loop(site(STORE, masked=True), site(LOAD))) == (0.0, 1.0)
 
 
 def test_another_loop_forwards_if_it_stores_little() -> None:

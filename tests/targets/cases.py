@@ -280,7 +280,7 @@ def function(name: str, spec: Spec, lines: Sequence[str], more: str = "") -> str
 
 def part_case(kernel: LeafKernel) -> Case | None:
     """For a kernel of parts of registers: a whole one, side by side, of one dimension."""
-    if "_part_" not in kernel.name:
+    if not kernel.masked:
         return None
     (operation, *_) = operations(kernel)
     width = int(re.findall(r"x(\d+)", kernel.name)[-1])

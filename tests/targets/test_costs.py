@@ -11,15 +11,13 @@ from morello.frontends.text import parse
 from morello.targets import TARGETS
 from morello.targets.costs import (
     FOLLOWS,
-    GROUPS,
     coefficients,
-    group_of,
     measured_as,
     tied,
     with_coefficients,
     with_streaming_costs,
 )
-from morello.targets.target import Target
+from morello.targets.target import GROUPS, Target
 from morello.targets.x86 import AVX2, AVX512
 
 by_name = pytest.mark.parametrize("target", TARGETS.values(), ids=list(TARGETS))
@@ -38,7 +36,7 @@ def test_costs_are_what_they_are_set_to(target: Target) -> None:
     assert coefficients(changed) == values
     assert changed.levels[0].per_run == values["memory.per_run"]
     assert changed.fork == values["fork"]
-    assert all(k.factor == values[f"kernels.{group_of(k)}"] for k in changed.kernels)
+    assert all(k.factor == values[f"kernels.{k.group}"] for k in changed.kernels)
     assert changed.levels[target.nearest :] == target.levels[target.nearest :]
 
 
@@ -82,7 +80,7 @@ def test_what_streams_from_memory_has_costs_of_its_own() -> None:
 )
 def test_groups_of_kernels(name: str, group: str) -> None:
     found = [k for target in TARGETS.values() for k in target.kernels if k.name == name]
-    assert found and {group_of(kernel) for kernel in found} == {group}
+    assert found and {kernel.group for kernel in found} == {group}
 
 
 @by_name
@@ -91,7 +89,7 @@ def test_what_differs_in_what_it_fetches_keeps_its_ratio(target: Target) -> None
     measured = {name: 3.0 * value for name, value in before.items()}
     measured |= {f"kernels.{follower}": 7.0 for follower in FOLLOWS}
     assert tied(measured, before) == pytest.approx({name: 3.0 * v for name, v in before.items()})
-    assert {measured_as(k) for k in target.kernels} == GROUPS.keys() - FOLLOWS.keys()
+    assert {measured_as(k) for k in target.kernels} == {*GROUPS} - FOLLOWS.keys()
 
 
 def test_a_cost_that_there_is_not() -> None:

@@ -326,7 +326,7 @@ def test_nan_and_infinities_are_as_in_numpy(
     check(suite, kernels, special=True)
 
 
-@of_kernels(lambda kernel: "_part_" in kernel.name)
+@of_kernels(lambda kernel: kernel.masked)
 def test_a_part_of_any_length_is_moved_and_nothing_else(
     target: Target, kernels: list[str], suite: Suite
 ) -> None:

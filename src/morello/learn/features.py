@@ -21,14 +21,14 @@ import numpy.typing as npt
 from morello.impl.tree import Impl
 from morello.ir.batch import LINE_BYTES
 from morello.learn.footprint import ByArray, CacheGeometry, Footprints
-from morello.learn.forwarding import forwarded, is_masked
+from morello.learn.forwarding import forwarded
 from morello.learn.nest import Access, ProgramLoop, Site, nest
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.rewrites import Select
 from morello.rewrites.rewrite import apply
 from morello.targets.caches import PAGE_BYTES
-from morello.targets.costs import FORK, GROUPS, coefficients, group_of
-from morello.targets.target import TRANSFERS, Target
+from morello.targets.costs import FORK, coefficients
+from morello.targets.target import GROUPS, TRANSFERS, Target
 
 VERSION = 3
 
@@ -198,7 +198,7 @@ class _Walk:
         loop = self.loops[number]
         groups, calls = dict.fromkeys(GROUPS, 0.0), dict.fromkeys(GROUPS, 0.0)
         for site in loop.sites:
-            group = group_of(site.kernel)
+            group = site.kernel.group
             groups[group] += self.featurizer.cycles(site)
             calls[group] += site.calls
         code = self._code(loop) | dict(zip(("forwarded", "stalled"), forwarded(loop), strict=True))
@@ -279,12 +279,12 @@ class _Walk:
         for site in loop.sites:
             code["flops"] += site.calls * site.spec.flops
             code["instructions"] += site.instructions
-            if group_of(site.kernel) == _SUMS:
+            if site.kernel.group == _SUMS:
                 code["multiply_adds"] += site.instructions
                 sums |= site.sums
             for access in site.accesses:
                 _count(access, loop.name, code)
-            if is_masked(site.kernel):
+            if site.kernel.masked:
                 code["masked_loads"] += sum(access.read for access in site.accesses)
                 code["masked_stores"] += sum(access.written for access in site.accesses)
         code["sums"] = len(sums)

@@ -12,7 +12,6 @@ from math import inf
 
 from morello.ir.batch import LINE_BYTES
 from morello.learn.nest import Access, ProgramLoop
-from morello.targets.target import LeafKernel
 
 IN_FLIGHT = 64
 """The most stores that a core has in flight, not yet written to its cache."""
@@ -67,11 +66,6 @@ def forwarded(loop: ProgramLoop) -> tuple[float, float]:
     return forwards, stalls
 
 
-def is_masked(kernel: LeafKernel) -> bool:
-    """Whether a kernel loads or stores parts of registers."""
-    return "part_" in kernel.name
-
-
 def _of_loop(loop: ProgramLoop) -> Uses:
     """The uses of arrays in all iterations of a loop."""
     uses: Uses = {}
@@ -85,9 +79,8 @@ def _of_code(loop: ProgramLoop) -> Uses:
     """The uses of arrays in one iteration of the code directly in a loop."""
     uses: Uses = {}
     for site in loop.sites:
-        masked = is_masked(site.kernel)
         for access in site.accesses:
-            for use in _uses(access, masked):
+            for use in _uses(access, site.kernel.masked):
                 uses.setdefault(access.array, Use()).add(use)
     return uses
 

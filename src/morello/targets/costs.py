@@ -7,42 +7,19 @@ overhead of a parallel loop and "wait" that of too few accumulators, in cycles (
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 from morello.base.errors import TargetError, quoted
 from morello.ir.batch import LINE_BYTES
 from morello.ir.spec import Spec
-from morello.targets.target import TRANSFERS, LeafKernel, Level, Target
+from morello.targets.target import GROUPS, TRANSFERS, Group, LeafKernel, Level, Target
 
 FORK = "fork"
 WAIT = "wait"
 
-GROUPS = {
-    "products": r"fma_|dpbf16_|dpbusd_",
-    "dots_l2": r"dot_l2_",
-    "dots": r"dot_",
-    "row_sums_ahead": r"(row|column)_sums_ahead_",
-    "row_sums_l2": r"(row|column)_sums_l2_",
-    "row_sums": r"(row|column)_sums_",
-    "block_sums_ahead": r"block_sums_ahead_",
-    "block_sums_l2": r"block_sums_l2_",
-    "loads": r"load_",
-    "stores": r"store_",
-    "copies": r"copy_",
-    "fills": r"(zero|lowest)_",
-    "shuffles": r"transpose_|(de)?interleave_|pack_",
-    "exponentials": r"exp_|erf_|gelu_|sigmoid_|silu_|tanh_|softmax_complete_|online_|merge_",
-    "divisions": r"divide_|reciprocal_|r?sqrt_|scale_reciprocal_",
-    "reductions": r"(sum|max|scale)_(run|lanes)_",
-    "arithmetic": r"",
-}
-"""Groups of kernels with a common cost factor: a regex for names; the first match counts."""
-
-FOLLOWS = {
+FOLLOWS: Mapping[str, Group] = {
     "row_sums_ahead": "row_sums",
     "row_sums_l2": "row_sums",
     "block_sums_ahead": "products",
@@ -56,20 +33,9 @@ measures smaller ones, so it keeps the ratio of their costs.
 """
 
 
-def group_of(kernel: LeafKernel) -> str:
-    """The group that a kernel belongs to."""
-    return _group_of(kernel.name)
-
-
-@cache
-def _group_of(name: str) -> str:
-    return next(group for group, start in GROUPS.items() if re.match(start, name))
-
-
-def measured_as(kernel: LeafKernel) -> str:
+def measured_as(kernel: LeafKernel) -> Group:
     """The group whose measured factor applies to a kernel."""
-    group = group_of(kernel)
-    return FOLLOWS.get(group, group)
+    return FOLLOWS.get(kernel.group, kernel.group)
 
 
 def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
@@ -112,7 +78,7 @@ def coefficients(target: Target) -> dict[str, float]:
         for level in target.levels[: target.nearest]
         for kind in TRANSFERS
     }
-    factors = {group_of(kernel): kernel.factor for kernel in target.kernels}
+    factors = {kernel.group: kernel.factor for kernel in target.kernels}
     result |= {f"kernels.{group}": factors[group] for group in GROUPS if group in factors}
     return (
         result
@@ -140,7 +106,7 @@ def with_coefficients(target: Target, values: Mapping[str, float]) -> Target:
 
     levels = tuple(with_transfers(level) for level in target.levels[: target.nearest])
     kernels = tuple(
-        replace(kernel, factor=chosen[f"kernels.{group_of(kernel)}"]) for kernel in target.kernels
+        replace(kernel, factor=chosen[f"kernels.{kernel.group}"]) for kernel in target.kernels
     )
     return replace(
         target,

@@ -10,8 +10,8 @@ was measured with programs on Zen 5.
 from __future__ import annotations
 
 from morello.ir.batch import LINE_BYTES
-from morello.targets.costs import GROUPS
 from morello.targets.machines.machine import Machine
+from morello.targets.target import GROUPS, Group
 
 UNITS = 2
 """The number of multiply-add units that the kernels' costs assume."""
@@ -19,7 +19,7 @@ UNITS = 2
 DIVISION = 7.0
 """The cycles of a division of one register that they assume."""
 
-PRODUCTS = ("products", "dots", "dots_l2", "block_sums_l2", "block_sums_ahead")
+PRODUCTS: tuple[Group, ...] = ("products", "dots", "dots_l2", "block_sums_l2", "block_sums_ahead")
 """Groups of kernels that are bound by multiply-adds."""
 
 FULL_WAYS = 8

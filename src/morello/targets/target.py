@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,15 @@ from morello.ir.placements import Bools
 
 TRANSFERS = ("per_line", "per_run", "per_alias", "per_write", "per_alias_written")
 """The transfer costs of a level: fields of `Level`."""
+
+Group = Literal[
+    "products", "dots_l2", "dots", "row_sums_ahead", "row_sums_l2", "row_sums", "block_sums_ahead",
+    "block_sums_l2", "loads", "stores", "copies", "fills", "shuffles", "exponentials", "divisions",
+    "reductions", "arithmetic",
+]  # fmt: skip
+"""A group of kernels whose costs have a common factor (see `costs`)."""
+
+GROUPS: tuple[Group, ...] = get_args(Group)
 
 Column = npt.NDArray[np.floating[Any]] | float
 Semantics = Callable[..., Any]
@@ -81,7 +90,8 @@ class LeafKernel:
     `panel` is a width and a number of rows: an output of at most so many rows may lie in
     panels of that width. Operands in `streams` are in the cache beyond the nearest, from
     where the kernel reads or prefetches them. With `in_order`, compilers move no loads across
-    it. A machine may take `factor` times those cycles (see `costs`).
+    it. A `masked` kernel loads or stores a part of a register. A machine may take `factor` times
+    those cycles, which is the same for all kernels of a `group`.
     """
 
     name: str
@@ -97,6 +107,8 @@ class LeafKernel:
     odd_even: int = 0
     panel: tuple[int, int] = (0, 0)
     streams: tuple[int, ...] = ()
+    masked: bool = False
+    group: Group = "arithmetic"
     factor: float = 1.0
 
     def cycles(self, batch: Batch) -> Column:

@@ -40,7 +40,7 @@ from morello.targets.kernels.shuffles import (
     transpose,
     transpose_filters,
 )
-from morello.targets.target import LeafKernel
+from morello.targets.target import Group, LeafKernel
 
 CASTS = (
     (BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (U8, I16), (I8, I16), (U8, I32), (I8, I32),
@@ -160,13 +160,18 @@ def _dot(a: DType, b: DType, c: DType, vector_bytes: int) -> LeafKernel:
 def _streamed_dots(width: int, features: frozenset[str]) -> list[LeafKernel]:
     """Inner products with streamed runs of bf16, with a variant that prefetches into L2."""
     kernels: list[LeafKernel] = []
-    for way, slower in (("", 0.0), ("l2_", 0.3)):
+    ways: tuple[tuple[str, float, Group], ...] = (("", 0.0, "dots"), ("l2_", 0.3, "dots_l2"))
+    for way, slower, group in ways:
         if "bf16_products" in features:
             dtypes, helper = (BF16, BF16, F32), f"dot_{way}bf16_bf16_dp"
-            kernels.append(inner_product(dtypes, helper, f"dot_{way}bf16_dp", 32, 1.1 + slower))
+            kernels.append(
+                inner_product(dtypes, helper, f"dot_{way}bf16_dp", 32, 1.1 + slower, group=group)
+            )
         helper = f"dot_{way}oddeven_f32_bf16"
         dtypes, each = (F32, BF16, F32), 1.8 + slower
-        kernels.append(inner_product(dtypes, helper, helper, width, each, odd_even=True))
+        kernels.append(
+            inner_product(dtypes, helper, helper, width, each, odd_even=True, group=group)
+        )
     return kernels
 
 

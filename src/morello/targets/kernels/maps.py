@@ -12,7 +12,7 @@ from morello.ir.dtype import DType
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, OPERATORS, UNARY, Function
 from morello.ir.placements import prod_columns
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Column, Condition, Held, LeafKernel
+from morello.targets.target import Column, Condition, Group, Held, LeafKernel
 
 CYCLES = {
     "abs": 0.5, "add": 0.5, "cast": 0.3, "divide": 8.0, "erf": 14.0, "exp": 6.5, "gelu": 16.0,
@@ -21,6 +21,11 @@ CYCLES = {
     "square": 0.5, "subtract": 0.5, "tanh": 14.0,
 }  # fmt: skip
 """Cycles that each function takes on one register."""
+
+_GROUPS: dict[str, Group] = dict.fromkeys(("divide", "reciprocal", "rsqrt", "sqrt"), "divisions")
+_GROUPS |= dict.fromkeys(
+    ("erf", "exp", "gelu", "gelu_tanh", "sigmoid", "silu", "tanh"), "exponentials"
+)
 
 SPLAT = 0.2
 
@@ -123,8 +128,9 @@ def _kernel(
 
     operation = operation or Function(function).title
     return LeafKernel(
-        name, operation, (dtype,) * len(held), held, line, semantics, applies, cost, registers=2
-    )
+        name, operation, (dtype,) * len(held), held, line, semantics, applies, cost, registers=2,
+        group=_GROUPS.get(function, "arithmetic"),
+    )  # fmt: skip
 
 
 def _lie_alike(s: Batch, operand: int, out: int) -> Any:
@@ -156,7 +162,8 @@ def divide_by_scalar(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
 
         return LeafKernel(
             name, "DivideVecScalar", (dtype, dtype), (None, held), line,
-            lambda denominator, out: out / denominator, applies, cost, registers=1,
+            lambda denominator, out: out / denominator, applies, cost,
+            registers=1, group="divisions",
         )  # fmt: skip
 
     return (

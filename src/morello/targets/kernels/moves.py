@@ -67,6 +67,7 @@ def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Leaf
             LeafKernel(
                 load, "Move", dtypes, (None, held), lines[load],
                 semantics, load_applies, lambda s: LOAD + extra,
+                masked=partial, group="loads",
             )
         )  # fmt: skip
     if source is target or target.bytes < source.bytes:
@@ -74,12 +75,14 @@ def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Leaf
             LeafKernel(
                 store, "Move", dtypes, (held, None), lines[store],
                 semantics, store_applies, lambda s: STORE + extra,
+                masked=partial, group="stores",
             )
         )  # fmt: skip
     kernels.append(
         LeafKernel(
             copy, "Move", dtypes, (None, None), lines[copy],
             semantics, copy_applies, lambda s: LOAD + STORE + extra + MASK * partial, registers=1,
+            masked=partial, group="copies",
         )
     )  # fmt: skip
     return tuple(kernels)
@@ -117,7 +120,7 @@ def fills(dtype: DType, width: int, partial: bool) -> tuple[LeafKernel, ...]:
                 LeafKernel(
                     f"{name}_{kind}", f"Fill{value}", (dtype,), (Held(width),),
                     f"{{dst}} = {whole};", _filled(dtype, value),
-                    lambda s: [one_register(s, 0)], lambda s: ZERO,
+                    lambda s: [one_register(s, 0)], lambda s: ZERO, group="fills",
                 )
             )  # fmt: skip
         kernels.append(
@@ -125,6 +128,7 @@ def fills(dtype: DType, width: int, partial: bool) -> tuple[LeafKernel, ...]:
                 f"{name}_memory_{part}{kind}", f"Fill{value}", (dtype,), (None,),
                 stored, _filled(dtype, value),
                 _memory_applies(width, partial), lambda s: STORE + MASK * partial,
+                masked=partial, group="fills",
             )
         )  # fmt: skip
     return tuple(kernels)

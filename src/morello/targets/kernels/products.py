@@ -13,7 +13,7 @@ from morello.ir.placements import Bools
 from morello.targets.helpers.products import Way
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Column, Condition, Held, LeafKernel, Semantics
+from morello.targets.target import Column, Condition, Group, Held, LeafKernel, Semantics
 
 # Cycles of one register's operation. Loads and broadcasts overlap with the multiply-adds, on
 # other ports, and so cost less than their throughput alone.
@@ -63,6 +63,7 @@ def multiply_add(
         cost,
         registers=1,
         in_order=in_order and vector.is_float and width > 1,
+        group="products",
     )
 
 
@@ -104,6 +105,7 @@ def packed_multiply_add(
         lambda s: unit_sizes(s, but=(along,)),
         cost,
         registers=1,
+        group="products",
     )
 
 
@@ -129,6 +131,7 @@ def inner_product(
     step: int,
     each: float,
     odd_even: bool = False,
+    group: Group = "dots",
 ) -> LeafKernel:
     """The inner product of two runs in the nearest cache, added to a scalar register.
 
@@ -162,8 +165,13 @@ def inner_product(
         cost,
         registers=6,
         odd_even=step if odd_even else 0,
+        group=group,
     )
 
+
+_ROW_SUMS: dict[str, Group] = {"": "row_sums", "L1": "row_sums_ahead", "L2": "row_sums_l2"}
+_BLOCK_SUMS: dict[str, Group] = {"L1": "block_sums_ahead", "L2": "block_sums_l2"}
+"""Groups, by where rows are prefetched to."""
 
 _STREAMED = {"": 0.896, "L1": 1.152, "L2": 1.088}
 """Cycles to stream a line of rows from an L2 of one line a cycle, by where it is prefetched to.
@@ -215,6 +223,7 @@ def row_sums(
         cost,
         registers=14,
         streams=(vector, 2),
+        group=_ROW_SUMS[way.fetched],
     )
 
 
@@ -258,6 +267,7 @@ def block_sums(
         registers=14,
         panel=(width, MOST_ROWS),
         streams=(1, 2),
+        group=_BLOCK_SUMS[way.fetched],
     )
 
 

@@ -12,7 +12,7 @@ from morello.ir.dtype import F32, DType
 from morello.ir.placements import prod_columns
 from morello.targets.kernels.conditions import flat, scan, unit_sizes
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Column, Condition, Held, LeafKernel, Semantics
+from morello.targets.target import Column, Condition, Group, Held, LeafKernel, Semantics
 
 START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
@@ -23,7 +23,13 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
     kind = kind_of(F32, width)
 
     def run(
-        name: str, operation: str, operands: int, line: str, each: float, semantics: Semantics
+        name: str,
+        operation: str,
+        operands: int,
+        line: str,
+        each: float,
+        semantics: Semantics,
+        group: Group = "exponentials",
     ) -> LeafKernel:
         def applies(s: Batch) -> Iterator[Condition]:
             yield from unit_sizes(s, but=(_along(s),))
@@ -37,17 +43,17 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
 
         return LeafKernel(
             f"{name}_{kind}", operation, (F32,) * operands, (None,) * operands,
-            line.replace("KIND", kind), semantics, applies, cost, registers=8,
+            line.replace("KIND", kind), semantics, applies, cost, registers=8, group=group,
         )  # fmt: skip
 
     return (
         run(
             "sum_run", "SumAccum", 2, "{out} += sum_run_KIND(&{x}, {length});", 0.6,
-            lambda x, out: out + x.sum(),
+            lambda x, out: out + x.sum(), "reductions",
         ),
         run(
             "max_run", "MaxAccum", 2, "{out} = max_run_KIND(&{x}, {length}, {out});", 0.9,
-            lambda x, out: np.maximum(out, x.max()),
+            lambda x, out: np.maximum(out, x.max()), "reductions",
         ),
         run(
             "exp_sum_run", "SoftmaxDenominatorAccum", 3,
@@ -73,7 +79,7 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
         run(
             "scale_run", "DivideVecScalar", 2,
             "scale_run_KIND(&{out}, 1.0f / {denominator}, {length});", 1.0,
-            lambda total, out: out / total,
+            lambda total, out: out / total, "reductions",
         ),
         run(
             "merge_run", "SoftmaxDenominatorAndMaxFromPartsAccum", 4,
@@ -106,7 +112,13 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     kind, held = kind_of(dtype, width), Held(width)
 
     def lane(
-        operation: str, name: str, holds: int, lines: str, each: float, semantics: Semantics
+        operation: str,
+        name: str,
+        holds: int,
+        lines: str,
+        each: float,
+        semantics: Semantics,
+        group: Group = "exponentials",
     ) -> LeafKernel:
         def applies(s: Batch) -> Iterator[Condition]:
             yield Condition(s.size(scan(s)) == 1, f"{scan(s)} must be 1")
@@ -116,17 +128,21 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
 
         return LeafKernel(
             f"{name}_{kind}", operation, (dtype,) * holds, (held,) * holds,
-            lines.replace("KIND", kind), semantics, applies, lambda s: each, registers=2,
+            lines.replace("KIND", kind), semantics, applies, lambda s: each,
+            registers=2, group=group,
         )  # fmt: skip
 
     def squeezed(function: Callable[..., Any]) -> Semantics:
         return lambda x, *rows: function(x.reshape(rows[0].shape), *rows)
 
     kernels = [
-        lane("SumAccum", "sum_lanes", 2, "{out} += {x};", 0.5, squeezed(lambda x, out: out + x)),
+        lane(
+            "SumAccum", "sum_lanes", 2, "{out} += {x};", 0.5,
+            squeezed(lambda x, out: out + x), "reductions",
+        ),
         lane(
             "MaxAccum", "max_lanes", 2, "{out} = max_KIND({out}, {x});", 1.5,
-            squeezed(lambda x, out: np.maximum(out, x)),
+            squeezed(lambda x, out: np.maximum(out, x)), "reductions",
         ),
     ]  # fmt: skip
     if dtype is F32:
@@ -162,5 +178,5 @@ def complete_lanes(width: int) -> LeafKernel:
         f"softmax_complete_lanes_{kind}", "SoftmaxComplete", (F32,) * 4, (held,) * 4,
         f"{{out}} = exp_{kind}({{x}} - {{max}}) / {{denominator}};",
         lambda x, top, total: np.exp(x - top.reshape(x.shape)) / total.reshape(x.shape),
-        applies, lambda s: 14.0, registers=2,
+        applies, lambda s: 14.0, registers=2, group="exponentials",
     )  # fmt: skip

@@ -35,7 +35,7 @@ def transpose(dtype: DType, n: int, cycles: float) -> LeafKernel:
     return LeafKernel(
         f"transpose_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
         f"transpose_{dtype.bytes}_{n}(&{{src}}, {{src_rows}}, &{{dst}}, {{dst_rows}});",
-        lambda src: src, applies, lambda s: cycles, registers=n,
+        lambda src: src, applies, lambda s: cycles, registers=n, group="shuffles",
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def transpose_filters(dtype: DType, n: int, cycles: float) -> LeafKernel:
         f"transpose_filters_{dtype}_{n}", "Move", (dtype, dtype), (None, None),
         f"transpose_filters_{dtype.bytes}_{n}(&{{src}}, {{src_{row}}}, &{{dst}}, "
         f"{{dst_{channel}}}, {{dst_{y}}}, {{dst_{x}}}, {{{y}}}, {{{x}}});",
-        lambda src: src, applies, cost, registers=n,
+        lambda src: src, applies, cost, registers=n, group="shuffles",
     )  # fmt: skip
 
 
@@ -115,7 +115,7 @@ def pack(source: DType, packed: DType, width: int) -> LeafKernel:
     return LeafKernel(
         f"pack_{packed}x{width}" if width > 1 else f"pack_{packed}", "Pack", (source, packed),
         (None, None), line, lambda src: src, applies,
-        lambda s: 1.2 * lanes, registers=2 * lanes,
+        lambda s: 1.2 * lanes, registers=2 * lanes, group="shuffles",
     )  # fmt: skip
 
 
@@ -163,7 +163,7 @@ def odd_even(block: int) -> tuple[LeafKernel, ...]:
 
         return LeafKernel(
             name, "Move", (source, target), (None, None), f"{helper}(&{{src}}, &{{dst}});",
-            semantics, applies, lambda s: cycles, registers=4,
+            semantics, applies, lambda s: cycles, registers=4, group="shuffles",
         )  # fmt: skip
 
     return (
@@ -192,7 +192,8 @@ def odd_even_elements(dtype: DType) -> tuple[LeafKernel, ...]:
         return LeafKernel(
             name, "Move", (dtype, dtype), (None, None),
             f"{name}(&{{src}}, &{{dst}}, {{{label}_panel}} / 2, {{length}});",
-            lambda src: src, applies, lambda s: (LOAD + STORE) * prod_columns(s.sizes), registers=1,
+            lambda src: src, applies, lambda s: (LOAD + STORE) * prod_columns(s.sizes),
+            registers=1, group="shuffles",
         )  # fmt: skip
 
     return kernel(f"deinterleave_{dtype}", 1), kernel(f"interleave_{dtype}", 0)
