@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from morello.ir.computation import Tensor, computation
+
 from morello.ir.dtype import BF16, F32, I32, DType
 from morello.ir.functions import Function
-from morello.ir.graph import Tensor, computation
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
     COMPLETE,

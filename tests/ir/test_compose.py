@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from morello.ir.computation import MAX_COMPONENTS, Computation, Tensor, computation
 from tests.goals import attention_goal, layer_norm_goal, mapped, mlp_goal, product
 from tests.goals import tensor as goal_tensor
 from tests.ir.graphs import Array, graphs, tensor, value_of
@@ -17,7 +18,6 @@ from morello.ir.axes import axis
 from morello.ir.compose import inputs_of, intermediates, part, producer, tensor_dims
 from morello.ir.dtype import F32
 from morello.ir.functions import Function
-from morello.ir.graph import MAX_COMPONENTS, Computation, Tensor, computation
 from morello.ir.operation import Operation, accumulating
 from morello.ir.primitives import SOFTMAX, SUM, conv, elementwise, matmul, move, reduce, softmax
 from morello.ir.semantics import evaluate

@@ -6,10 +6,10 @@ import copy
 from dataclasses import replace
 
 import pytest
+from morello.ir.computation import Tensor, computation
 
 from morello.ir.dtype import F32
 from morello.ir.functions import Function
-from morello.ir.graph import Tensor, computation
 from morello.ir.operation import (
     Operand,
     Operation,

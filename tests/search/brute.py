@@ -15,9 +15,10 @@ from morello.ir.spec import Spec
 from morello.rewrites import Rewrite, apply
 from morello.rewrites.rewrite import Step
 from morello.search.structure import Structure, traits
+from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.panels import Panels
-from morello.space.rules import Rules, rules
+from morello.space.rules import rules
 from morello.space.space import goal_sizes
 from morello.targets.kernels import CASTS, standard_kernels
 from morello.targets.target import Level, Target

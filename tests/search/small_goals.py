@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
+from morello.ir.computation import Tensor
 from tests.goals import apply, conv_goal, goal_of, mapped, matmul_goal, product, reduced, tensor
 from tests.search.brute import Brute, small_target
 
 from morello.ir.dtype import BF16, F32, I8, I16, I32, U8, DType
 from morello.ir.functions import Function
-from morello.ir.graph import Tensor
 from morello.ir.layout import column_major, odd_even, panels
 from morello.ir.operation import Operation
 from morello.ir.primitives import (

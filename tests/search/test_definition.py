@@ -30,8 +30,9 @@ from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import column_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Decompose, Divide, Move, ToAccumulate
+from morello.space.guards import Rules
 from morello.space.kind import Kind
-from morello.space.rules import Rules, rules
+from morello.space.rules import rules
 from morello.space.sizes import Sizes
 from morello.targets.kernels import standard_kernels
 from morello.targets.target import LeafKernel, Level, Target

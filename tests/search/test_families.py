@@ -44,8 +44,9 @@ from morello.search.graph import Floats, SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import Session
 from morello.search.solved_graph import solve_graph
+from morello.space.guards import Rules
 from morello.space.kind import Kind
-from morello.space.rules import Rules, rules
+from morello.space.rules import rules
 from morello.space.sizes import Sizes
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target

@@ -24,7 +24,7 @@ from morello.ir.placements import Bools, Placements
 from morello.ir.spec import Spec
 from morello.ir.tensor import relaxed
 from morello.rewrites import Edges, Rewrite, Select, expand
-from morello.space import rules
+from morello.space import guards
 from morello.targets.target import LeafKernel, Target
 
 SOME = 1 + 1e-12  # rounding
@@ -123,7 +123,7 @@ def test_a_rewrite_applies_to_looser_specs_for_no_more() -> None:
 
 def test_the_search_tries_on_looser_specs_what_it_tries_on_others() -> None:
     for stop in stops():
-        groups = rules.relaxed(stop.rules)
+        groups = guards.relaxed(stop.rules)
         for batch in looser_batches(stop):
             tried = {r for group in groups if group.guard(batch)[0] for r in group.rewrites}
             for rewrite, _ in stop.searched():

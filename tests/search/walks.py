@@ -18,8 +18,8 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import BF16, F32, I8, I32, U8
 from morello.ir.spec import Spec
 from morello.rewrites import Edges, Rewrite, expand
+from morello.space.guards import Rules
 from morello.space.kind import Kind
-from morello.space.rules import Rules
 from morello.space.space import Space, goal_sizes
 from morello.targets.machines import X86_64_V4
 from morello.targets.neon import NEON

@@ -28,8 +28,8 @@ from morello.frontends.syntax import (
 from morello.frontends.tokens import error_at, errors_at
 from morello.frontends.types import Type
 from morello.frontends.values import MisuseError, Value, input_of, value_of
+from morello.ir.computation import Tensor, computation
 from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, meant_dtype, parse_dtype
-from morello.ir.graph import Tensor, computation
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 

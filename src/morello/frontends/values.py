@@ -14,9 +14,9 @@ from functools import cached_property
 
 from morello.base.errors import SpecError
 from morello.frontends.types import Type
+from morello.ir.computation import Tensor
 from morello.ir.dtype import DType
 from morello.ir.functions import Function
-from morello.ir.graph import Tensor
 from morello.ir.operation import Operation, reordered
 from morello.ir.primitives import MAX_RANK, broadcast, elementwise, move
 

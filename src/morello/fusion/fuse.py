@@ -8,7 +8,7 @@ from math import inf
 from morello.base.errors import SearchError, SpecError
 from morello.fusion.operation_graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, in_order_of_outputs
-from morello.ir.graph import Tensor
+from morello.ir.computation import Tensor
 from morello.ir.spec import Spec
 
 Price = Callable[[Spec], float]

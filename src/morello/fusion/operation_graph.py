@@ -8,7 +8,7 @@ from functools import cached_property
 
 from morello.base.errors import SpecError
 from morello.frontends.text import MAX_INPUTS
-from morello.ir.graph import Tensor, computation, in_order
+from morello.ir.computation import Tensor, computation, in_order
 from morello.ir.operation import Operation, reordered
 from morello.ir.spec import Spec
 

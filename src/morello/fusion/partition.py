@@ -14,7 +14,7 @@ from morello.fusion.operation_graph import (
     is_map,
     is_read_in_place,
 )
-from morello.ir.graph import Tensor
+from morello.ir.computation import Tensor
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from morello.base.errors import CallError
 from morello.fusion.operation_graph import OperationGraph, cut
 from morello.fusion.partition import Partition
 from morello.impl.tree import Impl
-from morello.ir.graph import Tensor, primitive_sizes
+from morello.ir.computation import Tensor, primitive_sizes
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
 from morello.runtime.argument import Argument, Array

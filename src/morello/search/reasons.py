@@ -19,8 +19,8 @@ from morello.ir.spec import Spec, goal
 from morello.ir.tensor import canonical, gapless
 from morello.search.budget import Budget, BudgetError, Watch
 from morello.search.pruned_space import PrunedSpace
+from morello.space.kernels import closing_operation
 from morello.space.kind import Kind
-from morello.space.rules import closing_operation
 from morello.targets.target import Target
 
 SECONDS = 10.0

@@ -32,7 +32,7 @@ from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
 from morello.search.solved_graph import memoized_decisions, solve_graph
 from morello.space.panels import Panels
-from morello.space.rules import cut_points
+from morello.space.steps import cut_points
 from morello.targets import find_target
 from morello.targets.target import Target
 

@@ -13,9 +13,10 @@ from morello.ir.placements import Placements
 from morello.ir.spec import Spec
 from morello.rewrites import Rank, Rewrite
 from morello.space.encoding import SpecEncoding
+from morello.space.guards import Guard, Rules, relaxed
 from morello.space.kind import Kind
 from morello.space.panels import Panels
-from morello.space.rules import Guard, Rules, relaxed, rules
+from morello.space.rules import rules
 from morello.space.sizes import Sizes
 from morello.targets.target import Target
 

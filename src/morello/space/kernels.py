@@ -1,0 +1,50 @@
+"""Leaf kernels, which close Specs."""
+
+from __future__ import annotations
+
+from morello.ir.operation import accumulating, has_accumulating_form
+from morello.rewrites import Select
+from morello.space.guards import Rules, all_from
+from morello.space.kind import Kind
+from morello.targets.target import LeafKernel, Target
+
+
+def kernel_rules(kind: Kind, target: Target) -> list[Rules]:
+    """Leaf kernels: operands are in the nearest cache, or, if they are prefetched, in the next."""
+    usable = [k for k in target.kernels_of(kind.operation.name) if k.dtypes == kind.dtypes]
+    near = tuple(Select(kernel.name) for kernel in usable if not kernel.streams)
+    further = tuple(Select(kernel.name) for kernel in usable if kernel.streams)
+    nearest = target.nearest
+    return [Rules(all_from(nearest), near), Rules(all_from(nearest - 1), further)]
+
+
+def closing_operation(kind: Kind) -> str:
+    """The name of the operation whose leaf kernels finally implement Specs of this kind."""
+    operation = kind.operation
+    if operation.lowers_to is not None:
+        return operation.lowers_to.accumulating_name
+    return (accumulating(operation) if has_accumulating_form(operation) else operation).name
+
+
+def usable_kernels(kind: Kind, target: Target) -> list[LeafKernel]:
+    """The kernels that may implement Specs of this kind once operands are converted."""
+    usable = []
+    for kernel in target.kernels_of(closing_operation(kind)):
+        if len(kernel.dtypes) == len(kind.dtypes) and all(
+            _convertible(kind, operand, kernel, target) for operand in range(len(kind.dtypes))
+        ):
+            usable.append(kernel)
+    return usable
+
+
+def _convertible(kind: Kind, operand: int, kernel: LeafKernel, target: Target) -> bool:
+    """Whether an operand has the kernel's dtype or may be widened to it (narrowed, if written)."""
+    here, wanted = kind.dtypes[operand], kernel.dtypes[operand]
+    if here is wanted:
+        return True
+    if wanted.bytes <= here.bytes:
+        return False
+    legal = target.casts_to(here, wanted) or not kind.operation.reads(operand)
+    if kind.operation.operands[operand].written:
+        legal = legal and target.casts_to(wanted, here)
+    return legal

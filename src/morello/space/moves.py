@@ -1,0 +1,174 @@
+"""Moves of an operand: into a cache as it is used, by a copy, and into registers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+
+from morello.ir.batch import Batch
+from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
+from morello.ir.placements import Bools, any_row
+from morello.rewrites import Move
+from morello.space.copies import copy_layouts
+from morello.space.guards import Guard, Rules, at
+from morello.space.kernels import usable_kernels
+from morello.space.kind import Kind
+from morello.targets.target import LeafKernel, Target
+
+
+def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
+    """Every move of one operand: into a cache as it is used, by a copy, and into registers."""
+    operation = kind.operation
+    operand, dtype = operation.operands[index], kind.dtypes[index]
+    groups = []
+    usable = usable_kernels(kind, target)
+    dtypes = {k.dtypes[index] for k in usable} if not operation.components else {dtype}
+    for number, level in enumerate(target.levels[1 : target.registers]):
+        groups.append(Rules(at(index, number), (Move(operand.name, level.name),)))
+        if operation.copies:
+            continue
+        layouts = copy_layouts(operation, index, dtype, target)
+        rank = len(operand.dims)
+        if index == 0:
+            blocks = {k.odd_even for k in usable if k.odd_even}
+            layouts += [odd_even(rank, block) for block in sorted(blocks)]
+        for layout in layouts:
+            casts = (
+                [] if operand.written else [d for d in sorted(dtypes, key=str) if d is not dtype]
+            )
+            copies = tuple(
+                Move(operand.name, level.name, layout, dtype=cast) for cast in (None, *casts)
+            )
+            groups.append(Rules(_copied_from(index, number, layout), copies))
+        if operand.written and number == 0 and operation.lowers_to is None:
+            for width, most in sorted({k.panel for k in usable if k.panel[0]}):
+                panel = Move(operand.name, level.name, panels(rank, rank - 1, width))
+                groups.append(Rules(_few_rows(index, most), (panel,)))
+    if not (operation.components or operation.copies or operation.lowers_to):
+        groups += _register_moves(kind, index, target, usable)
+    return groups
+
+
+def copies_out_of_blocks(kind: Kind, index: int, target: Target) -> Iterator[Rules]:
+    """Copies of an odd-even operand to row-major, also as the first step of another copy."""
+    operand = kind.operation.operands[index]
+    layout = row_major(len(operand.dims))
+    for number, level in enumerate(target.levels[1 : target.registers]):
+        copy = Move(operand.name, level.name, layout)
+        yield Rules(partial(_in_blocks, index=index, level=number), (copy,))
+
+
+def _register_moves(
+    kind: Kind, index: int, target: Target, usable: list[LeafKernel]
+) -> list[Rules]:
+    """Moves of one operand into registers, in each dtype and width that a kernel wants."""
+    operation, here = kind.operation, kind.dtypes[index]
+    operand = operation.operands[index]
+    rank = len(operand.dims)
+    name = target.levels[target.registers].name
+    groups = []
+    wanted = {(k.dtypes[index], held.width) for k in usable if (held := k.held[index]) is not None}
+    for dtype, width in sorted(wanted, key=lambda w: (-w[1], str(w[0]))):
+        kernels = [
+            k for k in usable
+            if k.dtypes[index] is dtype and (held := k.held[index]) and held.width == width
+        ]  # fmt: skip
+        guard = _kernel_accepts(kind, index, kernels, target)
+        cast = None if dtype is here else dtype
+        for position in _vector_positions(kind, index, kernels) if width > 1 else [rank - 1]:
+            order = fastest(rank, position)
+            unit_stride = partial(_has_unit_stride, index=index, position=position)
+            admits = guard if width == 1 else _loadable(guard, unit_stride, kind)
+            groups.append(Rules(admits, (Move(operand.name, name, order, width, cast),)))
+    return groups
+
+
+def _vector_positions(kind: Kind, index: int, kernels: list[LeafKernel]) -> list[int]:
+    """The positions of an operand's dimensions along which vector registers may hold it."""
+    operation = kind.operation
+    axes = operation.axes[index]
+    if operation.is_product:
+        dims = {held.along for k in kernels if (held := k.held[index])}
+        return [i for i, axis in enumerate(axes) if axis.names[0] in dims]
+    return [i for i, axis in enumerate(axes) if axis.plain]
+
+
+def _loadable(guard: Guard, unit_stride: Callable[[Batch], Bools], kind: Kind) -> Guard:
+    """Require unit stride too, except for sums of products, which may load single elements."""
+    if kind.operation.is_product:
+        return guard
+    return lambda batch: guard(batch) & unit_stride(batch)
+
+
+def _has_unit_stride(batch: Batch, index: int, position: int) -> Bools:
+    """Where neighbours along a dimension are neighbours in memory, or there is only one element."""
+    result: Bools = batch.placements.unit_stride(batch.codes[index], batch.shape(index), position)
+    return result
+
+
+def _kernel_accepts(kind: Kind, index: int, kernels: list[LeafKernel], target: Target) -> Guard:
+    """Where this operand is in the nearest cache, and a kernel accepts those held in registers."""
+    placements = set()
+    for kernel in kernels:
+        placements.add(
+            tuple(
+                (held.width if held else 0, kernel.dtypes[o]) for o, held in enumerate(kernel.held)
+            )
+        )
+
+    def guard(batch: Batch) -> Bools:
+        near: Bools = batch.levels[index] == target.nearest
+        if not any_row(near):
+            return near
+        result = np.zeros(len(batch), np.bool_)
+        for placement in placements:
+            fits = np.ones(len(batch), np.bool_)
+            for other, (width, dtype) in enumerate(placement):
+                if other != index:
+                    held = batch.levels[other] == target.registers
+                    vector = batch.placements.vector[batch.codes[other]]
+                    right = (vector == width) & (kind.dtypes[other] is dtype)
+                    fits &= ~held | right
+            result |= fits
+        admitted: Bools = result & near
+        return admitted
+
+    return guard
+
+
+def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
+    """Where an operand at a level is odd-even; in a copy, the other operand must not be nearer."""
+    here: Bools = (batch.levels[index] == level) & batch.placements.odd_even(batch.codes[index])
+    if batch.operation.copies:
+        here = here & (np.maximum.reduce(batch.levels) == level) & (len(batch.levels) > 1)
+    return here
+
+
+def _copied_from(index: int, level: int, layout: Layout) -> Guard:
+    """Where an operand at a level is not in panels, nor row-major if the copy transposes it."""
+    transposes = layout.panel is None and not layout.row_major
+
+    def guard(batch: Batch) -> Bools:
+        here: Bools = batch.levels[index] == level
+        if not any_row(here):
+            return here
+        placements, codes = batch.placements, batch.codes[index]
+        here = here & ~placements.paneled(codes)
+        return here & placements.not_row_major(codes) if transposes else here
+
+    return guard
+
+
+def _few_rows(index: int, most: int) -> Guard:
+    """Where an operand is a matrix in main memory with more than one row, and at most `most`."""
+
+    def guard(batch: Batch) -> Bools:
+        *others, rows, _ = batch.shape(index)
+        here: Bools = (batch.levels[index] == 0) & (rows > 1) & (rows <= most)
+        for size in others:
+            here &= size == 1
+        return here
+
+    return guard

@@ -1,0 +1,86 @@
+"""Rewrites into other operations: decompositions, and compositions cut in two."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from morello.ir.compose import inputs_of, intermediates, producer
+from morello.ir.layout import row_major
+from morello.ir.operation import Operation, has_accumulating_form
+from morello.rewrites import (
+    SCHEMES,
+    Bufferize,
+    Decompose,
+    Pack,
+    PadFirst,
+    Pointwise,
+    Rewrite,
+    SpatialSplit,
+    ToAccumulate,
+    decomposes,
+)
+from morello.space.copies import copy_layouts
+from morello.space.kind import Kind
+from morello.targets.target import Target
+
+
+def step_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
+    """Rewrites into other operations."""
+    operation = kind.operation
+    if has_accumulating_form(operation):
+        yield ToAccumulate()
+    if operation.lowers_to is not None and operation.accumulates:
+        yield from (SpatialSplit(), Pointwise())
+    if operation.is_product and any(axis.padding for axis in operation.axes[0]):
+        yield from (PadFirst(level.name) for level in target.levels[: target.registers])
+    if operation.contracted and not operation.accumulates and target.packs:
+        yield Pack()
+    yield from decompositions(kind, (target.levels[target.nearest].name, target.levels[0].name))
+    if operation.components:
+        yield from _buffers(kind, target)
+
+
+def decompositions(kind: Kind, levels: tuple[str, ...]) -> Iterator[Rewrite]:
+    for name, scheme in SCHEMES.items():
+        if scheme.searched and decomposes(name, kind.operation):
+            yield from (Decompose(name, level) for level in levels)
+
+
+def cut_points(operation: Operation) -> list[int]:
+    """The intermediate tensors at which the search cuts a composition in two.
+
+    These are where the shape changes, before and after sums of products, and before the last
+    component. Other cuts between elementwise maps of the same shape are not needed: a smaller
+    tile and several of these cuts give the same programs.
+    """
+    if not operation.components:
+        return []
+    tensors = []
+    for tensor in intermediates(operation):
+        source = producer(operation, tensor)
+        users = [c for c in operation.components if tensor in c.inputs]
+        changes = any(set(user.result_dims) != set(source.result_dims) for user in users)
+        products = any(component.operation.is_product for component in (source, *users))
+        if changes or products or operation.components[-1] in users:
+            tensors.append(tensor)
+    return tensors
+
+
+def _buffers(kind: Kind, target: Target) -> Iterator[Rewrite]:
+    """Buffers at the cut points of a composition, at every memory level and in registers."""
+    operation = kind.operation
+    for tensor in cut_points(operation):
+        source = producer(operation, tensor)
+        component, rank = tensor - inputs_of(operation), len(source.result_dims)
+        layouts = [row_major(rank)]
+        users = [c for c in operation.components if tensor in c.inputs]
+        for user in users:
+            position = user.inputs.index(tensor)
+            layouts += copy_layouts(user.operation, position, source.dtype, target)
+        streams = not any(component.operation.is_product for component in (source, *users))
+        for level in target.levels[int(streams) : target.registers]:
+            distinct = dict.fromkeys(layouts)
+            yield from (Bufferize(component, level.name, layout) for layout in distinct)
+        name = target.levels[target.registers].name
+        for width in target.widths(source.dtype):
+            yield Bufferize(component, name, row_major(rank), width)
