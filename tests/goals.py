@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from morello.ir.computation import Tensor, computation
-
 from morello.ir.dtype import BF16, F32, I32, DType
 from morello.ir.functions import Function
 from morello.ir.operation import Operation

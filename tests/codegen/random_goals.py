@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from random import Random
 
-from morello.ir.computation import Tensor
 from tests.goals import apply, goal_of, mapped, product, reduced, tensor
 
 from morello.base.errors import SpecError
+from morello.ir.computation import Tensor
 from morello.ir.dtype import BF16, F16, F32, I8, I16, I32, U8, U16, U32, DType
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
 from morello.ir.layout import Layout

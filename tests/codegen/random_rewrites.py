@@ -157,7 +157,7 @@ class Whims:
     def _parallel(self, spec: Spec) -> Rewrite:
         """Over one dimension of the output, or equal parts of two."""
         operation = spec.operation
-        free = {d for d in operation.dims if d not in (*operation.reduced, *operation.whole)}
+        free = {d for d in operation.dims if d not in (*operation.reduced, *operation.untiled)}
         dims = self.random.sample(sorted(free or operation.dims), min(len(free), 2) or 1)
         if self.random.random() < 0.5:
             dims = dims[:1]

@@ -34,7 +34,7 @@ def test_an_expression_means_what_numpy_does(goal: Goal) -> None:
     random = np.random.default_rng(0)
     values = [random.standard_normal(one.shape) for one in inputs]
     expected = goal.root.value({id(n): v for n, v in zip(inputs, values, strict=True)})
-    (found,) = evaluate(spec.operation, spec.spread(values))
+    (found,) = evaluate(spec.operation, spec.per_operand(values))
     assert spec.tensors[-1].shape == expected.shape
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
 

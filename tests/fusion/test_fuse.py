@@ -7,7 +7,6 @@ from math import inf
 from random import Random
 
 import pytest
-from morello.ir.computation import Tensor
 
 from morello.base.errors import SearchError, SpecError
 from morello.frontends.maps import add, maximum
@@ -17,6 +16,7 @@ from morello.frontends.values import Value, input_of, value_of
 from morello.fusion.fuse import Price, fuse
 from morello.fusion.operation_graph import OperationGraph, OperationGroup, cut
 from morello.fusion.partition import Partition, apart, in_order_of_outputs
+from morello.ir.computation import Tensor
 from morello.ir.dtype import F32
 from morello.ir.spec import Spec
 

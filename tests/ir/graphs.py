@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from morello.ir.computation import Tensor
 
+from morello.ir.computation import Tensor
 from morello.ir.dtype import F32
 from morello.ir.functions import Function
 from morello.ir.primitives import (

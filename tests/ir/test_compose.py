@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from morello.ir.computation import MAX_COMPONENTS, Computation, Tensor, computation
 from tests.goals import attention_goal, layer_norm_goal, mapped, mlp_goal, product
 from tests.goals import tensor as goal_tensor
 from tests.ir.graphs import Array, graphs, tensor, value_of
@@ -16,6 +15,7 @@ from tests.ir.graphs import Array, graphs, tensor, value_of
 from morello.base.errors import SpecError
 from morello.ir.axes import axis
 from morello.ir.compose import inputs_of, intermediates, part, producer, tensor_dims
+from morello.ir.computation import MAX_COMPONENTS, Computation, Tensor, computation
 from morello.ir.dtype import F32
 from morello.ir.functions import Function
 from morello.ir.operation import Operation, accumulating
@@ -99,10 +99,10 @@ def test_what_is_kept_whole_or_reduced_is_known_to_the_composition(result: Tenso
     for component in operation.components:
         named = component.axes
         last = component is operation.components[-1]
-        for dim in component.operation.whole:
-            assert set(named[dim].names) <= set(operation.whole)
+        for dim in component.operation.untiled:
+            assert set(named[dim].names) <= set(operation.untiled)
         for dim in component.operation.reduced:
-            assert set(named[dim].names) <= set(operation.reduced if last else operation.whole)
+            assert set(named[dim].names) <= set(operation.reduced if last else operation.untiled)
 
 
 # ---- by name
@@ -121,7 +121,7 @@ def test_the_dimensions_of_a_chain_are_unified() -> None:
     assert made.sizes == (4, 16, 8)
     assert [o.dims for o in made.operation.operands] == [("i", "k"), ("k", "j"), ("j",), ("i", "j")]
     assert made.operation.reduced == ()
-    assert made.operation.whole == ("k",)
+    assert made.operation.untiled == ("k",)
     assert [made.operation.may_cut(d) for d in "ijk"] == [True, True, False]
 
 
@@ -205,7 +205,7 @@ def test_softmax_keeps_its_rows_whole() -> None:
     attention = attention_goal().operation
     scores = inputs_of(attention)
     assert tensor_dims(attention, scores) == tensor_dims(attention, scores + 1)
-    assert set(tensor_dims(attention, scores)[1:]) <= {*attention.whole}
+    assert set(tensor_dims(attention, scores)[1:]) <= {*attention.untiled}
 
 
 def gram(x: Tensor) -> Tensor:
@@ -271,9 +271,9 @@ def test_reductions_within_are_whole() -> None:
     x = tensor((4, 6))
     total = Tensor((4,), F32, reduce(SUM, 2, 1), (x,))
     made = computation(mapped("relu", total))
-    assert made.operation.whole == ("j",)
+    assert made.operation.untiled == ("j",)
     last = computation(Tensor((4,), F32, reduce(SUM, 2, 1), (mapped("relu", x),)))
-    assert (last.operation.whole, last.operation.reduced) == ((), ("j",))
+    assert (last.operation.untiled, last.operation.reduced) == ((), ("j",))
     assert not softmax(SOFTMAX, 2, 1).may_cut("j")
 
 

@@ -6,8 +6,8 @@ import copy
 from dataclasses import replace
 
 import pytest
-from morello.ir.computation import Tensor, computation
 
+from morello.ir.computation import Tensor, computation
 from morello.ir.dtype import F32
 from morello.ir.functions import Function
 from morello.ir.operation import (
@@ -56,7 +56,7 @@ def made_again(one: Operation) -> Operation:
     return operation(
         one.primitive, tuple(one.dims),
         tuple(replace(o, dims=(*o.dims,)) for o in one.operands),
-        tuple(one.reduced), tuple(one.whole), one.accumulates, copy.deepcopy(one.function),
+        tuple(one.reduced), tuple(one.untiled), one.accumulates, copy.deepcopy(one.function),
         tuple(replace(c) for c in one.components),
     )  # fmt: skip
 
@@ -142,7 +142,7 @@ def test_accumulating_reads_what_it_adds_to(one: Operation) -> None:
         assert later.reads(operand) == (one.reads(operand) or bool(each.start))
     for dim in one.reduced:
         assert not one.may_cut(dim)
-        assert later.may_cut(dim) == (dim not in one.whole)
+        assert later.may_cut(dim) == (dim not in one.untiled)
 
 
 def test_what_is_whole_is_never_cut() -> None:

@@ -119,9 +119,11 @@ def test_columns_agree_with_single_forms(several: list[Chain]) -> None:
 def test_an_aliased_form_has_a_plain_twin(chain: Chain) -> None:
     placements = Placements()
     codes = column([placements.code(placement) for placement in scalar_forms(chain)])
-    assert all(placements[c].aliased for c in placements.twin[codes].tolist())
-    assert not any(placements[c].aliased for c in placements.plain[codes].tolist())
-    np.testing.assert_array_equal(placements.plain[placements.twin[codes]], placements.plain[codes])
+    assert all(placements[c].aliased for c in placements.with_alias[codes].tolist())
+    assert not any(placements[c].aliased for c in placements.without_alias[codes].tolist())
+    np.testing.assert_array_equal(
+        placements.without_alias[placements.with_alias[codes]], placements.without_alias[codes]
+    )
 
 
 # ---- the ideal placement

@@ -235,7 +235,7 @@ def test_narrow_outputs_below_the_smallest_number_become_zero() -> None:
     spec = parse("gelu_tanh(f16[4] + f16[4])")
     inputs = [np.full(4, -5.6, np.float16), np.zeros(4, np.float16)]
     made = expected(spec, inputs)
-    (error,) = {float(one) for one in made.spread}
+    (error,) = {float(one) for one in made.bound}
     assert -1e-8 < made.value[0] < 0
     assert abs(made.value[0]) < error < 2.0**-24
 
@@ -243,8 +243,8 @@ def test_narrow_outputs_below_the_smallest_number_become_zero() -> None:
 def test_what_is_beyond_the_largest_number_may_be_infinite() -> None:
     spec = parse("exp(f32[3] + f32[3])")
     made = expected(spec, [np.array([93.0, 1.0, 88.72], np.float32), np.zeros(3, np.float32)])
-    assert np.isinf(made.spread[0]) and np.isfinite(made.value).all()
-    assert (made.spread[1:] < 1e-3 * made.value[1:]).all()
+    assert np.isinf(made.bound[0]) and np.isfinite(made.value).all()
+    assert (made.bound[1:] < 1e-3 * made.value[1:]).all()
 
 
 def test_a_narrow_softmax_may_be_kept_before_it_is_divided() -> None:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from morello.ir.computation import Tensor
 from tests.goals import apply, conv_goal, goal_of, mapped, matmul_goal, product, reduced, tensor
 from tests.search.brute import Brute, small_target
 
+from morello.ir.computation import Tensor
 from morello.ir.dtype import BF16, F32, I8, I16, I32, U8, DType
 from morello.ir.functions import Function
 from morello.ir.layout import column_major, odd_even, panels

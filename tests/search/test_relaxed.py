@@ -92,7 +92,9 @@ def bounds(looser: Edges, edges: Edges, target: Target) -> bool:
         fits
         and bool(np.all(looser.cost <= edges.cost * np.float64(SOME)))
         and all(
-            a.times == b.times and a.wires == b.wires and is_looser(a.batch.spec(), b.batch.spec())
+            a.times == b.times
+            and a.tensors == b.tensors
+            and is_looser(a.batch.spec(), b.batch.spec())
             for a, b in zip(looser.children, edges.children, strict=True)
         )
     )

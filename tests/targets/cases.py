@@ -382,7 +382,7 @@ def _random_batch(
             rows = rows[legal]
             if len(rows):
                 code[rows] = home.codes([column[rows] for column in shape], placements, dtype.bytes)
-        levels.append(np.full(ROWS, target.home(kernel, operand), np.int8))
+        levels.append(np.full(ROWS, target.operand_level(kernel, operand), np.int8))
         codes.append(code)
         chosen.append(choice)
     batch = Batch(

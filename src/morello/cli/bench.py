@@ -93,11 +93,11 @@ def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], o
         return lambda: out.fill(value)
     plain = operation.contracted and is_in_order(operation)
     if plain and all(d is dtype for d in spec.dtypes):
-        a, b = spec.spread(inputs)
+        a, b = spec.per_operand(inputs)
         return lambda: np.matmul(a, b, out=out)
 
     def run() -> object:
-        operands = spec.spread([_as(dtype, array) for array in inputs])
+        operands = spec.per_operand([_as(dtype, array) for array in inputs])
         value = evaluate(operation, operands, spec.sizes)[0]
         if primitive is not None and primitive.rearranges:
             out[...] = value  # a view of the input has to be copied

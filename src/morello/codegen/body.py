@@ -356,7 +356,7 @@ def _literal(value: float, dtype: DType) -> str:
 
 
 def _wires(child: Branch, operands: int) -> Sequence[int]:
-    return child.wires or range(operands)
+    return child.tensors or range(operands)
 
 
 def _pointee(dtype: DType) -> str:

@@ -295,7 +295,7 @@ class _Planner:
         for number, child in enumerate(impl.children):
             spec = child.impl.spec
             used = []
-            for position, wire in enumerate(child.wires or range(len(views))):
+            for position, wire in enumerate(child.tensors or range(len(views))):
                 tensor = spec.tensor(position)
                 if wire not in tensors:
                     tensors[wire] = self._place(f"{wire}@{id(impl)}", tensor)
@@ -348,7 +348,7 @@ class _Planner:
         if not isinstance(impl.rewrite, Bufferize):
             return
         often = ITERATIONS_PER_STORED_LINE if impl.rewrite.vector else ITERATIONS_PER_LINE
-        first, *others = (set(child.wires) for child in impl.children)
+        first, *others = (set(child.tensors) for child in impl.children)
         for index in sorted(set().union(*others) - first):
             if index < len(views) and impl.spec.operation.operands[index].written:
                 yield from self._request(impl, index, views[index], loop, often)

@@ -103,4 +103,4 @@ def _filled(value: str, like: Value) -> Value:
 FUNCTIONS = (
     cast, move, transpose, expand_dims, broadcast, one_prefix, fill_zero, fill_lowest,
 )  # fmt: skip
-"""What an expression can call of these."""
+"""The functions of these that an expression can call."""

@@ -96,11 +96,11 @@ def _constant(name: str, value: float, dtype: DType) -> float:
     """The constant of an elementwise operation, with -0 as 0; raises `MisuseError`."""
     if not dtype.is_float:
         bits = 8 * dtype.bytes
-        least, most = (
+        lowest, highest = (
             (0, 2**bits - 1) if _unsigned(dtype) else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
         )
-        if value != int(value) or not least <= value <= most:
-            fix = f"use a whole number from {least} to {most}"
+        if value != int(value) or not lowest <= value <= highest:
+            fix = f"use a whole number from {lowest} to {highest}"
             raise MisuseError(f"{value:g} is no {dtype}", fix)
     elif abs(value) > float(np.finfo(np.float32).max):
         raise MisuseError(f"{value:g} is more than f32 holds", "use a smaller number")
@@ -114,4 +114,4 @@ def _unsigned(dtype: DType) -> bool:
 
 
 FUNCTIONS = add, divide, maximum, minimum, multiply, subtract, divide_vec
-"""What an expression can call of these, besides every function of one argument."""
+"""The functions of these that an expression can call, besides every one of one argument."""

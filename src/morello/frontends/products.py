@@ -50,7 +50,7 @@ def conv(
         if operand.rank != 4:
             what = f"{('the image', 'the filter')[number]} has {operand.rank} dimensions"
             raise MisuseError(what, f"for {layout} it should be {shape}", at=number)
-    strides, pads = _pair("stride", stride, least=1), _pair("padding", padding, least=0)
+    strides, pads = _pair("stride", stride, lowest=1), _pair("padding", padding, lowest=0)
     batch, height, width, channels = _permuted(image.shape, last, (0, 1, 2, 3), (0, 2, 3, 1))
     filters, rows, columns, depth = _permuted(filter.shape, last, (3, 0, 1, 2), (0, 2, 3, 1))
     if channels != depth:
@@ -93,16 +93,16 @@ def _windows(what: str, size: int, pixels: int, stride: int, padding: int) -> in
     return room // stride + 1
 
 
-def _pair(name: str, value: Numbers, *, least: int) -> tuple[int, int]:
+def _pair(name: str, value: Numbers, *, lowest: int) -> tuple[int, int]:
     """An option's values for rows and columns; a single number is used for both."""
     both = (value, value) if isinstance(value, int) else value
     if len(both) != 2:
         raise MisuseError(f"{len(both)} numbers", f"write {name}=2, or {name}=[2,1]", at=name)
     for number in both:
-        if not least <= number <= 999:
-            raise MisuseError(f"{name} is {number}", f"use a number from {least} to 999", at=name)
+        if not lowest <= number <= 999:
+            raise MisuseError(f"{name} is {number}", f"use a number from {lowest} to 999", at=name)
     return both[0], both[1]
 
 
 FUNCTIONS = matmul, linear, conv, attention
-"""What an expression can call of these."""
+"""The functions of these that an expression can call."""

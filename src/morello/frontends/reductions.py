@@ -124,4 +124,4 @@ def _rows(x: Value, along: int) -> tuple[int, ...]:
 FUNCTIONS = (
     sum, max, mean, softmax, softmax_complete, softmax_denominator, layer_norm, rms_norm,
 )  # fmt: skip
-"""What an expression can call of these."""
+"""The functions of these that an expression can call."""

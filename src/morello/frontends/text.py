@@ -42,8 +42,8 @@ def parse(text: str, /, **tensors: TensorLike) -> Spec:
 
     `tensors` binds names in the text to types, tensor specs or arrays.
     """
-    meaning, node, result = _read(text, tensors)
-    return meaning.goal(node, result)
+    evaluator, node, result = _read(text, tensors)
+    return evaluator.goal(node, result)
 
 
 def parse_tensor(text: str, /, **tensors: TensorLike) -> Tensor:
@@ -54,17 +54,17 @@ def parse_tensor(text: str, /, **tensors: TensorLike) -> Tensor:
     return _read(text, tensors)[2]
 
 
-def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Meaning, Expression, Tensor]:
+def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Evaluator, Expression, Tensor]:
     """The text's evaluator, its expression, and the tensor that the expression computes."""
     syntax = read(text)
-    meaning = _Meaning(text, {name: type_of(name, value) for name, value in tensors.items()})
+    evaluator = _Evaluator(text, {name: type_of(name, value) for name, value in tensors.items()})
     for name, node in syntax.lets:
-        meaning.bind(name, node)
-    result = meaning.result(syntax.expression)
-    meaning.check_used()
+        evaluator.bind(name, node)
+    result = evaluator.result(syntax.expression)
+    evaluator.check_used()
     if syntax.result is not None:
-        result = meaning.placed(result, syntax.result)
-    return meaning, syntax.expression, result
+        result = evaluator.placed(result, syntax.result)
+    return evaluator, syntax.expression, result
 
 
 def parse_type(text: str) -> TensorSpec:
@@ -72,7 +72,7 @@ def parse_type(text: str) -> TensorSpec:
     return read_type(text).tensor
 
 
-class _Meaning:
+class _Evaluator:
     """Evaluates the expressions of a text, given the types of the tensors it may name."""
 
     def __init__(self, text: str, given: Mapping[str, Type]) -> None:
@@ -255,7 +255,7 @@ class _Meaning:
 
 
 def _reserved(name: str) -> str:
-    """What a reserved name stands for; empty for a name that can be bound."""
+    """The kind of thing that a reserved name stands for; empty for a name that can be bound."""
     return "a function" if name in FUNCTIONS else "a dtype" if name in DTYPES else ""
 
 

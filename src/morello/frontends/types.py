@@ -53,20 +53,20 @@ def _checked(shape: tuple[int, ...], layout: Layout, strides: tuple[int, ...]) -
         raise SpecError(f"the panels of {layout} have no gaps", "leave the strides out")
     if len(strides) != len(shape):
         raise SpecError(f"{len(strides)} strides for {len(shape)} dimensions", "give one for each")
-    least = dense = 1
+    span = dense = 1
     gaps = False
     for dim in reversed(layout.order):
         if shape[dim] == 1:
             continue
         step = strides[dim]
-        if not least <= step <= MAX_SIZE:
+        if not span <= step <= MAX_SIZE:
             raise SpecError(
                 f"dimension {dim} has stride {step}",
-                f"it must be at least {least}, what the dimensions within it span, and at most "
+                f"it must be at least {span}, what the dimensions within it span, and at most "
                 f"{MAX_SIZE}",
             )
         gaps |= step != dense
-        least, dense = step * shape[dim], dense * shape[dim]
+        span, dense = step * shape[dim], dense * shape[dim]
     if not gaps:
         return None
     return tuple(1 if size == 1 else step for size, step in zip(shape, strides, strict=True))

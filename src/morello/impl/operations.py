@@ -45,7 +45,7 @@ def operation_data(op: Operation) -> dict[str, Any]:
             for operand in op.operands
         ],
         reduced=list(op.reduced),
-        whole=list(op.whole),
+        whole=list(op.untiled),
         accumulates=op.accumulates,
         function=op.function
         and {"name": op.function.name}
@@ -150,7 +150,7 @@ def _signature(op: Operation) -> tuple[Any, ...]:
     operands = tuple(
         (o.name, tuple(sorted(o.dims)), o.written, o.start, o.updated) for o in op.operands
     )
-    return op.dims, operands, op.reduced, op.whole, op.accumulates, op.function
+    return op.dims, operands, op.reduced, op.untiled, op.accumulates, op.function
 
 
 def _is_composition(op: Operation) -> bool:

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from morello.impl.tree import Impl, cycles
-from morello.rewrites import Shown
+from morello.rewrites import Application
 
 _STYLES = {
     "title": "bold",
@@ -114,12 +114,13 @@ class _Listing:
             yield self._hole(impl, depth)
             return
         holes = [child.impl.spec for child in impl.children]
-        shown = Shown(impl.spec, holes, self._root.spec.names_in(impl.spec.operation))
-        yield self._line(rewrite.style, rewrite.words(shown), impl, depth, runs)
+        names = self._root.spec.names_in(impl.spec.operation)
+        applied = Application(impl.spec, holes, names)
+        yield self._line(rewrite.style, rewrite.words(applied), impl, depth, runs)
         for note in self._notes.get(id(impl), ()):
             yield _Line("note", _indent(depth + 1) + note)
         for child in impl.children:
-            if heading := rewrite.heading(child.role, shown):
+            if heading := rewrite.heading(child.role, applied):
                 yield _Line(rewrite.style, _indent(depth) + heading)
             inner = depth + (child.role in rewrite.indents)
             yield from self.lines(child.impl, inner, runs * child.times)

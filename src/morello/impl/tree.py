@@ -14,12 +14,12 @@ from morello.targets.target import Target
 
 @dataclass(frozen=True)
 class Branch:
-    """A child of an Impl: how often it runs, its role and its wires (see `rewrite.Child`)."""
+    """A child of an Impl: how often it runs, its role and its tensors (see `rewrite.Child`)."""
 
     impl: Impl
     times: int
     role: str
-    wires: tuple[int, ...] = ()
+    tensors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -93,7 +93,7 @@ def grow(
 
 
 def _hole(hole: Hole, target: Target) -> Branch:
-    return Branch(Impl(hole.spec, target), hole.times, hole.role, hole.wires)
+    return Branch(Impl(hole.spec, target), hole.times, hole.role, hole.tensors)
 
 
 def replay(spec: Spec, target: Target, decisions: Sequence[Rewrite]) -> Impl:

@@ -39,20 +39,20 @@ def compose(inputs: Sequence[Operand], components: Sequence[Component]) -> Opera
         for text in component.dims:
             dims |= dict.fromkeys(axis(text).names)
     reduced = {name for d in last.operation.reduced for name in last.axes[d].names}
-    whole: set[str] = set()
+    untiled: set[str] = set()
     for component in components:
         named = component.axes
-        kept = component.operation.whole
+        kept = component.operation.untiled
         if component is not last:
             kept += component.operation.reduced
-        whole |= {name for d in kept for name in named[d].names}
+        untiled |= {name for d in kept for name in named[d].names}
     operands = (*inputs, Operand("out", last.result_dims, written=True, start=out.start))
     return operation(
         None,
         tuple(dims),
         operands,
         tuple(d for d in dims if d in reduced),
-        tuple(d for d in dims if d in whole),
+        tuple(d for d in dims if d in untiled),
         components=tuple(components),
     )
 

@@ -97,22 +97,22 @@ class Operation:
 
     Operations are hash-consed by `operation`, so they are compared by identity. A composition
     has `components` and no `primitive`. `reduced` are the reduction dimensions; an operation that
-    `accumulates` combines its results with the contents of its outputs. Dimensions in `whole`
-    are never tiled. `function` is applied to every element by an elementwise operation.
+    `accumulates` combines its results with the contents of its outputs. Dimensions in `untiled`
+    are never cut by loops. `function` is applied to every element by an elementwise operation.
     """
 
     primitive: Primitive | None
     dims: tuple[str, ...]
     operands: tuple[Operand, ...]
     reduced: tuple[str, ...] = ()
-    whole: tuple[str, ...] = ()
+    untiled: tuple[str, ...] = ()
     accumulates: bool = False
     function: Function | None = None
     components: tuple[Component, ...] = ()
 
     @cached_property
     def name(self) -> str:
-        """By which kernels say what they compute; an accumulating form has a name of its own."""
+        """The name that kernels give for what they compute: "Matmul", or "MatmulAccum"."""
         if self.primitive is None:
             return "ComposeAccum" if self.accumulates else "Compose"
         return self.primitive.accumulating_name if self.accumulates else self.primitive.name
@@ -195,7 +195,7 @@ class Operation:
 
     def may_cut(self, dim: str) -> bool:
         """Whether a loop may tile this dimension."""
-        return dim not in self.whole and (self.accumulates or dim not in self.reduced)
+        return dim not in self.untiled and (self.accumulates or dim not in self.reduced)
 
     def __str__(self) -> str:
         return self.name
@@ -234,14 +234,14 @@ def operation(
     dims: tuple[str, ...],
     operands: tuple[Operand, ...],
     reduced: tuple[str, ...] = (),
-    whole: tuple[str, ...] = (),
+    untiled: tuple[str, ...] = (),
     accumulates: bool = False,
     function: Function | None = None,
     components: tuple[Component, ...] = (),
 ) -> Operation:
     """The operation of this description, hash-consed: always the same object."""
     # The cache would tell arguments passed by name from those passed by position.
-    return _interned(primitive, dims, operands, reduced, whole, accumulates, function, components)
+    return _interned(primitive, dims, operands, reduced, untiled, accumulates, function, components)
 
 
 _interned = cache(Operation)
@@ -255,7 +255,7 @@ def accumulating(base: Operation) -> Operation:
     if not has_accumulating_form(base):
         raise ValueError(f"{base} has no accumulating form")
     return operation(
-        base.primitive, base.dims, base.operands, base.reduced, base.whole, True,
+        base.primitive, base.dims, base.operands, base.reduced, base.untiled, True,
         base.function, base.components,
     )  # fmt: skip
 
@@ -269,6 +269,6 @@ def reordered(base: Operation, orders: Sequence[tuple[str, ...]]) -> Operation:
     """The operation with its operands' dimensions in other orders."""
     operands = tuple(replace(o, dims=dims) for o, dims in zip(base.operands, orders, strict=True))
     return operation(
-        base.primitive, base.dims, operands, base.reduced, base.whole, base.accumulates,
+        base.primitive, base.dims, operands, base.reduced, base.untiled, base.accumulates,
         base.function, base.components,
     )  # fmt: skip

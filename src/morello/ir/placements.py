@@ -1,13 +1,13 @@
 """Columns of placements: the functions of `ir.tensor`, vectorized over many tiles.
 
-Placements are interned as small integer codes. That of a tile, except for whether it is
-aliased, does not depend on the sizes themselves, only on a few facts about each: is it cut,
-is it 1, how does it compare to the panel width? The answer for each combination of facts, a
-*situation*, is computed once by the scalar functions of `ir.tensor`, and memoized.
+Placements are interned as small integer codes. The placement of a tile depends on few facts
+about each of its sizes: whether it is cut, whether it is 1, and how it compares to the width of
+panels. (Only `aliased` depends on the sizes themselves.) For each combination of facts, a
+*situation*, the scalar functions of `ir.tensor` compute the placement once; it is memoized.
 
-The predicates relax themselves: of the ideal placement, whatever a program may gain from is true,
-and whatever may cost it something is false. The columns they are computed from are private, so
-no rewrite and no kernel can leave the ideal placement out.
+Every predicate has an answer for the ideal placement: true if programs can gain from it, false if
+it can cost them something. The columns that predicates are computed from are private, so that no
+rewrite and no kernel forgets the ideal placement.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def _facts(placement: Placement) -> _Facts:
 
 
 @cache
-def _twins(placement: Placement) -> tuple[Placement, ...]:
-    """The placement and its twin, which differs in `aliased`; none if ideal or in registers."""
+def _with_and_without_alias(placement: Placement) -> tuple[Placement, ...]:
+    """The placement, and the one that differs in `aliased` unless it is ideal or in registers."""
     if placement.ideal or placement.vector:
         return (placement,)
     return placement, replace(placement, aliased=not placement.aliased)
@@ -91,7 +91,7 @@ class Placements:
         self._add(IDEAL)
 
     def code(self, placement: Placement) -> int:
-        """The code of `placement`. A new placement is interned together with its twin."""
+        """The code of `placement`. A new one gets two, with and without `aliased`."""
         return self.codes([placement])[0]
 
     def codes(self, placements: Sequence[Placement]) -> list[int]:
@@ -104,13 +104,13 @@ class Placements:
         return [self._codes[placement] for placement in placements]
 
     def _add(self, placement: Placement) -> None:
-        first, twins = len(self.placements), _twins(placement)
-        for twin in twins:
-            self._codes[twin] = len(self.placements)
-            self.placements.append(twin)
-            self._facts.append(_facts(twin))
+        first, pair = len(self.placements), _with_and_without_alias(placement)
+        for each in pair:
+            self._codes[each] = len(self.placements)
+            self.placements.append(each)
+            self._facts.append(_facts(each))
         ends = (first, len(self.placements) - 1)
-        self._ends += [ends[::-1] if placement.aliased else ends] * len(twins)
+        self._ends += [ends[::-1] if placement.aliased else ends] * len(pair)
 
     def __getitem__(self, code: int) -> Placement:
         return self.placements[code]
@@ -126,8 +126,8 @@ class Placements:
         self._fixed, self._ideal, self._aliased, self._gapless, self._odd_even, self._row_major = (
             np.array(column, np.bool_) for column in zip(*marks, strict=True)
         )
-        # the codes of the same placement, not aliased and aliased
-        self.plain, self.twin = np.array(self._ends, np.int16).T.copy()
+        # the codes of the same placement without and with `aliased`
+        self.without_alias, self.with_alias = np.array(self._ends, np.int16).T.copy()
 
     # ---- what programs gain from: true of the ideal placement
 
@@ -292,7 +292,7 @@ class Placements:
     def tile(
         self, shape: Sequence[Ints], tile: Sequence[Ints], codes: Ints, element_bytes: int
     ) -> Ints:
-        """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_form`."""
+        """The codes of tiles cut from tensors of these shapes, as `ir.tensor.tile_placement`."""
         rank = len(shape)
         if all_rows(self._fixed[codes]):
             return codes
@@ -314,7 +314,7 @@ class Placements:
             stride = self._inner(shape, codes, kept)
             gap = fresh & (stride < prod_columns(shape))
             aliased = np.where(gap, stride * element_bytes % ALIAS_BYTES == 0, aliased)
-        chosen: Ints = np.where(aliased, self.twin[result], self.plain[result])
+        chosen: Ints = np.where(aliased, self.with_alias[result], self.without_alias[result])
         return chosen
 
     def _lookup(self, codes: Ints, situation: Ints, rank: int) -> Ints:

@@ -46,7 +46,7 @@ class Bounded:
     error: Floats | None = None
 
     @property
-    def spread(self) -> Floats:
+    def bound(self) -> Floats:
         """The error bounds; zeros if the tensor is exact."""
         return np.zeros(self.value.shape) if self.error is None else self.error
 
@@ -58,7 +58,7 @@ def epsilon(dtype: DType) -> float:
     return float(ml_dtypes.finfo(dtype.np).eps)  # type: ignore[no-untyped-call]
 
 
-def least(dtype: DType) -> float:
+def lowest(dtype: DType) -> float:
     """The lowest value of a dtype."""
     return -np.inf if dtype.is_float else float(integers(dtype).min)
 
@@ -94,7 +94,7 @@ def stored(x: Bounded, dtype: DType) -> Bounded:
 
 def _truncated(x: Bounded, dtype: DType) -> Bounded:
     """The tensor truncated to integers; the error is infinite where they may be out of range."""
-    low, high = x.value - x.spread, x.value + x.spread
+    low, high = x.value - x.bound, x.value + x.bound
     value, low, high = (np.trunc(numbers) for numbers in (x.value, low, high))
     error = np.maximum(high - value, value - low)
     reached = (low >= integers(dtype).min) & (high <= integers(dtype).max)
@@ -171,4 +171,4 @@ def moved(compute: Compute, inputs: Sequence[Bounded]) -> Bounded:
     value = compute(*(x.value for x in inputs))
     if all(x.error is None for x in inputs):
         return Bounded(value)
-    return Bounded(value, compute(*(x.spread for x in inputs)))
+    return Bounded(value, compute(*(x.bound for x in inputs)))

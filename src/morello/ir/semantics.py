@@ -40,11 +40,11 @@ def reference(operation: Operation) -> Callable[..., Array]:
 
 def scan_axis(operation: Operation, operand: int) -> int:
     """The axis of an operand along which the operation reduces."""
-    (scan,) = operation.reduced or operation.whole
+    (scan,) = operation.reduced or operation.untiled
     return operation.operands[operand].dims.index(scan)
 
 
-def spread(operation: Operation, operand: int, value: Array, dims: Sequence[str]) -> Array:
+def aligned(operation: Operation, operand: int, value: Array, dims: Sequence[str]) -> Array:
     """A view of an operand with one axis per dimension in `dims`, of size 1 where it has none."""
     own = operation.operands[operand].dims
     order = [own.index(d) for d in dims if d in own]

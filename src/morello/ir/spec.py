@@ -24,7 +24,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Spec:
-    """What to compute, on which tensors. `sizes` are in the order of `operation.dims`.
+    """A computation on tensors. `sizes` are in the order of `operation.dims`.
 
     A `parallel` Spec may use all of the target's cores. `strides` are those of a goal's
     operands, in elements by logical dimension (None for an operand without gaps), or empty.
@@ -94,7 +94,7 @@ class Spec:
             first_operands.setdefault(self.name(operand), operand)
         return first_operands
 
-    def spread(self, arrays: Sequence[_T]) -> list[_T]:
+    def per_operand(self, arrays: Sequence[_T]) -> list[_T]:
         """One array per input operand, given one per distinct array."""
         named = dict(zip(self.arrays, arrays, strict=False))
         return [

@@ -23,9 +23,9 @@ class Text:
     binds: int = ATOM
     external: bool = False
 
-    def within(self, least: int) -> str:
-        """The text, in parentheses if its precedence is below `least`."""
-        return self.text if self.binds >= least else f"({self.text})"
+    def within(self, precedence: int) -> str:
+        """The text, in parentheses if its own precedence is below this one."""
+        return self.text if self.binds >= precedence else f"({self.text})"
 
 
 @dataclass(frozen=True)

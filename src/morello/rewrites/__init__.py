@@ -8,7 +8,7 @@ from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.parallel_split import ParallelSplit, may_split
-from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, apply, expand
+from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, apply, expand
 from morello.rewrites.select import Select
 from morello.rewrites.tile import Divide, SizedTile, Split, Tile
 
@@ -24,6 +24,7 @@ REWRITES: dict[str, type[Rewrite]] = {
 __all__ = [
     "REWRITES",
     "SCHEMES",
+    "Application",
     "Bufferize",
     "Child",
     "Decompose",
@@ -40,7 +41,6 @@ __all__ = [
     "Rewrite",
     "Select",
     "Serial",
-    "Shown",
     "SizedTile",
     "SpatialSplit",
     "Split",

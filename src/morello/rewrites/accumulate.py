@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.operation import accumulating, has_accumulating_form
 from morello.ir.primitives import fill
 from morello.ir.spec import Spec
-from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
+from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.targets.target import Condition, Target
 
 
@@ -37,16 +37,16 @@ class ToAccumulate(Rewrite):
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         fills = [
-            Child(_fill(batch, index, operand.start), role="fill", wires=(index,))
+            Child(_fill(batch, index, operand.start), role="fill", tensors=(index,))
             for index, operand in enumerate(batch.operation.operands)
             if operand.start
         ]
         body = replace(batch, operation=accumulating(batch.operation))
         return [Edges(np.arange(len(batch)), children=(*fills, Child(body)))]
 
-    def words(self, shown: Shown) -> str:
-        filled = [o for o in shown.spec.operation.operands if o.start]
-        return ", ".join(f"{shown.name(o.name)} = {_STARTS[o.start]}" for o in filled)
+    def words(self, applied: Application) -> str:
+        filled = [o for o in applied.spec.operation.operands if o.start]
+        return ", ".join(f"{applied.name(o.name)} = {_STARTS[o.start]}" for o in filled)
 
     def trait(self, spec: Spec) -> str:
         return ""

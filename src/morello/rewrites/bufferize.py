@@ -22,7 +22,7 @@ from morello.rewrites.buffer import (
     level_number,
     place_text,
 )
-from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
+from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.targets.target import Condition, Target
 
 
@@ -68,7 +68,7 @@ class Bufferize(Rewrite):
         children = tuple(
             Child(
                 _batch(batch, piece, inner), role=role,
-                wires=tuple(_wire(operation, t, tensor) for t in piece.tensors),
+                tensors=tuple(_tensor_number(operation, t, tensor) for t in piece.tensors),
             )
             for piece, role in ((producer, "step"), (consumer, "body"))
         )  # fmt: skip
@@ -86,8 +86,8 @@ class Bufferize(Rewrite):
     def relaxed(self) -> Rewrite:
         return replace(self, layout=IDEAL.layout)
 
-    def words(self, shown: Shown) -> str:
-        producer = shown.holes[0].operation
+    def words(self, applied: Application) -> str:
+        producer = applied.holes[0].operation
         dims = producer.operands[producer.output].dims
         text = place_text(self.layout, self.vector, dims)
         return f"t{self.component} -> {self.level}{text}"
@@ -112,7 +112,7 @@ def _batch(batch: Batch, piece: Part, inner: tuple[int, Ints, Ints]) -> Batch:
     tensor, level, code = inner
     levels, codes, dtypes = [], [], []
     for t in piece.tensors:
-        operand = _wire(operation, t, tensor)
+        operand = _tensor_number(operation, t, tensor)
         if operand == len(operation.operands):
             levels.append(level)
             codes.append(code)
@@ -128,8 +128,8 @@ def _batch(batch: Batch, piece: Part, inner: tuple[int, Ints, Ints]) -> Batch:
     )  # fmt: skip
 
 
-def _wire(operation: Operation, number: int, buffered: int) -> int:
-    """The wire of a composition's tensor: its operand's number, or the next one if buffered."""
+def _tensor_number(operation: Operation, number: int, buffered: int) -> int:
+    """The number of a composition's tensor: its operand's, or the next one if buffered."""
     if number == buffered:
         return len(operation.operands)
     return min(number, operation.output)

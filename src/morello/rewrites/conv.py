@@ -16,7 +16,7 @@ from morello.ir.placements import Bools
 from morello.ir.primitives import fill, matmul, move
 from morello.ir.tensor import Placement
 from morello.rewrites.buffer import buffer_codes, level_number
-from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
+from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Target
 
@@ -59,8 +59,8 @@ class SpatialSplit(Rewrite):
     def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
         return (primitive.lowers_to,) if primitive.lowers_to else ()
 
-    def words(self, shown: Shown) -> str:
-        return ", ".join(f"for {dim} in 0..{shown.spec.size(dim)}" for dim in "pq")
+    def words(self, applied: Application) -> str:
+        return ", ".join(f"for {dim} in 0..{applied.spec.size(dim)}" for dim in "pq")
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Pointwise(Rewrite):
     def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
         return (primitive.lowers_to,) if primitive.lowers_to else ()
 
-    def words(self, shown: Shown) -> str:
+    def words(self, applied: Application) -> str:
         return "all pixels as the rows of a matmul"
 
 
@@ -141,18 +141,18 @@ class PadFirst(Rewrite):
         volume = np.prod(np.stack([s.astype(np.int64) for s in shape]), axis=0)
         lines = -(-volume * dtype.bytes // LINE_BYTES)
         children = (
-            Child(zero, role="fill", wires=(buffer,)),
-            Child(copy, role="in", wires=(0, buffer)),
-            Child(body, wires=(buffer, *range(1, len(batch.operation.operands)))),
+            Child(zero, role="fill", tensors=(buffer,)),
+            Child(copy, role="in", tensors=(0, buffer)),
+            Child(body, tensors=(buffer, *range(1, len(batch.operation.operands)))),
         )
         return [Edges(np.arange(len(batch)), 0.0, {level: lines} if level else {}, children)]
 
     def __str__(self) -> str:
         return f"pad_first(in {self.level})"
 
-    def words(self, shown: Shown) -> str:
-        image = shown.spec.operation.operands[0].name
-        return f"{shown.name(image)}, padded -> {self.level}"
+    def words(self, applied: Application) -> str:
+        image = applied.spec.operation.operands[0].name
+        return f"{applied.name(image)}, padded -> {self.level}"
 
 
 def unpadded(conv: Operation) -> Operation:

@@ -31,7 +31,7 @@ from morello.ir.primitives import (
     softmax,
 )
 from morello.rewrites.buffer import buffer_codes, level_number
-from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
+from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.targets.target import Column, Condition, Target
 
 Step = Callable[[int, int], Operation]
@@ -184,19 +184,19 @@ class Decompose(Rewrite):
             step_operation = make(rank, scan)
             used = [columns[wiring[operand.name]] for operand in step_operation.operands]
             sizes = _sizes(step_operation, batch, dims, wiring)
-            wires, levels, codes, dtypes = zip(*used, strict=True)
+            tensors, levels, codes, dtypes = zip(*used, strict=True)
             step = Batch(
                 step_operation, dtypes, batch.placements, sizes, levels, codes, batch.parallel
             )
-            children.append(Child(step, role="step", wires=wires))
-        cost = _refetch_cycles(batch, target, [child.wires for child in children])
+            children.append(Child(step, role="step", tensors=tensors))
+        cost = _refetch_cycles(batch, target, [child.tensors for child in children])
         allocation = {level: held} if level else {}
         return [Edges(np.arange(len(batch)), cost, allocation, tuple(children))]
 
     def __str__(self) -> str:
         return f"decompose({self.scheme} in {self.level})"
 
-    def words(self, shown: Shown) -> str:
+    def words(self, applied: Application) -> str:
         scheme = SCHEMES[self.scheme]
         between = ", ".join(scheme.between)
         return scheme.words + (f"; {between} in {self.level}" if between else "")
@@ -209,7 +209,7 @@ _RANK = 2
 def _spans(operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The dims of full tensors, and of tensors with one element per scan."""
     widest = max((o.dims for o in operation.operands), key=len)
-    if scanned := (*operation.reduced, *operation.whole):
+    if scanned := (*operation.reduced, *operation.untiled):
         return widest, tuple(d for d in operation.dims if d != scanned[0])
     return widest, operation.operands[0].dims
 
@@ -240,7 +240,7 @@ def _refetch_cycles(batch: Batch, target: Target, steps: Sequence[Sequence[int]]
     for operand, level in enumerate(batch.levels):
         lines = _lines(batch, batch.shape(operand)) * (level == 0)
         total += lines
-        refetched += lines * (sum(operand in wires for wires in steps) - 1)
+        refetched += lines * (sum(operand in tensors for tensors in steps) - 1)
     result: Column = target.refetch * refetched * (total > target.usable_cache)
     return result
 

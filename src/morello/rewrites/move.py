@@ -24,7 +24,7 @@ from morello.rewrites.buffer import (
     place_text,
     register_conditions,
 )
-from morello.rewrites.rewrite import Child, Edges, Rewrite, Shown, everywhere, operand_index
+from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, everywhere, operand_index
 from morello.targets.caches import PAGE_BYTES
 from morello.targets.target import Column, Condition, Target
 
@@ -100,7 +100,7 @@ class Move(Rewrite):
         if self.layout is None:
             codes = batch.codes
             if level == target.nearest:  # conflict misses occur beyond it only
-                near = batch.placements.plain[batch.codes[operand]]
+                near = batch.placements.without_alias[batch.codes[operand]]
                 codes = _replaced(batch.codes, operand, near)
             body = replace(batch, levels=levels, codes=codes)
             lines = batch.lines(operand)
@@ -111,14 +111,14 @@ class Move(Rewrite):
         body = replace(batch, levels=levels, codes=codes, dtypes=dtypes)
         held = body.registers(operand) if level == target.registers else body.lines(operand)
         buffer = len(batch.operation.operands)
-        wires = tuple(buffer if i == operand else i for i in range(buffer))
-        children = [Child(body, wires=wires)]
+        tensors = tuple(buffer if i == operand else i for i in range(buffer))
+        children = [Child(body, tensors=tensors)]
         if reads:
             copy = _copy(batch, body, operand)
-            children.insert(0, Child(copy, role="in", wires=(operand, buffer)))
+            children.insert(0, Child(copy, role="in", tensors=(operand, buffer)))
         if writes:
             copy = _copy(body, batch, operand)
-            children.append(Child(copy, role="out", wires=(buffer, operand)))
+            children.append(Child(copy, role="out", tensors=(buffer, operand)))
         cost = self._stalls(body, operand, target) if level == target.registers else 0.0
         return [Edges(rows, cost, {level: held} if level else {}, tuple(children))]
 
@@ -135,16 +135,16 @@ class Move(Rewrite):
     def silent(self) -> bool:
         return self.layout is None
 
-    def words(self, shown: Shown) -> str:
-        operation = shown.spec.operation
-        text = f"{shown.name(self.operand)} -> {self.level}"
+    def words(self, applied: Application) -> str:
+        operation = applied.spec.operation
+        text = f"{applied.name(self.operand)} -> {self.level}"
         if self.layout is None:
             return text
         dims = operation.operands[operation.find(self.operand)].dims
         return text + place_text(self.layout, self.vector, dims, f"{self.dtype or ''}")
 
-    def heading(self, role: str, shown: Shown) -> str:
-        return f"{shown.name(self.operand)} <- {self.level}" if role == "out" else ""
+    def heading(self, role: str, applied: Application) -> str:
+        return f"{applied.name(self.operand)} <- {self.level}" if role == "out" else ""
 
     def trait(self, spec: Spec) -> str:
         operation = spec.operation
@@ -256,7 +256,7 @@ class MoveAll(Rewrite):
             held = held + away * batch.lines(operand)
             levels[operand] = np.where(away, level, levels[operand]).astype(np.int8)
             if level == target.nearest:
-                near = batch.placements.plain[codes[operand]]
+                near = batch.placements.without_alias[codes[operand]]
                 codes[operand] = np.where(away, near, codes[operand])
         body = replace(batch, levels=tuple(levels), codes=tuple(codes))
         return [Edges(np.arange(len(batch)), cost, {level: held}, (Child(body),))]

@@ -14,7 +14,7 @@ from morello.ir.layout import row_major
 from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import pack as pack_operation
 from morello.rewrites.buffer import buffer_codes
-from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
+from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.rewrites.tile import tiled
 from morello.targets.target import Condition, Packing, Target
 
@@ -63,8 +63,8 @@ class Pack(Rewrite):
                 result.append(Edges(rows, 0.0, _by_level(held), children))
         return result
 
-    def words(self, shown: Shown) -> str:
-        lanes, along = shown.holes[-1].dtypes[0].lanes, shown.spec.operation.contracted
+    def words(self, applied: Application) -> str:
+        lanes, along = applied.holes[-1].dtypes[0].lanes, applied.spec.operation.contracted
         return f"groups of {lanes} along {along}"
 
 
@@ -93,7 +93,7 @@ def _packed(
     along = batch.operation.contracted
     body = tiled(batch, along, batch.size(along) // lanes)
     body = replace(body, dtypes=(*packing.packed, packing.output))
-    codes, wires = list(body.codes), list(range(operands))
+    codes, tensors = list(body.codes), list(range(operands))
     children, held = [], []
     for operand in (0, 1):
         if in_place[operand]:
@@ -103,13 +103,13 @@ def _packed(
                 shape, shape, whole, packing.packed[operand].bytes
             )
             continue
-        wires[operand] = operands + operand
+        tensors[operand] = operands + operand
         copy, code = _copy(batch, body, operand, packing.packed[operand])
         codes[operand] = code
-        children.append(Child(copy, role="in", wires=(operand, operands + operand)))
+        children.append(Child(copy, role="in", tensors=(operand, operands + operand)))
         held.append((batch.levels[operand], copy.lines(1)))
     body = replace(body, codes=tuple(codes))
-    return (*children, Child(body, wires=tuple(wires))), held
+    return (*children, Child(body, tensors=tuple(tensors))), held
 
 
 def _copy(batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch, Ints]:

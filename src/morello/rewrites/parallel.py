@@ -11,7 +11,7 @@ from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import MAX_SIZE, Spec
-from morello.rewrites.rewrite import Child, Edges, Rank, Rewrite, Shown, everywhere
+from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.rewrites.tile import loop_conditions, remainder_text, tiled, tiles_text
 from morello.targets.target import Condition, Target
 
@@ -54,7 +54,7 @@ class Parallel(Rewrite):
             yield Condition(shared, f"{operand.name} must be at a level that all cores share")
         for dim, size in self.tiles:
             tile = self._column(batch, size)
-            cut = dim not in (*batch.operation.reduced, *batch.operation.whole)
+            cut = dim not in (*batch.operation.reduced, *batch.operation.untiled)
             yield Condition(everywhere(batch, cut), f"{dim} cannot be cut into tiles")
             yield from loop_conditions(batch, dim, tile)
             if len(self.tiles) > 1:
@@ -86,13 +86,13 @@ class Parallel(Rewrite):
     def __str__(self) -> str:
         return f"parallel({', '.join(f'{d}={n}' for d, n in self.tiles)})"
 
-    def words(self, shown: Shown) -> str:
-        ranges = [tiles_text(dim, shown.spec.size(dim), tile) for dim, tile in self.tiles]
+    def words(self, applied: Application) -> str:
+        ranges = [tiles_text(dim, applied.spec.size(dim), tile) for dim, tile in self.tiles]
         return f"parallel for {', '.join(ranges)}"
 
-    def heading(self, role: str, shown: Shown) -> str:
+    def heading(self, role: str, applied: Application) -> str:
         dim, tile = self.tiles[0]
-        return remainder_text(role, dim, shown.spec.size(dim), tile)
+        return remainder_text(role, dim, applied.spec.size(dim), tile)
 
     def _column(self, batch: Batch, size: int) -> Ints:
         if not 1 <= size <= MAX_SIZE:
@@ -164,7 +164,7 @@ class Serial(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         return [Edges(np.arange(len(batch)), children=(Child(replace(batch, parallel=False)),))]
 
-    def words(self, shown: Shown) -> str:
+    def words(self, applied: Application) -> str:
         return "on one core"
 
     def trait(self, spec: Spec) -> str:

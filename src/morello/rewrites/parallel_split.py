@@ -13,7 +13,7 @@ from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
 from morello.ir.primitives import MAX_RANK, PRIMITIVES, SINGLE
 from morello.rewrites.buffer import buffer_codes
-from morello.rewrites.rewrite import Child, Edges, Rewrite, Shown, dim_index, everywhere
+from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, dim_index, everywhere
 from morello.rewrites.tile import tiled, tiles_text
 from morello.targets.target import Condition, Target
 
@@ -67,23 +67,23 @@ class ParallelSplit(Rewrite):
             (*parts, *(batch.codes[i] for i in outputs)), batch.parallel,
         )  # fmt: skip
         piece = tiled(batch, self.dim, batch.size(self.dim) // self.pieces)
-        codes, wires = list(piece.codes), list(range(operands))
+        codes, tensors = list(piece.codes), list(range(operands))
         for buffer, output in enumerate(outputs, start=operands):
             dtype = batch.dtypes[output]
             codes[output] = buffer_codes(batch, rows, row_major(len(rows)), 0, dtype)
-            wires[output] = buffer
+            tensors[output] = buffer
         piece = replace(piece, parallel=False, codes=tuple(codes))
         children = (
-            Child(piece, -(-self.pieces // target.cores), wires=tuple(wires)),
-            Child(merge, role="step", wires=(*(wires[i] for i in outputs), *outputs)),
+            Child(piece, -(-self.pieces // target.cores), tensors=tuple(tensors)),
+            Child(merge, role="step", tensors=(*(tensors[i] for i in outputs), *outputs)),
         )
         return [Edges(np.arange(len(batch)), target.fork, {}, children)]
 
     def __str__(self) -> str:
         return f"parallel_split({self.dim} in {self.pieces})"
 
-    def words(self, shown: Shown) -> str:
-        size = shown.spec.size(self.dim)
+    def words(self, applied: Application) -> str:
+        size = applied.spec.size(self.dim)
         return f"parallel for {tiles_text(self.dim, size, size // self.pieces)}"
 
 

@@ -1,4 +1,4 @@
-"""What a rewrite is: where it applies, what it costs and holds, and what it leaves to do.
+"""The base of all rewrites: where one applies, what it costs and holds, and what it leaves to do.
 
 All that is known of a rewrite is in its class, but for the C that is generated for it.
 """
@@ -30,15 +30,15 @@ class Child:
     """Specs left to do, one per row, and how many times the program runs each.
 
     `role` says what for: the rewritten "body", the "remainder" of a loop, the "fill" of
-    an output, a copy "in" or "out", or one "step" of several. `wires` gives the tensor that
-    each operand is: the rewritten Spec's operands are numbered first, then the buffers that
-    the rewrite adds. If empty, the operands are the rewritten Spec's, in order.
+    an output, a copy "in" or "out", or one "step" of several. `tensors` gives for each operand
+    the number of its tensor: the rewritten Spec's operands are numbered first, then the buffers
+    that the rewrite adds. If empty, the operands are the rewritten Spec's, in order.
     """
 
     batch: Batch
     times: Ints | int = 1
     role: str = "body"
-    wires: tuple[int, ...] = ()
+    tensors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -75,8 +75,8 @@ class Rank(IntEnum):
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What the words of a rewrite tell of: its Spec, those it leaves, and names of operands."""
+class Application:
+    """A rewrite of a Spec, to describe it: the Specs it leaves, the goal's names of operands."""
 
     spec: Spec
     holes: Sequence[Spec]
@@ -148,16 +148,16 @@ class Rewrite(ABC):
     indents: ClassVar[tuple[str, ...]] = ("in", "out", "fill", "step")
     """The roles of children that a listing indents below it."""
 
-    def words(self, shown: Shown) -> str:
-        """What it does, in a few words, for a listing of the program."""
+    def words(self, applied: Application) -> str:
+        """A description, in a few words, for a listing of the program."""
         return str(self)
 
-    def heading(self, role: str, shown: Shown) -> str:
+    def heading(self, role: str, applied: Application) -> str:
         """The line above a child with this role; none, if empty."""
         return ""
 
     def trait(self, spec: Spec) -> str:
-        """What it adds to the structure of a program (see `search.structure`), if anything."""
+        """Its part of the structure of a program (see `search.structure`); empty if it has none."""
         return f"{spec.operation} {self}"
 
 
@@ -187,12 +187,12 @@ def expand(rewrite: Rewrite, batch: Batch, target: Target) -> Iterator[Edges]:
 
 @dataclass(frozen=True)
 class Hole:
-    """A Spec left to do, how many times it runs, its role and wires (see `Child`)."""
+    """A Spec left to do, how many times it runs, its role and tensors (see `Child`)."""
 
     spec: Spec
     times: int
     role: str
-    wires: tuple[int, ...] = ()
+    tensors: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -217,7 +217,10 @@ def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
         {level: int(np.broadcast_to(n, 1)[0]) for level, n in edges.allocation.items()},
         tuple(
             Hole(
-                child.batch.spec(), int(np.broadcast_to(child.times, 1)[0]), child.role, child.wires
+                child.batch.spec(),
+                int(np.broadcast_to(child.times, 1)[0]),
+                child.role,
+                child.tensors,
             )
             for child in edges.children
         ),

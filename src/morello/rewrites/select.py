@@ -11,7 +11,7 @@ import numpy as np
 from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
-from morello.rewrites.rewrite import Edges, Rank, Rewrite, Shown, everywhere
+from morello.rewrites.rewrite import Application, Edges, Rank, Rewrite, everywhere
 from morello.targets.target import Condition, Held, LeafKernel, Target
 
 
@@ -36,7 +36,9 @@ class Select(Rewrite):
         yield Condition(everywhere(batch, batch.dtypes == kernel.dtypes), f"it computes {kinds}")
         yield Condition(everywhere(batch, not batch.parallel), "apply serial or parallel first")
         for operand, held in enumerate(kernel.held):
-            yield from _placement(batch, operand, held, target.home(kernel, operand), target)
+            yield from _placement(
+                batch, operand, held, target.operand_level(kernel, operand), target
+            )
         yield from kernel.applies(batch)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
@@ -47,7 +49,7 @@ class Select(Rewrite):
     def __str__(self) -> str:
         return f"select({self.kernel})"
 
-    def words(self, shown: Shown) -> str:
+    def words(self, applied: Application) -> str:
         return self.kernel
 
     def trait(self, spec: Spec) -> str:
@@ -55,17 +57,17 @@ class Select(Rewrite):
 
 
 def _placement(
-    batch: Batch, operand: int, held: Held | None, home: int, target: Target
+    batch: Batch, operand: int, held: Held | None, level: int, target: Target
 ) -> Iterator[Condition]:
     """The operand is at the level, or in the registers, that the kernel expects."""
     name = batch.operation.operands[operand].name
     if held is None:
-        reason = f"{name} must be in {target.levels[home].name}"
-        yield Condition(batch.levels[operand] == home, reason)
+        reason = f"{name} must be in {target.levels[level].name}"
+        yield Condition(batch.levels[operand] == level, reason)
         return
     codes = batch.codes[operand]
     reason = f"{name} must be in registers of {held.width} elements"
-    yield Condition(batch.levels[operand] == home, reason)
+    yield Condition(batch.levels[operand] == level, reason)
     yield Condition(batch.placements.vector[codes] == held.width, reason)
     if held.along:
         dim = batch.operation.operands[operand].dims.index(held.along)

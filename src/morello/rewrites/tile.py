@@ -11,7 +11,7 @@ from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import MAX_SIZE, Spec
-from morello.rewrites.rewrite import Child, Edges, Rewrite, Shown, dim_index, everywhere
+from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, dim_index, everywhere
 from morello.targets.target import Condition, Target
 
 
@@ -31,14 +31,14 @@ class _Loop(Rewrite):
     def __str__(self) -> str:
         return f"{self.name}({self.dim}={self.size})"
 
-    def words(self, shown: Shown) -> str:
-        size = shown.spec.size(self.dim)
+    def words(self, applied: Application) -> str:
+        size = applied.spec.size(self.dim)
         if size // self.size > 1:
             return f"for {tiles_text(self.dim, size, self.size)}"
         return f"{self.dim} in 0..{self.size}"
 
-    def heading(self, role: str, shown: Shown) -> str:
-        return remainder_text(role, self.dim, shown.spec.size(self.dim), self.size)
+    def heading(self, role: str, applied: Application) -> str:
+        return remainder_text(role, self.dim, applied.spec.size(self.dim), self.size)
 
     def trait(self, spec: Spec) -> str:
         return ""
@@ -199,7 +199,7 @@ def _panel_conditions(batch: Batch, operand: int, dim: str, tile: Ints) -> Itera
 
 
 def _not_whole(batch: Batch, dim: str) -> Condition:
-    whole = dim in batch.operation.whole
+    whole = dim in batch.operation.untiled
     return Condition(everywhere(batch, not whole), f"{batch.operation} needs {dim} whole")
 
 

@@ -25,7 +25,7 @@ from morello.runtime.parts import WHOLE, Part
 
 def expected(spec: Spec, inputs: Sequence[Array], part: Part = WHOLE) -> Bounded:
     """The reference output of a Spec with one output, or of a part of it, given all inputs."""
-    operands = [part.of(spec, i, array) for i, array in enumerate(spec.spread(inputs))]
+    operands = [part.of(spec, i, array) for i, array in enumerate(spec.per_operand(inputs))]
     tensors = [Bounded(_wide(x, d)) for x, d in zip(operands, spec.dtypes, strict=False)]
     *dtypes, dtype = spec.dtypes
     with np.errstate(all="ignore"):

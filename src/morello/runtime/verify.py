@@ -153,7 +153,7 @@ def compare(
     `got` is the part of the output that begins at the index `start`. Raises `VerificationError`
     if an error is larger than its bound.
     """
-    value, tolerance = wanted.value.astype(np.float64), wanted.spread
+    value, tolerance = wanted.value.astype(np.float64), wanted.bound
     with np.errstate(invalid="ignore"):
         error = np.where(got == value, 0.0, np.abs(got - value))
         # Negated, so that a NaN in an output element that was never set counts as a fault.

@@ -29,7 +29,7 @@ def parallel_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
     """Parallel loops, and rewrites into several Specs that are each still parallel."""
     operation = kind.operation
     dims = operation.operands[operation.output].dims
-    free = [d for d in dims if d in operation.dims and d not in operation.whole]
+    free = [d for d in dims if d in operation.dims and d not in operation.untiled]
     for dim in free:
         yield from (Spread(((dim, count),)) for count in _counts(target))
     for first in free:

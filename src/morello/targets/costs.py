@@ -38,7 +38,7 @@ def measured_as(kernel: LeafKernel) -> Group:
     return FOLLOWS.get(kernel.group, kernel.group)
 
 
-def tied(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
+def keep_ratios(after: Mapping[str, float], before: Mapping[str, float]) -> dict[str, float]:
     """The coefficients after a calibration, with those of `FOLLOWS` scaled like their leaders."""
     result = dict(after)
     for follower, leader in FOLLOWS.items():

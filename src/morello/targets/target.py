@@ -217,7 +217,7 @@ class Target:
         """The index of the level that kernels read memory operands from."""
         return len(self.levels) - 2
 
-    def home(self, kernel: LeafKernel, operand: int) -> int:
+    def operand_level(self, kernel: LeafKernel, operand: int) -> int:
         """The index of the level that a kernel requires an operand in."""
         if kernel.held[operand] is not None:
             return self.registers

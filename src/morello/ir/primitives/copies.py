@@ -11,7 +11,7 @@ from morello.ir.axes import axis
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.dims import MAX_RANK, each_rank, named
-from morello.ir.rounding import Bounded, least, moved
+from morello.ir.rounding import Bounded, lowest, moved
 from morello.ir.semantics import reference
 from morello.ir.text import Result, Text, call, transpose
 
@@ -42,7 +42,7 @@ def pack(rank: int, dim: int, lanes: int) -> Operation:
     dims = named(rank)
     grouped = tuple(f"{lanes}{d}+p" if i == dim else d for i, d in enumerate(dims))
     operands = (Operand("src", grouped), Operand("dst", dims, written=True))
-    return operation(PACK, (*dims, "p"), operands, whole=("p",))
+    return operation(PACK, (*dims, "p"), operands, untiled=("p",))
 
 
 def _packs(like: Operation) -> Iterator[Operation]:
@@ -126,4 +126,4 @@ def _fill(name: str, value: str, function: str, number: Callable[[DType], float]
 
 
 FILL_ZERO = _fill("FillZero", "zero", "fill_zero", lambda dtype: 0.0)
-FILL_LOWEST = _fill("FillLowest", "lowest", "fill_lowest", least)
+FILL_LOWEST = _fill("FillLowest", "lowest", "fill_lowest", lowest)

@@ -21,7 +21,7 @@ from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.copies import bound_moved, called
 from morello.ir.primitives.dims import MAX_RANK, each_rank, each_scan, named, scanned
 from morello.ir.rounding import EPSILON, FLUSHED, Bounded, plus, propagated, rounded
-from morello.ir.semantics import reference, spread
+from morello.ir.semantics import aligned, reference
 from morello.ir.text import Result, Text, call, number, operator, oriented
 
 CANCELLED = 2.0**-50
@@ -104,12 +104,12 @@ def _elementwise(like: Operation) -> Iterator[Operation]:
 def _evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     assert operation.function is not None
     dims = operation.operands[-1].dims
-    return (operation.function(*(spread(operation, i, x, dims) for i, x in enumerate(inputs))),)
+    return (operation.function(*(aligned(operation, i, x, dims) for i, x in enumerate(inputs))),)
 
 
 def _evaluate_divide_vec_scalar(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     denominator, out = inputs
-    return (out / spread(operation, 0, denominator, operation.operands[1].dims),)
+    return (out / aligned(operation, 0, denominator, operation.operands[1].dims),)
 
 
 def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:

@@ -65,7 +65,7 @@ def conv(
         ),
         reduced=("c", "p", "q"),
         # a tile of a padded image has padding on some sides only
-        whole=("y", "p") * bool(padding[0]) + ("x", "q") * bool(padding[1]),
+        untiled=("y", "p") * bool(padding[0]) + ("x", "q") * bool(padding[1]),
     )
     return accumulating(overwriting) if accumulates else overwriting
 

@@ -22,7 +22,7 @@ from morello.ir.rounding import (
     propagated,
     rounded,
 )
-from morello.ir.semantics import in_order, reference, scan_axis, spread
+from morello.ir.semantics import aligned, in_order, reference, scan_axis
 from morello.ir.text import Result, Text, call
 
 
@@ -44,18 +44,18 @@ def softmax(part: Primitive, rank: int, scan: int, accumulates: bool = False) ->
     given = {"max": Operand("max", rows), "denominator": Operand("denominator", rows)}
     highest = Operand("max", rows, written=True, start="lowest")
     total = Operand("denominator", rows, written=True, start="zero")
-    whole_total = Operand("denominator", rows, written=True)
+    full_total = Operand("denominator", rows, written=True)
     merged = (Operand("max_parts", dims), Operand("denominator_parts", dims))
-    operands, reduced, whole = {
+    operands, reduced, untiled = {
         SOFTMAX: ((x, out), (), along),
         COMPLETE: ((x, given["max"], given["denominator"], out), (), ()),
         DENOMINATOR: ((x, given["max"], total), along, ()),
         DENOMINATOR_AND_MAX: ((x, highest, total), along, ()),
         FROM_PARTS: ((*merged, highest, total), along, ()),
-        DENOMINATOR_AND_UNSCALED: ((x, whole_total, out), (), along),
+        DENOMINATOR_AND_UNSCALED: ((x, full_total, out), (), along),
         UNSCALED_FROM_MAX: ((x, given["max"], total, out), along, ()),
     }[part]
-    overwriting = operation(part, (*extra, *dims), operands, reduced, whole)
+    overwriting = operation(part, (*extra, *dims), operands, reduced, untiled)
     return accumulating(overwriting) if accumulates else overwriting
 
 
@@ -68,7 +68,7 @@ Outputs = Callable[[Array, Array, Array], tuple[Array, ...]]
 def _evaluate(outputs: Outputs, operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     x, axis = inputs[0], scan_axis(operation, 0)
     if len(inputs) > 1:
-        top = spread(operation, 1, inputs[1], operation.operands[0].dims)
+        top = aligned(operation, 1, inputs[1], operation.operands[0].dims)
     else:
         top = x.max(axis=axis, keepdims=True)
     unscaled = np.exp(x - top)
@@ -77,13 +77,13 @@ def _evaluate(outputs: Outputs, operation: Operation, inputs: Sequence[Array]) -
 
 def _evaluate_complete(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     dims = operation.operands[0].dims
-    x, top, total = (spread(operation, i, value, dims) for i, value in enumerate(inputs))
+    x, top, total = (aligned(operation, i, value, dims) for i, value in enumerate(inputs))
     return _in_order(operation, (np.exp(x - top) / total,))
 
 
 def _evaluate_from_parts(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     axis, dims = scan_axis(operation, 0), operation.operands[0].dims
-    highest, total = (spread(operation, i, value, dims) for i, value in enumerate(inputs))
+    highest, total = (aligned(operation, i, value, dims) for i, value in enumerate(inputs))
     top = highest.max(axis=axis, keepdims=True)
     merged = (total * np.exp(highest - top)).sum(axis=axis, keepdims=True)
     return _in_order(operation, (top, merged))
@@ -101,8 +101,8 @@ def _in_order(operation: Operation, values: Sequence[Array]) -> tuple[Array, ...
 
 def _scan(operation: Operation) -> str:
     """The dimension that a maximum and a denominator are taken along."""
-    if operation.reduced or operation.whole:
-        return (*operation.reduced, *operation.whole)[0]
+    if operation.reduced or operation.untiled:
+        return (*operation.reduced, *operation.untiled)[0]
     rows = operation.operands[1].dims
     return next(d for d in operation.operands[0].dims if d not in rows)
 
@@ -125,7 +125,7 @@ def _bound_part(
     compute, x, other = reference(operation), inputs[0].value, inputs[1].value
     value = compute(*(x.value for x in inputs))
     reach = np.abs(x).max(initial=0) + np.abs(other).max(initial=0)
-    scans = operation.reduced or operation.whole
+    scans = operation.reduced or operation.untiled
     terms = x.shape[scan_axis(operation, 0)] if scans else 1
     return _exponentials(value, propagated(compute, inputs, value), terms, reach, dtypes[-1])
 

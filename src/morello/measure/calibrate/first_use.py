@@ -29,7 +29,7 @@ from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.runtime.toolchain import Compiler, find_compiler
 from morello.targets.calibration import VARIABLE, Calibration, default_path, save
 from morello.targets.catalog import find_target, host_machine, native, uncalibrated
-from morello.targets.costs import coefficients, tied
+from morello.targets.costs import coefficients, keep_ratios
 from morello.targets.cpu import HostCPU, host_cpu
 from morello.targets.target import Target
 
@@ -117,7 +117,7 @@ def better(samples: list[Sample], before: dict[str, float]) -> dict[str, float]:
     regret_before, regret_after = cross_validated(samples, before)
     if regret_before < GAIN * regret_after:
         return {}
-    after = tied(fit(samples, before), before)
+    after = keep_ratios(fit(samples, before), before)
     return {name: cost for name, cost in after.items() if cost}
 
 

@@ -16,7 +16,7 @@ from morello.measure.stopwatch import Stopwatch
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler
 from morello.targets.calibration import Calibration, applied
-from morello.targets.costs import FORK, coefficients, tied
+from morello.targets.costs import FORK, coefficients, keep_ratios
 from morello.targets.cpu import HostCPU
 from morello.targets.target import Target
 
@@ -116,7 +116,7 @@ def judged(
     """A fit to the samples of `FITTED`, with its quality on these and on those of `HELD_OUT`."""
     fitted = [sample for sample in samples if sample.goal in FITTED]
     held_out = [sample for sample in samples if sample.goal in HELD_OUT]
-    after = tied({**fit(fitted, before), **forked}, before)
+    after = keep_ratios({**fit(fitted, before), **forked}, before)
     return CalibrationOutcome(
         Calibration(cpu.name, hertz, {name: cost for name, cost in after.items() if cost}),
         before,

@@ -47,4 +47,4 @@ def one_register(s: Batch, operand: int) -> Condition:
 
 def scan(s: Batch) -> str:
     """The dimension that is reduced or, if there is none, kept whole."""
-    return (*s.operation.reduced, *s.operation.whole)[0]
+    return (*s.operation.reduced, *s.operation.untiled)[0]
