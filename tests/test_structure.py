@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
+import pkgutil
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import is_dataclass
@@ -245,6 +247,110 @@ def test_no_primitive_is_told_by_its_name_or_record() -> None:
 )  # fmt: skip
 def test_such_code_is_noticed(code: str) -> None:
     assert [*compared(ast.walk(ast.parse(code)))]
+
+
+QUOTED = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?:\(\))?`")
+"""A name, or names joined by dots, in backticks; it may be a call."""
+
+OTHER_NAMES = {
+    "MTPG",  # the first bytes of a file
+    "c_next", "columns", "immintrin", "h", "vcvtneps2bf16",  # C and assembly
+}  # fmt: skip
+"""Names in docstrings that no Python code has."""
+
+
+def docstrings(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines and texts of a file's docstrings, those below assignments too."""
+    for node in nodes(path):
+        match node:
+            case ast.Expr(value=ast.Constant(value=str(text))):
+                yield node.lineno, text
+
+
+def defined(path: Path) -> set[str]:
+    """The names that a file gives to anything but variables of functions, and its own name."""
+    return {*module(path)} | {
+        name
+        for node in nodes(path)
+        if isinstance(node, ast.Module | ast.ClassDef)
+        for statement in node.body
+        for name in _names_given(statement)
+    }
+
+
+def _names_given(statement: ast.stmt) -> Iterator[str]:
+    if isinstance(statement, ast.ClassDef | ast.FunctionDef):
+        yield statement.name
+    elif isinstance(statement, ast.Assign | ast.AnnAssign):
+        yield from (n.id for n in ast.walk(statement) if isinstance(n, ast.Name))
+    yield from (
+        n.attr
+        for n in ast.walk(statement)
+        if isinstance(n, ast.Attribute) and isinstance(n.ctx, ast.Store)
+    )
+
+
+def mentioned(path: Path) -> set[str]:
+    """All names of a file's code: variables, parameters, attributes, imports, and texts."""
+    documented = {text for _, text in docstrings(path)}
+    names = literals(parsed(path)) - documented
+    names |= {node.arg for node in nodes(path) if isinstance(node, ast.arg | ast.keyword)}
+    for node in nodes(path):
+        if isinstance(node, ast.alias):
+            names |= {*node.name.split("."), node.asname}
+    return {name for name in names | references(parsed(path)) if name}
+
+
+@cache
+def of_the_package() -> set[str]:
+    return {name for path in SOURCES for name in defined(path)} | {*vars(builtins)}
+
+
+@cache
+def modules_called(*name: str) -> list[Path]:
+    """The modules whose dotted names end so."""
+    return [path for path in SOURCES if module(path)[-len(name) :] == name]
+
+
+def exists(name: str, path: Path) -> bool:
+    """Whether the package, or the code of a file, has a name that may have dots."""
+    parts = tuple(name.split("."))
+    for length in range(len(parts), 0, -1):
+        if modules := modules_called(*parts[:length]):
+            inner = {*parts[length : length + 1]}
+            return any(inner <= defined(one) | mentioned(one) for one in modules)
+    return {*parts} <= of_the_package() | mentioned(path) | OTHER_NAMES or of_a_library(name)
+
+
+def of_a_library(name: str) -> bool:
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True
+
+
+def test_names_in_docstrings_exist() -> None:
+    """Each name between backticks, in the package, or in the file's own code."""
+    missing = [
+        f"{relative(path)}:{line}: {name}"
+        for path in SOURCES
+        for line, text in docstrings(path)
+        for name in QUOTED.findall(text)
+        if not exists(name, path)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("Spec", True), ("Spec.sizes", True), ("ir.spec.Spec", True), ("rewrite.Child", True),
+        ("ir.tensor.tile_form", False), ("search.space.ranks", False), ("_FORM_BIT", False),
+    ],
+)  # fmt: skip
+def test_what_does_not_exist_is_noticed(name: str, found: bool) -> None:
+    assert exists(name, SOURCES[0]) == found
 
 
 @pytest.mark.parametrize("rewrite", REWRITES)

@@ -56,7 +56,7 @@ class Edges:
 
 
 class Rank(IntEnum):
-    """The parts of a Spec's rank, the most significant first (see `search.space.ranks`).
+    """The parts of a Spec's rank, the most significant first (see `space.ranks`).
 
     A rewrite *lowers* a part: its children have less of it, or of a part before it, and no more
     of any part before that. So no chain of rewrites comes back to a Spec.

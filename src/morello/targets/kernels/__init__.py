@@ -1,4 +1,4 @@
-"""Leaf kernels, one file per family: C, NumPy semantics, conditions, cost and registers."""
+"""Leaf kernels, by what they do: C, NumPy semantics, conditions, cost and registers."""
 
 from __future__ import annotations
 
