@@ -294,10 +294,10 @@ def mentioned(path: Path) -> set[str]:
     """All names of a file's code: variables, parameters, attributes, imports, and texts."""
     documented = {text for _, text in docstrings(path)}
     names = literals(parsed(path)) - documented
-    names |= {node.arg for node in nodes(path) if isinstance(node, ast.arg | ast.keyword)}
+    names |= {node.arg or "" for node in nodes(path) if isinstance(node, ast.arg | ast.keyword)}
     for node in nodes(path):
         if isinstance(node, ast.alias):
-            names |= {*node.name.split("."), node.asname}
+            names |= {*node.name.split("."), node.asname or ""}
     return {name for name in names | references(parsed(path)) if name}
 
 

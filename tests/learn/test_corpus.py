@@ -175,10 +175,13 @@ def test_an_array_that_claims_to_be_huge_is_damaged(tmp_path: Path) -> None:
         read(path)
 
 
+NO_NUMBERS: tuple[object, ...] = (True, None, "x", [])
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
-        *((name, value) for name in ("caches", "hertz", "spec") for value in (True, None, "x", [])),
+        *((name, value) for name in ("caches", "hertz", "spec") for value in NO_NUMBERS),
         ("hertz", -1),
         ("hertz", float("nan")),
         ("caches", {"L2": 1, "L1": True, "registers": 32}),

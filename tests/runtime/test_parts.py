@@ -38,7 +38,8 @@ SPECS = [
     conv_goal(padding=1),
     parse("x = f32[8,9]; x @ transpose(x)"),
     parse(
-        "relu(conv(f32[3,4,7,7], f32[5,4,3,3], stride=2) + expand_dims(expand_dims(f32[5], axis=1), axis=2))"
+        "relu(conv(f32[3,4,7,7], f32[5,4,3,3], stride=2)"
+        " + expand_dims(expand_dims(f32[5], axis=1), axis=2))"
     ),
     parse("softmax(f32[5,6,7], axis=1)"),
     parse("f32[6,7] - f32[7]"),
@@ -71,7 +72,7 @@ def test_parts_have_the_reference_of_the_whole(spec: Spec) -> None:
     for piece in pieces:
         wanted = expected(spec, inputs, piece)
         place = piece.of(spec, written, value)
-        assert wanted.value.shape == wanted.spread.shape == place.shape
+        assert wanted.value.shape == wanted.bound.shape == place.shape
         place[...] = wanted.value
         piece.of(spec, written, covered)[...] += 1
     assert (covered == 1).all()
@@ -90,7 +91,7 @@ def test_right_kernels_pass_in_parts(spec: Spec) -> None:
     right = single(spec)
 
     def kernel(*inputs: Array, out: Array) -> None:
-        right(*spec.spread(inputs), out=out)
+        right(*spec.per_operand(inputs), out=out)
 
     assert verify(kernel, spec, room=smallest(spec)) < 1e-2
 

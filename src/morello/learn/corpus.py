@@ -175,7 +175,7 @@ def _check_about(about: Fields) -> None:
         raise RewriteError(f"hertz is {quoted(hertz)}, and should be a positive number.")
     caches = Fields(about.get("caches", dict), "the caches")
     for level in ("L2", "L1", "registers"):
-        caches.whole(level, least=1)
+        caches.integer(level, minimum=1)
 
 
 def _check(path: Path, measured: MeasuredSpec) -> None:

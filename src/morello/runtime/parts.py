@@ -102,7 +102,7 @@ def _is_plain(operation: Operation, dim: str) -> bool:
     """Whether a primitive neither reduces a dimension nor slides a window over it."""
     return (
         dim not in operation.reduced
-        and dim not in operation.whole
+        and dim not in operation.untiled
         and all(axis.plain for axes in operation.axes for axis in axes if dim in axis.names)
     )
 
@@ -110,7 +110,7 @@ def _is_plain(operation: Operation, dim: str) -> bool:
 def _elements(operation: Operation, sizes: Mapping[str, int]) -> int:
     """The elements of all tensors that an operation reads, computes on the way, and writes."""
     ordered = [sizes[dim] for dim in operation.dims]
-    read = sum(prod(operation.extents(i, ordered)) for i in range(len(operation.operands) - 1))
+    read: int = sum(prod(operation.extents(i, ordered)) for i in range(len(operation.operands) - 1))
     if not operation.components:
         return read + _computed(operation, ordered)
     return read + sum(

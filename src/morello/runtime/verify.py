@@ -185,7 +185,7 @@ class _Guarded:
 
     def digest(self) -> bytes:
         """A hash of the elements and of the guard bytes."""
-        return blake2b(self._memory).digest()
+        return blake2b(self._memory.data).digest()
 
     def check(self, label: str) -> None:
         """Raises `VerificationError` if a guard byte was overwritten; overwrites the elements."""
