@@ -23,7 +23,7 @@ from morello.targets.machines import X86_64_V4
 from morello.targets.x86 import avx512
 
 SEARCH_ONLY = {"SizedTile", "Divide", "Spread"}
-"""What the search alone uses; programs have tiles, splits and parallel loops in their place."""
+"""Rewrites of the search alone; programs have tiles, splits and parallel loops in their place."""
 
 FOUR = replace(find_target("avx512"), cores=4)
 BF16_PRODUCTS = replace(

@@ -1,4 +1,4 @@
-"""What the steps of an operation cost beside themselves."""
+"""The cost of an operation's steps beyond that of each alone."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class Brute:
         return self._cost(self._number(self.goal), capacities)
 
     def optima(self, capacities: Amounts) -> dict[Spec, float]:
-        """What every Spec within reach costs at least, in what is left of the memory there."""
+        """The lowest cost of every Spec within reach, in the memory that is left there."""
         todo = [(self._number(self.goal), capacities)]
         seen = set(todo)
         least: dict[int, float] = {}
@@ -92,7 +92,7 @@ class Brute:
         return {self.specs[number]: cost for number, cost in least.items()}
 
     def structures(self, capacities: Amounts) -> dict[Structure, float]:
-        """What the cheapest program of every structure costs."""
+        """The cost of the cheapest program of every structure."""
         return self._by_structure(self._number(self.goal), capacities)
 
     def _by_structure(self, number: int, limits: Amounts) -> dict[Structure, float]:

@@ -50,7 +50,7 @@ each = pytest.mark.parametrize(("name", "capacities"), CASES, ids=str)
 
 @cache
 def structures(name: str, capacities: Amounts) -> dict[Structure, float]:
-    """What the cheapest program of every structure costs."""
+    """The cost of the cheapest program of every structure."""
     return brute(name).structures(capacities)
 
 

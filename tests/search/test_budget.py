@@ -45,7 +45,7 @@ SOME = list(GOALS)[::9]
 
 
 def impl_cost(solution: SearchResult) -> float:
-    """What the program of a solution costs, by its rewrites, within all limits."""
+    """The cost of a result's program, by its rewrites, within all limits."""
     impl = reconstruct(solution.goal, solution.target, solution.decisions)
     assert impl.complete
     return impl.cost

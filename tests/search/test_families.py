@@ -78,7 +78,7 @@ NEEDED: list[tuple[str, type]] = [
 
 @cache
 def optima(name: str) -> dict[Amounts, float]:
-    """What the cheapest programs cost, each where it first fits, after too little for any.
+    """The costs of the cheapest programs, each where it first fits, after too little for any.
 
     The least memory for a program is where a search that counts wrongly goes wrong.
     """

@@ -51,7 +51,7 @@ NESTED = ["sum-of-map", "sum", "relu-of-matmul", "matmul", "matmul-chain", "mlp"
 
 
 def solved(spec: Spec, target: Target, table: Table | None = None) -> SearchResult | None:
-    """What the search finds, None if nothing fits."""
+    """The cheapest program that the search finds, None if nothing fits."""
     solution = searched(spec, target, table=table)
     if solution is None:
         return None
@@ -68,7 +68,7 @@ def cost_of(solution: SearchResult | None) -> float:
 
 @cache
 def cost_alone(name: str, capacities: Amounts) -> float:
-    """What a search finds that knows nothing."""
+    """The cheapest program that a search without a table finds."""
     spec, target = GOALS[name]
     return cost_of(solved(spec, with_capacities(target, capacities)))
 
@@ -105,7 +105,7 @@ def test_goals_in_any_order_share_a_table(keeps: int, capacities: Amounts) -> No
     ids=["masks", "cores"],
 )
 def test_goals_of_other_targets(names: list[str]) -> None:
-    """What runs on all cores is searched again, with what is known of what it starts."""
+    """Parallel loops are searched again; the Specs inside them are memoized."""
     with Table(":memory:") as table:
         for _ in range(2):
             for name in names:
@@ -238,7 +238,7 @@ def test_grown_nodes_have_what_they_dropped() -> None:
 
 
 def costs(name: str, spec: Spec, limits: Amounts) -> list[float]:
-    """What the programs cost that begin with each of a Spec's rewrites, by trying them all."""
+    """The costs of the programs that begin with each of a Spec's rewrites, by trying them all."""
     one = brute(name)
     ways = one._ways_of(one._number(spec))
     return sorted(cost for way in ways if (cost := one._through(way, limits)) < inf)

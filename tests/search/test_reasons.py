@@ -1,4 +1,4 @@
-"""What is said of goals that have no program."""
+"""Messages about goals that have no program."""
 
 from __future__ import annotations
 

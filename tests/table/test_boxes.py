@@ -33,7 +33,7 @@ def points_in(low: Sequence[int], high: Sequence[int]) -> set[Point]:
 
 
 def points_of(rows: Ints) -> Points:
-    """What each point may answer."""
+    """The values that each point may have."""
     found: Points = defaultdict(set)
     for row in rows.tolist():
         for point in points_in(row[:AXES], row[AXES : 2 * AXES]):

@@ -28,7 +28,7 @@ GOALS = [(f"space {space}", f"goal {number}") for space in range(2) for number i
 
 @dataclass
 class State:
-    """What a file says, and what a check finds wrong with it."""
+    """The content of a file, and the defects that a check finds in it."""
 
     keeps: int
     pages: dict[Key, Content | None]
@@ -84,7 +84,7 @@ def flipped(data: bytes, bit: int) -> bytes:
 
 
 def tried(path: Path, data: bytes, wanted: State) -> str:
-    """What comes of these bytes: "error", "named" damage, or the "same"; fails otherwise."""
+    """The outcome of these bytes: "error", "named" damage, or the "same"; fails otherwise."""
     path.write_bytes(data)
     try:
         found = state(path)
@@ -156,7 +156,7 @@ def test_a_page_in_the_place_of_another(whole: tuple[bytes, State], tmp_path: Pa
 
 
 def test_a_bit_of_what_is_not_yet_merged_into_the_file(tmp_path: Path) -> None:
-    """What a process that was killed has left beside the file: the batches before are whole."""
+    """Files that a killed process left beside the table: the batches before are complete."""
     path, copy = tmp_path / "t.db", tmp_path / "copy.db"
     with Table(path) as table:
         states: list[Content] = [{}]

@@ -358,7 +358,7 @@ def test_places_where_no_file_can_be(tmp_path: Path) -> None:
 def test_a_log_that_cannot_be_read_is_not_left_out(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it has would be missing, were the file read alone."""
+    """Its content would be missing, were the file read alone."""
     fill(path)
     path.with_name(f"{path.name}-wal").write_bytes(b"something")
     monkeypatch.setattr("morello.memo.store._connected", lambda path, **_: Unopened())
