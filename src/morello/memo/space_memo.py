@@ -94,8 +94,8 @@ class SpaceMemo:
             rows = np.flatnonzero(number == index)
             page = self.table.page(Key(self.space, kind_text(kind), part))
             if page is not None:
-                found = self._look_up(page, batch[rows])
-                answers.append(replace(found, count=0, spec=rows[found.spec]))
+                memoized = self._look_up(page, batch[rows])
+                answers.append(replace(memoized, count=0, spec=rows[memoized.spec]))
         return (
             replace(MemoizedAnswers.concatenate(answers), count=len(batch))
             if answers

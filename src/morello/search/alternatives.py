@@ -45,7 +45,7 @@ class _Place:
     limit: int
     next: int
     end: int
-    found: list[Alternative] = field(default_factory=list)
+    programs: list[Alternative] = field(default_factory=list)
     structures: set[Structure] = field(default_factory=set)
     begun: list[tuple[float, int, tuple[int, ...], tuple[_Place, ...]]] = field(
         default_factory=list
@@ -82,14 +82,14 @@ class Alternatives:
         goal = self._place(0, self._limits.pack(self.graph.space.target.limits))
         rank = 0
         while self._find(goal, rank, cutoff * (1 + _ROUNDING)):
-            yield goal.found[rank]
+            yield goal.programs[rank]
             rank += 1
 
     def decisions(self, program: Alternative) -> list[Rewrite]:
         """The rewrites of a program, in pre-order."""
         rewrites = [self.graph.rewrite(program.edge)]
         for child, rank in zip(program.children, program.ranks, strict=True):
-            rewrites += self.decisions(child.found[rank])
+            rewrites += self.decisions(child.programs[rank])
         return rewrites
 
     def _place(self, node: int, limit: int) -> _Place:
@@ -102,20 +102,20 @@ class Alternatives:
         return place
 
     def _find(self, place: _Place, rank: int, cutoff: float) -> bool:
-        """Whether there is a program of this rank within a cutoff; if so, adds it to `found`."""
-        while len(place.found) <= rank:
-            if self._lower_bound(place, len(place.found)) > cutoff:
+        """Whether there is a program of this rank within a cutoff; if so, adds it to `programs`."""
+        while len(place.programs) <= rank:
+            if self._lower_bound(place, len(place.programs)) > cutoff:
                 return False
             if not place.begun or self._next_bound(place) < place.begun[0][0]:
                 self._push_next(place)
             else:
                 self._refine(place, cutoff)
-        return place.found[rank].cost <= cutoff
+        return place.programs[rank].cost <= cutoff
 
     def _lower_bound(self, place: _Place, rank: int) -> float:
         """The cost of the program of this rank if it is known, else a lower bound of it."""
-        if rank < len(place.found):
-            return place.found[rank].cost
+        if rank < len(place.programs):
+            return place.programs[rank].cost
         begun = place.begun[0][0] if place.begun else inf
         return min(begun, self._next_bound(place))
 
@@ -154,7 +154,7 @@ class Alternatives:
             heapreplace(place.begun, (cost, edge, ranks, children))
             return
         for child, rank, count, part in zip(children, ranks, times, costs, strict=True):
-            if rank == len(child.found):
+            if rank == len(child.programs):
                 # Search the child only while this candidate may stay the cheapest, or nearly:
                 # beyond that, other candidates are refined first.
                 others = min(place.begun[1:3], default=(inf,))[0]
@@ -169,13 +169,15 @@ class Alternatives:
     def _record(self, place: _Place, program: Alternative, times: Sequence[int]) -> None:
         """Record a program, unless one of its structure is known, and push its successors."""
         cost, edge, ranks, children, _ = program
-        parts = [child.found[rank].structure for child, rank in zip(children, ranks, strict=True)]
+        parts = [
+            child.programs[rank].structure for child, rank in zip(children, ranks, strict=True)
+        ]
         # A child that runs 0 times runs in parallel with others, at no cost: its best is enough.
         counted = [n for n, count in enumerate(times) if count]
         structure = self._structures.of(edge, [parts[n] for n in counted])
         if structure not in place.structures:
             place.structures.add(structure)
-            place.found.append(program._replace(structure=structure))
+            place.programs.append(program._replace(structure=structure))
         # To reach every combination of ranks only once, no child is advanced that comes before
         # the last one already advanced.
         last = max((n for n in counted if ranks[n]), default=0)

@@ -61,9 +61,9 @@ class Incumbent:
 
         Raises `LookupError` if the memo no longer has an answer that the solver used.
         """
-        graph, found = solved.graph, solved.cost < engine.INFINITE
+        graph, solvable = solved.graph, solved.cost < engine.INFINITE
         return Incumbent(
-            solved.cost if found else inf, tuple(solved.decisions(memo)) if found else (),
+            solved.cost if solvable else inf, tuple(solved.decisions(memo)) if solvable else (),
             lower, graph.node_count, graph.edge_count, solved.count, solved.tried,
         )  # fmt: skip
 
