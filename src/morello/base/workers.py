@@ -67,9 +67,9 @@ class Worker:
     """Runs functions one after the other in a process of its own, and starts a new one if it ends.
 
     The process is started when it is first needed. It belongs to a process group of its own, so
-    that an interrupt from the terminal reaches the parent alone; when that ends, or the `with`
-    block does, all processes of the group are killed. Functions and arguments are pickled. What
-    they print goes to standard error.
+    that an interrupt from the terminal reaches the parent alone. When that ends, or leaves the
+    block of the worker, all processes of the group are killed. Functions and arguments are pickled.
+    What they print goes to standard error.
     """
 
     def __init__(
