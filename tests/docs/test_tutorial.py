@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -17,20 +18,20 @@ PAGE = ROOT / "docs" / "tutorial-4-ship-it.md"
 PATIENCE_S = 300
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the page writes: the kernel, the program and the build file."""
-    monkeypatch.chdir(tmp_path)
+    folder = tmp_path_factory.mktemp("project")
     ((synth,),) = commands(PAGE)
-    assert main(synth.words[1:]) == 0
+    with chdir(folder):
+        assert main(synth.words[1:]) == 0
     for language in ("c", "cmake"):
         (text,) = blocks(PAGE, language)
         name = text.splitlines()[0].strip("#/* ")
-        (tmp_path / name).write_text(text)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "CMakeLists.txt", "layer.c", "layer.h", "main.c",
-    }  # fmt: skip
-    return tmp_path
+        (folder / name).write_text(text)
+    files = {"CMakeLists.txt", "layer.c", "layer.h", "main.c"}
+    assert {path.name for path in folder.iterdir()} == files
+    return folder
 
 
 def run(*command: str, at: Path) -> str:
@@ -53,7 +54,7 @@ def test_cmake_builds_it(project: Path) -> None:
 
 def test_a_compiler_alone_builds_it(project: Path) -> None:
     """Without any flags that say for which CPU."""
-    compile_all = (*find_compiler().command, "-O3", "main.c", "layer.c", "-lm", "-o", "main")
-    run(*compile_all, at=project)
+    build = (*find_compiler().command, "-O3", "main.c", "layer.c", "-lm", "-o", "main")
+    run(*build, at=project)
     (shown,) = blocks(PAGE, "text")
     assert run("./main", at=project) == shown
