@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import keyword
 import pkgutil
 import re
 from collections.abc import Iterable, Iterator
@@ -303,7 +304,7 @@ def mentioned(path: Path) -> set[str]:
 
 @cache
 def of_the_package() -> set[str]:
-    return {name for path in SOURCES for name in defined(path)} | {*vars(builtins)}
+    return {name for path in SOURCES for name in defined(path)} | {*vars(builtins), *keyword.kwlist}
 
 
 @cache
