@@ -112,10 +112,15 @@ def test_a_better_fit_is_kept_and_a_worse_one_is_not() -> None:
     assert replace(good, checks=[Check("a", 1.0, 0.9), Check("b", 1.0, 1.02)]).better
     assert not replace(good, checks=[Check("a", 1.0, 0.9), Check("b", 1.0, 1.08)]).better
     assert not replace(good, checks=[Check("a", 1.0, 1.0), Check("b", 1.0, 1.02)]).better
+    nine = [Check(f"f32[{n}]", 1.1, 1.0) for n in range(9)]
+    faster = replace(good, checks=[*nine, Check("relu(f32[64])", 0.85, 1.0)])
+    assert faster.drawbacks == [
+        "choose a program less than 0.97 times as fast for relu(f32[64]) (0.85)"
+    ]
     assert good.held_out[1].error < 1.05 < good.held_out[0].error
     # what is held out behaves as before, and not as what was fitted
     bad = judged([*fitted, *samples(BEFORE, 40, HELD_OUT, seed=1)], BEFORE, {}, host_cpu(), 4e9)
-    assert not bad.better
+    assert bad.drawbacks[0] == "predict the programs held out no better"
     assert bad.held_out[0].error == pytest.approx(1.0) and bad.held_out[1].error > 1.1
 
 

@@ -109,7 +109,7 @@ def outcome(few: None) -> CalibrationOutcome:
 def test_a_calibration_from_end_to_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(runs.CalibrationOutcome, "better", True)
+    monkeypatch.setattr(runs.CalibrationOutcome, "drawbacks", [])
     path = tmp_path / "new" / "costs.json"
     assert main(["calibrate", "--json", "--output", str(path)]) == 0
     told = json.loads(capsys.readouterr().out)
@@ -133,7 +133,7 @@ def test_a_calibration_from_end_to_end(
     ("better", "options", "says"),
     [
         (True, ["--dry-run"], "They would be kept in"),
-        (False, [], "are not kept: they predict"),
+        (False, [], "are not kept: they choose slowly, and err. Try again"),
         (True, [], "Kept in"),
     ],
 )
@@ -146,7 +146,8 @@ def test_what_people_are_told(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(runs.CalibrationOutcome, "better", better)
+    drawbacks = [] if better else ["choose slowly", "err"]
+    monkeypatch.setattr(runs.CalibrationOutcome, "drawbacks", drawbacks)
     monkeypatch.setattr(command, "calibrate", lambda *_: outcome)
     path = tmp_path / "costs.json"
     assert main(["calibrate", "--output", str(path), *options]) == 0

@@ -90,6 +90,7 @@ def _described(outcome: CalibrationOutcome, path: Path | None) -> dict[str, Any]
         "held_out": _qualities(outcome.held_out),
         "checks": [asdict(check) for check in outcome.checks],
         "better": outcome.better,
+        "drawbacks": outcome.drawbacks,
         "programs": outcome.programs,
         "seconds": outcome.seconds,
         "file": None if path is None else str(path),
@@ -145,8 +146,8 @@ def _percent(factor: float) -> str:
 def _kept(outcome: CalibrationOutcome, path: Path, written: bool) -> str:
     if not outcome.better:
         return (
-            "The new costs are not kept: they predict the programs held out no better, or choose "
-            "slower ones. Try again when the machine is quiet."
+            f"The new costs are not kept: they {', and '.join(outcome.drawbacks)}. "
+            "Try again when the machine is quiet."
         )
     if not written:
         return f"They would be kept in {path}."

@@ -70,14 +70,26 @@ class CalibrationOutcome:
     @property
     def better(self) -> bool:
         """Whether held-out programs are predicted better, and the chosen programs are no slower."""
+        return not self.drawbacks
+
+    @property
+    def drawbacks(self) -> list[str]:
+        """Each reason not to keep the new costs, as what "they" do."""
         before, after = self.held_out
-        ratios = [check.after / check.before for check in self.checks] or [1.0]
-        return (
-            after.error < before.error
-            and after.regret < DECIDED * before.regret
-            and fmean(ratios) <= 1.0
-            and max(ratios) <= SLOWER
-        )
+        drawbacks = []
+        if after.error >= before.error:
+            drawbacks.append("predict the programs held out no better")
+        if after.regret >= DECIDED * before.regret:
+            drawbacks.append("choose slower ones of the programs held out")
+        if fmean([check.after / check.before for check in self.checks] or [1.0]) > 1.0:
+            drawbacks.append("choose slower programs in the mean of all expressions")
+        slower = [check for check in self.checks if check.after > SLOWER * check.before]
+        if slower:
+            texts = (f"{check.expression} ({check.before / check.after:.2f})" for check in slower)
+            drawbacks.append(
+                f"choose a program less than {1 / SLOWER:.2f} times as fast for {', '.join(texts)}"
+            )
+        return drawbacks
 
 
 def calibrate(
