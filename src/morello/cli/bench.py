@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print_json(result)
     else:
-        _print_race(result, timings, kernel)
+        _print_race(arguments.expression, result, timings, kernel)
 
 
 def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
@@ -135,12 +135,15 @@ def _version(rival: str) -> dict[str, str]:
     return {"version": f"{name}, {' '.join(str(part) for part in parts if part)}"}
 
 
-def _print_race(result: dict[str, Any], timings: dict[str, Timing], kernel: api.Kernel) -> None:
+def _print_race(
+    expression: str, result: dict[str, Any], timings: dict[str, Timing], kernel: api.Kernel
+) -> None:
+    """Print a table below the expression as the user wrote it."""
     spec = kernel.spec
     console = Console(highlight=False)
     threads = "one thread" if result["threads"] == 1 else f"{result['threads']} threads"
     console.print(
-        f"[bold]{escape(result['spec'])}[/bold] for {result['target']}, "
+        f"[bold]{escape(' '.join(expression.split()))}[/bold] for {result['target']}, "
         f"{result['compiler']}, {threads}",
         soft_wrap=True,
     )
