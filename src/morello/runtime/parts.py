@@ -20,7 +20,7 @@ These are the value and its error bound, and those that the computation of a bou
 
 
 @dataclass(frozen=True)
-class Part:
+class OutputPart:
     """A part of a Spec's output: for some dimensions, the positions from a start to a stop."""
 
     spans: Mapping[str, tuple[int, int]]
@@ -46,10 +46,10 @@ class Part:
         return [self.spans.get(dim, (None, None)) for dim in dims]
 
 
-WHOLE = Part({})
+WHOLE = OutputPart({})
 
 
-def parts(spec: Spec, room: int) -> list[Part]:
+def parts(spec: Spec, room: int) -> list[OutputPart]:
     """Parts that together are the whole output, each with a reference of at most `room` bytes.
 
     A single part if that is enough. Raises `SpecError` if no part is small enough.
@@ -77,7 +77,7 @@ def parts(spec: Spec, room: int) -> list[Part]:
         [(start, min(start + step, sizes[dim])) for start in range(0, sizes[dim], step)]
         for dim, step in cut.items()
     ]
-    return [Part(dict(zip(cut, chosen, strict=True))) for chosen in product(*spans)]
+    return [OutputPart(dict(zip(cut, chosen, strict=True))) for chosen in product(*spans)]
 
 
 def _independent(operation: Operation) -> list[str]:

@@ -20,10 +20,10 @@ from morello.ir.operation import Array, Operation
 from morello.ir.rounding import MAX_EXACT, Bounded, stored, wrapped
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
-from morello.runtime.parts import WHOLE, Part
+from morello.runtime.parts import WHOLE, OutputPart
 
 
-def expected(spec: Spec, inputs: Sequence[Array], part: Part = WHOLE) -> Bounded:
+def expected(spec: Spec, inputs: Sequence[Array], part: OutputPart = WHOLE) -> Bounded:
     """The reference output of a Spec with one output, or of a part of it, given all inputs."""
     operands = [part.of(spec, i, array) for i, array in enumerate(spec.per_operand(inputs))]
     tensors = [Bounded(_wide(x, d)) for x, d in zip(operands, spec.dtypes, strict=False)]

@@ -26,7 +26,7 @@ from morello.runtime.argument import (
     blocks,
 )
 from morello.runtime.packing import packing_bytes, plain
-from morello.runtime.parts import Part, parts
+from morello.runtime.parts import OutputPart, parts
 from morello.runtime.tolerance import expected, only_integers
 
 _GUARD_BYTES = 4096
@@ -247,7 +247,7 @@ def _primitives(
 
 
 def _fill(
-    spec: Spec, inputs: Sequence[_Guarded], pieces: Sequence[Part], style: _Style, seed: int
+    spec: Spec, inputs: Sequence[_Guarded], pieces: Sequence[OutputPart], style: _Style, seed: int
 ) -> None:
     """Fill the inputs with random numbers."""
     random = np.random.default_rng(seed)
