@@ -60,6 +60,15 @@ def test_bench_for_people(capsys: pytest.CaptureFixture[str]) -> None:
     assert host_cpu().name in text and "costs of" in text
 
 
+def test_bench_is_headed_by_what_was_typed(capsys: pytest.CaptureFixture[str]) -> None:
+    """And not by the many operations that it stands for."""
+    typed = "layer_norm(f32[4,16],  f32[16], f32[16])"
+    options = ["--seconds", "0.01", "--no-verify", "--budget", "5"]
+    assert main(["bench", typed, *options]) == 0
+    heading = capsys.readouterr().out.splitlines()[0]
+    assert heading.startswith("layer_norm(f32[4,16], f32[16], f32[16]) for native, ")
+
+
 @pytest.mark.parametrize("faster", [True, False])
 def test_bench_says_what_to_do_where_another_is_faster(
     faster: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
@@ -330,6 +339,31 @@ def test_numbers_that_no_precomputing_can_have(
     assert main([*family, option, value]) == 2
     assert said in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--rank", "learned"], "no learned model ships for"),
+        (["--rank", "learned", "--threads", "2"], "leave out the threads or the ranking"),
+        (["--compiler", "no-such-compiler"], "was not found"),
+        (["--threads", "1000"], "more than the CPUs"),
+        (["--seconds", "-1"], "for more than 0"),
+    ],
+)
+def test_options_are_checked_before_the_search(
+    options: list[str],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise AssertionError("it searches")
+
+    monkeypatch.setattr("morello.search.session.Session.solve", fail)
+    monkeypatch.setattr("morello.learn.predictors.learned", lambda target: None)
+    assert main(["bench", "exp(f32[512,512])", *options]) == 2
+    assert said in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

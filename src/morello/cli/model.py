@@ -10,7 +10,6 @@ from typing import Final
 from rich.console import Console
 from rich.markup import escape
 
-from morello.api import implement
 from morello.cli.arguments import (
     add_compiler,
     add_expression,
@@ -22,6 +21,10 @@ from morello.cli.arguments import (
 from morello.cli.output import progress, readable
 from morello.impl.tree import cycles
 from morello.measure.quality import CHOICES, Quality, assess, check_sampling
+from morello.options import requested
+from morello.request import answer
+from morello.request.goal import check_callable
+from morello.runtime.toolchain import find_compiler
 
 WIDTH: Final = 60
 HEIGHT: Final = 18
@@ -43,13 +46,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Show how well predicted costs and measured times of programs of a Spec agree."""
     check_sampling(arguments.samples, arguments.seed, arguments.seconds)
-    with progress() as report:
-        best, _ = implement(
+    find_compiler(arguments.compiler)  # raises before the search, which takes longer
+    with (
+        progress() as report,
+        requested(
             arguments.expression,
             target=arguments.target,
             threads=arguments.threads,
             progress=report,
-        )
+        ) as request,
+    ):
+        check_callable(request.goal, request.target)
+        best, _ = answer(request)
         quality = assess(
             best,
             arguments.samples,
@@ -64,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     console = Console(highlight=False)
     data = quality.data()
     console.print(
-        f"[bold]{escape(data['spec'])}[/bold] for {data['target']}: "
+        f"[bold]{escape(' '.join(arguments.expression.split()))}[/bold] for {data['target']}: "
         f"{data['programs']} programs, all correct",
         soft_wrap=True,
     )
