@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from morello.memo import Table as Table
 
 
-_HOMES = {
+_DEFINED_IN = {
     "Kernel": "morello.api",
     "MorelloError": "morello.base.errors",
     "Table": "morello.memo",
@@ -43,15 +43,15 @@ _MODULES = {
     "fusion": "morello.fusion",
     "quality": "morello.measure.quality",
 }
-__all__ = ["__version__", *_HOMES, *_MODULES]
+__all__ = ["__version__", *_DEFINED_IN, *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
-    if name not in _HOMES:
+    if name not in _DEFINED_IN:
         raise AttributeError(f"module 'morello' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_DEFINED_IN[name]), name)
 
 
 def __dir__() -> list[str]:

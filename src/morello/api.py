@@ -1,4 +1,4 @@
-"""What a user imports: a Spec becomes a function on NumPy arrays that is compiled and verified."""
+"""The functions that users call: from a Spec to a compiled, verified function on NumPy arrays."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from morello.cli.parser import main
 from morello.measure.calibrate import programs as searched
 from morello.measure.calibrate import run as runs
 from morello.measure.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, ProbeGoal
-from morello.measure.calibrate.programs import compiled, found
+from morello.measure.calibrate.programs import compiled, find_programs
 from morello.measure.calibrate.run import CalibrationOutcome
 from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.runtime.build import build
@@ -49,7 +49,7 @@ def test_several_programs_of_a_goal(monkeypatch: pytest.MonkeyPatch) -> None:
     goal, target = ProbeGoal("f32[16,64] + f32[16,64]", L2), uncalibrated()
     told: list[int] = []
     monkeypatch.setattr(searched, "perf_counter", count().__next__)  # a second for each search
-    programs = found([goal], target, 6.0, told.append)
+    programs = find_programs([goal], target, 6.0, told.append)
     assert told == sorted(told) and told[-1] == len(programs)
     assert len({repr(p.impl.decisions()) for p in programs}) == len(programs) > 1
     own = coefficients(target)

@@ -1,1 +1,1 @@
-"""What every room needs: errors, files, compiled functions, debugging, worker processes."""
+"""Needed by every other folder: errors, files, compiled functions, debugging, worker processes."""

@@ -103,8 +103,8 @@ def _ended(error: BaseException, *, as_json: bool) -> int | None:
     if isinstance(error, BrokenPipeError):  # the same, but not by rich
         return 0
     if isinstance(error, OSError):
-        what = "standard output" if error.filename is None else error.filename
-        return _failed(f"{what}: {error.strerror or error}.", as_json=as_json)
+        name = "standard output" if error.filename is None else error.filename
+        return _failed(f"{name}: {error.strerror or error}.", as_json=as_json)
     return None
 
 

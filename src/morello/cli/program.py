@@ -33,7 +33,7 @@ def implement(arguments: argparse.Namespace) -> tuple[Impl, SearchStatistics | N
 
 @contextmanager
 def requested(arguments: argparse.Namespace) -> Iterator[Request]:
-    """What a command's arguments ask for; progress is shown, and the table is open, in the body."""
+    """The request of a command's arguments. In the body, its table is open and progress shown."""
     goal = saved_impl(arguments) or arguments.expression
     target = arguments.target
     if arguments.tune is not None:

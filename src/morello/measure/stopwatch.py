@@ -21,7 +21,7 @@ from morello.runtime.toolchain import Compiler
 SAMPLE_NS = 400_000
 """The least duration of a sample, in nanoseconds: much longer than reading the clock."""
 
-LEAST_ROUNDS = 3
+MIN_ROUNDS = 3
 
 ADDITIONS = 80_000
 """Additions that take about 20 us: long enough for other threads to start on their share."""
@@ -79,7 +79,7 @@ class Stopwatch:
             for done, samples in enumerate(islice(in_turns(runs, calls), rounds), start=1):
                 best = list(map(min, best, samples))
                 progress(done)
-                if done >= LEAST_ROUNDS and perf_counter() > end:
+                if done >= MIN_ROUNDS and perf_counter() > end:
                     break
         return [nanoseconds * 1e-9 for nanoseconds in best]
 

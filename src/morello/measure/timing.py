@@ -120,13 +120,13 @@ def limit_threads(count: int = 1) -> Iterator[None]:
         yield
 
 
-def calls_for(run: Runner, least: int) -> int:
-    """A number of calls that take at least so many nanoseconds."""
+def calls_for(run: Runner, minimum_ns: int) -> int:
+    """A number of calls that take at least `minimum_ns` nanoseconds."""
     calls = 1
     # The shorter of two samples, as one may have been interrupted.
-    while (elapsed := min(run(calls) for _ in range(2))) < least:
+    while (elapsed := min(run(calls) for _ in range(2))) < minimum_ns:
         # Extrapolate, but at most tenfold, as short samples are inexact.
-        growth = min(10.0, 1.2 * least / max(elapsed, 1))
+        growth = min(10.0, 1.2 * minimum_ns / max(elapsed, 1))
         calls = max(calls + 1, int(calls * growth))
     return calls
 

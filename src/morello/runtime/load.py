@@ -97,7 +97,7 @@ def make_function(
 
 def own_library(
     source: Path,
-    what: str,
+    label: str,
     compiler: Compiler,
     *,
     kind: type[ctypes.CDLL] = ctypes.CDLL,
@@ -105,14 +105,14 @@ def own_library(
 ) -> ctypes.CDLL:
     """Builds a C file of this package for the baseline architecture, and loads it permanently.
 
-    Raises `BuildError`, whose message calls the file `what`.
+    Raises `BuildError`, whose message calls the file `label`.
     """
     text, flags = source.read_text(encoding="utf-8"), arch_flags(compiler, "baseline")
     path = build(text, compiler=compiler, flags=flags, cache=cache)
     try:
         return kind(str(path))
     except OSError as error:
-        raise BuildError(f"the {what} {path} cannot be loaded: {error}.") from None
+        raise BuildError(f"the {label} {path} cannot be loaded: {error}.") from None
 
 
 @functools.cache

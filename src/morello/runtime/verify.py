@@ -41,8 +41,8 @@ class _Style:
 
     Floating-point values are `scale` times a number from 1/2 to 1, times a power of two with an
     exponent from -`exponents` to `exponents`; or, if `integers` is not 0, integers from 1 to
-    `integers`. Integer operands have values up to `integers` (4 if it is 0); with `whole`, of
-    their dtype's whole range, or up to `_WIDEST` in 32 bits. With `signed`, signs are random.
+    `integers`. Integer operands have values up to `integers` (4 if it is 0); with `full_range`, of
+    the range of their dtype, or up to `_WIDEST` in 32 bits. With `signed`, signs are random.
     `descending` puts the maximum of a Max first.
 
     Every byte outside the elements, and every output element before the call, is `guard`:
@@ -56,7 +56,7 @@ class _Style:
     integers: int = 0
     exponents: int = 0
     scale: float = 1.0
-    whole: bool = False
+    full_range: bool = False
     signed: bool = True
     descending: bool = False
 
@@ -215,12 +215,12 @@ def _memory(argument: Argument) -> int:
 
 def _styles(spec: Spec) -> tuple[_Style, _Style]:
     first = _Style("integers", 0xFF, on_cache_line=True, integers=4)
-    second = _Style("mixed magnitudes", 0x7F, on_cache_line=False, exponents=6, whole=True)
+    second = _Style("mixed magnitudes", 0x7F, on_cache_line=False, exponents=6, full_range=True)
     # products of numbers of this size sum up to about 1
     scale = _terms(spec) ** -0.25
     if not only_integers(spec.operation):
         first = replace(first, name="moderate magnitudes", integers=0, scale=scale)
-        second = replace(second, exponents=2, scale=scale, whole=False)
+        second = replace(second, exponents=2, scale=scale, full_range=False)
     elif F16 in (*spec.dtypes, *(c.dtype for c in spec.operation.components)):
         second = replace(second, exponents=2, scale=scale)
     return first, replace(second, descending=True)
@@ -318,6 +318,6 @@ def _random(
 
 def _largest(dtype: DType, style: _Style) -> int:
     """The largest random integer of a dtype."""
-    if style.whole:
+    if style.full_range:
         return int(integers(dtype).max) if dtype.bytes < 4 else _WIDEST
     return style.integers or 4

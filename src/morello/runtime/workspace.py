@@ -54,9 +54,9 @@ def _claim(cache: Path) -> tuple[Path, int]:
             lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
         except FileNotFoundError:
             continue  # another build removed it as abandoned
-        held = _hold(lock)
+        locked = _hold(lock)
         # None: this file system has no locks, so no other build removes the folder.
-        if held is None or (held and folder.exists()):
+        if locked is None or (locked and folder.exists()):
             return folder, lock
         os.close(lock)
 

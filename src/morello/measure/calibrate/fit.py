@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float64]
 TRUST = 0.6
 """The weight of a coefficient's previous value, relative to one program that it dominates."""
 
-LEAST = 0.1
+MIN_FACTOR = 0.1
 """The least ratio of a coefficient to its previous value: search overuses what costs nothing."""
 
 ROUNDS = 20
@@ -101,8 +101,8 @@ def fit(samples: Sequence[Sample], before: Mapping[str, float]) -> dict[str, flo
         pull = TRUST * np.eye(len(names))
         matrix = np.vstack([rows, pull])
         wanted = np.concatenate([cycles * scale, np.full(len(names), TRUST)])
-        above = nonnegative(matrix, wanted - LEAST * matrix.sum(axis=1))
-        factors = LEAST + above
+        above = nonnegative(matrix, wanted - MIN_FACTOR * matrix.sum(axis=1))
+        factors = MIN_FACTOR + above
     return dict(before) | dict(zip(names, (start * factors).tolist(), strict=True))
 
 

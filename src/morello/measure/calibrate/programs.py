@@ -38,7 +38,7 @@ class ProbeProgram:
     paid: dict[str, float]
 
 
-def found(
+def find_programs(
     goals: Sequence[ProbeGoal], target: Target, seconds: float, progress: Callable[[int], None]
 ) -> list[ProbeProgram]:
     """Programs of goals: the cheapest for the target, then the cheapest under perturbed costs.

@@ -11,7 +11,7 @@ from morello.codegen import generate
 from morello.impl.tree import Impl
 from morello.measure.calibrate.fit import DECIDED, FitQuality, Sample, fit, quality
 from morello.measure.calibrate.goals import CHECKED, FITTED, HELD_OUT, ProbeGoal
-from morello.measure.calibrate.programs import ProbeProgram, cheapest, compiled, found
+from morello.measure.calibrate.programs import ProbeProgram, cheapest, compiled, find_programs
 from morello.measure.stopwatch import Stopwatch
 from morello.runtime.threads import available_threads
 from morello.runtime.toolchain import Compiler
@@ -26,7 +26,7 @@ SEARCH_SECONDS = 60.0
 SLOWER = 1.03
 """The factor by which noise alone may make a program slower."""
 
-LEAST_FORK = 100.0
+MIN_FORK = 100.0
 """The least cost of a parallel loop, in cycles, in case noise makes the measured one too low."""
 
 Report = Callable[[str, int], None]
@@ -103,7 +103,9 @@ def calibrate(
     stopwatch = Stopwatch(compiler)
     report("clock", 0)
     hertz = stopwatch.hertz()
-    programs = found((*HELD_OUT, *FITTED), target, SEARCH_SECONDS, lambda n: report("search", n))
+    programs = find_programs(
+        (*HELD_OUT, *FITTED), target, SEARCH_SECONDS, lambda n: report("search", n)
+    )
     candidates = compiled(programs, compiler, lambda n: report("compile", n))
     times = stopwatch.times(candidates, progress=lambda n: report("time", n))
     samples = [
@@ -161,4 +163,4 @@ def _fork(stopwatch: Stopwatch, hertz: float) -> dict[str, float]:
     threads = available_threads()
     if threads < 2:
         return {}
-    return {FORK: max(LEAST_FORK, stopwatch.fork(threads) * hertz)}
+    return {FORK: max(MIN_FORK, stopwatch.fork(threads) * hertz)}
