@@ -11,7 +11,9 @@ from tests.codegen.saved import saved_programs
 import morello
 from morello.codegen import generate
 from morello.codegen.lines import Lines
-from morello.codegen.prefetch import notes, plan
+from morello.codegen.lower import lower, prefetch_notes
+from morello.codegen.names import NamesInC
+from morello.codegen.statements import For, Prefetch, walk
 from morello.codegen.views import MemoryView, buffer_view
 from morello.impl.printing import tree
 from morello.impl.tree import Impl
@@ -81,7 +83,7 @@ def test_every_line_of_a_tile_has_a_number() -> None:
     tile = whole.cut(0, 8, 8, None, 1).cut(1, 64, 128, None, 1)
     assert isinstance(tile, MemoryView)
     lines = Lines(tile, ELEMENT)
-    places = [lines.place(str(number)) for number in range(lines.count)]
+    places = [lines.place(str(number), NamesInC()) for number in range(lines.count)]
     numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
     assert {number // PER_LINE for number in numbers} == lines_of(tile)
     assert len(numbers) == len(set(numbers))
@@ -122,7 +124,7 @@ def test_what_the_caches_hold_is_not_prefetched() -> None:
     impls.append(morello.implement("f32[128,128] @ f32[128,128]", target="avx512", budget=600)[0])
     for impl in impls:
         assert "__builtin_prefetch" not in generate(impl).text
-        assert plan(impl) == {} and notes(impl) == {}
+        assert prefetch_notes(impl) == {}
 
 
 def test_the_lines_of_panels_follow_each_other() -> None:
@@ -131,7 +133,7 @@ def test_the_lines_of_panels_follow_each_other() -> None:
     tile = whole.cut(1, 64, 128, None, 1)
     lines = Lines(tile, ELEMENT)
     assert lines.count == 64 * 64 // PER_LINE
-    places = [lines.place(str(number)) for number in range(lines.count)]
+    places = [lines.place(str(number), NamesInC()) for number in range(lines.count)]
     numbers = [value(place.removeprefix("x[").removesuffix("]"), {}) for place in places]
     assert numbers == list(range(128 * 64, 192 * 64, PER_LINE))
 
@@ -159,20 +161,28 @@ def test_a_loop_prefetches_what_its_own_next_step_reads(layer: Impl) -> None:
     assert {line // (768 // PER_LINE) for line in lines} == set(range(rows, 2 * rows))
 
 
-def test_the_plan_is_made_before_any_c_and_shown_at_the_loops(layer: Impl) -> None:
-    nodes = {id(node): node for node in layer.walk()}
-    for body, loop in plan(layer).items():
-        whole, piece = nodes[loop.node], nodes[body]
-        assert isinstance(whole.rewrite, Split)
-        assert loop.iterations * loop.chunks * piece.spec.size("k") == whole.spec.size("k")
-    shown = notes(layer)
+def test_loops_that_prefetch_are_in_chunks_and_it_is_shown_at_them(layer: Impl) -> None:
+    nodes = list(layer.walk())
+    chunks = [
+        loop
+        for loop in walk(lower(layer).body)
+        if isinstance(loop, For) and any(isinstance(inner, Prefetch) for inner in loop.body)
+    ]
+    shown = prefetch_notes(layer)
+    assert chunks and {loop.node for loop in chunks} == shown.keys()
+    for loop in chunks:
+        *_, reduction = loop.body
+        assert isinstance(reduction, For) and reduction.start == loop.variable
+        assert reduction.size == loop.step and loop.size % loop.step == 0
+        assert isinstance(nodes[loop.node].rewrite, Split)
+        assert loop.size == nodes[loop.node].spec.size("k")
     assert {note.split(",")[0] for texts in shown.values() for note in texts} >= {"prefetches a"}
     lines = tree(layer, notes=shown).splitlines()
-    for node, texts in shown.items():
+    for number, texts in shown.items():
         at = lines.index(next(line for line in lines if line.strip() == texts[0]))
         assert [line.strip() for line in lines[at : at + len(texts)]] == texts
         assert lines[at - 1].lstrip().startswith("for k in ")
-        assert str(nodes[node].spec) in lines[at - 1]
+        assert str(nodes[number].spec) in lines[at - 1]
     assert [line for line in lines if "prefetches" not in line] == tree(layer).splitlines()
 
 
@@ -186,4 +196,4 @@ def test_equal_parts_of_a_program_may_be_one_object() -> None:
     children = (first, replace(second, impl=first.impl))
     shared = replace(impl, children=(replace(body, impl=replace(body.impl, children=children)),))
     assert generate(shared).text == generate(impl).text
-    assert [note for texts in notes(impl).values() for note in texts if " out," in note]
+    assert [note for texts in prefetch_notes(impl).values() for note in texts if " out," in note]

@@ -23,7 +23,7 @@ from tests.support import (
 )
 
 from morello.codegen import Source, generate
-from morello.codegen.body import EMITTERS
+from morello.codegen.emit import EMITTERS
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import F32

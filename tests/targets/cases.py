@@ -11,11 +11,11 @@ from itertools import permutations
 import numpy as np
 from tests.support import places
 
-from morello.codegen.body import Body
-from morello.codegen.names import Names
-from morello.codegen.statements import printed
+from morello.codegen.emit import Emitter
+from morello.codegen.names import NamesInC
+from morello.codegen.printer import Printer
 from morello.codegen.views import RegisterView, View, buffer_view, register_view
-from morello.impl.tree import Impl
+from morello.impl.tree import Impl, Node
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.functions import BINARY, UNARY, Function
@@ -265,8 +265,8 @@ class Case:
                 before.append(f"__builtin_memcpy({view.name}, {operand.name}, sizeof {view.name});")
                 after.append(f"__builtin_memcpy({operand.name}, {view.name}, sizeof {view.name});")
         impl = Impl(self.spec, target, Select(self.kernel.name))
-        statements = Body(target, Names(()), {}, impl.spec, {}).emit(impl, views)
-        lines = [*before, *printed(statements), *after]
+        statements = Emitter(target, impl.spec).emit(Node(impl), views)
+        lines = [*before, *Printer(NamesInC(), {}).lines(statements), *after]
         return function(name, self.spec, lines)
 
 

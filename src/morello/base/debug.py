@@ -1,4 +1,4 @@
-"""`MORELLO_DEBUG=search,c,cost`: topics of which Morello reports its work on standard error."""
+"""`MORELLO_DEBUG=search,c,cost,verify`: topics of which Morello reports its work on stderr."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ TOPICS = {
     "search": "each wave of a search's expansion, and the engine's counts",
     "c": "each C file that is built, the compiler's command, and its time",
     "cost": "the best program's cost by node",
+    "verify": "each program whose statements are verified before they are printed as C",
 }
 
 

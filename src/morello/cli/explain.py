@@ -10,7 +10,7 @@ from rich.console import Console
 from morello.cli.arguments import add_search, add_tune
 from morello.cli.output import print_json
 from morello.cli.program import described, implement, predicted_us, prediction_text, search_text
-from morello.codegen.prefetch import notes
+from morello.codegen.lower import prefetch_notes
 from morello.impl import saved
 from morello.impl.printing import print_impl
 
@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace) -> None:
         print_json(described(impl, statistics) | {"schedule": saved.save(impl)})
         return
     console = Console(highlight=False)
-    print_impl(impl, console, notes=notes(impl))
+    print_impl(impl, console, notes=prefetch_notes(impl))
     if statistics is not None:
         console.print(f"\n{search_text(statistics)}")
     predicted = predicted_us(impl)

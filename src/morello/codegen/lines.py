@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from morello.codegen.views import MemoryView
@@ -21,16 +22,22 @@ class Lines:
         per_run, others = self._runs()
         return per_run * math.prod(count for count, _ in others)
 
-    def place(self, number: str) -> str:
-        """The first element of line `number`, a C expression, as a C lvalue."""
+    def place(self, number: str, called: Mapping[str, str]) -> str:
+        """The first element of line `number`, a C expression, as a C lvalue.
+
+        `called` has the names in C of what the tile's address is made of.
+        """
         per_run, others = self._runs()
-        parts = [str(self.tile.address), f"{number} % {per_run} * {LINE_BYTES // self.element}"]
+        parts = [
+            self.tile.address.text(called),
+            f"{number} % {per_run} * {LINE_BYTES // self.element}",
+        ]
         before = per_run
         for count, step in others:
             if count > 1:
                 parts.append(f"{number} / {before} % {count} * {step}")
             before *= count
-        return f"{self.tile.pointer}[{' + '.join(parts)}]"
+        return f"{called[self.tile.pointer]}[{' + '.join(parts)}]"
 
     def _runs(self) -> tuple[int, list[tuple[int, int]]]:
         """The lines of a contiguous run, and count and stride of the runs along each dimension."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from morello.codegen.views import MemoryView, RegisterView, View
-from morello.impl.tree import Impl
+from morello.impl.tree import Impl, Node
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.rewrites import Split, Tile
@@ -24,7 +24,7 @@ class MergedLoop:
     dim: str
     size: int
     step: int
-    body: Impl
+    body: Node
 
     @property
     def times(self) -> int:
@@ -41,7 +41,7 @@ class MergedLoop:
 
     def tiles(self, variable: str | None) -> list[View]:
         """The operands' tiles in an iteration, by the loop variable; those of the first if None."""
-        return cut(self.spec, self.body.spec, self.views, self.dim, 0, variable)
+        return cut(self.spec, self.body.impl.spec, self.views, self.dim, 0, variable)
 
     def strides(self) -> list[int]:
         """The elements from one iteration to the next, of each operand in memory."""
@@ -53,8 +53,8 @@ class MergedLoop:
         return [view.address.constant for view in self.views if isinstance(view, MemoryView)]
 
 
-def loops(impl: Impl, views: Sequence[View], dim: str) -> list[MergedLoop]:
-    """The loops of a program along a dimension, in order.
+def loops(node: Node, views: Sequence[View], dim: str) -> list[MergedLoop]:
+    """The loops of a node along a dimension, in order.
 
     A loop nested in another over the same dimension is collapsed with it, if the inner one is
     long: compilers keep such loops nested, and the exit of each inner one is mispredicted, while
@@ -62,7 +62,7 @@ def loops(impl: Impl, views: Sequence[View], dim: str) -> list[MergedLoop]:
     same body.
     """
     merged: list[MergedLoop] = []
-    for loop in _nested(impl, views, dim):
+    for loop in _nested(node, views, dim):
         if merged and _continues(merged[-1], loop):
             merged[-1] = replace(merged[-1], size=merged[-1].size + loop.size)
         else:
@@ -70,24 +70,23 @@ def loops(impl: Impl, views: Sequence[View], dim: str) -> list[MergedLoop]:
     return merged
 
 
-def _nested(impl: Impl, views: Sequence[View], dim: str) -> Iterator[MergedLoop]:
-    program = impl
-    while emits_nothing(program):
-        program = program.children[0].impl
-    spec, rewrite = program.spec, program.rewrite
+def _nested(node: Node, views: Sequence[View], dim: str) -> Iterator[MergedLoop]:
+    loop = node
+    while emits_nothing(loop.impl):
+        (loop,) = loop.children
+    spec, rewrite = loop.impl.spec, loop.impl.rewrite
     if not isinstance(rewrite, Tile | Split) or rewrite.dim != dim:
-        yield MergedLoop(spec, views, dim, spec.size(dim), spec.size(dim), impl)
+        yield MergedLoop(spec, views, dim, spec.size(dim), spec.size(dim), node)
         return
-    body, *others = program.children
-    if body.times == 1:
-        yield from loops(body.impl, cut(spec, body.impl.spec, views, dim, 0), dim)
+    body, *others = loop.children
+    times = loop.impl.children[0].times
+    if times == 1:
+        yield from loops(body, cut(spec, body.impl.spec, views, dim, 0), dim)
     else:
-        yield _collapsed(
-            MergedLoop(spec, views, dim, body.times * rewrite.size, rewrite.size, body.impl)
-        )
+        yield _collapsed(MergedLoop(spec, views, dim, times * rewrite.size, rewrite.size, body))
     for rest in others:
         start = spec.size(dim) // rewrite.size * rewrite.size
-        yield from loops(rest.impl, cut(spec, rest.impl.spec, views, dim, start), dim)
+        yield from loops(rest, cut(spec, rest.impl.spec, views, dim, start), dim)
 
 
 def _collapsed(loop: MergedLoop) -> MergedLoop:
@@ -104,7 +103,7 @@ def _collapsed(loop: MergedLoop) -> MergedLoop:
 
 def _continues(loop: MergedLoop, other: MergedLoop) -> bool:
     """Whether the other begins where the first ends, and has the same body."""
-    if loop.step != other.step or loop.body != other.body:
+    if loop.step != other.step or loop.body.impl != other.body.impl:
         return False
     strides = loop.strides()
     ends = [

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import count, product
 
 from morello.base.errors import BuildError, quoted
+from morello.codegen.statements import (
+    Call,
+    Definition,
+    For,
+    Groups,
+    ParallelFor,
+    Statement,
+    bodies,
+)
 
 MAX_LENGTH = 200
 
@@ -145,6 +154,42 @@ class Names:
     def _numbered(self, stem: str) -> str:
         candidates = (f"{_plain(stem)}{number}" for number in count())
         return next(n for n in candidates if n not in self._lasting and n not in self._scoped)
+
+
+class NamesInC(dict[str, str]):
+    """The names in C of those that statements define; any other name is as it is in C."""
+
+    def __missing__(self, name: str) -> str:
+        return name
+
+
+def in_c(statements: Sequence[Statement], names: Names) -> NamesInC:
+    """Give every name that statements define one that is free in C where it is known."""
+    called = NamesInC()
+
+    def visit(statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            if isinstance(statement, Call):
+                continue
+            if isinstance(statement, Groups):
+                called[statement.name] = names.fresh(f"{called[statement.tile.pointer]}_groups")
+            elif isinstance(statement, Definition):
+                called[statement.name] = names.fresh(_stem(statement.name))
+            elif isinstance(statement, ParallelFor):
+                called[statement.name] = names.lasting(_stem(statement.name))
+            with names.scope():
+                if isinstance(statement, For):
+                    called[statement.variable] = names.fresh(_stem(statement.variable))
+                for body in bodies(statement):
+                    visit(body)
+
+    visit(statements)
+    return called
+
+
+def _stem(name: str) -> str:
+    """What a name of statements is called, without its number."""
+    return name.partition(".")[0]
 
 
 def _plain(name: str) -> str:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from morello.codegen.statements import Block, Statement, printed
-
 PARALLEL = """\
 typedef void (*parallel_t)(void *pool, void (*body)(void *environment, long begin, long end),
                            void *environment, long count);"""
@@ -14,25 +12,16 @@ typedef void (*parallel_t)(void *pool, void (*body)(void *environment, long begi
 
 @dataclass(frozen=True)
 class Region:
-    """The statements of one item, and the pointers and variables they use from around them."""
+    """The C of one item, and the pointers and variables that it uses from around it.
+
+    `pointers` have the C types that they point to; `workspace` is in bytes.
+    """
 
     name: str
     pointers: Mapping[str, str]
     variables: tuple[str, ...]
-    body: tuple[Statement, ...] = ()
-    workspace: int = 0
-
-    def call(self, count: int) -> list[Statement]:
-        """The statements that run all items."""
-        values = ", ".join((*self.pointers, *self.variables))
-        return [
-            Block(
-                [
-                    f"struct {self.name} environment = {{{values}}};",
-                    f"run_parallel({self.name}, &environment, {count});",
-                ]
-            )
-        ]
+    body: tuple[str, ...]
+    workspace: int
 
     def definition(self, workspace: Sequence[str]) -> list[str]:
         """The struct of what it captures, and the function that runs a range of its items."""
@@ -52,7 +41,7 @@ class Region:
             *unpacked,
             *workspace,
             "  for (long item = begin; item < end; ++item) {",
-            *("    " + line for line in printed(self.body)),
+            *("    " + line for line in self.body),
             "  }",
             "}",
             "",

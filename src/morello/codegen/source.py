@@ -6,12 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from morello.codegen.body import Body
-from morello.codegen.names import Names, check_function_name
+from morello.codegen.lower import lower
+from morello.codegen.names import Names, check_function_name, in_c
 from morello.codegen.parallel import PARALLEL, dispatcher
-from morello.codegen.prefetch import plan
-from morello.codegen.statements import Statement, printed
-from morello.codegen.views import operand_views
+from morello.codegen.printer import Printer
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.rewrites import Parallel
@@ -74,47 +72,26 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     return Source(name, joined(parts), declared, emitted.items, emitted.parallel)
 
 
-def lowered(impl: Impl) -> list[Statement]:
-    """The statements of a complete Impl's function, without those of its parallel regions."""
-    return _Lowered.of(impl, "kernel").statements
-
-
-@dataclass(frozen=True)
-class _Lowered:
-    """The statements of an Impl, their parameters, and a `Body` with the regions that they call."""
-
-    body: Body
-    parameters: Mapping[str, str]
-    statements: list[Statement]
-
-    @classmethod
-    def of(cls, impl: Impl, name: str) -> _Lowered:
-        spec = impl.spec
-        names = Names({*_exported(name), _guard(name), *impl.target.helpers})
-        parameter_names = {array: names.parameter(array) for array in spec.arrays}
-        parameters = {parameter_names[array]: pointee for array, pointee in _pointees(spec).items()}
-        impl = impl.unshared()
-        body = Body(impl.target, names, dict(parameters), spec, plan(impl))
-        statements = body.emit(impl, operand_views(spec, parameter_names))
-        return cls(body, parameters, statements)
-
-
 def unit(impl: Impl, name: str) -> Unit:
     """The C of a complete Impl in pieces; raises as `generate` does."""
     check_function_name(name, impl.target.helpers)
-    program = _Lowered.of(impl, name)
-    body, parameters = program.body, program.parameters
-    items = _items(impl)
+    spec = impl.spec
+    names = Names({*_exported(name), _guard(name), *impl.target.helpers})
+    arrays = {array: names.parameter(array) for array in spec.arrays}
+    parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
+    program = lower(impl, arrays)
+    printer = Printer(in_c(program.body, names), parameters)
+    lines, regions, items = printer.lines(program.body), printer.regions, _items(impl)
     code: list[str] = []
-    if body.regions:
+    if regions:
         code += dispatcher(name)
-    for region in body.regions:
+    for region in regions:
         code += region.definition(_workspace(region.workspace))
-    code += [f"{signature(name, parameters)} {{", *_workspace(body.workspace_bytes)]
-    code += ["  " + line for line in printed(program.statements)]
+    code += [f"{signature(name, parameters)} {{", *_workspace(program.workspace)]
+    code += ["  " + line for line in lines]
     code.append("}")
     if items:
-        region = body.regions[0]
+        region = regions[0]
         code += [
             "",
             f"{_range_signature(name, parameters)} {{",
@@ -124,7 +101,7 @@ def unit(impl: Impl, name: str) -> Unit:
         ]
     helpers = {h: impl.target.helpers[h] for h in used_in(code, impl.target.helpers)}
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
-    return Unit(includes, helpers, code, parameters, items, bool(body.regions))
+    return Unit(includes, helpers, code, parameters, items, bool(regions))
 
 
 def joined(parts: Sequence[str]) -> str:

@@ -1,24 +1,101 @@
-"""C statements as data: loops, blocks, calls of kernels, and lines of any other kind."""
+"""Statements: what an Impl becomes before it is printed as C.
+
+The names that statements define, such as "k.3", are unique in a program. `names.in_c` gives those
+that they have in C, such as k0. Parameters, and what is fixed, are called as they are in C.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
-from morello.codegen.views import View
+from morello.codegen.views import MemoryView, RegisterView, View
+from morello.ir.dtype import DType
 from morello.ir.spec import Spec
+from morello.ir.tensor import TensorSpec
 from morello.targets.target import LeafKernel
+
+# ---- definitions: of names that are known to the end of the sequence that they stand in
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """A pointer to a tensor's memory, which begins `offset` bytes into the workspace."""
+
+    view: MemoryView
+    tensor: TensorSpec
+    offset: int
+
+    @property
+    def name(self) -> str:
+        return self.view.pointer
+
+
+@dataclass(frozen=True)
+class Registers:
+    """An array of registers of one dtype."""
+
+    view: RegisterView
+    dtype: DType
+
+    @property
+    def name(self) -> str:
+        return self.view.name
+
+
+@dataclass(frozen=True)
+class Groups:
+    """A pointer to the packed groups of `dtype` that the elements of a tile are read as.
+
+    `view` is the tile in groups, each of so many `lanes` of its elements. The pointer is to the
+    start of the buffer, unless the tile may begin inside a group.
+    """
+
+    view: MemoryView
+    tile: MemoryView
+    dtype: DType
+    lanes: int
+
+    @property
+    def name(self) -> str:
+        return self.view.pointer
+
+
+@dataclass(frozen=True)
+class ItemIndex:
+    """A variable that depends on the number of an item of a parallel loop: `value`, in C.
+
+    It has `count` values: 0, `step`, 2 * `step`, and so on.
+    """
+
+    name: str
+    value: str
+    count: int
+    step: int
+
+
+Definition = Buffer | Registers | Groups | ItemIndex
+
+# ---- control flow
 
 
 @dataclass(frozen=True)
 class For:
-    """A loop whose variable goes from `start` over `size` elements in steps."""
+    """A loop whose variable goes from `start`, another variable or 0, over `size` in steps.
+
+    `views` are those of the operands that its body works on. It is a reduction loop if it adds to
+    sums that are in registers. `node` is the number of the rewrite that it comes from.
+    """
 
     variable: str
     size: int
     step: int
     body: Sequence[Statement]
-    start: str = "0"
+    start: str = ""
+    views: Sequence[View] = ()
+    reduction: bool = False
+    node: int = 0
 
     @property
     def times(self) -> int:
@@ -42,55 +119,123 @@ class If:
 
 
 @dataclass(frozen=True)
-class Call:
-    """A kernel on views of its operands; its line of C is repeated, for example per register.
+class ParallelFor:
+    """A loop over items that may run at once: the body, once for each number of an item.
 
-    `text` has all lines, including those that keep the compiler from reordering others.
+    It becomes a C function of this name with a workspace of its own. `pointers` and `variables`
+    are what the body uses from around it.
     """
+
+    name: str
+    items: int
+    pointers: Sequence[str]
+    variables: Sequence[str]
+    body: Sequence[Statement]
+    workspace: int
+
+
+# ---- work
+
+
+@dataclass(frozen=True)
+class Call:
+    """A kernel on views of the operands of its Spec."""
 
     kernel: LeafKernel
     spec: Spec
     views: Sequence[View]
-    repeats: int
-    text: Sequence[str]
+
+    @property
+    def repeats(self) -> int:
+        """How often its line of C is repeated: for each register of the largest operand."""
+        return max((view.count for view in self.views if isinstance(view, RegisterView)), default=1)
+
+
+class Due(Enum):
+    """When a tile in main memory is read or written."""
+
+    NEXT = "read by the next iteration of the loop around"
+    STORED = "written in this iteration, as the sums of a reduction"
+    LATER = "written in this iteration, by a later part of it"
+
+
+@dataclass(frozen=True)
+class Prefetchable:
+    """Statements during which a tile in main memory may be prefetched, as it is needed soon.
+
+    The tile is of the `operand` of the goal with this name; with `Due.NEXT`, it is the one that
+    this iteration reads, and may write as well. `element` is the size of its elements, in bytes.
+    """
+
+    operand: str
+    tile: MemoryView
+    element: int
+    written: bool
+    due: Due
+    body: Sequence[Statement]
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A part of the number of the line that is next: variable / `step` * `weight`."""
+
+    variable: str
+    step: int
+    weight: int = 1
 
 
 @dataclass(frozen=True)
 class Prefetch:
-    """Prefetch instructions, for so many cache lines on average."""
+    """Prefetch instructions for the lines of a tile, in turn.
 
-    lines: float
-    text: Sequence[str]
+    At the start of every `every`-th iteration of the loop that it stands in, `at_once` lines are
+    prefetched. `turns` add up to how many times that was so before, the loop's own first.
+    `locality` is that of `__builtin_prefetch`.
+    """
+
+    operand: str
+    tile: MemoryView
+    element: int
+    written: bool
+    locality: int
+    turns: Sequence[Turn]
+    every: int
+    at_once: int
+
+    @property
+    def lines(self) -> float:
+        """The lines that are prefetched per iteration."""
+        return self.at_once / self.every
 
 
-Statement = str | For | Block | If | Call | Prefetch
+Statement = Definition | For | Block | If | ParallelFor | Call | Prefetchable | Prefetch
 
 
-def printed(statements: Iterable[Statement]) -> Iterator[str]:
-    """The lines of C of these statements."""
+def bodies(statement: Statement) -> Sequence[Sequence[Statement]]:
+    """The sequences of statements in a statement."""
+    if isinstance(statement, If):
+        return statement.body, statement.otherwise
+    if isinstance(statement, For | Block | ParallelFor | Prefetchable):
+        return (statement.body,)
+    return ()
+
+
+def walk(statements: Sequence[Statement]) -> Iterator[Statement]:
+    """All statements, and those in them, in order."""
     for statement in statements:
-        if isinstance(statement, str):
-            yield statement
-        elif isinstance(statement, Call | Prefetch):
-            yield from statement.text
-        elif isinstance(statement, For):
-            variable, start, size = statement.variable, statement.start, statement.size
-            end = str(size) if start == "0" else f"{start} + {size}"
-            step = f"++{variable}" if statement.step == 1 else f"{variable} += {statement.step}"
-            yield f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
-            yield from _indented(statement.body)
-            yield "}"
-        elif isinstance(statement, If):
-            yield f"if ({statement.condition}) {{"
-            yield from _indented(statement.body)
-            yield "} else {"
-            yield from _indented(statement.otherwise)
-            yield "}"
-        else:
-            yield "{"
-            yield from _indented(statement.body)
-            yield "}"
+        yield statement
+        for body in bodies(statement):
+            yield from walk(body)
 
 
-def _indented(statements: Iterable[Statement]) -> Iterator[str]:
-    return ("  " + line for line in printed(statements))
+@dataclass(frozen=True)
+class Program:
+    """The statements of a function.
+
+    `parameters` are views of its arrays, by their dtypes; `workspace` is the size of its buffers,
+    in bytes.
+    """
+
+    parameters: Sequence[tuple[MemoryView, DType]]
+    body: Sequence[Statement]
+    workspace: int

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -29,8 +30,9 @@ class Address:
         terms = {name: coefficient // count for name, coefficient in self.terms.items()}
         return Address(terms, self.constant // count)
 
-    def __str__(self) -> str:
-        parts = [v if c == 1 else f"{c} * {v}" for v, c in self.terms.items()]
+    def text(self, called: Mapping[str, str]) -> str:
+        """The address in C, where names are called so."""
+        parts = [called[v] if c == 1 else f"{c} * {called[v]}" for v, c in self.terms.items()]
         if self.constant or not parts:
             parts.append(str(self.constant))
         return " + ".join(parts)
@@ -91,6 +93,11 @@ class MemoryView:
             result.append((count, step))
         return result
 
+    @property
+    def reach(self) -> int:
+        """How many elements of memory lie from the tile's first to its last, with these."""
+        return 1 + sum((count - 1) * step for count, step in self.spans())
+
     def keep(self, dims: Sequence[int], steps: Sequence[int]) -> MemoryView:
         """The tile by some of its dimensions only; the others are 1."""
         return replace(
@@ -120,10 +127,9 @@ class MemoryView:
         width = layout.panel[1]
         return self.strides[-1] if self.shape[dim] <= width else outer // width
 
-    @property
-    def element(self) -> str:
-        """The tile's first element, as a C lvalue."""
-        return f"{self.pointer}[{self.address}]"
+    def first(self, called: Mapping[str, str]) -> str:
+        """The tile's first element, as a C lvalue, where names are called so."""
+        return f"{called[self.pointer]}[{self.address.text(called)}]"
 
 
 @dataclass(frozen=True)
@@ -164,10 +170,19 @@ class RegisterView:
             -(-n // self.width) if d == self.along else n for d, n in enumerate(self.shape)
         )
 
-    def names(self) -> list[str]:
+    @property
+    def count(self) -> int:
+        """Registers of the tile."""
+        return math.prod(self.counts())
+
+    def first(self) -> list[int]:
+        """The tile's first register along each dimension of the array."""
+        return [s // self.width if d == self.along else s for d, s in enumerate(self.start)]
+
+    def registers(self, called: Mapping[str, str]) -> list[str]:
         """Every register of the tile, as a C lvalue, the last dimension fastest."""
-        first = [s // self.width if d == self.along else s for d, s in enumerate(self.start)]
-        registers = [self.name]
+        first = self.first()
+        registers = [called[self.name]]
         for begin, count in zip(first, self.counts(), strict=True):
             registers = [f"{name}[{begin + i}]" for name in registers for i in range(count)]
         return registers
@@ -195,7 +210,7 @@ def buffer_view(
     return MemoryView(pointer, layout, steps, shape, tuple(range(rank)), (1,) * rank)
 
 
-def operand_views(spec: Spec, names: Mapping[str, str]) -> list[View]:
+def operand_views(spec: Spec, names: Mapping[str, str]) -> list[MemoryView]:
     """The whole operands of a Spec, by pointers that have these names; see `Spec.arrays`."""
     return [
         buffer_view(

@@ -26,7 +26,7 @@ _STYLES = {
 _GAP = "  "
 
 Notes = Mapping[int, Iterable[str]]
-"""Lines of text to show below those of loops, by the `id` of their nodes."""
+"""Lines of text to show below those of nodes, by their numbers in pre-order."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def tree(impl: Impl, here: int | None = None, notes: Notes | None = None) -> str
     `cycles` is the cost of one run of a line's subtree, `share` the fraction of the total
     cost that all its runs take; the other columns are the peak use of each level. A `+` marks
     numbers to which holes will add. `here` is the hole to mark, counted in pre-order; `notes` are
-    shown at loops.
+    shown below their nodes.
     """
     lines = _aligned_lines(impl, here, notes or {})
     return "\n".join((left + right).rstrip() for _, left, right in lines)
@@ -105,11 +105,12 @@ class _Listing:
         self._root = impl
         self._here = here
         self._notes = notes
-        self._holes = 0
+        self._nodes = self._holes = 0
 
     def lines(self, impl: Impl, depth: int, runs: int) -> Iterator[_Line]:
         """The lines of an Impl that runs `runs` times in all."""
-        rewrite = impl.rewrite
+        rewrite, number = impl.rewrite, self._nodes
+        self._nodes += 1
         if rewrite is None:
             yield self._hole(impl, depth)
             return
@@ -117,7 +118,7 @@ class _Listing:
         names = self._root.spec.names_in(impl.spec.operation)
         applied = Application(impl.spec, holes, names)
         yield self._line(rewrite.style, rewrite.words(applied), impl, depth, runs)
-        for note in self._notes.get(id(impl), ()):
+        for note in self._notes.get(number, ()):
             yield _Line("note", _indent(depth + 1) + note)
         for child in impl.children:
             if heading := rewrite.heading(child.role, applied):

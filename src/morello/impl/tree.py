@@ -61,14 +61,30 @@ class Impl:
         for child in self.children:
             yield from child.impl.walk()
 
-    def unshared(self) -> Impl:
-        """The same program, in which no object is more than one node: `id` tells nodes apart."""
-        children = (replace(child, impl=child.impl.unshared()) for child in self.children)
-        return replace(self, children=tuple(children))
+    @cached_property
+    def size(self) -> int:
+        """How many nodes there are: this Impl and all below it."""
+        return 1 + sum(c.impl.size for c in self.children)
 
     def decisions(self) -> list[Rewrite]:
         """The rewrites in pre-order; with the Spec, they determine the whole program."""
         return [impl.rewrite for impl in self.walk() if impl.rewrite is not None]
+
+
+@dataclass(frozen=True)
+class Node:
+    """An Impl and its number in pre-order in the whole, where equal parts may be one object."""
+
+    impl: Impl
+    number: int = 0
+
+    @property
+    def children(self) -> list[Node]:
+        nodes, number = [], self.number + 1
+        for child in self.impl.children:
+            nodes.append(Node(child.impl, number))
+            number += child.impl.size
+        return nodes
 
 
 def grow(

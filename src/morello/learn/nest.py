@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 from math import prod
 
-from morello.codegen.source import lowered
+from morello.codegen.lower import lower
+from morello.codegen.names import Names, in_c
 from morello.codegen.statements import Block, Call, For, If, Prefetch, Statement
 from morello.codegen.views import MemoryView, RegisterView
 from morello.impl.tree import Impl
@@ -89,16 +89,8 @@ class ProgramLoop:
 
 def nest(impl: Impl) -> ProgramLoop:
     """The loop nest of a complete Impl for one thread."""
-    return _Reader().loop("", 1, 0, lowered(impl), {})
-
-
-@dataclass(frozen=True)
-class _Variable:
-    """A loop's variable in C: the loop's name, its step, and the variable that it starts from."""
-
-    loop: str
-    step: int
-    start: str
+    statements = lower(impl).body
+    return _Reader(in_c(statements, Names(impl.spec.arrays))).loop("", 1, 0, statements, {})
 
 
 @dataclass
@@ -122,10 +114,10 @@ class _Body:
 
 
 class _Reader:
-    """Builds loops with unique names: in C, sibling loops may have the same variable."""
+    """Builds loops. Buffers that are never in use at the same time have one name, as in C."""
 
-    def __init__(self) -> None:
-        self._numbers = count()
+    def __init__(self, called: Mapping[str, str]) -> None:
+        self._called = called
 
     def loop(
         self,
@@ -133,63 +125,59 @@ class _Reader:
         times: int,
         depth: int,
         statements: Iterable[Statement],
-        variables: Mapping[str, _Variable],
+        around: Mapping[str, For],
     ) -> ProgramLoop:
         body = _Body()
         body.add(statements)
-        inner = []
-        for child in body.loops:
-            own = f"{child.variable}.{next(self._numbers)}"
-            scope = {**variables, child.variable: _Variable(own, child.step, child.start)}
-            inner.append(self.loop(own, child.times, depth + 1, child.body, scope))
-        sites = tuple(_sites(body.calls, variables))
+        inner = (
+            self.loop(
+                loop.variable, loop.times, depth + 1, loop.body, {**around, loop.variable: loop}
+            )
+            for loop in body.loops
+        )
+        sites = tuple(self._sites(body.calls, around))
         return ProgramLoop(name, times, depth, sites, tuple(inner), body.prefetched)
 
+    def _sites(self, calls: Sequence[Call], around: Mapping[str, For]) -> Iterator[Site]:
+        """The calls of a loop, grouped by kernel and shapes."""
+        alike: dict[tuple[str, Spec], list[Call]] = {}
+        for call in calls:
+            alike.setdefault((call.kernel.name, call.spec), []).append(call)
+        for group in alike.values():
+            yield Site(
+                group[0].kernel,
+                group[0].spec,
+                len(group),
+                sum(call.repeats for call in group),
+                frozenset(name for call in group for name in self._sums(call)),
+                tuple(access for call in group for access in self._accesses(call, around)),
+            )
 
-def _sites(calls: Sequence[Call], variables: Mapping[str, _Variable]) -> Iterator[Site]:
-    """The calls of a loop, grouped by kernel and shapes."""
-    alike: dict[tuple[str, Spec], list[Call]] = {}
-    for call in calls:
-        alike.setdefault((call.kernel.name, call.spec), []).append(call)
-    for group in alike.values():
-        yield Site(
-            group[0].kernel,
-            group[0].spec,
-            len(group),
-            sum(call.repeats for call in group),
-            frozenset(name for call in group for name in _sums(call)),
-            tuple(access for call in group for access in _accesses(call, variables)),
-        )
+    def _sums(self, call: Call) -> Iterator[str]:
+        """The registers that a call reads and writes."""
+        operation = call.spec.operation
+        for index, (operand, view) in enumerate(zip(operation.operands, call.views, strict=True)):
+            if operand.written and operation.reads(index) and isinstance(view, RegisterView):
+                yield from view.registers(self._called)
 
-
-def _sums(call: Call) -> Iterator[str]:
-    """The registers that a call reads and writes."""
-    operation = call.spec.operation
-    for index, (operand, view) in enumerate(zip(operation.operands, call.views, strict=True)):
-        if operand.written and operation.reads(index) and isinstance(view, RegisterView):
-            yield from view.names()
-
-
-def _accesses(call: Call, variables: Mapping[str, _Variable]) -> Iterator[Access]:
-    operation = call.spec.operation
-    for index, (operand, view) in enumerate(zip(operation.operands, call.views, strict=True)):
-        if not isinstance(view, MemoryView):
-            continue
-        size = call.spec.dtypes[index].bytes
-        steps: dict[str, int] = {}
-        for name, coefficient in view.address.terms.items():
-            while name in variables:  # an inner loop may start from an outer loop's variable
-                variable = variables[name]
-                steps[variable.loop] = (
-                    steps.get(variable.loop, 0) + coefficient * size * variable.step
-                )
-                name = variable.start
-        yield Access(
-            view.pointer,
-            tuple(sorted(steps.items())),
-            tuple((n, step * size) for n, step in view.spans() if n > 1),
-            size,
-            view.address.constant * size,
-            operation.reads(index),
-            operand.written,
-        )
+    def _accesses(self, call: Call, around: Mapping[str, For]) -> Iterator[Access]:
+        operation = call.spec.operation
+        for index, (operand, view) in enumerate(zip(operation.operands, call.views, strict=True)):
+            if not isinstance(view, MemoryView):
+                continue
+            size = call.spec.dtypes[index].bytes
+            steps: dict[str, int] = {}
+            for name, coefficient in view.address.terms.items():
+                while name in around:  # an inner loop may start from an outer loop's variable
+                    loop = around[name]
+                    steps[name] = steps.get(name, 0) + coefficient * size * loop.step
+                    name = loop.start
+            yield Access(
+                self._called[view.pointer],
+                tuple(sorted(steps.items())),
+                tuple((n, step * size) for n, step in view.spans() if n > 1),
+                size,
+                view.address.constant * size,
+                operation.reads(index),
+                operand.written,
+            )

@@ -1,0 +1,340 @@
+"""From an Impl to statements: loops, buffers, registers, kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import count
+
+from morello.codegen.conv import matmul_views, merged_rows
+from morello.codegen.loops import MergedLoop, cut, cut_each, emits_nothing, loops, over_registers
+from morello.codegen.statements import (
+    Block,
+    Buffer,
+    Call,
+    Due,
+    For,
+    Groups,
+    If,
+    ItemIndex,
+    ParallelFor,
+    Prefetchable,
+    Registers,
+    Statement,
+)
+from morello.codegen.views import (
+    Address,
+    MemoryView,
+    View,
+    buffer_view,
+    centered,
+    register_view,
+)
+from morello.impl.tree import Node
+from morello.ir.batch import LINE_BYTES
+from morello.ir.dtype import DType
+from morello.ir.spec import Spec
+from morello.ir.tensor import TensorSpec
+from morello.rewrites import (
+    Bufferize,
+    Move,
+    MoveAll,
+    PadFirst,
+    Parallel,
+    ParallelSplit,
+    Pointwise,
+    Rewrite,
+    Select,
+    SpatialSplit,
+    Split,
+    Tile,
+)
+from morello.rewrites.select import find_kernel
+from morello.targets.target import Target
+
+Soon = tuple[int, Due]
+"""An operand, and when it is read or written."""
+
+
+class Emitter:
+    """Emits statements of a goal's Impl, and counts the bytes of the workspace that they use."""
+
+    def __init__(self, target: Target, goal: Spec) -> None:
+        self.target = target
+        self.workspace = 0
+        self._goal = goal
+        self._numbers = count()
+        self._in_use = 0
+
+    def emit(self, node: Node, views: Sequence[View]) -> list[Statement]:
+        """The statements of a node of a complete Impl over these views of its operands."""
+        impl = node.impl
+        if emits_nothing(impl):
+            lines = self.emit(node.children[0], views)
+            return self._prefetchable(node, views, self._loaded_by_caches(node), lines)
+        assert impl.rewrite is not None
+        emitter = EMITTERS.get(type(impl.rewrite), Emitter._sequence)
+        return emitter(self, node, impl.rewrite, views)
+
+    def _name(self, stem: str) -> str:
+        """A name that no other statement defines."""
+        return f"{stem}.{next(self._numbers)}"
+
+    # ---- loops
+
+    def _loop(self, node: Node, rewrite: Tile | Split, views: Sequence[View]) -> list[Statement]:
+        dim = rewrite.dim
+        if over_registers(node.impl.spec.operation, dim, views):
+            return self._unrolled(node, rewrite, views)
+        return [line for loop in loops(node, views, dim) for line in self._steps(node, loop)]
+
+    def _steps(self, node: Node, loop: MergedLoop) -> list[Statement]:
+        if loop.times == 1:
+            return self.emit(loop.body, loop.tiles(None))
+        variable = self._name(loop.dim)
+        tiles = loop.tiles(variable)
+        body = self.emit(loop.body, tiles)
+        reduction = loop.accumulates_in_registers
+        return [
+            For(
+                variable, loop.size, loop.step, body,
+                views=tiles, reduction=reduction, node=node.number,
+            )
+        ]  # fmt: skip
+
+    def _unrolled(
+        self, node: Node, rewrite: Tile | Split, views: Sequence[View]
+    ) -> list[Statement]:
+        spec, dim, tile = node.impl.spec, rewrite.dim, rewrite.size
+        first, *rest = node.children
+        starts = range(0, spec.size(dim), tile)
+        bodies = [first] * (spec.size(dim) // tile) + rest
+        lines = []
+        for start, body in zip(starts, bodies, strict=True):
+            lines += self.emit(body, cut(spec, body.impl.spec, views, dim, start))
+        return lines
+
+    # ---- convolutions
+
+    def _pointwise(self, node: Node, rewrite: Pointwise, views: Sequence[View]) -> list[Statement]:
+        """A matmul over all pixels of the image."""
+        operation = node.impl.spec.operation
+        merged = merged_rows(operation, views)
+        return self.emit(node.children[0], matmul_views(operation, merged))
+
+    def _spatial_split(
+        self, node: Node, rewrite: SpatialSplit, views: Sequence[View]
+    ) -> list[Statement]:
+        """Loops over the pixels of the filter around a matmul over the remaining dimensions."""
+        spec = node.impl.spec
+        pixels = {dim: self._name(dim) if spec.size(dim) > 1 else "" for dim in "pq"}
+        tiles = cut_each(spec, views, [(dim, 1) for dim in pixels], list(pixels.values()))
+        lines = self.emit(node.children[0], matmul_views(spec.operation, tiles))
+        for dim, variable in reversed(pixels.items()):
+            if variable:
+                lines = [For(variable, spec.size(dim), 1, lines, node=node.number)]
+        return lines
+
+    # ---- parallel loops
+
+    def _parallel(self, node: Node, rewrite: Parallel, views: Sequence[View]) -> list[Statement]:
+        """A parallel loop over numbered items: the tiles in order, then the remainder if any."""
+        spec = node.impl.spec
+        body, *rest = node.children
+        counts = [spec.size(dim) // size for dim, size in rewrite.tiles]
+        variables = [self._name(dim) for dim, _ in rewrite.tiles]
+        tiles = cut_each(spec, views, rewrite.tiles, variables)
+        in_use = self._enter_region()
+        lines: list[Statement] = []
+        divisor = 1
+        for (_, size), variable, times in reversed(
+            list(zip(rewrite.tiles, variables, counts, strict=True))
+        ):
+            index = f"item / {divisor}" if divisor > 1 else "item"
+            index = f"{index} % {times}" if len(counts) > 1 else index
+            lines.append(ItemIndex(variable, f"{index} * {size}", times, size))
+            divisor *= times
+        lines += self.emit(body, tiles)
+        for last in rest:
+            dim, size = rewrite.tiles[0]
+            tail = self.emit(last, cut(spec, last.impl.spec, views, dim, counts[0] * size))
+            lines = [If(f"item < {counts[0]}", lines, tail)]
+        return [self._region(in_use, views, lines, divisor + len(rest))]
+
+    def _enter_region(self) -> tuple[int, int]:
+        """Begin a parallel loop, which has a workspace of its own; returns what is used of this."""
+        in_use = self._in_use, self.workspace
+        self._in_use = self.workspace = 0
+        return in_use
+
+    def _region(
+        self, in_use: tuple[int, int], views: Sequence[View], body: list[Statement], items: int
+    ) -> ParallelFor:
+        """The parallel loop whose body works on these views, defined outside of it."""
+        pointers: dict[str, None] = {}
+        variables: dict[str, None] = {}
+        for view in views:
+            assert isinstance(view, MemoryView)
+            pointers[view.pointer] = None
+            variables |= dict.fromkeys(view.address.terms)
+        name, workspace = self._name("region"), self.workspace
+        self._in_use, self.workspace = in_use
+        return ParallelFor(name, items, tuple(pointers), tuple(variables), body, workspace)
+
+    def _parallel_split(
+        self, node: Node, rewrite: ParallelSplit, views: Sequence[View]
+    ) -> list[Statement]:
+        """Reduce the pieces in parallel into partial results in buffers, then merge those."""
+        spec, dim, (body, merge) = node.impl.spec, rewrite.dim, node.children
+        in_use = self._in_use
+        variable, piece = self._name(dim), self._name("piece")
+        pieces = cut(spec, body.impl.spec, views, dim, 0, variable)
+        lines: list[Statement] = []
+        parts, outputs = [], spec.operation.outputs
+        for position, output in enumerate(outputs):
+            stem = f"{spec.operation.operands[output].name}_parts"
+            buffer = self._buffer(stem, merge.impl.spec.tensor(position))
+            lines.append(buffer)
+            parts.append(buffer.view)
+            tensor = body.impl.spec.tensor(output)
+            whole = buffer_view(buffer.name, tensor.placement.layout, tensor.shape)
+            size = tensor.bytes // tensor.dtype.bytes
+            pieces[output] = replace(whole, address=Address().plus(0, piece, size))
+        inputs = [view for i, view in enumerate(views) if i not in outputs]
+        outside = self._enter_region()
+        step = body.impl.spec.size(dim)
+        inner: list[Statement] = [
+            ItemIndex(piece, "item", rewrite.pieces, 1),
+            ItemIndex(variable, f"item * {step}", rewrite.pieces, step),
+        ]
+        inner += self.emit(body, pieces)
+        lines.append(self._region(outside, [*inputs, *parts], inner, rewrite.pieces))
+        lines += self.emit(merge, [*parts, *(views[i] for i in outputs)])
+        self._in_use = in_use
+        return [Block(lines)]
+
+    # ---- sequences
+
+    def _sequence(self, node: Node, rewrite: Rewrite, views: Sequence[View]) -> list[Statement]:
+        """The children in order, with buffers and registers for intermediate tensors."""
+        impl, in_use = node.impl, self._in_use
+        tensors: dict[int, View] = dict(enumerate(views))
+        declared: list[Statement] = []
+        lines: list[Statement] = []
+        names_groups = False
+        for position, (branch, child) in enumerate(zip(impl.children, node.children, strict=True)):
+            spec = child.impl.spec
+            used = []
+            for operand, number in enumerate(branch.tensors or range(len(views))):
+                tensor = spec.tensor(operand)
+                if number not in tensors:
+                    place = self._place(node, spec, operand)
+                    declared.append(place)
+                    tensors[number] = place.view
+                before = impl.spec.dtypes[number] if number < len(views) else tensor.dtype
+                view = tensors[number]
+                if tensor.dtype.lanes > before.lanes:
+                    groups = self._packed(view, tensor, before)
+                    lines.append(groups)
+                    view = groups.view
+                    names_groups = True
+                if isinstance(rewrite, PadFirst):
+                    view = centered(view, tensor.shape)
+                used.append(view)
+            inner = self.emit(child, used)
+            soon = _copied_next(node) if position else _written_later(node)
+            lines += self._prefetchable(node, views, soon, inner)
+        self._in_use = in_use
+        if not (declared or names_groups):
+            return lines
+        return [Block([*declared, *lines])]
+
+    def _place(self, node: Node, spec: Spec, operand: int) -> Buffer | Registers:
+        """A new buffer, or registers, for an operand of a child."""
+        impl, tensor = node.impl, spec.tensor(operand)
+        stem = spec.operation.operands[operand].name
+        if isinstance(impl.rewrite, Move):
+            stem = impl.rewrite.operand
+            stem = self._goal.names_in(impl.spec.operation).get(stem, stem)
+        if tensor.level == self.target.registers:
+            placement = tensor.placement
+            name = self._name(f"{stem}_reg")
+            view = register_view(name, placement.layout, tensor.shape, placement.vector)
+            return Registers(view, tensor.dtype)
+        return self._buffer(f"{stem}_{self.target.levels[tensor.level].name}_", tensor)
+
+    def _buffer(self, stem: str, tensor: TensorSpec) -> Buffer:
+        offset = self._in_use
+        layout = tensor.placement.layout
+        view = buffer_view(self._name(stem), layout, tensor.shape)
+        size = view.strides[0] * layout.extents(tensor.shape)[0] * tensor.dtype.bytes
+        self._in_use += -(-size // LINE_BYTES) * LINE_BYTES
+        self.workspace = max(self.workspace, self._in_use)
+        return Buffer(view, tensor, offset)
+
+    def _packed(self, view: View, tensor: TensorSpec, before: DType) -> Groups:
+        """The same memory, read in packed groups along the fastest dimension."""
+        assert isinstance(view, MemoryView)
+        lanes = tensor.dtype.lanes // before.lanes
+        return Groups(view.grouped(lanes, self._name("groups")), view, tensor.dtype, lanes)
+
+    # ---- kernels
+
+    def _kernel(self, node: Node, rewrite: Select, views: Sequence[View]) -> list[Statement]:
+        return [Call(find_kernel(self.target, rewrite.kernel), node.impl.spec, tuple(views))]
+
+    # ---- what may be prefetched
+
+    def _prefetchable(
+        self, node: Node, views: Sequence[View], soon: Iterator[Soon], lines: list[Statement]
+    ) -> list[Statement]:
+        """The statements, during which these operands of a node may be prefetched."""
+        spec = node.impl.spec
+        for index, due in reversed(list(soon)):
+            view = views[index]
+            if spec.levels[index] != 0 or not isinstance(view, MemoryView):
+                continue
+            operand, element = spec.operation.operands[index], spec.tensor(index).dtype.bytes
+            name = self._goal.names_in(spec.operation).get(operand.name, operand.name)
+            lines = [Prefetchable(name, view, element, operand.written, due, lines)]
+        return lines
+
+    def _loaded_by_caches(self, node: Node) -> Iterator[Soon]:
+        """Operands that a node brings from main memory to the next cache, as they are used."""
+        rewrite, operation = node.impl.rewrite, node.impl.spec.operation
+        if not isinstance(rewrite, Move | MoveAll) or rewrite.level != self.target.levels[1].name:
+            return
+        for index, operand in enumerate(operation.operands):
+            if isinstance(rewrite, MoveAll) or rewrite.operand == operand.name:
+                yield index, Due.NEXT if operation.reads(index) else Due.STORED
+
+
+EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
+    Tile: Emitter._loop,
+    Split: Emitter._loop,
+    Select: Emitter._kernel,
+    Parallel: Emitter._parallel,
+    ParallelSplit: Emitter._parallel_split,
+    SpatialSplit: Emitter._spatial_split,
+    Pointwise: Emitter._pointwise,
+}
+"""The code generators of rewrites that are not just a sequence of steps."""
+
+
+def _copied_next(node: Node) -> Iterator[Soon]:
+    """The operand that the loop around copies anew in its next iteration, if it is copied."""
+    rewrite = node.impl.rewrite
+    if isinstance(rewrite, Move):
+        for index, operand in enumerate(node.impl.spec.operation.operands):
+            if rewrite.operand == operand.name and not operand.written:
+                yield index, Due.NEXT
+
+
+def _written_later(node: Node) -> Iterator[Soon]:
+    """The operands that the second part of a composition writes."""
+    rewrite, operation = node.impl.rewrite, node.impl.spec.operation
+    if isinstance(rewrite, Bufferize):
+        first, *others = (set(branch.tensors) for branch in node.impl.children)
+        for index in sorted(set().union(*others) - first):
+            if index < len(operation.operands) and operation.operands[index].written:
+                yield index, Due.STORED if rewrite.vector else Due.LATER

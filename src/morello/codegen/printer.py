@@ -1,0 +1,134 @@
+"""From statements to lines of C."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from morello.codegen.calls import kernel_lines
+from morello.codegen.lines import Lines
+from morello.codegen.parallel import Region
+from morello.codegen.statements import (
+    Block,
+    Buffer,
+    Call,
+    For,
+    Groups,
+    If,
+    ItemIndex,
+    ParallelFor,
+    Prefetch,
+    Registers,
+    Statement,
+)
+from morello.ir.dtype import DType
+from morello.targets.target import c_type
+
+
+class Printer:
+    """Prints statements whose names are called so in C, and gathers their parallel loops.
+
+    `pointers` are the C types that the parameters point to, by name.
+    """
+
+    def __init__(self, called: Mapping[str, str], pointers: Mapping[str, str]) -> None:
+        self.regions: list[Region] = []
+        self._called = called
+        self._pointers = dict(pointers)
+
+    def lines(self, statements: Sequence[Statement]) -> list[str]:
+        lines: list[str] = []
+        for statement in statements:
+            if isinstance(statement, Call):
+                lines += kernel_lines(statement, self._called)
+            elif isinstance(statement, For):
+                lines += self._for(statement)
+            elif isinstance(statement, Block):
+                lines += ["{", *self._indented(statement.body), "}"]
+            elif isinstance(statement, If):
+                lines += [f"if ({statement.condition}) {{", *self._indented(statement.body)]
+                lines += ["} else {", *self._indented(statement.otherwise), "}"]
+            elif isinstance(statement, ParallelFor):
+                lines += self._parallel_for(statement)
+            elif isinstance(statement, Prefetch):
+                lines += self._prefetch(statement)
+            elif isinstance(statement, Buffer | Groups):
+                lines.append(self._pointer(statement))
+            elif isinstance(statement, Registers):
+                view, name = statement.view, self._called[statement.name]
+                dims = "".join(f"[{count}]" for count in view.counts())
+                lines.append(f"{c_type(statement.dtype, view.width)} {name}{dims};")
+            elif isinstance(statement, ItemIndex):
+                lines.append(f"const long {self._called[statement.name]} = {statement.value};")
+            else:
+                lines += self.lines(statement.body)
+        return lines
+
+    def _indented(self, statements: Sequence[Statement]) -> list[str]:
+        return ["  " + line for line in self.lines(statements)]
+
+    def _for(self, loop: For) -> list[str]:
+        variable = self._called[loop.variable]
+        start = self._called[loop.start] if loop.start else "0"
+        end = f"{start} + {loop.size}" if loop.start else str(loop.size)
+        step = f"++{variable}" if loop.step == 1 else f"{variable} += {loop.step}"
+        head = f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
+        return [head, *self._indented(loop.body), "}"]
+
+    def _pointer(self, statement: Buffer | Groups) -> str:
+        name = self._called[statement.name]
+        if isinstance(statement, Groups):
+            tile, lanes = statement.tile, statement.lanes
+            c = f"const {_pointee(statement.dtype)}"
+            start = self._called[tile.pointer]
+            if tile.address.divided(lanes) is None:
+                start = f"&{tile.first(self._called)}"
+            self._pointers[name] = c
+            return f"{c} *const restrict {name} = ({c} *){start};"
+        tensor, c = statement.tensor, _pointee(statement.tensor.dtype)
+        self._pointers[name] = c
+        shape = f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]{tensor.placement.layout}"
+        memory = f"({c} *)(workspace + {statement.offset})"
+        return f"{c} *const restrict {name} = {memory};  /* {shape} */"
+
+    def _parallel_for(self, loop: ParallelFor) -> list[str]:
+        """The call that runs all items of a parallel loop, which becomes a function."""
+        name = self._called[loop.name]
+        pointers = {n: self._pointers[n] for n in map(self._called.__getitem__, loop.pointers)}
+        variables = tuple(self._called[variable] for variable in loop.variables)
+        body = tuple(self.lines(loop.body))
+        self.regions.append(Region(name, pointers, variables, body, loop.workspace))
+        return [
+            "{",
+            f"  struct {name} environment = {{{', '.join((*pointers, *variables))}}};",
+            f"  run_parallel({name}, &environment, {loop.items});",
+            "}",
+        ]
+
+    def _prefetch(self, prefetch: Prefetch) -> list[str]:
+        """A block that prefetches the line, or the lines, whose turn it is."""
+        first, *others = (self._turn(turn.variable, turn.step) for turn in prefetch.turns)
+        weighted = zip(others, prefetch.turns[1:], strict=True)
+        number = " + ".join([first, *(f"{text} * {turn.weight}" for text, turn in weighted)])
+        place = Lines(prefetch.tile, prefetch.element).place("line", self._called)
+        call = f"__builtin_prefetch(&{place}, {int(prefetch.written)}, {prefetch.locality});"
+        at_once = prefetch.at_once
+        if at_once > 1:
+            return [
+                f"for (long more = 0; more < {at_once}; ++more) {{",
+                f"  const long line = ({number}) * {at_once} + more;",
+                f"  {call}",
+                "}",
+            ]
+        own = prefetch.turns[0]
+        turn = f"{self._called[own.variable]} % {own.step} == 0"
+        due = f"if ({turn}) " if prefetch.every > 1 else ""
+        return [f"{due}{{", f"  const long line = {number};", f"  {call}", "}"]
+
+    def _turn(self, variable: str, step: int) -> str:
+        name = self._called[variable]
+        return name if step == 1 else f"{name} / {step}"
+
+
+def _pointee(dtype: DType) -> str:
+    """The C type that pointers to a dtype point to; packed groups may be unaligned."""
+    return dtype.c if dtype.lanes == 1 else "group_t"
