@@ -130,8 +130,18 @@ def overflowed(value: Array, error: Floats, dtype: str, *, last: bool) -> Bounde
     return Bounded(value, error, dtype)
 
 
-def summed(terms: Bounded, axes: Sequence[int], dtype: str, lost: Array | float = 0.0) -> Bounded:
-    """Sums along axes, in any order; `lost` is an additional error of each sum."""
+def summed(
+    terms: Bounded,
+    axes: Sequence[int],
+    dtype: str,
+    lost: Array | float = 0.0,
+    *,
+    last: bool = False,
+) -> Bounded:
+    """Sums along axes, in any order: of floats, sums in f32 that are rounded to the dtype once.
+
+    `lost` is an additional error of each sum; of `last`, see `rounded`.
+    """
     along = tuple(axes)
     if not terms.is_float:
         return integers(terms.value.sum(along), dtype)
@@ -141,7 +151,12 @@ def summed(terms: Bounded, axes: Sequence[int], dtype: str, lost: Array | float 
     error = terms.error.sum(along) + lost
     scale = np.where(finite, np.abs(terms.value), 0.0).sum(along)
     scale += np.where(np.isinf(error), 0.0, error)
-    total = error + (count + 8) * EPSILON[dtype] * scale + (count + 1) * TINY[dtype]
-    total = np.where(scale > LARGEST[dtype] * (1 - EPSILON[dtype]), np.inf, total)
+    total = error + (count + 8) * EPSILON["f32"] * scale + (count + 1) * TINY["f32"]
+    total = np.where(scale > LARGEST["f32"] * (1 - EPSILON["f32"]), np.inf, total)
     exact = ~np.isfinite(value) & np.isfinite(total) & (terms.error.sum(along) < np.inf)
-    return Bounded(value, np.where(exact, 0.0, total), dtype)
+    total = np.where(exact, 0.0, total)
+    if dtype == "f32":
+        return Bounded(value, total, dtype)
+    size = np.where(np.isfinite(value + total), np.abs(value) + total, 0.0)
+    rounding = np.where(exact, 0.0, EPSILON[dtype] / 2 * size + TINY[dtype])
+    return overflowed(value, total + rounding, dtype, last=last)

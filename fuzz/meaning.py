@@ -120,8 +120,8 @@ def _applied(name: str, given: list[Bounded | float], options: dict[str, Any]) -
     last = bool(options.pop("last", False))
     if name in UNARY or name in BUMPY or name in EXACT or name in ARITHMETIC or name in _MAPS:
         return mapped(name, *given, last=last)
-    if name == "cast":
-        return cast(*given, **options, last=last)  # type: ignore[arg-type]
+    if name in _STORED:
+        options |= {"last": last}
     return _OTHERS[name](*given, **options)
 
 
@@ -242,9 +242,9 @@ def _axes(axis: Axes, x: Bounded) -> tuple[int, ...]:
     return tuple(sorted(index % len(x.shape) for index in given))
 
 
-def total(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
+def total(x: Bounded, *, axis: Axes = -1, keepdims: bool = False, last: bool = False) -> Bounded:
     axes = _axes(axis, x)
-    return _kept(summed(x, list(axes), x.dtype), axes, keepdims)
+    return _kept(summed(x, list(axes), x.dtype, last=last), axes, keepdims)
 
 
 def largest(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
@@ -334,7 +334,7 @@ def product_dtype(a: str, b: str) -> str:
     return "u32" if a == b == "u32" else "i32"
 
 
-def products(a: Bounded, b: Bounded, axes: list[int], dtype: str) -> Bounded:
+def products(a: Bounded, b: Bounded, axes: list[int], dtype: str, *, last: bool) -> Bounded:
     """Sums of products along axes; the operands are broadcast already."""
     if dtype not in FLOATS:
         return integers((a.value * b.value).sum(tuple(axes)), dtype)
@@ -346,13 +346,15 @@ def products(a: Bounded, b: Bounded, axes: list[int], dtype: str) -> Bounded:
         error = np.where(small & np.isfinite(value), error + np.abs(value), error)
         error = np.where(small & ~np.isfinite(value), np.inf, error)
         lost = TINY["bf16"] * (2 + int(np.prod([value.shape[axis] for axis in axes])))
-    return summed(Bounded(value, error, dtype), axes, dtype, lost)
+    return summed(Bounded(value, error, dtype), axes, dtype, lost, last=last)
 
 
-def matmul(a: Bounded, b: Bounded, *, result: str | None = None) -> Bounded:
+def matmul(
+    a: Bounded, b: Bounded, *, result: str | None = None, last: bool = False
+) -> Bounded:  # fmt: skip
     dtype = result or product_dtype(a.dtype, b.dtype)
     rows = a.seen(lambda v: v[..., :, :, None])
-    return products(rows, b.seen(lambda v: v[..., None, :, :]), [-2], dtype)
+    return products(rows, b.seen(lambda v: v[..., None, :, :]), [-2], dtype, last=last)
 
 
 def linear(x: Bounded, w: Bounded, b: Bounded) -> Bounded:
@@ -366,7 +368,7 @@ def attention(q: Bounded, k: Bounded, v: Bounded) -> Bounded:
 
 def conv(
     image: Bounded, filters: Bounded, *, stride: Any = 1, padding: Any = 0, layout: str = "NCHW",
-    result: str | None = None,
+    result: str | None = None, last: bool = False,
 ) -> Bounded:  # fmt: skip
     """Every window times every filter: [batch, filter, row, column, channel, row, column]."""
     dtype = result or product_dtype(image.dtype, filters.dtype)
@@ -390,15 +392,19 @@ def conv(
     error = np.where(spare, np.inf, np.broadcast_to(spread.error, np.broadcast_shapes(
         spread.shape, weights.shape)))  # fmt: skip
     value = np.broadcast_to(spread.value, error.shape)
-    sums = products(Bounded(value, error, image.dtype), weights, [-3, -2, -1], dtype)
+    seen = Bounded(value, error, image.dtype)
+    sums = products(seen, weights, [-3, -2, -1], dtype, last=last)
     return sums.seen(lambda v: v.transpose(0, 2, 3, 1)) if layout == "NHWC" else sums
 
 
+_STORED = ("cast", "conv", "matmul", "sum")
+"""The functions whose result a kernel converts to another dtype, beside maps."""
+
 _OTHERS: dict[str, Callable[..., Bounded]] = {
-    "attention": attention, "broadcast": broadcast, "conv": conv, "expand_dims": expand_dims,
-    "fill_lowest": fill_lowest, "fill_zero": fill_zero, "layer_norm": layer_norm,
-    "linear": linear, "matmul": matmul, "max": largest, "mean": mean, "move": move,
-    "one_prefix": one_prefix, "rms_norm": rms_norm, "softmax": softmax,
+    "attention": attention, "broadcast": broadcast, "cast": cast, "conv": conv,
+    "expand_dims": expand_dims, "fill_lowest": fill_lowest, "fill_zero": fill_zero,
+    "layer_norm": layer_norm, "linear": linear, "matmul": matmul, "max": largest, "mean": mean,
+    "move": move, "one_prefix": one_prefix, "rms_norm": rms_norm, "softmax": softmax,
     "softmax_complete": softmax_complete, "softmax_denominator": softmax_denominator,
     "sum": total, "transpose": transpose,
 }  # fmt: skip

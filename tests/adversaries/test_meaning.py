@@ -133,6 +133,21 @@ def test_what_must_be_infinite_or_nan_and_what_may_be() -> None:
     np.testing.assert_array_equal(special("exp(f32[2])", [-inf, 1000]).value, [0, inf])
 
 
+def test_sums_of_16_bits_are_rounded_once() -> None:
+    made = special("sum(f16[3,3], axis=1)", [[6e4, 6e4, -6e4], [6e4, 6e4, 6e4], [1, 2, 3]])
+    held = float(np.float16(6e4))
+    np.testing.assert_array_equal(made.value, [held, np.inf, 6])
+    assert held * 2**-11 < made.error[0] < held * 2**-10 and made.error[1] == 0
+    for text in ("f16[1,3] @ f16[3,1]", "conv(f16[1,3,1,1], f16[1,3,1,1])"):
+        graph = read(text).graph
+        shapes = [n.type.shape for n in graph.inputs() if n.type]
+        factors = [250] * 3, [250, 250, -250]
+        numbers = [np.array(x).reshape(s) for x, s in zip(factors, shapes, strict=True)]
+        arrays = dict(zip(graph.inputs(), (x.astype(np.float16) for x in numbers), strict=True))
+        product = evaluate(graph, arrays, "f16")[graph]
+        assert product.value == 62500 and (product.error < 62500 * 2**-10).all()
+
+
 def test_errors_grow_with_what_few_digits_lose() -> None:
     wide, narrow = (values(f"softmax({d}[3,4]) * 3")[0] for d in ("f32", "bf16"))
     assert wide.error.max() < 1e-5 < 1e-3 < narrow.error.max() < 0.1

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from morello.base.errors import RewriteError
 from morello.impl.tree import cycles, grow, replay
-from morello.ir.dtype import F32
+from morello.ir.dtype import BF16, F32
 from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.primitives import conv, fill, matmul, move
 from morello.ir.spec import Spec, goal, matmul_spec
@@ -19,6 +19,7 @@ from morello.ir.tensor import IDEAL, Placement, gapless
 from morello.rewrites import (
     Divide,
     Move,
+    ParallelSplit,
     Pointwise,
     Rewrite,
     Select,
@@ -188,6 +189,28 @@ def test_to_accumulate() -> None:
     assert step == Step(0.0, {}, (Hole(zeros, 1, "fill", (2,)), Hole(body, 1, "body")))
     refuse(ToAccumulate(), body, "no accumulating form")
     refuse(ToAccumulate(), zeros, "no accumulating form")
+
+
+def test_sums_of_16_bits_are_of_f32_until_they_are_stored() -> None:
+    operands = (F32, F32, BF16)
+    whole = replace(spec(4, 8, 16, (L1, L1, L1), accumulates=False), dtypes=operands)
+    for rewrite, on in (
+        (ToAccumulate(), whole),
+        (Split("k", 4), replace(whole, operation=matmul(0, accumulates=True))),
+        (Divide("k", 2), replace(whole, operation=matmul(0, accumulates=True))),
+        (SpatialSplit(), goal(conv(accumulates=True), (1, 4, 2, 1, 5, 1, 2), operands)),
+    ):
+        refuse(rewrite, on, "partial sums would be rounded in (c|out); move it to f32 first")
+    body, stored = apply(Move("c", "registers", row_major(2), 16, F32), whole, TARGET).holes
+    assert body.spec.dtypes == (F32, F32, F32) and stored.spec.dtypes == (F32, BF16)
+    apply(ToAccumulate(), body.spec, TARGET)
+
+
+def test_parts_of_sums_of_16_bits_are_of_f32() -> None:
+    cores = replace(TARGET, cores=2)
+    whole = goal(matmul(), (1, 64, 8), (BF16, BF16, BF16), parallel=True)
+    piece, merge = apply(ParallelSplit("k", 4), whole, cores).holes
+    assert piece.spec.dtypes == (BF16, BF16, F32) and merge.spec.dtypes == (F32, BF16)
 
 
 def test_to_accumulate_in_batches() -> None:

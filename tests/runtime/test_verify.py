@@ -231,6 +231,18 @@ def test_narrow_outputs_are_rounded(dtype: DType) -> None:
     assert "integers" in faults(careless, spec)
 
 
+@pytest.mark.parametrize("dtype", [BF16, F16])
+def test_partial_sums_are_not_rounded(dtype: DType) -> None:
+    spec = matmul_goal(8, 64, 16, F32, F32, dtype)
+
+    def in_halves(a: Array, b: Array, *, out: Array) -> None:
+        """Stores the sum of the first products, and adds the others to it."""
+        out[...] = (a[:, :32] @ b[:32]).astype(out.dtype)
+        out[...] = (out.astype(np.float32) + a[:, 32:] @ b[32:]).astype(out.dtype)
+
+    assert "elements are wrong" in faults(in_halves, spec)
+
+
 def test_narrow_outputs_below_the_smallest_number_become_zero() -> None:
     spec = parse("gelu_tanh(f16[4] + f16[4])")
     inputs = [np.full(4, -5.6, np.float16), np.zeros(4, np.float16)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
+from morello.frontends.copies import cast
 from morello.frontends.maps import add, check_float, multiply, subtract, unary
 from morello.frontends.values import (
     MisuseError,
@@ -13,20 +14,22 @@ from morello.frontends.values import (
     axis_of,
     format_list,
 )
+from morello.ir.dtype import F32, DType
 from morello.ir.operation import Primitive
 from morello.ir.primitives import COMPLETE, DENOMINATOR, MAX, SOFTMAX, SUM, reduce
 from morello.ir.primitives import softmax as softmax_operation
+from morello.ir.rounding import narrow
 
 EPSILON = 1e-5
 """Added to the variance by layer_norm, and to the mean square by rms_norm."""
 
 
 def sum(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
-    return _reduced(SUM, x, axis, keepdims)
+    return _reduced(SUM, x, axis, keepdims, F32 if narrow(x.dtype) else x.dtype)
 
 
 def max(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
-    return _reduced(MAX, x, axis, keepdims)
+    return _reduced(MAX, x, axis, keepdims, x.dtype)
 
 
 def mean(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
@@ -44,15 +47,23 @@ def _axes(axis: Numbers, rank: int) -> list[int]:
     return axes
 
 
-def _reduced(primitive: Primitive, x: Value, axis: Numbers, keepdims: bool) -> Value:
-    """x reduced along one axis after the other, the last axis first."""
-    axes = _axes(axis, x.rank)
+def _reduced(
+    primitive: Primitive, x: Value, axis: Numbers, keepdims: bool, between: DType
+) -> Value:
+    """x reduced along one axis after the other, the last axis first.
+
+    What is reduced along some of several axes is of the dtype `between`.
+    """
+    axes, dtype = _axes(axis, x.rank), x.dtype
     if keepdims and x.rank == len(axes):
         what = f"one number is all that is left of {'a vector' * (x.rank == 1) or 'a tensor'}"
         raise MisuseError(what, "leave keepdims out, or keep an axis, such as that of f32[1,64]")
+    if len(axes) > 1:
+        x = cast(x, between)
     for along in reversed(axes):
         x = x.materialized
         x = apply_operation(reduce(primitive, x.rank, along), [x], _rows(x, along))
+    x = cast(x, dtype)
     for along in axes if keepdims else ():
         x = x.expanded(along)
     return x

@@ -122,8 +122,7 @@ def summed(compute: Compute, inputs: Sequence[Bounded], terms: int, dtype: DType
     """A sum of this many elements of an input, or products of elements of several inputs.
 
     The rounding errors of its accumulation are proportional to the sum of the terms' magnitudes.
-    For narrow dtypes that would be too loose: their partial sums are taken to be as large as the
-    result and a sum of terms of random signs, whose size is the root of the sum of their squares.
+    Sums of floats of any dtype are accumulated in f32, and rounded to it when they are stored.
     """
     magnitudes = [np.abs(x.value) for x in inputs]
     value, scale = compute(*(x.value for x in inputs)), compute(*magnitudes)
@@ -132,12 +131,10 @@ def summed(compute: Compute, inputs: Sequence[Bounded], terms: int, dtype: DType
     for chosen in list(product(*factors))[1:]:  # the first has no error in it
         if all(factor is not None for factor in chosen):
             error = plus(error, compute(*chosen))
-    size = scale
-    if narrow(dtype):
-        size = np.abs(value) + np.sqrt(compute(*(m * m for m in magnitudes)))
-    rounding = epsilon(dtype) * (terms**0.5 + ROUNDINGS) * size
+    precision = EPSILON if dtype.is_float else epsilon(dtype)
+    rounding = precision * (terms**0.5 + ROUNDINGS) * scale
     whole = error is None and all((x.value == np.rint(x.value)).all() for x in inputs)
-    return rounded(value, error, rounding, exact=whole & (scale <= 2 / epsilon(dtype)))
+    return rounded(value, error, rounding, exact=whole & (scale <= 2 / precision))
 
 
 def narrow(dtype: DType) -> bool:

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.operation import accumulating, has_accumulating_form
+from morello.ir.dtype import DType
+from morello.ir.operation import Operation, accumulating, has_accumulating_form
 from morello.ir.primitives import fill
+from morello.ir.rounding import narrow
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.targets.target import Condition, Target
@@ -34,6 +36,7 @@ class ToAccumulate(Rewrite):
         operation = batch.operation
         fresh = has_accumulating_form(operation)
         yield Condition(everywhere(batch, fresh), f"{operation} has no accumulating form")
+        yield from wide_sums(batch)
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         fills = [
@@ -50,6 +53,21 @@ class ToAccumulate(Rewrite):
 
     def trait(self, spec: Spec) -> str:
         return ""
+
+
+def narrow_sums(operation: Operation, dtypes: Sequence[DType]) -> str:
+    """The name of an operand of a 16-bit float dtype that sums are stored in; "" if none is."""
+    for operand, dtype in zip(operation.operands, dtypes, strict=True):
+        if operand.start == "zero" and narrow(dtype):
+            return operand.name
+    return ""
+
+
+def wide_sums(batch: Batch) -> Iterator[Condition]:
+    """Partial sums are not stored in a 16-bit float dtype, which would round each of them."""
+    if name := narrow_sums(batch.operation, batch.dtypes):
+        reason = f"partial sums would be rounded in {name}; move it to f32 first"
+        yield Condition(everywhere(batch, False), reason)
 
 
 _STARTS = {"zero": "0", "lowest": "lowest"}

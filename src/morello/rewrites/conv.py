@@ -15,6 +15,7 @@ from morello.ir.operation import Operand, Operation, Primitive, operation, reord
 from morello.ir.placements import Bools
 from morello.ir.primitives import fill, matmul, move
 from morello.ir.tensor import Placement
+from morello.rewrites.accumulate import wide_sums
 from morello.rewrites.buffer import buffer_codes, level_number
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.rewrites.tile import tiled
@@ -39,6 +40,7 @@ class SpatialSplit(Rewrite):
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         yield from _is_accumulating_conv(batch)
+        yield from wide_sums(batch)
         yield from _in_memory(batch, (0, 1), target)
         yield from _along_kept(batch, target)
         yield Condition(batch.size("b") == 1, "b must be 1")

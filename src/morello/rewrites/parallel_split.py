@@ -9,9 +9,11 @@ import numpy as np
 
 from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
+from morello.ir.dtype import F32
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
 from morello.ir.primitives import MAX_RANK, PRIMITIVES, SINGLE
+from morello.ir.rounding import narrow
 from morello.rewrites.buffer import buffer_codes
 from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, dim_index, everywhere
 from morello.rewrites.tile import tiled, tiles_text
@@ -56,23 +58,23 @@ class ParallelSplit(Rewrite):
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
         operation, merged = batch.operation, merging(batch.operation)
         outputs, operands = operation.outputs, len(operation.operands)
-        dtypes = tuple(batch.dtypes[i] for i in outputs)
+        dtypes = tuple(F32 if narrow(batch.dtypes[i]) else batch.dtypes[i] for i in outputs)
         rows, here = batch.shape(operation.output), np.zeros(len(batch), np.int8)
         sizes = (*rows, np.full(len(batch), self.pieces, np.int32))
         shape = sizes[-len(merged.operands[0].dims) :]
         layout = parts_layout(len(shape))
         parts = [buffer_codes(batch, shape, layout, 0, dtype) for dtype in dtypes]
         merge = Batch(
-            merged, dtypes * 2, batch.placements, sizes, (here,) * 2 * len(outputs),
+            merged, (*dtypes, *(batch.dtypes[i] for i in outputs)), batch.placements, sizes,
+            (here,) * 2 * len(outputs),
             (*parts, *(batch.codes[i] for i in outputs)), batch.parallel,
         )  # fmt: skip
         piece = tiled(batch, self.dim, batch.size(self.dim) // self.pieces)
-        codes, tensors = list(piece.codes), list(range(operands))
-        for buffer, output in enumerate(outputs, start=operands):
-            dtype = batch.dtypes[output]
+        codes, kinds, tensors = list(piece.codes), list(piece.dtypes), list(range(operands))
+        for dtype, (buffer, output) in zip(dtypes, enumerate(outputs, start=operands), strict=True):
             codes[output] = buffer_codes(batch, rows, row_major(len(rows)), 0, dtype)
-            tensors[output] = buffer
-        piece = replace(piece, parallel=False, codes=tuple(codes))
+            kinds[output], tensors[output] = dtype, buffer
+        piece = replace(piece, parallel=False, codes=tuple(codes), dtypes=tuple(kinds))
         children = (
             Child(piece, -(-self.pieces // target.cores), tensors=tuple(tensors)),
             Child(merge, role="step", tensors=(*(tensors[i] for i in outputs), *outputs)),

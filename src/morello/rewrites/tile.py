@@ -11,6 +11,7 @@ from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import MAX_SIZE, Spec
+from morello.rewrites.accumulate import wide_sums
 from morello.rewrites.rewrite import Application, Child, Edges, Rewrite, dim_index, everywhere
 from morello.targets.target import Condition, Target
 
@@ -87,6 +88,7 @@ class Split(_Loop):
             everywhere(batch, operation.accumulates),
             f"{operation} does not accumulate; apply to_accumulate first",
         )
+        yield from _whole_sums(batch, self.dim)
         yield _not_whole(batch, self.dim)
         yield from loop_conditions(batch, self.dim, tile)
 
@@ -117,6 +119,7 @@ class Divide(Rewrite):
         reduced = self.dim in batch.operation.reduced
         legal = batch.operation.accumulates or not reduced
         yield Condition(everywhere(batch, legal), f"{batch.operation} does not accumulate")
+        yield from _whole_sums(batch, self.dim)
         yield _not_whole(batch, self.dim)
         yield Condition(size % self.factor == 0, f"{self.dim} is no multiple of {self.factor}")
         yield from loop_conditions(batch, self.dim, size // self.factor)
@@ -148,6 +151,7 @@ class SizedTile(Rewrite):
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         legal = batch.operation.may_cut(self.dim)
         yield Condition(everywhere(batch, legal), f"{batch.operation} keeps {self.dim} whole")
+        yield from _whole_sums(batch, self.dim)
         tile = self.choose(batch.size(self.dim))
         yield Condition(tile > 0, f"there is no tile for {self.dim}")
         yield from loop_conditions(batch, self.dim, np.maximum(tile, 1))
@@ -196,6 +200,12 @@ def _panel_conditions(batch: Batch, operand: int, dim: str, tile: Ints) -> Itera
     yield Condition(~cut, f"it would cut panels of {name}")
     cut = placements.cuts_registers(codes, position, tile)
     yield Condition(~cut, f"it would cut registers of {name}")
+
+
+def _whole_sums(batch: Batch, dim: str) -> Iterator[Condition]:
+    """A loop over a reduction stores partial sums."""
+    if dim in batch.operation.reduced:
+        yield from wide_sums(batch)
 
 
 def _not_whole(batch: Batch, dim: str) -> Condition:

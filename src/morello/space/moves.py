@@ -10,6 +10,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.placements import Bools, any_row
+from morello.ir.rounding import narrow
 from morello.rewrites import Move
 from morello.space.copies import copy_layouts
 from morello.space.guards import Guard, Rules, at
@@ -25,6 +26,10 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
     groups = []
     usable = usable_kernels(kind, target)
     dtypes = {k.dtypes[index] for k in usable} if not operation.components else {dtype}
+    others = [d for d in sorted(dtypes, key=str) if d is not dtype]
+    casts = (None, *others)
+    if operand.written:
+        casts = tuple(others) if narrow(dtype) else (None,)  # sums of 16-bit floats are of f32
     for number, level in enumerate(target.levels[1 : target.registers]):
         groups.append(Rules(at(index, number), (Move(operand.name, level.name),)))
         if operation.copies:
@@ -35,17 +40,13 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
             blocks = {k.odd_even for k in usable if k.odd_even}
             layouts += [odd_even(rank, block) for block in sorted(blocks)]
         for layout in layouts:
-            casts = (
-                [] if operand.written else [d for d in sorted(dtypes, key=str) if d is not dtype]
-            )
-            copies = tuple(
-                Move(operand.name, level.name, layout, dtype=cast) for cast in (None, *casts)
-            )
+            copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
             groups.append(Rules(_copied_from(index, number, layout), copies))
         if operand.written and number == 0 and operation.lowers_to is None:
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
-                panel = Move(operand.name, level.name, panels(rank, rank - 1, width))
-                groups.append(Rules(_few_rows(index, most), (panel,)))
+                layout = panels(rank, rank - 1, width)
+                copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
+                groups.append(Rules(_few_rows(index, most), copies))
     if not (operation.components or operation.copies or operation.lowers_to):
         groups += _register_moves(kind, index, target, usable)
     return groups

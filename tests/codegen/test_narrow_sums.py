@@ -1,0 +1,94 @@
+"""Sums stored in 16 bits are accumulated in f32, and rounded once."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import morello
+from morello.frontends.text import parse
+from morello.impl.tree import Impl, replay
+from morello.ir.dtype import BF16, F16, F32
+from morello.ir.rounding import epsilon
+from morello.rewrites.accumulate import narrow_sums
+from morello.runtime.tolerance import expected
+from morello.search.session import Session
+from morello.targets.catalog import find_target
+
+COLUMNS = "conv(f32[11,17,7,22], f32[7,17,1,2], stride=[3,2]) -> f16[11,7,3,11]{1,3,2,0}"
+GOALS = (
+    COLUMNS,
+    "conv(f16[1,6,8,8], f16[5,6,5,5]) -> f16[1,5,4,4]",
+    "conv(bf16[1,4,7,7], bf16[8,4,3,3], padding=1) -> bf16[1,8,7,7]",
+    "conv(f32[1,6,6,4], f32[1,1,4,8], layout=NHWC) -> f16[1,6,6,8]",
+    "f32[3,700] @ f32[700,5] -> bf16[3,5]",
+    "bf16[8,96] @ bf16[96,32] -> bf16[8,32]",
+    "f16[1,256] @ f16[256,64] -> f16[1,64]",
+    "sum(f16[100,24], axis=0)",
+    "sum(bf16[6,70])",
+    "sum(f16[9,8,7], axis=[0,2])",
+)
+ROUNDINGS = 0.501
+"""The largest error, in roundings to the nearest: one half, and what sums of f32 are off."""
+
+
+def kernel(text: str) -> morello.Kernel:
+    return morello.compile(text, threads=1, verify=False)
+
+
+def test_partial_sums_may_be_beyond_the_largest_number() -> None:
+    images = np.full((11, 17, 7, 22), 250, np.float32)
+    filters = np.empty((7, 17, 1, 2), np.float32)
+    filters[..., 0], filters[..., 1] = 90000 / 4250, -60000 / 4250  # the first sum is 90000
+    np.testing.assert_array_equal(kernel(COLUMNS)(images, filters), np.float16(30000))
+
+
+@pytest.mark.parametrize("text", GOALS)
+def test_results_are_rounded_once(text: str) -> None:
+    made, random = kernel(text), np.random.default_rng(0)
+    inputs: list[NDArray[Any]] = [
+        random.uniform(0.5, 1.5, x.shape).astype(x.dtype.np) for x in made.arguments[:-1]
+    ]
+    dtype = made.arguments[-1].dtype
+    value = expected(parse(text.partition(" -> ")[0]), [x.astype(np.float64) for x in inputs]).value
+    error = np.abs(np.asarray(made(*inputs)).astype(np.float64) - value)
+    spacing = epsilon(dtype) * np.exp2(np.floor(np.log2(np.abs(value))))
+    assert (error <= ROUNDINGS * spacing).all()
+
+
+@cache
+def session(text: str) -> Session:
+    return Session(parse(text), find_target("avx2"))
+
+
+def rounding(impl: Impl) -> list[str]:
+    """The Specs of a program that accumulate into 16 bits."""
+    own = impl.spec.operation.accumulates and narrow_sums(impl.spec.operation, impl.spec.dtypes)
+    return [str(impl.spec)] * bool(own) + [
+        one for child in impl.children for one in rounding(child.impl)
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "conv(f32[1,2,3,4], f32[2,2,1,2]) -> f16[1,2,3,3]",
+        "bf16[2,12] @ bf16[12,8] -> bf16[2,8]",
+        "sum(f16[8,12], axis=0)",
+    ],
+)
+def test_no_program_accumulates_in_16_bits(text: str) -> None:
+    goal, target = session(text).goal, session(text).target
+    drawn = [replay(goal, target, one) for one in session(text).sample(30)]
+    assert len(drawn) > 5 and not any(rounding(impl) for impl in drawn)
+
+
+def test_integers_wrap_in_16_bits() -> None:
+    spec = parse("i8[4,8] @ i8[8,16] -> i16[4,16]")
+    assert not narrow_sums(spec.operation, spec.dtypes)
+    for dtype, named in ((BF16, "c"), (F16, "c"), (F32, "")):
+        assert narrow_sums(spec.operation, (F32, F32, dtype)) == named
