@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -51,9 +51,10 @@ class Build:
     compiler: str
     arch: str
     width: int
+    flags: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.compiler}-{self.arch}-{kind(self.width)}"
+        return "-".join([self.compiler, self.arch, kind(self.width), *self.flags])
 
 
 def builds() -> list[Build]:
@@ -63,13 +64,15 @@ def builds() -> list[Build]:
         words = set(Path("/proc/cpuinfo").read_text().split())
         archs = [arch for arch, needed in FEATURES.items() if needed <= words]
     compilers = ["zig"] + ["gcc"] * (shutil.which("gcc") is not None)
-    return [
+    plain = [
         Build(compiler, arch, width)
         for compiler in compilers
         for arch in archs
         for width in WIDTHS
         if compiler == "zig" or width in GCC_WIDTHS[arch]
     ]
+    # without optimizations, no compiler makes one instruction of a product and a sum
+    return plain + [replace(build, flags=("-O0",)) for build in plain if build.compiler == "gcc"]
 
 
 def command(compiler: str, arch: str) -> list[str]:
@@ -124,11 +127,15 @@ RUNS = (
 )
 
 
-def compiled(compiler: str, arch: str, width: int, directory: Path) -> Path:
+def compiled(
+    compiler: str, arch: str, width: int, directory: Path, flags: tuple[str, ...] = ()
+) -> Path:
     text, made = directory / "helpers.c", directory / "helpers.so"
     text.write_text(source(width))
     done = subprocess.run(
-        [*command(compiler, arch), str(text), "-o", str(made)], capture_output=True, text=True
+        [*command(compiler, arch), *flags, str(text), "-o", str(made)],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stderr[:5000]
     return made
@@ -172,7 +179,8 @@ class Library:
 def library(request: pytest.FixtureRequest) -> Iterator[Library]:
     build: Build = request.param
     with tempfile.TemporaryDirectory() as directory:
-        yield Library(compiled(build.compiler, build.arch, build.width, Path(directory)))
+        made = compiled(build.compiler, build.arch, build.width, Path(directory), build.flags)
+        yield Library(made)
 
 
 @pytest.mark.parametrize("width", WIDTHS)

@@ -3,7 +3,7 @@
 The text of each function is a template for every width: `$F` stands for its type of floats, `$I`
 of integers (the results of comparisons), `$U` of bits, and `$K` is the suffix of names:
 exp_f32x16, exp_f32. It is branch-free, in GNU vector extensions, for clang and gcc and any CPU
-with FMA.
+with FMA. What must be rounded once says so, as compilers need not contract a b + c.
 
 NaN gives NaN, with any payload, and overflow gives an infinity. At an infinity each function takes
 its limit, which for `gelu`, `gelu_tanh` and `silu` of -inf is zero. Results below 2**-126 may be
@@ -63,7 +63,7 @@ def expand(texts: dict[str, str], width: int) -> dict[str, str]:
     types["A"] = f"f32x{width}_any"
     if width == 1:
         types = {"F": "float", "I": "int", "U": "unsigned", "A": "float"}
-    values = {**types, "K": kind(width), "W": str(width)}
+    values = {**types, "K": kind(width), "W": str(width), "FMA": _FMA.get(width, "")}
     return {
         f"{name}_{kind(width)}": Template(text).substitute(values).strip()
         for name, text in texts.items()
@@ -102,11 +102,13 @@ static inline $F sqrt_$K($F x) {
 #endif
 }
 """,
-    "fused": """
+    "fma": """
 // a b + c, rounded once
-static inline $F fused_$K($F a, $F b, $F c) {
+static inline $F fma_$K($F a, $F b, $F c) {
 #ifdef __clang__
   return __builtin_elementwise_fma(a, b, c);
+#elif defined(__FMA__)
+  return $FMA;
 #else
   $F y;
   for (int i = 0; i < $W; ++i) y[i] = __builtin_fmaf(a[i], b[i], c[i]);
@@ -115,6 +117,14 @@ static inline $F fused_$K($F a, $F b, $F c) {
 }
 """,
 }
+
+# gcc might not make one instruction of a loop over a register's elements.
+_FMA = {
+    4: "__builtin_ia32_vfmaddps(a, b, c)",
+    8: "__builtin_ia32_vfmaddps256(a, b, c)",
+    16: "__builtin_ia32_vfmaddps512_mask(a, b, c, -1, 4)",
+}
+"""gcc's fused multiply-add of a register, by its width."""
 
 _SCALAR = {
     "bits": """
@@ -149,8 +159,8 @@ static inline float sqrt_f32(float x) {
 #endif
 }
 """,
-    "fused": """
-static inline float fused_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+    "fma": """
+static inline float fma_f32(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 """,
 }
 
@@ -167,6 +177,22 @@ static inline float fused_f32(float a, float b, float c) { return __builtin_fmaf
 _FUNCTIONS = {
     "fill": """
 static inline $F fill_$K(float value) { return value - ($F){0}; }
+""",
+    "fused": """
+// a b + c, rounded once on any CPU; what uses `fma` is exact enough without
+static inline $F fused_$K($F a, $F b, $F c) { return fma_$K(a, b, c); }
+""",
+    "affine": """
+// a x + c
+static inline $F affine_$K($F x, float a, float c) { return fma_$K(x, fill_$K(a), fill_$K(c)); }
+""",
+    "add_scaled": """
+// y + a x
+static inline $F add_scaled_$K($F y, $F x, float a) { return fma_$K(x, fill_$K(a), y); }
+""",
+    "horner": """
+// p x + c
+static inline $F horner_$K($F p, $F x, float c) { return fma_$K(p, x, fill_$K(c)); }
 """,
     "abs": """
 static inline $F abs_$K($F x) { return float_$K(bits_$K(x) & 0x7fffffffu); }
@@ -215,19 +241,19 @@ static inline $F rsqrt_$K($F x) { return 1.0f / sqrt_$K(x); }
     "exp_series": """
 // (exp(r) - 1 - r) / r**2, for |r| <= ln(2)/2
 static inline $F exp_series_$K($F r) {
-  $F q = r * 0.00137887208f + 0.00836868584f;
-  q = q * r + 0.0416688994f;
-  q = q * r + 0.166665211f;
-  return q * r + 0.499999911f;
+  $F q = affine_$K(r, 0.00137887208f, 0.00836868584f);
+  q = horner_$K(q, r, 0.0416688994f);
+  q = horner_$K(q, r, 0.166665211f);
+  return horner_$K(q, r, 0.499999911f);
 }
 """,
     "exp": """
 static inline $F exp_$K($F x) {
-  $F z = x * 1.44269504f + 12582912.0f;
+  $F z = affine_$K(x, 1.44269504f, 12582912.0f);
   $F n = z - 12582912.0f;
-  $F r = x - n * 0.693359375f;
-  r = r + n * 0.000212194440f;
-  $F y = (exp_series_$K(r) * r + 1.0f) * r + 1.0f;
+  $F r = add_scaled_$K(x, n, -0.693359375f);
+  r = add_scaled_$K(r, n, 0.000212194440f);
+  $F y = horner_$K(horner_$K(exp_series_$K(r), r, 1.0f), r, 1.0f);
   y = float_$K(bits_$K(y) + (bits_$K(z) << 23));
   y = pick_$K(x < -87.3365447f, fill_$K(0.0f), y);  // it would be subnormal
   return pick_$K(x <= 88.7228317f, y, x + __builtin_inff());  // NaN as well stays NaN
@@ -237,12 +263,12 @@ static inline $F exp_$K($F x) {
 // e / (e + 2), where e = exp(2 |x|) - 1 comes without cancellation
 static inline $F tanh_$K($F x) {
   $F t = at_most_$K(10.0f, abs_$K(x)) * 2.0f;
-  $F z = t * 1.44269504f + 12582912.0f;
+  $F z = affine_$K(t, 1.44269504f, 12582912.0f);
   $F n = z - 12582912.0f;
-  $F r = t - n * 0.693359375f;
-  r = r + n * 0.000212194440f;
+  $F r = add_scaled_$K(t, n, -0.693359375f);
+  r = add_scaled_$K(r, n, 0.000212194440f);
   $F scale = float_$K((bits_$K(z) << 23) + 0x3f800000u);
-  $F e = (exp_series_$K(r) * (r * r) + r) * scale + (scale - 1.0f);
+  $F e = fma_$K(fma_$K(exp_series_$K(r), r * r, r), scale, scale - 1.0f);
   return with_sign_$K(e / (e + 2.0f), x);
 }
 """,
@@ -263,42 +289,42 @@ static inline $F silu_$K($F x) { return logistic_$K(x, at_least_$K(-1000.0f, x))
 // x + x P(x**2) up to 1, and beyond 1 - exp(-Q(|x|))
 static inline $F erf_$K($F x) {
   $F t = abs_$K(x), s = x * x;
-  $F p = s * 7.80690389e-05f - 0.00079978531f;
-  p = p * s + 0.0051871622f;
-  p = p * s - 0.0268533472f;
-  p = p * s + 0.112835787f;
-  p = p * s - 0.37612626f;
-  p = p * s + 0.128379166f;
+  $F p = affine_$K(s, 7.80690389e-05f, -0.00079978531f);
+  p = horner_$K(p, s, 0.0051871622f);
+  p = horner_$K(p, s, -0.0268533472f);
+  p = horner_$K(p, s, 0.112835787f);
+  p = horner_$K(p, s, -0.37612626f);
+  p = horner_$K(p, s, 0.128379166f);
   $F u = at_most_$K(4.0f, t);
-  $F q = u * -0.000186783989f + 0.00295192446f;
-  q = q * u - 0.0218564365f;
-  q = q * u + 0.103148125f;
-  q = q * u + 0.638093472f;
-  q = q * u + 1.12712252f;
-  q = q * u + 0.000332688564f;
-  return pick_$K(t < 1.0f, p * x + x, with_sign_$K(1.0f - exp_low_$K(-q), x));
+  $F q = affine_$K(u, -0.000186783989f, 0.00295192446f);
+  q = horner_$K(q, u, -0.0218564365f);
+  q = horner_$K(q, u, 0.103148125f);
+  q = horner_$K(q, u, 0.638093472f);
+  q = horner_$K(q, u, 1.12712252f);
+  q = horner_$K(q, u, 0.000332688564f);
+  return pick_$K(t < 1.0f, fma_$K(p, x, x), with_sign_$K(1.0f - exp_low_$K(-q), x));
 }
 """,
     "gelu": """
 static inline $F gelu_$K($F x) {
   $F t = at_most_$K(13.2687f, abs_$K(x));
-  $F v = 1.0f / (t * 0.35f + 1.0f);
-  $F p = v * -0.0291257706f + 0.143871725f;
-  p = p * v - 0.255503356f;
-  p = p * v + 0.158927739f;
-  p = p * v - 0.0229359809f;
-  p = p * v + 0.105432428f;
-  p = p * v + 0.119852565f;
-  p = p * v + 0.139859065f;
-  p = p * v + 0.139621571f;
-  return relu_$K(x) - t * v * p * gauss_$K(t);
+  $F v = 1.0f / affine_$K(t, 0.35f, 1.0f);
+  $F p = affine_$K(v, -0.0291257706f, 0.143871725f);
+  p = horner_$K(p, v, -0.255503356f);
+  p = horner_$K(p, v, 0.158927739f);
+  p = horner_$K(p, v, -0.0229359809f);
+  p = horner_$K(p, v, 0.105432428f);
+  p = horner_$K(p, v, 0.119852565f);
+  p = horner_$K(p, v, 0.139859065f);
+  p = horner_$K(p, v, 0.139621571f);
+  return fma_$K(-(t * v * p), gauss_$K(t), relu_$K(x));
 }
 """,
     "gelu_tanh": """
 // (1 + tanh(u)) / 2 is the sigmoid of 2 u
 static inline $F gelu_tanh_$K($F x) {
   x = at_least_$K(-1000.0f, x);
-  return logistic_$K(x * (x * x * 0.0713548139f + 1.59576917f), x);
+  return logistic_$K(x * affine_$K(x * x, 0.0713548139f, 1.59576917f), x);
 }
 """,
 }
@@ -308,11 +334,11 @@ static inline f32x16 exp_f32x16(f32x16 x) {
 #ifdef __AVX512F__
   x = at_most_f32x16(89.0f, at_least_f32x16(-104.0f, x));  // beyond, it is 0 or infinite
 #endif
-  f32x16 z = x * 1.44269504f + 12582912.0f;
+  f32x16 z = affine_f32x16(x, 1.44269504f, 12582912.0f);
   f32x16 n = z - 12582912.0f;
-  f32x16 r = x - n * 0.693359375f;
-  r = r + n * 0.000212194440f;
-  f32x16 y = (exp_series_f32x16(r) * r + 1.0f) * r + 1.0f;
+  f32x16 r = add_scaled_f32x16(x, n, -0.693359375f);
+  r = add_scaled_f32x16(r, n, 0.000212194440f);
+  f32x16 y = horner_f32x16(horner_f32x16(exp_series_f32x16(r), r, 1.0f), r, 1.0f);
 #ifdef __AVX512F__
   return (f32x16)_mm512_scalef_ps((__m512)y, (__m512)n);
 #else
@@ -344,71 +370,71 @@ _POWER_AVX512: Steps = (
 
 _EXP_LOW = (
     ("x", "at_least_$K(-88.0296919f, x)"),  # -127 ln(2), where s becomes 0
-    ("$F z", "x * 1.44269504f + 12583039.0f"),  # 1.5 * 2**23 + 127, the bias of exponents
+    ("$F z", "affine_$K(x, 1.44269504f, 12583039.0f)"),  # 1.5 * 2**23 + 127, the bias of exponents
     ("$F n", "z - 12583039.0f"),
-    ("$F r", "x - n * 0.693359375f"),
-    ("r", "r + n * 0.000212194440f"),
-    ("$F q", "exp_series_$K(r) * r + 1.0f"),
+    ("$F r", "add_scaled_$K(x, n, -0.693359375f)"),
+    ("r", "add_scaled_$K(r, n, 0.000212194440f)"),
+    ("$F q", "horner_$K(exp_series_$K(r), r, 1.0f)"),
     ("$F s", "float_$K(bits_$K(z) << 23)"),
-    ("x", "s * (r * q) + s"),
+    ("x", "fma_$K(s, r * q, s)"),
 )
 
 _EXP_LOW_AVX2 = (
     ("x", "at_least_$K(-88.0296919f, x)"),
-    ("$F z", "x * 1.44269504f + 1572864.0f"),  # 1.5 * 2**20: the last bit counts eighths
+    ("$F z", "affine_$K(x, 1.44269504f, 1572864.0f)"),  # 1.5 * 2**20: the last bit counts eighths
     ("$F n", "z - 1572864.0f"),
-    ("$F r", "x - n * 0.693147182f"),
-    ("$F q", "r * 0.166681945f + 0.50006479f"),
-    ("q", "q * r + 1.0f"),
-    ("r", "r + n * 1.90465421e-9f"),
+    ("$F r", "add_scaled_$K(x, n, -0.693147182f)"),
+    ("$F q", "affine_$K(r, 0.166681945f, 0.50006479f)"),
+    ("q", "horner_$K(q, r, 1.0f)"),
+    ("r", "add_scaled_$K(r, n, 1.90465421e-9f)"),
     *_POWER_AVX2,
-    ("x", "s * (r * q) + s"),
+    ("x", "fma_$K(s, r * q, s)"),
 )
 
 _EXP_LOW_AVX512 = (
-    ("$F z", "x * 1.44269504f + 786432.0f"),  # 1.5 * 2**19: the last bit counts sixteenths
+    ("$F z", "affine_$K(x, 1.44269504f, 786432.0f)"),  # 1.5 * 2**19: the last bit counts sixteenths
     ("$F n", "z - 786432.0f"),
-    ("$F r", "x - n * 0.693147182f"),
-    ("$F q", "r * 0.166670099f + 0.500016212f"),
-    ("q", "q * r + 1.0f"),
-    ("r", "r + n * 1.90465421e-9f"),
+    ("$F r", "add_scaled_$K(x, n, -0.693147182f)"),
+    ("$F q", "affine_$K(r, 0.166670099f, 0.500016212f)"),
+    ("q", "horner_$K(q, r, 1.0f)"),
+    ("r", "add_scaled_$K(r, n, 1.90465421e-9f)"),
     *_POWER_AVX512,
-    ("x", "pick_$K(x < -87.3365447f, fill_$K(0.0f), s * (r * q) + s)"),
+    ("x", "pick_$K(x < -87.3365447f, fill_$K(0.0f), fma_$K(s, r * q, s))"),
 )
 
 # exp(-t**2 / 2) works the same way. The rounding error of a large square matters, so r, here -2
 # times the r above, is computed from the exact square. From t = 13.2687 on, s is 0.
 
 _GAUSS = (
-    ("$F z", "t * t * -0.721347520f + 12583039.0f"),
+    ("$F z", "affine_$K(t * t, -0.721347520f, 12583039.0f)"),
     ("$F n", "z - 12583039.0f"),
     ("$F r", "fused_$K(t, t, n * 1.38671875f)"),
-    ("r", "(r - n * 0.000424388880f) * -0.5f"),
-    ("$F q", "exp_series_$K(r) * r + 1.0f"),
+    ("r", "add_scaled_$K(r, n, -0.000424388880f) * -0.5f"),
+    ("$F q", "horner_$K(exp_series_$K(r), r, 1.0f)"),
     ("$F s", "float_$K(bits_$K(z) << 23)"),
-    ("t", "s * (r * q) + s"),
+    ("t", "fma_$K(s, r * q, s)"),
 )
 
 _GAUSS_AVX2 = (
-    ("$F z", "t * t * -0.721347520f + 1572864.0f"),
+    ("$F z", "affine_$K(t * t, -0.721347520f, 1572864.0f)"),
     ("$F n", "z - 1572864.0f"),
     ("$F r", "fused_$K(t, t, n * 1.38671875f)"),
-    ("r", "r - n * 0.000424388880f"),
-    ("$F q", "r * -0.0208352431f + 0.125016198f"),
-    ("q", "q * r - 0.5f"),
+    ("r", "add_scaled_$K(r, n, -0.000424388880f)"),
+    ("$F q", "affine_$K(r, -0.0208352431f, 0.125016198f)"),
+    ("q", "horner_$K(q, r, -0.5f)"),
     *_POWER_AVX2,
-    ("t", "s * (r * q) + s"),
+    ("t", "fma_$K(s, r * q, s)"),
 )
 
 _GAUSS_AVX512 = (
-    ("$F z", "t * t * -0.721347520f + 786432.0f"),
+    ("$F z", "affine_$K(t * t, -0.721347520f, 786432.0f)"),
     ("$F n", "z - 786432.0f"),
     ("$F r", "fused_$K(t, t, n * 1.38671875f)"),
-    ("r", "r - n * 0.000424388880f"),
-    ("$F q", "r * -0.0208337624f + 0.125004053f"),
-    ("q", "q * r - 0.5f"),
+    ("r", "add_scaled_$K(r, n, -0.000424388880f)"),
+    ("$F q", "affine_$K(r, -0.0208337624f, 0.125004053f)"),
+    ("q", "horner_$K(q, r, -0.5f)"),
     *_POWER_AVX512,
-    ("t", "s * (r * q) + s"),
+    ("t", "fma_$K(s, r * q, s)"),
 )
 
 _FEATURES = {8: "__AVX2__", 16: "__AVX512F__"}
