@@ -36,7 +36,6 @@ _COMMON_FLAGS = (
     "-ffp-contract=fast",
     "-fno-math-errno",
     "-fno-trapping-math",
-    "-fwrapv",  # integers wrap around, as NumPy's do
     "-fno-stack-protector",
     "-fomit-frame-pointer",
     "-g0",

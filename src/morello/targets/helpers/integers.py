@@ -1,6 +1,7 @@
-"""Comparisons of integers, scalars or registers: `max`, `min`, `relu` and `abs`.
+"""Arithmetic and comparisons of integers, scalars or registers.
 
-As in NumPy, the `abs` of the lowest number is itself.
+All wraps around, as in NumPy: the `abs` of the lowest number is itself. It is computed on unsigned
+integers, as C does not define the overflow of signed ones, to which it converts narrow ones, too.
 """
 
 from __future__ import annotations
@@ -12,20 +13,32 @@ INTEGERS = ("u8", "i8", "u16", "i16", "u32", "i32")
 
 def integer_helpers(dtype: str, width: int) -> dict[str, str]:
     """The helpers of one dtype; a `width` of 1 stands for a scalar."""
-    single = width == 1
-    kind, type_ = (dtype, scalar(dtype)) if single else (f"{dtype}x{width}",) * 2
-    negative = f"({type_})(0u - x)" if single else "-x"  # overflow of a scalar would be undefined
-    signed = dtype.startswith("i")
+    single, element = width == 1, scalar(dtype)
+    kind, type_ = (dtype, element) if single else (f"{dtype}x{width}",) * 2
+    unsigned = f"u{dtype[1:]}"
+    bits, factor = ("uint32_t", "uint32_t") if single else (f"{unsigned}x{width}", scalar(unsigned))
+    two, signed = (f"{type_} a", f"{type_} b"), dtype.startswith("i")
     texts = {
-        f"max_{kind}": (("a", "b"), _select_body(type_, ">", single)),
-        f"min_{kind}": (("a", "b"), _select_body(type_, "<", single)),
-        f"relu_{kind}": (("x",), f"return max_{kind}(x, ({type_}){{0}});"),
-        f"abs_{kind}": (("x",), f"return max_{kind}(x, {negative});" if signed else "return x;"),
+        f"max_{kind}": (two, _select_body(type_, ">", single)),
+        f"min_{kind}": (two, _select_body(type_, "<", single)),
+        f"relu_{kind}": ((f"{type_} x",), f"return max_{kind}(x, ({type_}){{0}});"),
+        f"add_{kind}": (two, f"return ({type_})(({bits})a + ({bits})b);"),
+        f"subtract_{kind}": (two, f"return ({type_})(({bits})a - ({bits})b);"),
+        f"multiply_{kind}": (two, f"return ({type_})(({bits})a * ({bits})b);"),
+        f"multiply_add_{kind}": (
+            (f"{type_} c", f"{element} a", f"{type_} b"),
+            f"return ({type_})(({bits})c + ({factor})a * ({bits})b);",
+        ),
+        f"neg_{kind}": ((f"{type_} x",), f"return ({type_})(-({bits})x);"),
+        f"square_{kind}": ((f"{type_} x",), f"return multiply_{kind}(x, x);"),
+        f"abs_{kind}": (
+            (f"{type_} x",),
+            f"return max_{kind}(x, neg_{kind}(x));" if signed else "return x;",
+        ),
     }
-    helpers = {} if single else vector_types(dtype, width)
-    for name, (arguments, body) in texts.items():
-        parameters = ", ".join(f"{type_} {argument}" for argument in arguments)
-        helpers[name] = f"static inline {type_} {name}({parameters}) {{ {body} }}"
+    helpers = {} if single else vector_types(dtype, width) | vector_types(unsigned, width)
+    for name, (parameters, body) in texts.items():
+        helpers[name] = f"static inline {type_} {name}({', '.join(parameters)}) {{ {body} }}"
     return helpers
 
 

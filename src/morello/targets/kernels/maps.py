@@ -63,7 +63,9 @@ def _broadcasts(dtype: DType, width: int) -> list[LeafKernel]:
 
 def _unary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
     kind, held = kind_of(dtype, width), Held(width)
-    text = {"neg": "-{x}", "square": "{x} * {x}"}.get(name, f"{name}_{kind}({{x}})")
+    text = f"{name}_{kind}({{x}})"
+    if dtype.is_float:
+        text = {"neg": "-{x}", "square": "{x} * {x}"}.get(name, text)
     return [_kernel(name, f"{name}_{kind}", dtype, (held, held), f"{{out}} = {text};")]
 
 
@@ -74,8 +76,7 @@ def _binary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
         if scalar and width == 1:
             continue
         a, b = (f"splat_{kind}({{{n}}})" if n == scalar else f"{{{n}}}" for n in ("a", "b"))
-        symbol = OPERATORS.get(name)
-        text = f"{a} {symbol} {b}" if symbol else f"{_helper(name)}_{kind}({a}, {b})"
+        text = _combined(name, dtype, kind, a, b)
         holds = tuple(None if n == scalar else held for n in ("a", "b"))
         suffix = f"_{scalar}_scalar" if scalar else ""
         kernels.append(
@@ -88,14 +89,17 @@ def _constant(name: str, dtype: DType, width: int) -> LeafKernel:
     """A function of a register and a constant."""
     kind, held = kind_of(dtype, width), Held(width)
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
-    symbol = OPERATORS.get(name)
-    text = f"{{x}} {symbol} {constant}" if symbol else f"{_helper(name)}_{kind}({{x}}, {constant})"
+    text = _combined(name, dtype, kind, "{x}", constant)
     line, operation = f"{{out}} = {text};", Function(name, constant=0.0).title
     return _kernel(name, f"{name}_{kind}_constant", dtype, (held, held), line, operation)
 
 
-def _helper(name: str) -> str:
-    return {"maximum": "max", "minimum": "min"}[name]
+def _combined(name: str, dtype: DType, kind: str, a: str, b: str) -> str:
+    """C for a function of two registers."""
+    if dtype.is_float and name in OPERATORS:
+        return f"{a} {OPERATORS[name]} {b}"
+    helper = {"maximum": "max", "minimum": "min"}.get(name, name)
+    return f"{helper}_{kind}({a}, {b})"
 
 
 def _kernel(

@@ -1,4 +1,4 @@
-"""The suffix in the names of the C helpers and kernels for a register."""
+"""C for a register: the suffix in the names of its helpers and kernels, and additions to it."""
 
 from __future__ import annotations
 
@@ -11,3 +11,10 @@ def kind_of(dtype: DType, width: int) -> str:
     For a single element it is the dtype instead, as several dtypes share a C type.
     """
     return dtype.name if width == 1 else f"{dtype}x{width}"
+
+
+def added(to: str, value: str, dtype: DType, width: int) -> str:
+    """C that adds a value to a register."""
+    if dtype.is_float:
+        return f"{to} += {value};"
+    return f"{to} = add_{kind_of(dtype, width)}({to}, {value});"

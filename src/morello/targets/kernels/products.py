@@ -12,7 +12,7 @@ from morello.ir.dtype import BF16X2, DType
 from morello.ir.placements import Bools
 from morello.targets.helpers.products import Way
 from morello.targets.kernels.conditions import flat, unit_sizes
-from morello.targets.kernels.names import kind_of
+from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, Held, LeafKernel, Semantics
 
 # Cycles of one register's operation. Loads and broadcasts overlap with the multiply-adds, on
@@ -41,8 +41,12 @@ def multiply_add(
     along = "n" if scalar_is_a else "m"
     held = Held(width, along if width > 1 else "")
     value = _converted(scalar, vector, "{a}" if scalar_is_a else "{b}")
-    product = f"{value} * {{b}}" if scalar_is_a else f"{{a}} * {value}"
-    line = f"{{c}} += {product};"
+    if vector.is_float:
+        product = f"{value} * {{b}}" if scalar_is_a else f"{{a}} * {value}"
+        line = f"{{c}} += {product};"
+    else:
+        other = "{b}" if scalar_is_a else "{a}"
+        line = f"{{c}} = multiply_add_{kind}({{c}}, {value}, {other});"
     each = MULTIPLY_ADD if vector.is_float else INTEGER_MULTIPLY_ADD
     own = BROADCAST + CONVERT * (scalar is not vector)
 
@@ -139,6 +143,7 @@ def inner_product(
     blocks of as many elements.
     """
     c = dtypes[2]
+    line = added("{c}", f"{helper}(&{{a}}, &{{b}}, {{k}})", c, 1)
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("k",))
@@ -159,7 +164,7 @@ def inner_product(
         "MatmulAccum",
         dtypes,
         (None, None, Held(1)),
-        f"{{c}} += {helper}(&{{a}}, &{{b}}, {{k}});",
+        line,
         lambda x, y, z: z + x.astype(c.np) @ y.astype(c.np),
         applies,
         cost,

@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.placements import prod_columns
 from morello.targets.kernels.conditions import flat, scan, unit_sizes
-from morello.targets.kernels.names import kind_of
+from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, Held, LeafKernel, Semantics
 
 START = 10.0
@@ -137,7 +137,7 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
 
     kernels = [
         lane(
-            "SumAccum", "sum_lanes", 2, "{out} += {x};", 0.5,
+            "SumAccum", "sum_lanes", 2, added("{out}", "{x}", dtype, width), 0.5,
             squeezed(lambda x, out: out + x), "reductions",
         ),
         lane(
