@@ -6,7 +6,7 @@ import ctypes
 import platform
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ from morello.impl.tree import Impl
 from morello.runtime.argument import Array
 from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify
-from morello.targets.catalog import runs_here
+from morello.targets.catalog import native, runs_here
 from morello.targets.x86 import AVX2, AVX512, portable
 
 BASELINE = portable("x86-64")
@@ -47,13 +47,13 @@ def impls(text: str) -> list[Impl]:
     return [morello.implement(text, target=target)[0] for target in named]
 
 
-def built(text: str, compiler: str, folder: Path) -> ctypes.CDLL:
+def built(text: str, compiler: str, folder: Path, warnings: Sequence[str] = ("-w",)) -> ctypes.CDLL:
     """C that any x86-64 could run, as a library."""
     command = [compiler] if compiler else find_compiler().command
     generic = ["-mcpu=baseline"] if "zig" in str(find_compiler()) and not compiler else []
     source, library = folder / "kernel.c", folder / "kernel.so"
     source.write_text(text)
-    flags = ["-O2", "-std=gnu11", "-shared", "-fPIC", "-w", *generic]
+    flags = ["-O2", "-std=gnu11", "-shared", "-fPIC", *warnings, *generic]
     subprocess.run([*command, *flags, str(source), "-o", str(library), "-lm"], check=True)
     return ctypes.CDLL(str(library))
 
@@ -86,6 +86,36 @@ void *chosen(void) {{ return kernel_choose(); }}
             verify(calling(address), found[0].spec)
     library.chosen.restype = ctypes.c_void_p
     assert library.chosen() == levels[here.index(True)], "the best level that runs here"
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("text", EXPRESSIONS)
+def test_it_compiles_without_a_warning(text: str, compiler: str, tmp_path: Path) -> None:
+    strict = ["-Wall", "-Wextra", "-Werror"]
+    built(generate_levels(impls(text)).text, compiler, tmp_path, strict)
+
+
+@pytest.mark.parametrize("compiler", COMPILERS)
+@pytest.mark.parametrize("text", [*EXPRESSIONS, "f16[5,40] @ f16[40,9] -> f16[5,9]"])
+def test_a_file_for_one_target_needs_no_flags(text: str, compiler: str, tmp_path: Path) -> None:
+    for one in (AVX2, AVX512, native()):
+        impl, _ = morello.implement(text, target=one)
+        source = generate(impl)
+        library = built(source.text, compiler, tmp_path, ["-Wall", "-Wextra", "-Werror"])
+        if runs_here(one):
+            verify(calling(ctypes.cast(library.kernel, ctypes.c_void_p).value), impl.spec)
+        assert "with any flags" in source.text.partition("*/")[0]
+        assert "with any flags" in source.header.partition("*/")[0]
+
+
+def test_another_cpu_or_compiler_is_refused(tmp_path: Path) -> None:
+    source = generate(morello.implement(EXPRESSIONS[0], target="neon")[0])
+    path = tmp_path / "kernel.c"
+    path.write_text(source.text)
+    command = [*find_compiler().command, "-c", str(path), "-o", str(tmp_path / "kernel.o")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "this file is for gcc or clang, for AArch64; it needs no further flags" in done.stderr
 
 
 def test_a_level_has_its_own_names() -> None:

@@ -6,22 +6,13 @@ import re
 from collections.abc import Sequence
 
 from morello.base.errors import BuildError
+from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
 from morello.codegen.names import check_function_name
 from morello.codegen.source import Source, Unit, comment, header, joined, signature, unit
 from morello.impl.tree import Impl
 
-LEVELS = {
-    "x86-64-v4": "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx2,fma,f16c,bmi,bmi2",
-    "x86-64-v3": "avx2,fma,f16c,bmi,bmi2",
-    "x86-64": "sse2",
-}
-"""The instruction sets that each x86-64 microarchitecture level is compiled for, highest first."""
-
-_MACROS = {"__AVX512F__": "avx512f", "__AVX2__": "avx2", "__AVX__": "avx"}
-"""Predefined macros that helpers test, and the instruction set that each stands for."""
-
-_NUMBERS = {"x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1}
-"""The number of each level, as the generated CPUID check returns it."""
+LEVELS = {"x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1}
+"""The x86-64 microarchitecture levels, highest first, and what the CPUID check returns of each."""
 
 _LEVEL = """\
 /* The level of x86-64 that the CPU has, and the system keeps the registers of. */
@@ -51,8 +42,10 @@ def generate_levels(impls: Sequence[Impl], name: str = "kernel") -> Source:
     spec, units = impls[0].spec, [unit(impl, _kernel_name(name, impl)) for impl in ordered]
     includes = dict.fromkeys(line for level in units for line in level.includes)
     includes["#include <cpuid.h>"] = None
-    first = comment(f"{spec.expression}, for {', '.join(impl.target.name for impl in ordered)}")
-    parts = [first, *includes, ""]
+    first = comment(
+        f"{spec.expression}, for {', '.join(impl.target.name for impl in ordered)}\n{NO_FLAGS}"
+    )
+    parts = [first, *needs(ordered[0].target), *includes, ""]
     parts += dict.fromkeys(line for level in units for line in level.groups)
     for impl, level in zip(ordered, units, strict=True):
         parts += _section(impl, level)
@@ -86,28 +79,7 @@ def _section(impl: Impl, level: Unit) -> list[str]:
     if names is not None:
         lines = names.sub(rf"\1_{_suffix(impl)}", lines)
     lines = re.sub(r"^void ", "static void ", lines, flags=re.MULTILINE)
-    instructions = LEVELS[impl.target.name]
-    for macro, instruction in _MACROS.items():  # predefined for the file, not for each function
-        has = int(instruction in instructions)
-        lines = lines.replace(f"#ifdef {macro}\n", f"#if {has}\n")
-        lines = lines.replace(f"defined({macro})", str(has))
-    return [
-        "",
-        f"/* ---- {impl.target.name} */",
-        "#ifdef __clang__",
-        f'#pragma clang attribute push(__attribute__((target("{instructions}"))), '
-        "apply_to = function)",
-        "#else",
-        "#pragma GCC push_options",
-        f'#pragma GCC target("{instructions}")',
-        "#endif",
-        lines,
-        "#ifdef __clang__",
-        "#pragma clang attribute pop",
-        "#else",
-        "#pragma GCC pop_options",
-        "#endif",
-    ]
+    return ["", f"/* ---- {impl.target.name} */", *compiled_for(impl.target, [lines])]
 
 
 def _chooser(impls: Sequence[Impl], name: str, kernel: Unit) -> list[str]:
@@ -117,7 +89,7 @@ def _chooser(impls: Sequence[Impl], name: str, kernel: Unit) -> list[str]:
     lines += [_LEVEL.replace("$NAME", name), "", f"static {kind} {name}_choose(void) {{"]
     lines.append(f"  const int level = {name}_level();")
     for impl in impls:
-        least = _NUMBERS[impl.target.name]
+        least = LEVELS[impl.target.name]
         condition = f"if (level >= {least}) " * (least > 1)
         lines.append(f"  {condition}return {_kernel_name(name, impl)};")
     lines += ["}", "", f"{signature(name, kernel.parameters)} {{"]

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
 from morello.codegen.lower import lower
 from morello.codegen.names import Names, check_function_name, in_c
 from morello.codegen.parallel import PARALLEL, dispatcher
@@ -64,9 +65,12 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     can have no function of this name.
     """
     emitted = unit(impl, name)
-    first = comment(f"{impl.spec.expression}, for {impl.target.name}\n\n{schedule}".strip())
+    title = f"{impl.spec.expression}, for {impl.target.name}\n{NO_FLAGS}"
+    first = comment(f"{title}\n\n{schedule}".strip())
+    definitions = [*emitted.groups, *emitted.helpers.values(), "", *emitted.code]
     parts = [
-        first, *emitted.includes, "", *emitted.groups, *emitted.helpers.values(), "", *emitted.code
+        first, *needs(impl.target), *emitted.includes, "",
+        *compiled_for(impl.target, definitions),
     ]  # fmt: skip
     declared = header(impl.spec, name, emitted)
     return Source(name, joined(parts), declared, emitted.items, emitted.parallel)
@@ -181,7 +185,8 @@ extern "C" {{
 #define MORELLO_RESTRICT restrict
 #endif
 /* {spec.expression}
-   {shapes}. Operands must not overlap. Safe to call from several threads.{more} */
+   {shapes}. Operands must not overlap. Safe to call from several threads.{more}
+   {NO_FLAGS} */
 {declared}#ifdef __cplusplus
 }}
 #endif

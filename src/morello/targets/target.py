@@ -129,7 +129,8 @@ class Packing:
 class Target:
     """A machine. Levels are listed farthest first; the last is the register file.
 
-    `arch` and `features` name what its code needs, to a compiler and as Linux lists them;
+    `arch`, `instructions` and `features` name what its code needs, to a compiler for all of a
+    file and for a function ("": every compiler for it has these), and as Linux lists them;
     `vector_bytes` are the sizes of its registers, widest first; `masks` says that one can
     be loaded and stored in part; `helpers` are C definitions by name. `casts` are the pairs
     of dtypes that a copy may convert between, `packs` the groups of products that one
@@ -157,6 +158,7 @@ class Target:
     features: tuple[str, ...]
     casts: frozenset[tuple[DType, DType]] = frozenset()
     packs: tuple[Packing, ...] = ()
+    instructions: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     cores: int = 1
     fork: float = 8000.0

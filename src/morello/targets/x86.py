@@ -25,6 +25,10 @@ FILTERS = (4, 8)
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
 BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16))
 
+_AVX2 = "avx2,fma,f16c,bmi,bmi2"
+_AVX512 = f"avx512f,avx512bw,avx512cd,avx512dq,avx512vl,{_AVX2}"
+"""What compilers call the instruction sets of the levels x86-64-v3 and x86-64-v4."""
+
 _PRODUCTS = {"avx512_bf16": "bf16_products", "avx512_vnni": "byte_products"}
 """Instructions for sums of products: their names in Linux, and in `standard_kernels`."""
 
@@ -44,6 +48,7 @@ static inline f32x4 fused_f32x4(f32x4 a, f32x4 b, f32x4 c) {
   for (int i = 0; i < 4; ++i) y[i] = fused_f32(a[i], b[i], c[i]);
   return y;
 }"""
+_NOT_FUSED = "static inline {0} fma_{1}({0} a, {0} b, {0} c) {{ return a * b + c; }}"
 
 
 def _levels(l2: int, l1: int, l1_ways: int, registers: int) -> tuple[Level, ...]:
@@ -89,6 +94,7 @@ def avx2(machine: Machine) -> Target:
         masks=False,
         cuts_to_rows=True,
         features=("avx2", "fma", "f16c"),
+        instructions=_AVX2,
         casts=frozenset(CASTS),
         headers={"_mm": "immintrin.h"},
     )
@@ -123,6 +129,7 @@ def avx512(machine: Machine, products: frozenset[str]) -> Target:
         helpers=helpers_for("avx512", (64,), products),
         masks=True,
         features=("avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl", *sorted(products)),
+        instructions=",".join([_AVX512, *(p.replace("_", "") for p in sorted(products))]),
         casts=frozenset(CASTS),
         packs=packs,
         headers={"_mm": "immintrin.h"},
@@ -183,8 +190,11 @@ def _baseline() -> Target:
             **helpers_for("neon", (16,), frozenset()),  # all in GNU vector extensions
             "fused_f32": _FUSED,
             "fused_f32x4": _FUSED_X4,
+            "fma_f32": _NOT_FUSED.format("float", "f32"),
+            "fma_f32x4": _NOT_FUSED.format("f32x4", "f32x4"),
         },
         masks=False,
         features=("sse2",),
+        instructions="sse2",
         casts=frozenset(CASTS),
     )

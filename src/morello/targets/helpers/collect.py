@@ -41,7 +41,24 @@ def helpers_for(
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)
-    return helpers | shuffle_helpers(isa) | product_helpers(isa, features)
+    helpers |= shuffle_helpers(isa) | product_helpers(isa, features)
+    return {name: _resolved(isa, text) for name, text in helpers.items()}
+
+
+_MACROS = {"avx512": ("__AVX2__", "__AVX512F__"), "avx2": ("__AVX2__",), "neon": ()}
+"""The macros of instruction sets that are defined where code is compiled for one."""
+
+_CONDITIONAL = re.compile(
+    r"^#ifdef (__AVX\w+)\n((?:[^#\n].*\n)*)(?:#else\n((?:[^#\n].*\n)*))?#endif\n", re.MULTILINE
+)
+
+
+def _resolved(isa: str, text: str) -> str:
+    """A helper with what it does on an instruction set in place of an `#ifdef`.
+
+    A compiler's macros are those of its flags, whatever the function is compiled for.
+    """
+    return _CONDITIONAL.sub(lambda m: (m[2] if m[1] in _MACROS[isa] else m[3]) or "", text)
 
 
 def used_in(texts: Collection[str], helpers: Mapping[str, str]) -> list[str]:

@@ -1,0 +1,45 @@
+"""What generated C needs of a compiler: gcc or clang for the CPU, and no flags.
+
+A function says itself which instructions it is compiled for, also where the flags of the file name
+fewer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from morello.targets.target import Target
+
+NO_FLAGS = "Any gcc or clang compiles it, with any flags; the fastest code comes with -O3."
+"""For the first lines of C and headers."""
+
+
+def needs(target: Target) -> list[str]:
+    """C that stops with an error if the compiler cannot compile for the target."""
+    macro, cpu = ("__x86_64__", "x86-64") if target.instructions else ("__aarch64__", "AArch64")
+    return [
+        f"#if !defined(__GNUC__) || !defined({macro})",
+        f'#error "this file is for gcc or clang, for {cpu}; it needs no further flags"',
+        "#endif",
+    ]
+
+
+def compiled_for(target: Target, lines: Sequence[str]) -> list[str]:
+    """Definitions, compiled for the instructions of a target."""
+    if not target.instructions:
+        return [*lines]
+    return [
+        "#ifdef __clang__",
+        f'#pragma clang attribute push(__attribute__((target("{target.instructions}"))), '
+        "apply_to = function)",
+        "#else",
+        "#pragma GCC push_options",
+        f'#pragma GCC target("{target.instructions}")',
+        "#endif",
+        *lines,
+        "#ifdef __clang__",
+        "#pragma clang attribute pop",
+        "#else",
+        "#pragma GCC pop_options",
+        "#endif",
+    ]
