@@ -1035,14 +1035,14 @@ void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *res
             {
               i32x8 b_reg0[1][1];
               b_reg0[0][0] = load_i32x8_i8(&b[n0 + 16 * k0]);
-              c_reg0[0][0] += a_L1_0[32 * m0 + k0] * b_reg0[0][0];
-              c_reg0[1][0] += a_L1_0[32 * m0 + k0 + 32] * b_reg0[0][0];
-              c_reg0[2][0] += a_L1_0[32 * m0 + k0 + 64] * b_reg0[0][0];
-              c_reg0[3][0] += a_L1_0[32 * m0 + k0 + 96] * b_reg0[0][0];
-              c_reg0[4][0] += a_L1_0[32 * m0 + k0 + 128] * b_reg0[0][0];
-              c_reg0[5][0] += a_L1_0[32 * m0 + k0 + 160] * b_reg0[0][0];
-              c_reg0[6][0] += a_L1_0[32 * m0 + k0 + 192] * b_reg0[0][0];
-              c_reg0[7][0] += a_L1_0[32 * m0 + k0 + 224] * b_reg0[0][0];
+              c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a_L1_0[32 * m0 + k0], b_reg0[0][0]);
+              c_reg0[1][0] = multiply_add_i32x8(c_reg0[1][0], a_L1_0[32 * m0 + k0 + 32], b_reg0[0][0]);
+              c_reg0[2][0] = multiply_add_i32x8(c_reg0[2][0], a_L1_0[32 * m0 + k0 + 64], b_reg0[0][0]);
+              c_reg0[3][0] = multiply_add_i32x8(c_reg0[3][0], a_L1_0[32 * m0 + k0 + 96], b_reg0[0][0]);
+              c_reg0[4][0] = multiply_add_i32x8(c_reg0[4][0], a_L1_0[32 * m0 + k0 + 128], b_reg0[0][0]);
+              c_reg0[5][0] = multiply_add_i32x8(c_reg0[5][0], a_L1_0[32 * m0 + k0 + 160], b_reg0[0][0]);
+              c_reg0[6][0] = multiply_add_i32x8(c_reg0[6][0], a_L1_0[32 * m0 + k0 + 192], b_reg0[0][0]);
+              c_reg0[7][0] = multiply_add_i32x8(c_reg0[7][0], a_L1_0[32 * m0 + k0 + 224], b_reg0[0][0]);
             }
           }
           store_i32x8(&c[16 * m0 + n0], c_reg0[0][0]);
@@ -1076,14 +1076,14 @@ void kernel_13(const int32_t *restrict a, const int32_t *restrict b, int32_t *re
         {
           i32x8 c_reg0[1][1];
           c_reg0[0][0] = (i32x8){0};
-          c_reg0[0][0] += a[8 * m0 + 8 * m1] * b_reg0[0][0];
-          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 1] * b_reg0[1][0];
-          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 2] * b_reg0[2][0];
-          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 3] * b_reg0[3][0];
-          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 4] * b_reg0[4][0];
-          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 5] * b_reg0[5][0];
-          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 6] * b_reg0[6][0];
-          c_reg0[0][0] += a[8 * m0 + 8 * m1 + 7] * b_reg0[7][0];
+          c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a[8 * m0 + 8 * m1], b_reg0[0][0]);
+          c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a[8 * m0 + 8 * m1 + 1], b_reg0[1][0]);
+          c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a[8 * m0 + 8 * m1 + 2], b_reg0[2][0]);
+          c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a[8 * m0 + 8 * m1 + 3], b_reg0[3][0]);
+          c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a[8 * m0 + 8 * m1 + 4], b_reg0[4][0]);
+          c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a[8 * m0 + 8 * m1 + 5], b_reg0[5][0]);
+          c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a[8 * m0 + 8 * m1 + 6], b_reg0[6][0]);
+          c_reg0[0][0] = multiply_add_i32x8(c_reg0[0][0], a[8 * m0 + 8 * m1 + 7], b_reg0[7][0]);
           store_i32x8(&c[8 * m0 + 8 * m1], c_reg0[0][0]);
         }
       }

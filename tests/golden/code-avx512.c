@@ -775,22 +775,22 @@ void kernel_12(const uint8_t *restrict a, const int8_t *restrict b, int32_t *res
         {
           i32x16 b_reg0[1][1];
           b_reg0[0][0] = load_i32x16_i8(&b[16 * k0]);
-          c_reg0[0][0] += a_L1_0[k0] * b_reg0[0][0];
-          c_reg0[1][0] += a_L1_0[k0 + 32] * b_reg0[0][0];
-          c_reg0[2][0] += a_L1_0[k0 + 64] * b_reg0[0][0];
-          c_reg0[3][0] += a_L1_0[k0 + 96] * b_reg0[0][0];
-          c_reg0[4][0] += a_L1_0[k0 + 128] * b_reg0[0][0];
-          c_reg0[5][0] += a_L1_0[k0 + 160] * b_reg0[0][0];
-          c_reg0[6][0] += a_L1_0[k0 + 192] * b_reg0[0][0];
-          c_reg0[7][0] += a_L1_0[k0 + 224] * b_reg0[0][0];
-          c_reg0[8][0] += a_L1_0[k0 + 256] * b_reg0[0][0];
-          c_reg0[9][0] += a_L1_0[k0 + 288] * b_reg0[0][0];
-          c_reg0[10][0] += a_L1_0[k0 + 320] * b_reg0[0][0];
-          c_reg0[11][0] += a_L1_0[k0 + 352] * b_reg0[0][0];
-          c_reg0[12][0] += a_L1_0[k0 + 384] * b_reg0[0][0];
-          c_reg0[13][0] += a_L1_0[k0 + 416] * b_reg0[0][0];
-          c_reg0[14][0] += a_L1_0[k0 + 448] * b_reg0[0][0];
-          c_reg0[15][0] += a_L1_0[k0 + 480] * b_reg0[0][0];
+          c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a_L1_0[k0], b_reg0[0][0]);
+          c_reg0[1][0] = multiply_add_i32x16(c_reg0[1][0], a_L1_0[k0 + 32], b_reg0[0][0]);
+          c_reg0[2][0] = multiply_add_i32x16(c_reg0[2][0], a_L1_0[k0 + 64], b_reg0[0][0]);
+          c_reg0[3][0] = multiply_add_i32x16(c_reg0[3][0], a_L1_0[k0 + 96], b_reg0[0][0]);
+          c_reg0[4][0] = multiply_add_i32x16(c_reg0[4][0], a_L1_0[k0 + 128], b_reg0[0][0]);
+          c_reg0[5][0] = multiply_add_i32x16(c_reg0[5][0], a_L1_0[k0 + 160], b_reg0[0][0]);
+          c_reg0[6][0] = multiply_add_i32x16(c_reg0[6][0], a_L1_0[k0 + 192], b_reg0[0][0]);
+          c_reg0[7][0] = multiply_add_i32x16(c_reg0[7][0], a_L1_0[k0 + 224], b_reg0[0][0]);
+          c_reg0[8][0] = multiply_add_i32x16(c_reg0[8][0], a_L1_0[k0 + 256], b_reg0[0][0]);
+          c_reg0[9][0] = multiply_add_i32x16(c_reg0[9][0], a_L1_0[k0 + 288], b_reg0[0][0]);
+          c_reg0[10][0] = multiply_add_i32x16(c_reg0[10][0], a_L1_0[k0 + 320], b_reg0[0][0]);
+          c_reg0[11][0] = multiply_add_i32x16(c_reg0[11][0], a_L1_0[k0 + 352], b_reg0[0][0]);
+          c_reg0[12][0] = multiply_add_i32x16(c_reg0[12][0], a_L1_0[k0 + 384], b_reg0[0][0]);
+          c_reg0[13][0] = multiply_add_i32x16(c_reg0[13][0], a_L1_0[k0 + 416], b_reg0[0][0]);
+          c_reg0[14][0] = multiply_add_i32x16(c_reg0[14][0], a_L1_0[k0 + 448], b_reg0[0][0]);
+          c_reg0[15][0] = multiply_add_i32x16(c_reg0[15][0], a_L1_0[k0 + 480], b_reg0[0][0]);
         }
       }
       store_i32x16(&c[0], c_reg0[0][0]);
@@ -829,14 +829,14 @@ void kernel_13(const int32_t *restrict a, const int32_t *restrict b, int32_t *re
       {
         i32x16 c_reg0[1][1];
         c_reg0[0][0] = (i32x16){0};
-        c_reg0[0][0] += a[8 * m0] * b_reg0[0][0];
-        c_reg0[0][0] += a[8 * m0 + 1] * b_reg0[1][0];
-        c_reg0[0][0] += a[8 * m0 + 2] * b_reg0[2][0];
-        c_reg0[0][0] += a[8 * m0 + 3] * b_reg0[3][0];
-        c_reg0[0][0] += a[8 * m0 + 4] * b_reg0[4][0];
-        c_reg0[0][0] += a[8 * m0 + 5] * b_reg0[5][0];
-        c_reg0[0][0] += a[8 * m0 + 6] * b_reg0[6][0];
-        c_reg0[0][0] += a[8 * m0 + 7] * b_reg0[7][0];
+        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0], b_reg0[0][0]);
+        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 1], b_reg0[1][0]);
+        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 2], b_reg0[2][0]);
+        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 3], b_reg0[3][0]);
+        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 4], b_reg0[4][0]);
+        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 5], b_reg0[5][0]);
+        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 6], b_reg0[6][0]);
+        c_reg0[0][0] = multiply_add_i32x16(c_reg0[0][0], a[8 * m0 + 7], b_reg0[7][0]);
         store_part_i32x16(&c[8 * m0], c_reg0[0][0], 8);
       }
     }
