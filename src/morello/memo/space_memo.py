@@ -34,7 +34,7 @@ from morello.space.kind import Kind
 from morello.space.panels import NO_PANELS, Panels
 from morello.targets.target import LeafKernel, Target
 
-SPACE_VERSION = 1
+SPACE_VERSION = 2
 """The version of the search space: raised whenever rules, costs, or their formulas change."""
 
 
