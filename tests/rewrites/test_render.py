@@ -134,7 +134,7 @@ def test_what_outputs_start_at() -> None:
 
 def test_registers_of_another_dtype() -> None:
     spec = matmul_goal(16, 4, 16, F32, F32, BF16)
-    schedule = Schedule.of(spec, FOUR).to_accumulate().move("c", "L2").move("c", "L1")
+    schedule = Schedule.of(spec, FOUR).move("c", "L2").move("c", "L1")
     row = str(schedule.move("c", "registers", vector=16, dtype="f32"))
     assert "c -> registers of 16 f32 " in row and "c <- registers" in row
     column = str(schedule.move("c", "registers", vector=16, along="m", dtype="f32"))
