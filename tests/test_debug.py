@@ -81,9 +81,9 @@ def test_an_unknown_word_is_refused(
     monkeypatch.setenv(debug.VARIABLE, "cost,serach")
     assert main(["targets", "--json"]) == 2
     streams = capsys.readouterr()
-    assert streams.err == "morello: MORELLO_DEBUG: 'serach' is none of search, c, cost.\n"
+    assert streams.err == "morello: MORELLO_DEBUG: 'serach' is none of search, c, cost, verify.\n"
     assert json.loads(streams.out)["error"] in streams.err
-    with pytest.raises(morello.MorelloError, match="none of search, c, cost"):
+    with pytest.raises(morello.MorelloError, match="none of search, c, cost, verify"):
         morello.implement(PRODUCT, target="avx512")
 
 
