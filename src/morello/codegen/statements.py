@@ -190,7 +190,7 @@ class Prefetch:
 
     At the start of every `every`-th iteration of the loop that it stands in, `at_once` lines are
     prefetched. `turns` add up to how many times that was so before, the loop's own first.
-    `locality` is the third argument of C's prefetch intrinsic: 0 for lines used once, 3 for any cache.
+    `locality` is what C's intrinsic calls so: from 0, for lines used once, to 3, for all caches.
     """
 
     operand: str
