@@ -80,7 +80,7 @@ class Command:
         until = time.monotonic() + _GONE_S
         while left := marked(self.mark):
             if time.monotonic() > until:
-                names = ", ".join(_name(pid) for pid in left)
+                names = ", ".join(command_line(pid) for pid in left)
                 self.end()
                 raise FaultError("a process left", f"{len(left)}: {names}"[:300])
             time.sleep(0.1)
@@ -90,15 +90,16 @@ def marked(mark: str) -> list[int]:
     """The processes that have a mark in their environment."""
     wanted = f"{_MARK}={mark}".encode()
     pids = []
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if wanted in path.read_bytes():
-                pids.append(int(path.parent.name))
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):  # it may have ended meanwhile
+            if wanted in Path(f"/proc/{name}/environ").read_bytes():
+                pids.append(int(name))
     return pids
 
 
-def _name(pid: int) -> str:
+def command_line(pid: int) -> str:
+    """The command of a process, shortened; its number if it has ended."""
     with contextlib.suppress(OSError):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
-        return words.replace("\0", " ")[:100]
+        return words.replace("\0", " ")[:300]
     return str(pid)

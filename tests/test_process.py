@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from fuzz.launch import Command, marked
+from fuzz.launch import Command, command_line, marked
 from morello.base.errors import MorelloError, TableError
 from morello.cli.parser import main
 from morello.memo import Table
@@ -324,10 +324,7 @@ def test_no_process_is_left_after_an_interrupt(
 
 def worker_processes(command: Command) -> list[int]:
     """The processes with a worker that a command has started."""
-    return [
-        pid for pid in marked(command.mark)
-        if b"morello.base.workers" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]  # fmt: skip
+    return [pid for pid in marked(command.mark) if "sys.path[:]" in command_line(pid)]
 
 
 def interrupted(arguments: Sequence[str], after: float) -> tuple[int, str]:
