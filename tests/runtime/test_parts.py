@@ -23,7 +23,7 @@ import morello
 from morello.base.errors import SpecError, VerificationError
 from morello.frontends.text import parse
 from morello.ir.dtype import BF16, F32, I32
-from morello.ir.primitives import matmul, reduce
+from morello.ir.primitives import MAX, matmul, reduce
 from morello.ir.spec import Spec, goal
 from morello.runtime.argument import Array, arguments, blocks
 from morello.runtime.parts import ELEMENT_BYTES, parts
@@ -111,7 +111,7 @@ def test_a_fault_in_any_part_is_found() -> None:
 
 
 def test_a_maximum_is_checked_in_parts() -> None:
-    spec = goal(reduce("Max", 2, 1), (30, 100), (F32, F32))
+    spec = goal(reduce(MAX, 2, 1), (30, 100), (F32, F32))
 
     def without_last(x: Array, *, out: Array) -> None:
         out[...] = x[:, :-1].max(axis=1)
