@@ -27,5 +27,5 @@ def lower(impl: Impl, names: Mapping[str, str] | None = None) -> Program:
 
 
 def prefetch_notes(impl: Impl) -> dict[int, list[str]]:
-    """What the loops of a complete Impl prefetch, in words, by the number of the loop's node."""
+    """Notes on the loops of a complete Impl that prefetch, by the number of the loop's node."""
     return notes(lower(impl).body)

@@ -188,7 +188,7 @@ def in_c(statements: Sequence[Statement], names: Names) -> NamesInC:
 
 
 def _stem(name: str) -> str:
-    """What a name of statements is called, without its number."""
+    """A name of statements without its number."""
     return name.partition(".")[0]
 
 

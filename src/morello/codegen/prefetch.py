@@ -46,7 +46,7 @@ def with_prefetches(statements: Sequence[Statement], target: Target) -> list[Sta
 
 
 def notes(statements: Sequence[Statement]) -> dict[int, list[str]]:
-    """What loops prefetch, in words, by the number of the rewrite that a loop comes from."""
+    """Notes on the loops that prefetch, by the number of the rewrite that a loop comes from."""
     texts: dict[int, dict[str, None]] = defaultdict(dict)
     for loop in walk(statements):
         if isinstance(loop, For):
@@ -105,7 +105,7 @@ class PrefetchRequest:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What encloses statements: the innermost loop that is no reduction loop, and all requests."""
+    """The innermost loop around statements that is no reduction loop, and all requests to them."""
 
     loop: For | None = None
     requests: tuple[PrefetchRequest, ...] = ()
@@ -125,7 +125,7 @@ class _Scope:
 
 
 def _next(tile: MemoryView, loop: For) -> MemoryView:
-    """What the loop's next iteration has in place of a tile."""
+    """The tile that the loop's next iteration has in place of this one."""
     ahead = tile.address.terms[loop.variable] * loop.step
     return replace(tile, address=tile.address.plus(ahead))
 

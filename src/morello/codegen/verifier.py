@@ -43,7 +43,7 @@ def check(program: Program, what: str) -> None:
 
 
 def defects(program: Program) -> Iterator[str]:
-    """What is wrong with the statements of a program, in order."""
+    """The defects of a program's statements, in order."""
     scope = _Scope(program.workspace)
     for view, dtype in program.parameters:
         scope.memory[view.pointer] = _Memory(view.reach, dtype)
@@ -60,10 +60,10 @@ class _Memory:
 
 @dataclass(frozen=True)
 class _Scope:
-    """What is known at a statement.
+    """The names that are known at a statement.
 
-    By name: the least and the greatest value of each variable, what is at each pointer, and the
-    arrays of registers. The workspace is in bytes.
+    Variables have their least and their greatest value, pointers the memory from there on. The
+    workspace is in bytes.
     """
 
     workspace: int
@@ -181,7 +181,7 @@ def _of_shape(view: MemoryView, spec: Spec, operand: int) -> MemoryView:
 
 
 def _memory(view: MemoryView, scope: _Scope, dtype: DType | None = None) -> Iterator[str]:
-    """What is wrong with a tile in memory, which has this dtype."""
+    """The defects of a tile in memory; it has this dtype, if one is given."""
     unknown = [
         *_unknown([view.pointer], scope.memory, "pointer"),
         *_unknown(view.address.terms, scope.variables, "variable"),
@@ -198,7 +198,7 @@ def _memory(view: MemoryView, scope: _Scope, dtype: DType | None = None) -> Iter
 
 
 def _registers(view: RegisterView, scope: _Scope, dtype: DType) -> Iterator[str]:
-    """What is wrong with a tile in registers, which has this dtype."""
+    """The defects of a tile in registers, which has this dtype."""
     if view.name not in scope.registers:
         yield from _unknown([view.name], scope.registers, "array of registers")
         return
