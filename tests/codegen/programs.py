@@ -14,7 +14,7 @@ from morello.ir.layout import Layout, column_major, panels, row_major
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Move, Rewrite, Select, Split, Tile, ToAccumulate
-from morello.targets.target import Held, LeafKernel, Target
+from morello.targets.target import InRegisters, LeafKernel, Target
 
 STEPS = 250
 """Rewrites tried before a program is given up and another one begun."""
@@ -117,7 +117,7 @@ class _Builder:
         known = self.target.kernels_of(spec.operation.name)
         return [k for k in known if k.dtypes == spec.dtypes]
 
-    def _is_held(self, spec: Spec, operand: int, held: Held | None) -> bool:
+    def _is_held(self, spec: Spec, operand: int, held: InRegisters | None) -> bool:
         if held is None:
             return spec.levels[operand] == self.target.nearest
         return spec.placements[operand].vector == held.width

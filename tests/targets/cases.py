@@ -38,9 +38,9 @@ from morello.ir.primitives import (
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement, canonical, gapless
 from morello.rewrites import Select
-from morello.targets.helpers.products import BLOCK_WAYS, WAYS
+from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.kernels.products import MOST_ROWS
-from morello.targets.target import Held, LeafKernel, Target, c_type
+from morello.targets.target import InRegisters, LeafKernel, Target, c_type
 
 ROWS = 400
 PER_OPERATION = 2
@@ -169,7 +169,7 @@ class Home:
 
 
 @cache
-def _homes(rank: int, held: Held | None, dtype: DType, target: Target) -> tuple[Home, ...]:
+def _homes(rank: int, held: InRegisters | None, dtype: DType, target: Target) -> tuple[Home, ...]:
     """In registers along any dimension, or in memory in layouts of all kinds."""
     if held is not None:
         along = range(rank) if held.width > 1 else [rank - 1]
@@ -340,7 +340,9 @@ def _wanted(kernel: LeafKernel) -> dict[str, tuple[int, int]]:
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")
-    named = [w for w in (BLOCK_WAYS if few else WAYS) if f"_sums{w.name}_" in kernel.name]
+    named = [
+        w for w in (BLOCK_READINGS if few else ROW_READINGS) if f"_sums{w.name}_" in kernel.name
+    ]
     rows = max(named, key=lambda way: len(way.name)).rows
     return {"k": (rows, rows)} | ({"m": (2, MOST_ROWS)} if few else {})
 

@@ -12,7 +12,7 @@ from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.rewrites.rewrite import Application, Edges, Rank, Rewrite, everywhere
-from morello.targets.target import Condition, Held, LeafKernel, Target
+from morello.targets.target import Condition, InRegisters, LeafKernel, Target
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Select(Rewrite):
 
 
 def _placement(
-    batch: Batch, operand: int, held: Held | None, level: int, target: Target
+    batch: Batch, operand: int, held: InRegisters | None, level: int, target: Target
 ) -> Iterator[Condition]:
     """The operand is at the level, or in the registers, that the kernel expects."""
     name = batch.operation.operands[operand].name

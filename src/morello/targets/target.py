@@ -64,7 +64,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class Held:
+class InRegisters:
     """An operand in registers of `width` elements, along a dimension (any, if empty)."""
 
     width: int
@@ -97,7 +97,7 @@ class LeafKernel:
     name: str
     operation: str
     dtypes: tuple[DType, ...]
-    held: tuple[Held | None, ...]
+    held: tuple[InRegisters | None, ...]
     c: str
     semantics: Semantics
     applies: Callable[[Batch], Iterable[Condition]]

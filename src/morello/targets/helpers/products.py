@@ -26,11 +26,11 @@ def product_helpers(isa: str, features: frozenset[str]) -> dict[str, str]:
     for fetched in ("L1", "L2"):
         result |= _odd_even_product(isa, fetched)
     for scalars, rows in (("f32", "f32"), ("f32", "bf16"), ("bf16", "bf16"), ("f16", "f16")):
-        for way in WAYS:
-            result |= _row_sums(isa, scalars, rows, way)
+        for reading in ROW_READINGS:
+            result |= _row_sums(isa, scalars, rows, reading)
     for rows in ("f32", "bf16"):
-        for way in BLOCK_WAYS:
-            result |= _block_sums(isa, rows, way)
+        for reading in BLOCK_READINGS:
+            result |= _block_sums(isa, rows, reading)
     if "avx512_vnni" in features:
         result["dot_i8_i8_i32"] = _DOT_I8_I8_I32_BY_DPBUSD
     result["dot_u8_i8_i16"] = _DOT_U8_I8_I16
@@ -137,7 +137,7 @@ _HINTS = {"L1": "", "L2": ", 0, 2"}
 
 
 @dataclass(frozen=True)
-class Way:
+class RowReading:
     """How row and block sums read rows: `rows` at once, prefetched or not.
 
     `fetched` is the cache that they are prefetched into, "L1" or "L2"; `ahead` the prefetch
@@ -173,7 +173,7 @@ class Way:
         return [f"__builtin_prefetch({place}{_HINTS[self.fetched]});"]
 
 
-WAYS = (Way(8), Way(4, "L1", 1536), Way(8, "L2", 4096))
+ROW_READINGS = (RowReading(8), RowReading(4, "L1", 1536), RowReading(8, "L2", 4096))
 """Which is best depends on the machine, as the instruction window of a core is limited.
 
 With prefetches into L1, a Zen 5 reads rows that are converted at 84 % of the speed of a plain
@@ -181,7 +181,7 @@ sum, a Zen 4 at 56 %. With prefetches into L2, a line of each row at a time, a Z
 f32 from memory at 1.27 times the speed without, and from a cache at 0.8 times; rows of bf16 from
 memory at 0.98 times if no other core reads, and at up to 1.2 times if others do.
 """
-BLOCK_WAYS = (Way(8, "L1", 1536), Way(8, "L2", 1536))
+BLOCK_READINGS = (RowReading(8, "L1", 1536), RowReading(8, "L2", 1536))
 """The same for rows that are added to several others (block sums)."""
 
 
@@ -338,12 +338,12 @@ def _head(name: str, a: str, b: str, result: str) -> str:
     )
 
 
-def _row_sums(isa: str, scalars: str, rows: str, way: Way) -> dict[str, str]:
+def _row_sums(isa: str, scalars: str, rows: str, reading: RowReading) -> dict[str, str]:
     """Rows of b, times a scalar each, are added to the row c. b is streamed, c is near."""
-    count = way.rows
+    count = reading.rows
     w = full_width(isa, "f32")
-    registers = way.registers(rows, w)
-    kind, name = f"f32x{w}", f"sum_rows{way.name}_{scalars}_{rows}"
+    registers = reading.registers(rows, w)
+    kind, name = f"f32x{w}", f"sum_rows{reading.name}_{scalars}_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
     helpers = vector_helpers(isa, "f32", w)
     for dtype in {scalars, rows} - {"f32"}:
@@ -354,12 +354,12 @@ def _row_sums(isa: str, scalars: str, rows: str, way: Way) -> dict[str, str]:
 
     factors = ", ".join(f"a{j} = {number(f'a[{j}]', scalars)}" for j in range(count))
     products = " + ".join(f"a{j} * {number(f'b[{j} * step + i]', rows)}" for j in range(count))
-    steps = way.start(rows)
+    steps = reading.start(rows)
     first = [f"s{u} = load_{kind}(c + i + {u * w});" for u in range(registers)]
     for j in range(count):
         steps.append(f"row = b + {j} * step + i;")
         for u in range(registers):  # prefetches between products: fewer are outstanding at once
-            steps += way.fetch(rows, u * w)
+            steps += reading.fetch(rows, u * w)
             steps.append(f"s{u} += a{j} * {load}(row + {u * w});")
     last = [f"store_{kind}(c + i + {u * w}, s{u});" for u in range(registers)]
     body = "\n    ".join([*first, *steps, *last])
@@ -378,23 +378,23 @@ static inline void {name}(const {scalar(scalars)} *a, const {scalar(rows)} *b, l
     return helpers
 
 
-def _block_sums(isa: str, rows: str, way: Way) -> dict[str, str]:
+def _block_sums(isa: str, rows: str, reading: RowReading) -> dict[str, str]:
     """Rows of b, which are streamed, are added to m rows of c, times a scalar for each of these.
 
     Column i of a row of c lies i * `c_next` elements after its start, if a register begins there.
     """
     w = full_width(isa, "f32")
-    kind, name = f"f32x{w}", f"sum_block{way.name}_f32_{rows}"
+    kind, name = f"f32x{w}", f"sum_block{reading.name}_f32_{rows}"
     load = f"load_{kind}" if rows == "f32" else f"load_{kind}_{rows}"
     helpers = vector_helpers(isa, "f32", w)
     if rows != "f32":
         helpers |= conversion_helpers(isa, rows, "f32", w)
     loads = []
-    for j in range(way.rows):
-        loads += [f"row = b + {j} * step + i;", *way.fetch(rows)]
+    for j in range(reading.rows):
+        loads += [f"row = b + {j} * step + i;", *reading.fetch(rows)]
         loads.append(f"const {kind} b{j} = {load}(row);")
-    even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, way.rows, 2)) for i in (0, 1))
-    body = "\n    ".join([*way.start(rows), *loads])
+    even, odd = (" + ".join(f"x[{j}] * b{j}" for j in range(i, reading.rows, 2)) for i in (0, 1))
+    body = "\n    ".join([*reading.start(rows), *loads])
     helpers[name] = f"""\
 static inline void {name}(const float *a, long a_step, const {scalar(rows)} *b, long step,
     float *c, long c_step, long c_next, long m, long n) {{

@@ -22,7 +22,7 @@ from morello.ir.dtype import (
     U32,
     DType,
 )  # fmt: skip
-from morello.targets.helpers.products import BLOCK_WAYS, WAYS
+from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
@@ -93,12 +93,16 @@ def standard_kernels(
     for a, b, c in DOTS:
         kernels.append(_dot(a, b, c, widest))
     for scalar, row, total in ROWS:
-        for way in WAYS:
-            kernels.append(row_sums((scalar, row, total), width, way, l2_bytes, scalar_is_a=True))
-            kernels.append(row_sums((row, scalar, total), width, way, l2_bytes, scalar_is_a=False))
+        for reading in ROW_READINGS:
+            kernels.append(
+                row_sums((scalar, row, total), width, reading, l2_bytes, scalar_is_a=True)
+            )
+            kernels.append(
+                row_sums((row, scalar, total), width, reading, l2_bytes, scalar_is_a=False)
+            )
         if scalar is F32:
             dtypes = (scalar, row, total)
-            kernels += [block_sums(dtypes, width, way, broadcast) for way in BLOCK_WAYS]
+            kernels += [block_sums(dtypes, width, reading, broadcast) for reading in BLOCK_READINGS]
     kernels += _streamed_dots(widest // 2, features)
     for (size, n), cycles in transposes.items():
         same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]

@@ -12,7 +12,7 @@ from morello.ir.dtype import DType
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, OPERATORS, UNARY, Function
 from morello.ir.placements import prod_columns
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Column, Condition, Group, Held, LeafKernel
+from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel
 
 CYCLES = {
     "abs": 0.5, "add": 0.5, "cast": 0.3, "divide": 8.0, "erf": 14.0, "exp": 6.5, "gelu": 16.0,
@@ -47,10 +47,10 @@ def maps(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
 
 def _broadcasts(dtype: DType, width: int) -> list[LeafKernel]:
     """A scalar broadcast into a register, and copies of a register."""
-    kind, held = kind_of(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), InRegisters(width)
     splat = "{x}" if width == 1 else f"splat_{kind}({{x}})"
 
-    def make(operation: str, name: str, source: Held | None, value: str) -> LeafKernel:
+    def make(operation: str, name: str, source: InRegisters | None, value: str) -> LeafKernel:
         line = f"{{out}} = {value};"
         return _kernel("cast", f"{name}_{kind}", dtype, (source, held), line, operation)
 
@@ -62,7 +62,7 @@ def _broadcasts(dtype: DType, width: int) -> list[LeafKernel]:
 
 
 def _unary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
-    kind, held = kind_of(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), InRegisters(width)
     text = f"{name}_{kind}({{x}})"
     if dtype.is_float:
         text = {"neg": "-{x}", "square": "{x} * {x}"}.get(name, text)
@@ -70,7 +70,7 @@ def _unary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
 
 
 def _binary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
-    kind, held = kind_of(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), InRegisters(width)
     kernels = []
     for scalar in ("", "a", "b"):
         if scalar and width == 1:
@@ -87,7 +87,7 @@ def _binary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
 
 def _constant(name: str, dtype: DType, width: int) -> LeafKernel:
     """A function of a register and a constant."""
-    kind, held = kind_of(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), InRegisters(width)
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
     text = _combined(name, dtype, kind, "{x}", constant)
     line, operation = f"{{out}} = {text};", Function(name, constant=0.0).title
@@ -106,7 +106,7 @@ def _kernel(
     function: str,
     name: str,
     dtype: DType,
-    held: tuple[Held | None, ...],
+    held: tuple[InRegisters | None, ...],
     line: str,
     operation: str = "",
 ) -> LeafKernel:
@@ -150,7 +150,7 @@ def _lie_alike(s: Batch, operand: int, out: int) -> Any:
 
 def divide_by_scalar(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     """Division of registers, in place, by a scalar: exactly, or times its reciprocal."""
-    kind, held = kind_of(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), InRegisters(width)
     splat = "{denominator}" if width == 1 else f"splat_{kind}({{denominator}})"
     inverse = "1.0f / {denominator}"
     if width > 1:

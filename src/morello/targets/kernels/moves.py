@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.targets.kernels.conditions import flat, one_register, one_run
 from morello.targets.kernels.names import kind_of
-from morello.targets.target import Condition, Held, LeafKernel, Semantics
+from morello.targets.target import Condition, InRegisters, LeafKernel, Semantics
 
 LOAD = 0.3
 STORE = 1.0
@@ -60,7 +60,7 @@ def moves(source: DType, target: DType, width: int, partial: bool) -> tuple[Leaf
         yield flat(s, 1)
 
     dtypes, semantics = (source, target), _cast(target)
-    held = Held(width)
+    held = InRegisters(width)
     kernels = []
     if source is target or target.bytes >= source.bytes:
         kernels.append(
@@ -118,7 +118,7 @@ def fills(dtype: DType, width: int, partial: bool) -> tuple[LeafKernel, ...]:
         if not partial:
             kernels.append(
                 LeafKernel(
-                    f"{name}_{kind}", f"Fill{value}", (dtype,), (Held(width),),
+                    f"{name}_{kind}", f"Fill{value}", (dtype,), (InRegisters(width),),
                     f"{{dst}} = {whole};", _filled(dtype, value),
                     lambda s: [one_register(s, 0)], lambda s: ZERO, group="fills",
                 )

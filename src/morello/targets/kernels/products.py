@@ -10,10 +10,10 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
 from morello.ir.placements import Bools
-from morello.targets.helpers.products import Way
+from morello.targets.helpers.products import RowReading
 from morello.targets.kernels.conditions import flat, unit_sizes
 from morello.targets.kernels.names import added, kind_of
-from morello.targets.target import Column, Condition, Group, Held, LeafKernel, Semantics
+from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
 # Cycles of one register's operation. Loads and broadcasts overlap with the multiply-adds, on
 # other ports, and so cost less than their throughput alone.
@@ -39,7 +39,7 @@ def multiply_add(
     """
     kind = kind_of(vector, width)
     along = "n" if scalar_is_a else "m"
-    held = Held(width, along if width > 1 else "")
+    held = InRegisters(width, along if width > 1 else "")
     value = _converted(scalar, vector, "{a}" if scalar_is_a else "{b}")
     if vector.is_float:
         product = f"{value} * {{b}}" if scalar_is_a else f"{{a}} * {value}"
@@ -91,7 +91,7 @@ def packed_multiply_add(
     """A packed group, broadcast, times registers of groups; sums are added to registers of c."""
     a, b, _ = dtypes
     along = "n" if scalar_is_a else "m"
-    held = Held(width, along)
+    held = InRegisters(width, along)
     splat = f"splat_{(a if scalar_is_a else b)}x{width}"
     arguments = f"{splat}({{a}}), {{b}}" if scalar_is_a else f"{{a}}, {splat}({{b}})"
 
@@ -163,7 +163,7 @@ def inner_product(
         name,
         "MatmulAccum",
         dtypes,
-        (None, None, Held(1)),
+        (None, None, InRegisters(1)),
         line,
         lambda x, y, z: z + x.astype(c.np) @ y.astype(c.np),
         applies,
@@ -189,7 +189,12 @@ _PER_REGISTER = {False: {"": 0.5, "L1": 0.5, "L2": 0.5}, True: {"": 0.96, "L1": 
 
 
 def row_sums(
-    dtypes: tuple[DType, DType, DType], width: int, way: Way, l2_bytes: float, *, scalar_is_a: bool
+    dtypes: tuple[DType, DType, DType],
+    width: int,
+    reading: RowReading,
+    l2_bytes: float,
+    *,
+    scalar_is_a: bool,
 ) -> LeafKernel:
     """A few scalars times rows streamed from beyond the nearest cache, added to a row of c there.
 
@@ -198,11 +203,11 @@ def row_sums(
     """
     along, vector = ("n", 1) if scalar_is_a else ("m", 0)
     scalars, rows, result = dtypes[1 - vector], dtypes[vector], dtypes[2]
-    count, name = way.rows, "row_sums" if scalar_is_a else "column_sums"
+    count, name = reading.rows, "row_sums" if scalar_is_a else "column_sums"
     x, y = ("a", "b") if scalar_is_a else ("b", "a")
     operands = f"&{{{x}}}, &{{{y}}}, {{{y}_k}}, &{{c}}, {{{along}}}"
-    streamed = rows.bytes * _STREAMED[way.fetched] / l2_bytes
-    computed = _PER_REGISTER[rows is not result][way.fetched] / width
+    streamed = rows.bytes * _STREAMED[reading.fetched] / l2_bytes
+    computed = _PER_REGISTER[rows is not result][reading.fetched] / width
     each = count * max(streamed, computed) + 0.06
 
     def applies(s: Batch) -> Iterable[Condition]:
@@ -213,27 +218,27 @@ def row_sums(
         yield flat(s, 2)
 
     def cost(s: Batch) -> Column:
-        n, whole = s.size(along), width * way.registers(rows.name, width)
+        n, whole = s.size(along), width * reading.registers(rows.name, width)
         cycles: Column = 14.0 + each * n + 0.5 * count * (n % whole)
         return cycles
 
     return LeafKernel(
-        f"{name}{way.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
+        f"{name}{reading.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
         "MatmulAccum",
         dtypes,
         (None, None, None),
-        f"sum_rows{way.name}_{scalars}_{rows}({operands});",
+        f"sum_rows{reading.name}_{scalars}_{rows}({operands});",
         lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
         applies,
         cost,
         registers=14,
         streams=(vector, 2),
-        group=_ROW_SUMS[way.fetched],
+        group=_ROW_SUMS[reading.fetched],
     )
 
 
 def block_sums(
-    dtypes: tuple[DType, DType, DType], width: int, way: Way, broadcast: float
+    dtypes: tuple[DType, DType, DType], width: int, reading: RowReading, broadcast: float
 ) -> LeafKernel:
     """A few rows of a times rows of b that are streamed, added to rows of c.
 
@@ -241,11 +246,11 @@ def block_sums(
     serves only one register, so nothing hides its `broadcast` cycles.
     """
     scalars, rows, result = dtypes
-    slower = 0.3 if way.fetched == "L2" else 0.0
+    slower = 0.3 if reading.fetched == "L2" else 0.0
 
     def applies(s: Batch) -> Iterable[Condition]:
         yield from unit_sizes(s, but=("m", "k", "n"))
-        yield Condition(s.size("k") == way.rows, f"k must be {way.rows}")
+        yield Condition(s.size("k") == reading.rows, f"k must be {reading.rows}")
         few = (s.size("m") > 1) & (s.size("m") <= MOST_ROWS)
         yield Condition(few, f"m must be from 2 to {MOST_ROWS}")
         yield Condition(s.size("n") % width == 0, f"n must be a multiple of {width}")
@@ -254,25 +259,25 @@ def block_sums(
         yield _rows_without_gaps(s, 2, "c", "n", panel=width)
 
     def cost(s: Batch) -> Column:
-        row = way.rows * (MULTIPLY_ADD + broadcast) + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
+        row = reading.rows * (MULTIPLY_ADD + broadcast) + 1.0 + SAME_SET * _rows_collide(s, 2, "n")
         each = slower + s.size("m") * row
         cycles: Column = 14.0 + s.size("n") / width * each
         return cycles
 
     places = "&{a}, {a_m}, &{b}, {b_k}, &{c}, {c_m}, {c_n}, {m}, {n}"
     return LeafKernel(
-        f"block_sums{way.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
+        f"block_sums{reading.name}_{rows}" + (f"_{scalars}" if scalars is not rows else ""),
         "MatmulAccum",
         dtypes,
         (None, None, None),
-        f"sum_block{way.name}_{scalars}_{rows}({places});",
+        f"sum_block{reading.name}_{scalars}_{rows}({places});",
         lambda a, b, c: c + a.astype(result.np) @ b.astype(result.np),
         applies,
         cost,
         registers=14,
         panel=(width, MOST_ROWS),
         streams=(1, 2),
-        group=_BLOCK_SUMS[way.fetched],
+        group=_BLOCK_SUMS[reading.fetched],
     )
 
 

@@ -12,7 +12,7 @@ from morello.ir.dtype import F32, DType
 from morello.ir.placements import prod_columns
 from morello.targets.kernels.conditions import flat, scan, unit_sizes
 from morello.targets.kernels.names import added, kind_of
-from morello.targets.target import Column, Condition, Group, Held, LeafKernel, Semantics
+from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
 START = 10.0
 """The fixed cycles of a run, such as the horizontal reduction of registers to a number."""
@@ -109,7 +109,7 @@ def _merge(tops: Any, totals: Any, top: Any, total: Any) -> tuple[Any, Any]:
 
 def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     """Kernels across registers: each lane of a register belongs to a different row."""
-    kind, held = kind_of(dtype, width), Held(width)
+    kind, held = kind_of(dtype, width), InRegisters(width)
 
     def lane(
         operation: str,
@@ -166,7 +166,7 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
 
 def complete_lanes(width: int) -> LeafKernel:
     """exp(x - max) / denominator, register by register."""
-    kind, held = kind_of(F32, width), Held(width)
+    kind, held = kind_of(F32, width), InRegisters(width)
 
     def applies(s: Batch) -> Iterator[Condition]:
         for operand in range(4):
