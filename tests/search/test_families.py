@@ -38,7 +38,6 @@ from morello.rewrites import (
     Spread,
     ToAccumulate,
 )
-from morello.search import graph as graphs
 from morello.search.expansion import build
 from morello.search.graph import Floats, SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
@@ -189,7 +188,7 @@ def test_a_search_without_a_rewrite_is_told_apart(
             for group in rules(one, target, sizes, **options)
         ]
 
-    monkeypatch.setattr(graphs, "rules", fewer)
+    monkeypatch.setattr("morello.space.space.rules", fewer)
     spec, target = GOALS[name]
     for everything in (True, False):
         found = cheapest(Session(spec, target), everything=everything)

@@ -14,9 +14,13 @@ NO_FLAGS = "Any gcc or clang compiles it, with any flags; the fastest code comes
 """For the first lines of C and headers."""
 
 
+ARM = "aarch64"
+"""The `arch` of targets that are not x86-64."""
+
+
 def needs(target: Target) -> list[str]:
     """C that stops with an error if the compiler cannot compile for the target."""
-    macro, cpu = ("__x86_64__", "x86-64") if target.instructions else ("__aarch64__", "AArch64")
+    macro, cpu = ("__aarch64__", "AArch64") if target.arch == ARM else ("__x86_64__", "x86-64")
     return [
         f"#if !defined(__GNUC__) || !defined({macro})",
         f'#error "this file is for gcc or clang, for {cpu}; it needs no further flags"',
