@@ -31,6 +31,8 @@ GOALS = (
     "sum(f16[100,24], axis=0)",
     "sum(bf16[6,70])",
     "sum(f16[9,8,7], axis=[0,2])",
+    "mean(f16[100,24], axis=0)",
+    "mean(bf16[9,8,7], axis=[0,2])",
 )
 ROUNDINGS = 0.501
 """The largest error, in roundings to the nearest: one half, and what sums of f32 are off."""
@@ -45,6 +47,11 @@ def test_partial_sums_may_be_beyond_the_largest_number() -> None:
     filters = np.empty((7, 17, 1, 2), np.float32)
     filters[..., 0], filters[..., 1] = 90000 / 4250, -60000 / 4250  # the first sum is 90000
     np.testing.assert_array_equal(kernel(COLUMNS)(images, filters), np.float16(30000))
+
+
+def test_a_sum_may_overflow_where_its_mean_does_not() -> None:
+    means = kernel("mean(f16[8,1000])")(np.full((8, 1000), 300, np.float16))
+    np.testing.assert_array_equal(means, np.full(8, 300, np.float16))
 
 
 @pytest.mark.parametrize("text", GOALS)

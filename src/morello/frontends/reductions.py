@@ -25,45 +25,55 @@ EPSILON = 1e-5
 
 
 def sum(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
-    return _reduced(SUM, x, axis, keepdims, F32 if narrow(x.dtype) else x.dtype)
+    axes = _axes(axis, x, keepdims)
+    return _kept(cast(_reduced(SUM, x, axes, _wide(x.dtype)), x.dtype), axes, keepdims)
 
 
 def max(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
-    return _reduced(MAX, x, axis, keepdims, x.dtype)
+    axes = _axes(axis, x, keepdims)
+    return _kept(_reduced(MAX, x, axes, x.dtype), axes, keepdims)
 
 
 def mean(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
     check_float("mean", x)
-    count = prod(x.shape[d] for d in _axes(axis, x.rank))
-    return multiply(sum(x, axis=axis, keepdims=keepdims), 1 / count)
+    axes, wide = _axes(axis, x, keepdims), _wide(x.dtype)
+    scale = 1 / prod(x.shape[along] for along in axes)
+    scaled = multiply(_reduced(SUM, cast(x, wide), axes, wide), scale)
+    return _kept(cast(scaled, x.dtype), axes, keepdims)
 
 
-def _axes(axis: Numbers, rank: int) -> list[int]:
-    """The axes to reduce, in increasing order; raises `MisuseError`."""
+def _wide(dtype: DType) -> DType:
+    """The dtype of sums that are not stored: they may overflow where the result does not."""
+    return F32 if narrow(dtype) else dtype
+
+
+def _axes(axis: Numbers, x: Value, keepdims: bool) -> list[int]:
+    """The axes of x to reduce, in increasing order; raises `MisuseError`."""
     given = (axis,) if isinstance(axis, int) else axis
-    axes = sorted({axis_of(number, rank) for number in given})
+    axes = sorted({axis_of(number, x.rank) for number in given})
     if len(axes) < len(given):
         raise MisuseError("an axis is reduced twice", "name each once", at="axis")
-    return axes
-
-
-def _reduced(
-    primitive: Primitive, x: Value, axis: Numbers, keepdims: bool, between: DType
-) -> Value:
-    """x reduced along one axis after the other, the last axis first.
-
-    What is reduced along some of several axes is of the dtype `between`.
-    """
-    axes, dtype = _axes(axis, x.rank), x.dtype
     if keepdims and x.rank == len(axes):
         what = f"one number is all that is left of {'a vector' * (x.rank == 1) or 'a tensor'}"
         raise MisuseError(what, "leave keepdims out, or keep an axis, such as that of f32[1,64]")
+    return axes
+
+
+def _reduced(primitive: Primitive, x: Value, axes: list[int], between: DType) -> Value:
+    """x reduced along one axis after the other, the last axis first.
+
+    If these are several, x is cast to the dtype `between` before.
+    """
     if len(axes) > 1:
         x = cast(x, between)
     for along in reversed(axes):
         x = x.materialized
         x = apply_operation(reduce(primitive, x.rank, along), [x], _rows(x, along))
-    x = cast(x, dtype)
+    return x
+
+
+def _kept(x: Value, axes: list[int], keepdims: bool) -> Value:
+    """x with the axes that were reduced as dimensions of size 1, if they are to be kept."""
     for along in axes if keepdims else ():
         x = x.expanded(along)
     return x
@@ -103,8 +113,8 @@ def _softmax_part(part: Primitive, x: Value, given: list[Value], axis: int) -> V
 def layer_norm(x: Value, gamma: Value, beta: Value) -> Value:
     """(x - mean) / sqrt(variance + 1e-5) * gamma + beta, along the last axis."""
     _check_norm("layer_norm", x, gamma, beta)
-    centred = subtract(x, mean(x, keepdims=True))
-    variance = mean(unary("square", centred), keepdims=True)
+    centred = subtract(x, _row_means(x))
+    variance = _row_means(unary("square", centred))
     scaled = multiply(centred, unary("rsqrt", add(variance, EPSILON)))
     return add(multiply(scaled, gamma), beta)
 
@@ -112,8 +122,13 @@ def layer_norm(x: Value, gamma: Value, beta: Value) -> Value:
 def rms_norm(x: Value, gamma: Value) -> Value:
     """x / sqrt(mean(x * x) + 1e-5) * gamma, along the last axis."""
     _check_norm("rms_norm", x, gamma)
-    size = mean(unary("square", x), keepdims=True)
+    size = _row_means(unary("square", x))
     return multiply(multiply(x, unary("rsqrt", add(size, EPSILON))), gamma)
+
+
+def _row_means(x: Value) -> Value:
+    """Means along the last axis, which is kept; unlike `mean`, of sums in x's own dtype."""
+    return multiply(sum(x, keepdims=True), 1 / x.shape[-1])
 
 
 def _check_norm(name: str, x: Value, *given: Value) -> None:
