@@ -21,6 +21,8 @@ from tests.rewrites.rewritten import begun, solved
 from tests.support import runs_here
 
 import morello
+from morello import errors
+from morello.base import errors as base
 from morello.base.errors import CallError, MorelloError, SpecError, TargetError, quoted
 from morello.codegen import generate
 from morello.ir.dtype import BF16, F32, I32
@@ -380,6 +382,12 @@ def test_options_of_wrong_types_get_a_sentence(
 def test_a_schedule_is_not_scheduled_again() -> None:
     with pytest.raises(SpecError, match="scheduled already"):
         morello.schedule(morello.schedule(SMALL))  # type: ignore[arg-type]
+
+
+def test_all_kinds_of_errors_can_be_imported() -> None:
+    kinds = {name for name, kind in vars(base).items() if isinstance(kind, type)}
+    assert kinds == {name for name in vars(errors) if name.endswith("Error")} > {"SpecError"}
+    assert errors.SpecError is SpecError
 
 
 def test_modules_that_the_pages_name_are_loaded_when_they_are_used() -> None:

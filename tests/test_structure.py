@@ -42,6 +42,7 @@ LAYERS = [
     "scheduling",
     "options",
     "api",
+    "errors",
     "precompute",
     "fusion",
     "cli",

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 from morello.base.version import __version__
 
 if TYPE_CHECKING:
+    from morello import errors as errors
     from morello import fusion as fusion
     from morello.api import Kernel as Kernel
     from morello.api import compile as compile
     from morello.api import implement as implement
     from morello.api import matmul as matmul
     from morello.api import schedule as schedule
-    from morello.base import errors as errors
     from morello.base.errors import MorelloError as MorelloError
     from morello.frontends.text import parse as parse
     from morello.measure import quality as quality
@@ -39,7 +39,7 @@ _DEFINED_IN = {
     "schedule": "morello.api",
 }
 _MODULES = {
-    "errors": "morello.base.errors",
+    "errors": "morello.errors",
     "fusion": "morello.fusion",
     "quality": "morello.measure.quality",
 }

@@ -1,0 +1,14 @@
+"""The exceptions that users catch: each is a `MorelloError`."""
+
+from morello.base.errors import BuildError as BuildError
+from morello.base.errors import CallError as CallError
+from morello.base.errors import CompilerTimeoutError as CompilerTimeoutError
+from morello.base.errors import CorpusError as CorpusError
+from morello.base.errors import FileError as FileError
+from morello.base.errors import MorelloError as MorelloError
+from morello.base.errors import RewriteError as RewriteError
+from morello.base.errors import SearchError as SearchError
+from morello.base.errors import SpecError as SpecError
+from morello.base.errors import TableError as TableError
+from morello.base.errors import TargetError as TargetError
+from morello.base.errors import VerificationError as VerificationError
