@@ -342,16 +342,20 @@ def test_numbers_that_no_precomputing_can_have(
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("command", "options", "said"),
     [
-        (["--rank", "learned"], "no learned model ships for"),
-        (["--rank", "learned", "--threads", "2"], "leave out the threads or the ranking"),
-        (["--compiler", "no-such-compiler"], "was not found"),
-        (["--threads", "1000"], "more than the CPUs"),
-        (["--seconds", "-1"], "for more than 0"),
+        ("bench", ["--rank", "learned"], "no learned model ships for"),
+        ("bench", ["--rank", "learned", "--threads", "2"], "leave out the threads or the ranking"),
+        ("bench", ["--compiler", "no-such-compiler"], "was not found"),
+        ("bench", ["--threads", "1000"], "more than the CPUs"),
+        ("bench", ["--seconds", "-1"], "for more than 0"),
+        ("model", ["--compiler", "no-such-compiler"], "was not found"),
+        ("model", ["--target", "neon"], "cannot run kernels for neon"),
+        ("model", ["--seconds", "0"], "is timed for more than 0"),
     ],
 )
 def test_options_are_checked_before_the_search(
+    command: str,
     options: list[str],
     said: str,
     monkeypatch: pytest.MonkeyPatch,
@@ -362,7 +366,7 @@ def test_options_are_checked_before_the_search(
 
     monkeypatch.setattr("morello.search.session.Session.solve", fail)
     monkeypatch.setattr("morello.learn.predictors.learned", lambda target: None)
-    assert main(["bench", "exp(f32[512,512])", *options]) == 2
+    assert main([command, "exp(f32[512,512])", *options]) == 2
     assert said in capsys.readouterr().err
 
 

@@ -153,25 +153,3 @@ def test_numbers_that_cannot_be(options: dict[str, Any], monkeypatch: pytest.Mon
     monkeypatch.setattr(quality, "programs", never)
     with pytest.raises(SearchError, match=r"\.$"):
         assess(best, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--compiler", "no-such-compiler"], "was not found"),
-        (["--target", "neon"], "cannot run kernels for neon"),
-        (["--seconds", "0"], "is timed for more than 0"),
-    ],
-)
-def test_options_are_checked_before_the_search(
-    options: list[str],
-    said: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise AssertionError("it searches")
-
-    monkeypatch.setattr("morello.search.session.Session.solve", fail)
-    assert main(["model", "f32[64,64] @ f32[64,64]", *options]) == 2
-    assert said in capsys.readouterr().err
