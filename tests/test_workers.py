@@ -27,7 +27,7 @@ def worker() -> Iterator[Worker]:
 
 
 def base_name(worker: Worker) -> str:
-    """What a process in order answers."""
+    """The answer of the worker to a task, which shows that it works: "b"."""
     name: str = worker.run(os.path.basename, "a/b", seconds=PATIENCE_S)
     return name
 

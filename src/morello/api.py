@@ -107,7 +107,7 @@ def compile(
     first few are timed. The search may take `budget` seconds, and half of the free memory: if it
     has not finished by then, the best program so far is taken, and `Kernel.statistics` says that
     it is not proven the cheapest. Unless `verify` is off, the kernel is compared with NumPy in
-    float64 on random data. Raises `MorelloError` (see `morello.base.errors`).
+    float64 on random data. Raises `MorelloError` (see `morello.errors`).
     """
     with requested(
         what, target=target, threads=threads, compiler=compiler, table=table, weights=weights,

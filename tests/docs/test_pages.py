@@ -135,7 +135,10 @@ RESULTS = {
     "README": ("y", "np.maximum(x @ w + b, 0)"),
     "language": ("y", "x @ weights"),
 }
-"""What the code of some pages computes, and in NumPy; that of others compares it itself."""
+"""For some pages: the variable that their code computes, and the same in NumPy.
+
+Other pages compare their results themselves.
+"""
 
 
 @pytest.mark.parametrize("page", PYTHON, ids=lambda page: page.stem)

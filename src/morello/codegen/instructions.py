@@ -1,7 +1,6 @@
-"""What generated C needs of a compiler: gcc or clang for the CPU, and no flags.
+"""Attributes that let gcc or clang compile generated C for a target without any flags.
 
-A function says itself which instructions it is compiled for, also where the flags of the file name
-fewer.
+Each function names the instruction sets that it may use, also those beyond the file's flags.
 """
 
 from __future__ import annotations
@@ -12,7 +11,6 @@ from morello.targets.target import Target
 
 NO_FLAGS = "Any gcc or clang compiles it, with any flags; the fastest code comes with -O3."
 """For the first lines of C and headers."""
-
 
 ARM = "aarch64"
 """The `arch` of targets that are not x86-64."""

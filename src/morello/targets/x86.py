@@ -27,7 +27,7 @@ BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I1
 
 _AVX2 = "avx2,fma,f16c,bmi,bmi2"
 _AVX512 = f"avx512f,avx512bw,avx512cd,avx512dq,avx512vl,{_AVX2}"
-"""What compilers call the instruction sets of the levels x86-64-v3 and x86-64-v4."""
+"""The instruction sets of the levels x86-64-v3 and x86-64-v4, by their names in compilers."""
 
 _PRODUCTS = {"avx512_bf16": "bf16_products", "avx512_vnni": "byte_products"}
 """Instructions for sums of products: their names in Linux, and in `standard_kernels`."""
