@@ -17,7 +17,7 @@ from tests.goals import (
     primitive_goals,
     softmax_goal,
 )
-from tests.runtime.test_verify import single
+from tests.runtime.numpy_kernels import single
 
 import morello
 from morello.base.errors import SpecError, VerificationError
