@@ -15,6 +15,7 @@ import pytest
 from tests.kinds import BUILDING, kind_of
 
 os.environ["MORELLO_CALIBRATION"] = "off"  # what somebody measured here is none of our business
+os.environ["MORELLO_TABLE"] = "off"  # what tests search for is to be found anew
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"

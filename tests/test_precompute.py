@@ -19,7 +19,7 @@ from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.memo import Table
 from morello.memo.programs import load_program
-from morello.memo.space_memo import space_name
+from morello.memo.space_name import space_name
 from morello.precompute import (
     PrecomputeProgress,
     Task,

@@ -8,13 +8,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from morello.base.errors import SearchError, TableError, quoted
+from morello.base.errors import SearchError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.predictors import LEARNED
-from morello.memo import Table
+from morello.memo.program_table import ProgramTable
 from morello.request import Request
 from morello.request.goal import goal_and_target
+from morello.request.tables import opened
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.targets.target import Target
@@ -28,7 +29,7 @@ class Options(TypedDict, total=False):
 
     target: str | Target
     threads: int | str
-    table: Table | str | Path | None
+    table: ProgramTable | str | Path | None
     weights: str
     measure: int
     rank: str
@@ -40,9 +41,7 @@ class Options(TypedDict, total=False):
 @contextmanager
 def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) -> Iterator[Request]:
     """The request of these options, checked; its table is open in the body."""
-    table, rank = options.get("table"), options.get("rank", "cost")
-    if not isinstance(table, Table | str | Path | None):
-        raise TableError(f"a table is a Table or the path of one, not {quoted(table)}.")
+    rank = options.get("rank", "cost")
     if not isinstance(rank, str) or rank not in RANKINGS:
         raise SearchError(f"programs are ranked by {' or '.join(RANKINGS)}, not {quoted(rank)}.")
     goal, target = goal_and_target(
@@ -60,8 +59,5 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
         compiler=options.get("compiler"),
         progress=options.get("progress"),
     )
-    if isinstance(table, Table | None):
+    with opened(options.get("table")) as table:
         yield replace(request, table=table)
-        return
-    with Table(table) as opened:
-        yield replace(request, table=opened)

@@ -22,7 +22,7 @@ from morello.frontends.ranges import SpecFamily
 from morello.frontends.text import parse
 from morello.memo import Key, Table
 from morello.memo.page import decode, encode
-from morello.memo.space_memo import space_name
+from morello.memo.space_name import space_name
 from morello.request import Request, answer
 from morello.search.budget import Budget
 from morello.targets.catalog import find_target

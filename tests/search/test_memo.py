@@ -28,11 +28,13 @@ from morello.ir.layout import odd_even, panels
 from morello.ir.placements import Placements
 from morello.ir.primitives import MAX, SUM, matmul, move, reduce
 from morello.ir.spec import Spec, goal
-from morello.memo import Key, Table, points, space_memo
+from morello.memo import Key, Table, points
+from morello.memo import space_name as naming
 from morello.memo.answers import MemoizedAnswers
 from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.memo.query import answers
-from morello.memo.space_memo import SpaceMemo, space_name
+from morello.memo.space_memo import SpaceMemo
+from morello.memo.space_name import space_name
 from morello.search.expansion import build, grow
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.result import SearchResult
@@ -389,7 +391,7 @@ def test_what_is_known_of_one_machine_is_not_of_another(monkeypatch: pytest.Monk
             assert search(spec, other, table=table).statistics.specs > 0
         assert len(known) == 1 + len(other_machines(target))
         assert set(table.spaces()) == known
-        monkeypatch.setattr(space_memo, "SPACE_VERSION", 0)
+        monkeypatch.setattr(naming, "SPACE_VERSION", 0)
         assert answers(spec, target, table) == []
         assert load_program(spec, target, table) is None
         assert search(spec, target, table=table).statistics.specs > 0

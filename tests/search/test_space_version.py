@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 import morello
-from morello.memo.space_memo import SPACE_VERSION
+from morello.memo.space_name import SPACE_VERSION
 
 HOME = Path(morello.__file__).parent
 DECIDING = ("ir", "targets", "rewrites", "space")

@@ -76,14 +76,21 @@ def add_tune(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_table(parser: argparse.ArgumentParser) -> None:
+    tables = parser.add_mutually_exclusive_group()
+    tables.add_argument(
+        "--db", type=Path, metavar="PATH",
+        help="a table of what searches found, to use and add to (programs are kept in the cache)",
+    )  # fmt: skip
+    tables.add_argument("--no-table", action="store_true", help="use no table, and keep nothing")
+
+
 def add_search(parser: argparse.ArgumentParser) -> None:
     """An expression, and the options of the search for its best program."""
     add_expression(parser)
     add_target(parser)
     add_threads(parser)
-    parser.add_argument(
-        "--db", type=Path, metavar="PATH", help="a table of what searches found, to use and add to"
-    )
+    add_table(parser)
     parser.add_argument(
         "--weights", choices=["plain", "constant"], default="plain",
         help="constant: second factors and filters may be prepacked for the kernel (plain)",

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 from morello import options
@@ -19,8 +18,9 @@ from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.learn.predictors import predict
-from morello.memo import Table
-from morello.request import Request, answer
+from morello.memo.program_table import ProgramTable
+from morello.request import Request, answer, tables
+from morello.request.tables import OFF
 from morello.search.result import SearchStatistics
 from morello.targets import find_target, tuned
 
@@ -40,12 +40,12 @@ def requested(arguments: argparse.Namespace) -> Iterator[Request]:
         target = tuned(target, arguments.tune)
     with (
         progress() as report,
-        opened(arguments.db) as table,
+        opened(arguments) as table,
         options.requested(
             goal,
             target=target,
             threads=arguments.threads,
-            table=table,
+            table=table or OFF,
             weights=arguments.weights,
             measure=arguments.measure,
             rank=arguments.rank,
@@ -77,15 +77,12 @@ def saved_impl(arguments: argparse.Namespace) -> Impl | None:
 
 
 @contextmanager
-def opened(path: Path | None) -> Iterator[Table | None]:
-    """The table at a path, None without a path; warns about damaged parts on stderr."""
-    if path is None:
-        yield None
-        return
-    with Table(path) as table:
+def opened(arguments: argparse.Namespace) -> Iterator[ProgramTable | None]:
+    """The table of a command, None if it has none; warns about damaged parts on stderr."""
+    with tables.opened(OFF if arguments.no_table else arguments.db) as table:
         yield table
-        for problem in table.damaged:
-            print(f"morello: {path}: {problem} It was left out.", file=sys.stderr)
+        for problem in () if table is None else table.damaged:
+            print(f"morello: {table.path}: {problem} It was left out.", file=sys.stderr)
 
 
 def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]:

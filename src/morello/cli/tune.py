@@ -17,14 +17,14 @@ from rich.table import Table as Grid
 
 from morello.base.errors import FileError, MorelloError
 from morello.base.files import check_writable, write_text
-from morello.cli.arguments import add_compiler, add_json, add_target, whole
+from morello.cli.arguments import add_compiler, add_json, add_table, add_target, whole
 from morello.cli.output import readable
 from morello.cli.program import opened
 from morello.frontends.ranges import family
 from morello.impl import saved
 from morello.learn.tune import Tuning, plan, tune
 from morello.measure.timing import limit_threads
-from morello.memo import Table
+from morello.memo.program_table import ProgramTable
 from morello.memo.programs import load_program, store_program
 from morello.runtime.toolchain import find_compiler
 
@@ -76,9 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=whole, default=0, help="of random choices (0)")
     add_target(parser)
     add_compiler(parser)
-    parser.add_argument(
-        "--db", type=Path, metavar="PATH", help="a table to keep the fastest in, for later calls"
-    )
+    add_table(parser)
     parser.add_argument("--save", type=Path, help="save the fastest's schedule here, as JSON")
     add_json(parser)
 
@@ -95,7 +93,7 @@ def run(arguments: argparse.Namespace) -> None:
         check_writable(arguments.save)
     outcomes: list[TuningOutcome] = []
     interrupted = False
-    with limit_threads(), opened(arguments.db) as table:
+    with limit_threads(), opened(arguments) as table:
         for expression in expressions:
             try:
                 outcomes.append(_tuned(expression, arguments, table))
@@ -115,7 +113,9 @@ def run(arguments: argparse.Namespace) -> None:
         raise KeyboardInterrupt
 
 
-def _tuned(expression: str, arguments: argparse.Namespace, table: Table | None) -> TuningOutcome:
+def _tuned(
+    expression: str, arguments: argparse.Namespace, table: ProgramTable | None
+) -> TuningOutcome:
     """Tune for an expression and keep the result; interrupts before the first one are raised."""
     goal, target = plan(expression, arguments.target)
     kept = None if table is None else load_program(goal, target, table)

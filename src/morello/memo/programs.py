@@ -11,8 +11,8 @@ from morello.base.errors import RewriteError
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.memo import Table
-from morello.memo.space_memo import space_name
+from morello.memo.program_table import ProgramTable
+from morello.memo.space_name import space_name
 from morello.space.panels import Panels
 from morello.targets.target import Target
 
@@ -23,13 +23,15 @@ class StoredProgram:
 
     It was the fastest of `measured` programs that were timed; if that is 0, it is the cheapest
     under the cost model. `gap` is its optimality gap, a fraction, and `seconds` the time budget
-    of the search that found it; they are 0 and infinite if no program is cheaper.
+    of the search that found it; they are 0 and infinite if no program is cheaper. `worst` is its
+    largest loss for a machine of several (see `SearchStatistics`).
     """
 
     impl: Impl
     measured: int
     gap: float = 0.0
     seconds: float = inf
+    worst: float | None = None
 
     def serves(self, cheapest: bool, seconds: float) -> bool:
         """Whether this program makes a search with this time budget unnecessary.
@@ -40,9 +42,14 @@ class StoredProgram:
         return (self.measured > 0 or cheapest) and self.seconds >= seconds
 
 
-def load_program(goal: Spec, target: Target, table: Table) -> StoredProgram | None:
-    """The program that a table has for a goal, if any; a measured one is preferred."""
-    space, name = _space_and_name(goal, target)
+def load_program(
+    goal: Spec, target: Target, table: ProgramTable, weights: str = "plain"
+) -> StoredProgram | None:
+    """The program that a table has for a goal, if any; a measured one is preferred.
+
+    If `weights` are "constant", the layouts of weights may be others than the goal's.
+    """
+    space, name = _space_and_name(goal, target, weights)
     for stored_name in (_measured(name), name):
         text = table.program(space, stored_name)
         if text is None:
@@ -52,28 +59,42 @@ def load_program(goal: Spec, target: Target, table: Table) -> StoredProgram | No
             impl = saved.load(data, target)
         except RewriteError:  # saved by a version that had other rewrites
             continue
-        if impl.spec == goal:
+        spec = goal
+        if weights != "plain":
+            spec = replace(goal, placements=impl.spec.placements, strides=impl.spec.strides)
+        if impl.spec == spec:
             gap, seconds = data.get("gap", 0.0), data.get("seconds")
             return StoredProgram(
-                replace(impl, spec=goal), data.get("measured", 0), inf if gap is None else gap,
-                inf if seconds is None else seconds,
+                replace(impl, spec=spec), data.get("measured", 0), inf if gap is None else gap,
+                inf if seconds is None else seconds, data.get("worst"),
             )  # fmt: skip
     return None
 
 
 def store_program(
-    impl: Impl, table: Table, measured: int = 0, gap: float = 0.0, seconds: float = inf
+    impl: Impl,
+    table: ProgramTable,
+    measured: int = 0,
+    gap: float = 0.0,
+    seconds: float = inf,
+    *,
+    worst: float | None = None,
+    goal: Spec | None = None,
 ) -> None:
     """Store the program of a goal, and how it was found (see `StoredProgram`).
 
-    A measured program and one that was not measured do not overwrite each other.
+    If it is one with constant weights, `goal` is the Spec before they were laid out. A measured
+    program and one that was not measured do not overwrite each other.
     """
-    space, name = _space_and_name(impl.spec, impl.target)
+    weights = "plain" if goal is None else "constant"
+    space, name = _space_and_name(goal or impl.spec, impl.target, weights)
     data = saved.save(impl)
     if measured:
         name, data = _measured(name), data | {"measured": measured}
     if gap:
         data |= {name: None if n == inf else n for name, n in (("gap", gap), ("seconds", seconds))}
+    if worst is not None:
+        data["worst"] = worst
     table.keep_program(space, name, json.dumps(data, separators=(",", ":")))
 
 
@@ -81,8 +102,10 @@ def _measured(name: str) -> str:
     return f"{name}-measured"
 
 
-def _space_and_name(goal: Spec, target: Target) -> tuple[str, str]:
-    """The search space of a goal, and a hash of the goal that names its program there."""
-    text = json.dumps(saved.spec_data(goal, target), separators=(",", ":"))
-    name = hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+def _space_and_name(goal: Spec, target: Target, weights: str) -> tuple[str, str]:
+    """The search space of a goal, and a hash of what is asked that names its program there."""
+    parts = [json.dumps(saved.spec_data(goal, target), separators=(",", ":"))]
+    parts += [weights] * (weights != "plain")
+    parts += [space_name(tuning) for tuning in target.tunings]
+    name = hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
     return space_name(target, Panels.of(goal)), name

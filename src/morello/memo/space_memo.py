@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -30,45 +28,10 @@ from morello.memo.points import (
     sizes_of,
     volume,
 )
+from morello.memo.space_name import space_name
 from morello.space.kind import Kind
 from morello.space.panels import NO_PANELS, Panels
-from morello.targets.target import LeafKernel, Target
-
-SPACE_VERSION = 2
-"""The version of the search space: raised whenever rules, costs, or their formulas change."""
-
-
-def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
-    """The name of a search space, as JSON: its version, the target, and panels of the goal.
-
-    The kernels and the costs are in it as data, so that answers for others are never used.
-    """
-    others = (
-        target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
-        target.in_flight, target.accumulator_stall, target.cuts_to_rows,
-    )  # fmt: skip
-    costs = [*map(repr, target.levels), *map(str, others)]
-    costs += [_kernel_text(kernel) for kernel in target.kernels]
-    name = {
-        "target": target.name,
-        "cores": target.cores,
-        "limits": {level.name: level.capacity for level in target.levels[1:]},
-        "costs": hashlib.blake2b("\n".join(costs).encode(), digest_size=8).hexdigest(),
-        "features": list(target.features),
-        "version": SPACE_VERSION,
-        "panels": sorted(panels.widths),
-        "odd_even": panels.odd_even,
-    }
-    return json.dumps(name)
-
-
-def _kernel_text(kernel: LeafKernel) -> str:
-    """All of a kernel that the search depends on, but its conditions and its formula of cost."""
-    parts = (
-        kernel.name, kernel.operation, kernel.dtypes, kernel.held, kernel.registers,
-        kernel.odd_even, kernel.panel, kernel.streams, kernel.factor,
-    )  # fmt: skip
-    return " ".join(map(str, parts))
+from morello.targets.target import Target
 
 
 class SpaceMemo:

@@ -215,6 +215,15 @@ class Store:
             body = _digest(space, goal, body) + body
             self._file.execute(statement, (self._new_space(space), goal, body))
 
+    def drop_old_goals(self, most: int) -> None:
+        """Delete the programs written before the newest `most`, unless tasks rely on them."""
+        with self._explained():
+            self._file.execute(
+                "DELETE FROM goals WHERE rowid <= (SELECT max(rowid) FROM goals) - ? "
+                "AND NOT EXISTS (SELECT 1 FROM tasks)",
+                (most,),
+            )
+
     def goals(self) -> list[tuple[str, str]]:
         """The spaces and names of all goals with programs."""
         return self._query(

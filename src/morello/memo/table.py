@@ -6,18 +6,18 @@ from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
 
 from morello.base.errors import TableError, quoted
 from morello.memo.page import Page, decode, encode, union
-from morello.memo.store import Key, Store
+from morello.memo.program_table import ProgramTable
+from morello.memo.store import Key
 
 CACHE_BYTES = 256 << 20
 MOST_KEPT = 64
 _ABSENT = 200  # bytes that a cache entry for a missing page takes
 
 
-class Table:
+class Table(ProgramTable):
     """The results of searches, for reuse by later ones. Several processes may share a file.
 
     `keeps` is the number of different decisions stored per Spec; 0 is that of an existing
@@ -42,8 +42,7 @@ class Table:
             raise TableError("the cache of a table cannot have a negative size.")
         if not isinstance(path, str | Path):
             raise TableError(f"the path of a table is a text or a Path, not {quoted(path)}.")
-        self.path = Path(path)
-        self._store = Store(self.path, keeps or 1, create=create)
+        super().__init__(path, keeps or 1, create=create)
         self.keeps = self._store.keeps
         if keeps not in (0, self.keeps):
             self._store.close()
@@ -51,25 +50,13 @@ class Table:
                 f"{self.path} was made to keep {self.keeps} decisions of a Spec, not {keeps}; "
                 "use another file."
             )
-        self.damaged: list[str] = []
         self._cache: OrderedDict[Key, Page | None] = OrderedDict()
         self._cache_bytes = cache_bytes
         self.cached_bytes = 0
 
-    def __enter__(self) -> Table:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
         """Close the file. Everything that was added is already written."""
-        self._store.close()
+        super().close()
         self._forget_all()
 
     # ---- boxes
@@ -161,24 +148,6 @@ class Table:
     def _forget_all(self) -> None:
         self._cache.clear()
         self.cached_bytes = 0
-
-    # ---- programs of whole goals
-
-    def program(self, space: str, goal: str) -> str | None:
-        """The program stored for a goal, or None if it is missing or damaged."""
-        try:
-            return self._store.read_goal(space, goal)
-        except TableError as error:
-            self.damaged.append(str(error))
-            return None
-
-    def keep_program(self, space: str, goal: str, text: str) -> None:
-        with self._writing():
-            self._store.write_goal(space, goal, text)
-
-    def goals(self) -> list[tuple[str, str]]:
-        """The spaces and names of the goals that have stored programs."""
-        return self._store.goals()
 
     # ---- the whole
 

@@ -9,7 +9,7 @@ from typing import SupportsIndex
 from morello.base.errors import BuildError, SearchError, SpecError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.memo import Table
+from morello.memo.program_table import ProgramTable
 from morello.request.goal import Goal
 from morello.search.budget import Budget, Progress
 from morello.targets.target import Target
@@ -39,16 +39,16 @@ class Request:
     """A program that is wanted.
 
     The goal and the target are for the same number of threads (see `goal_and_target`). The `table`
-    has results of earlier searches, and gets those of this one. If `measure` is more than one, that
-    many programs are built with the `compiler` and timed. Without a `ranking` the cheapest program
-    is taken, or the cheapest few are measured.
+    has programs of earlier searches, and gets that of this one; a `Table` also has their results
+    for other Specs. If `measure` is more than one, that many programs are built with the `compiler`
+    and timed. Without a `ranking` the cheapest program is taken, or the cheapest few are measured.
 
     Raises `MorelloError` for values that cannot be.
     """
 
     goal: Goal
     target: Target
-    table: Table | None = None
+    table: ProgramTable | None = None
     weights: str = "plain"
     measure: int = 1
     ranking: Ranking | None = None

@@ -38,9 +38,11 @@ class SearchStatistics:
         return self.gap == 0.0
 
     @staticmethod
-    def of_memoized(seconds: float, measured: int = 0, gap: float = 0.0) -> SearchStatistics:
+    def of_memoized(
+        seconds: float, measured: int = 0, gap: float = 0.0, worst: float | None = None
+    ) -> SearchStatistics:
         """The statistics of a program that a table had."""
-        return SearchStatistics(seconds, 0, 0, 0, 0, 0, False, measured, gap)
+        return SearchStatistics(seconds, 0, 0, 0, 0, 0, False, measured, gap, worst)
 
 
 @dataclass(frozen=True)

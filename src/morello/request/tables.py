@@ -1,0 +1,58 @@
+"""The table of a request: one that is given, or the one where a user's programs are remembered."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from morello.base.errors import MorelloError, TableError, quoted
+from morello.memo.program_table import ProgramTable, RememberedPrograms
+from morello.memo.store import VERSION
+from morello.runtime.cache import default_cache, open_cache
+
+VARIABLE = "MORELLO_TABLE"
+OFF = "off"
+
+
+@contextmanager
+def opened(table: ProgramTable | str | Path | None) -> Iterator[ProgramTable | None]:
+    """A table to use and add to: this one, or the one at a path, which is closed afterwards.
+
+    Without either, the file that `$MORELLO_TABLE` names, else that of this user, where programs
+    are remembered. None if the table or the variable is "off", or the user's own file cannot be
+    used. Raises `TableError`.
+    """
+    if not isinstance(table, ProgramTable | str | Path | None):
+        raise TableError(f"a table is a Table or the path of one, not {quoted(table)}.")
+    if isinstance(table, ProgramTable):
+        yield table
+        return
+    chosen = _remembered() if table is None else _at(table)
+    try:
+        yield chosen
+    finally:
+        if chosen is not None:
+            chosen.close()
+
+
+def _at(path: str | Path) -> ProgramTable | None:
+    if path == OFF:
+        return None
+    from morello.memo import Table  # its boxes need Numba, which is slow to import
+
+    return Table(path)
+
+
+def _remembered() -> ProgramTable | None:
+    """The table of what this user asked for; None if there is none, or it cannot be used."""
+    named = os.environ.get(VARIABLE, "")
+    if named:
+        return None if named == OFF else RememberedPrograms(named)
+    try:
+        folder = default_cache()
+        open_cache(folder)
+        return RememberedPrograms(folder / f"programs-{VERSION}.db")
+    except MorelloError:  # what cannot be remembered is searched for again
+        return None
