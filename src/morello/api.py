@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from numpy.typing import ArrayLike
 
@@ -14,24 +15,25 @@ from morello.frontends.calls import matmul as matmul_goal
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.learn.predictors import Prediction, predict
 from morello.measure.load import load, source_of
-from morello.memo import Table
+from morello.memo.program_table import ProgramTable
 from morello.options import Options, requested
-from morello.request import Request, answer
+from morello.request import Request, answer, recalled
 from morello.request.goal import check_callable, goal_and_target, spec_of
 from morello.runtime.argument import Array
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.machine import check_runs_here
 from morello.runtime.packing import laid_out, lay_out, plain
 from morello.runtime.toolchain import Compiler, find_compiler
-from morello.runtime.verify import check_verifiable
-from morello.runtime.verify import verify as verify_kernel
+from morello.runtime.verified import mark_verified, verified_error
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Progress
 from morello.search.result import SearchStatistics
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
+
+if TYPE_CHECKING:
+    from morello.learn.predictors import Prediction
 
 
 class Kernel(CompiledKernel):
@@ -69,6 +71,8 @@ class Kernel(CompiledKernel):
     @property
     def predicted(self) -> Prediction | None:
         """The learned model's prediction of the time of a call; None if there is no model."""
+        from morello.learn.predictors import predict  # models are slow to import
+
         return predict(self.impl)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -87,7 +91,7 @@ def compile(
     threads: int | str = 1,
     verify: bool = True,
     compiler: str | None = None,
-    table: Table | str | Path | None = None,
+    table: ProgramTable | str | Path | None = None,
     weights: str = "plain",
     measure: int = 1,
     rank: str = "cost",
@@ -122,10 +126,11 @@ def build(request: Request, *, verify: bool = True) -> Kernel:
     Raises `MorelloError`.
     """
     check_callable(request.goal, request.target)
-    if verify:
-        check_verifiable(spec_of(request.goal))
     compiler = find_compiler(request.compiler)
-    kernel = _compiled(*answer(request), compiler)
+    known = recalled(request)
+    if known is None and verify:
+        _check_verifiable(spec_of(request.goal))  # before the search, which takes longer
+    kernel = _compiled(*(known or answer(request)), compiler)
     if verify:
         kernel.max_error = _verified(kernel)
     return kernel
@@ -156,12 +161,32 @@ def _unpickled(
 
 
 def _verified(kernel: Kernel) -> float:
-    """The largest error of a kernel on random values, laid out as it takes them."""
+    """The largest error of a kernel on random values, laid out as it takes them.
 
-    def laying_out(*inputs: Array, out: Array) -> object:
-        return kernel(*lay_out(kernel.spec, inputs), out=out)
+    What was verified before is not verified again.
+    """
+    library, spec = (
+        kernel.library.path,
+        json.dumps(saved.spec_data(kernel.spec, kernel.impl.target)),
+    )
+    error = verified_error(library, spec)
+    if error is None:
+        from morello.runtime.verify import verify  # slow to import, and needed once
 
-    return verify_kernel(laying_out, plain(kernel.spec))
+        _check_verifiable(kernel.spec)
+
+        def laying_out(*inputs: Array, out: Array) -> object:
+            return kernel(*lay_out(kernel.spec, inputs), out=out)
+
+        error = verify(laying_out, plain(kernel.spec))
+        mark_verified(library, spec, error)
+    return error
+
+
+def _check_verifiable(spec: Spec) -> None:
+    from morello.runtime.verify import check_verifiable  # slow to import, and needed once
+
+    check_verifiable(spec)
 
 
 def matmul(a: TensorLike, b: TensorLike, **options: Any) -> Kernel:

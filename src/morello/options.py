@@ -11,16 +11,15 @@ from typing import TypedDict, Unpack
 from morello.base.errors import SearchError, quoted
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.learn.predictors import LEARNED
 from morello.memo.program_table import ProgramTable
-from morello.request import Request
+from morello.request import Ranking, Request
 from morello.request.goal import goal_and_target
 from morello.request.tables import opened
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.targets.target import Target
 
-RANKINGS = {"cost": None, "learned": LEARNED}
+RANKINGS = ("cost", "learned")
 """The orders of programs: by the affine cost model, or by a learned performance model."""
 
 
@@ -54,10 +53,19 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
         target,
         weights=options.get("weights", "plain"),
         measure=options.get("measure", 1),
-        ranking=RANKINGS[rank],
+        ranking=_ranking(rank),
         budget=Budget(options.get("budget", SECONDS)),
         compiler=options.get("compiler"),
         progress=options.get("progress"),
     )
     with opened(options.get("table")) as table:
         yield replace(request, table=table)
+
+
+def _ranking(name: str) -> Ranking | None:
+    """The ranking of this name: None is that by cost."""
+    if name == "cost":
+        return None
+    from morello.learn.predictors import LEARNED  # models are slow to import
+
+    return LEARNED

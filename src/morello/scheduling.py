@@ -35,7 +35,6 @@ from morello.rewrites import (
     ToAccumulate,
 )
 from morello.search.budget import SECONDS, Budget
-from morello.search.session import search
 from morello.targets.target import Target
 
 Path = tuple[int, ...]
@@ -405,6 +404,8 @@ def _solved(
 
 
 def _searched(spec: Spec, target: Target, limits: tuple[int, ...], budget: Budget) -> list[Rewrite]:
+    from morello.search.session import search  # it needs Numba, which is slow to import
+
     farthest, *nearer = target.levels
     left = [replace(level, capacity=n) for level, n in zip(nearer, limits, strict=True)]
     smaller = replace(target, levels=(farthest, *left))

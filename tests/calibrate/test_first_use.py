@@ -17,9 +17,11 @@ import morello
 from benchmarks.probes import EXPRESSIONS, TARGETS, chosen
 from morello.cli import bench, targets
 from morello.cli.parser import main
-from morello.measure.calibrate import first_use
-from morello.measure.calibrate.first_use import PROBES, better, find_calibrated, probes
+from morello.measure.calibrate import first_use, probing, shipped
+from morello.measure.calibrate.first_use import find_calibrated
 from morello.measure.calibrate.fit import Sample
+from morello.measure.calibrate.probing import better, probes
+from morello.measure.calibrate.shipped import PROBES
 from morello.targets import catalog
 from morello.targets.calibration import VARIABLE, default_path, load
 from morello.targets.costs import coefficients
@@ -40,9 +42,9 @@ def stranger(
     (tmp_path / "avx2.json.gz").write_bytes(gzip.compress(json.dumps(entries).encode()))
     for module in (catalog, first_use, bench, targets):
         monkeypatch.setattr(module, "host_cpu", lambda: ZEN2)
-    monkeypatch.setattr(first_use, "PROBES", tmp_path)
-    monkeypatch.setattr(first_use, "COMPILED_AFTER", inf)  # whatever else this machine does
-    monkeypatch.setattr(first_use, "TIMED_AFTER", 0.0)
+    monkeypatch.setattr(shipped, "PROBES", tmp_path)
+    monkeypatch.setattr(probing, "COMPILED_AFTER", inf)  # whatever else this machine does
+    monkeypatch.setattr(probing, "TIMED_AFTER", 0.0)
     monkeypatch.delenv(VARIABLE)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     catalog.native.cache_clear()
@@ -83,7 +85,7 @@ def test_it_is_not_measured(
     if why == "no folder":
         (tmp_path / "file").touch()
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "file"))
-    monkeypatch.setattr(first_use, "measured", lambda *_: pytest.fail("it was measured"))
+    monkeypatch.setattr(probing, "measured", lambda *_: pytest.fail("it was measured"))
     assert find_calibrated(target).name == target
     assert not stranger.exists()
 
@@ -101,7 +103,7 @@ def test_machines_have_programs_to_measure(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uncounted = SimpleNamespace(of=lambda impl: {})  # what programs pay is no matter here
-    monkeypatch.setattr(first_use, "Multiplicities", lambda _: uncounted)
+    monkeypatch.setattr(probing, "Multiplicities", lambda _: uncounted)
     target = avx512(machine, frozenset()) if machine.target == "avx512" else avx2(machine)
     groups = probes(target)
     assert len(groups) >= 12 and sum(map(len, groups)) >= 40

@@ -5,13 +5,13 @@ from __future__ import annotations
 import resource
 from pathlib import Path
 
-import psutil
-
 _CGROUP = Path("/sys/fs/cgroup")
 
 
 def free_memory() -> int:
     """The bytes that this process may still take: the machine's, or its container's."""
+    import psutil  # slow to import, and not needed to call what was compiled before
+
     free = int(psutil.virtual_memory().available)
     try:
         most, used = (
@@ -24,6 +24,8 @@ def free_memory() -> int:
 
 def allocatable() -> int:
     """The bytes that an array may take: the free memory, within the limit of `ulimit -v`."""
+    import psutil  # as above
+
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit == resource.RLIM_INFINITY:
         return free_memory()

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING
 
 from morello.impl.tree import Impl, cycles
 from morello.rewrites import Application
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _STYLES = {
     "title": "bold",
@@ -57,6 +58,9 @@ def print_impl(
     notes: Notes | None = None,
 ) -> None:
     """Print the text of `tree`, in colour if the console supports it."""
+    from rich.console import Console  # slow to import, and not needed for plain text
+    from rich.text import Text
+
     console = console or Console()
     for kind, left, right in _aligned_lines(impl, here, notes or {}):
         line = Text.assemble((left, _STYLES[kind]), (right, _STYLES["note"]))

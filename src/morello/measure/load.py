@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 from morello.base.errors import CompilerTimeoutError
@@ -71,6 +70,8 @@ def load_all(
             if impl is impls[0]:
                 raise
             return None
+
+    from concurrent.futures import ThreadPoolExecutor  # slow to import, and rarely needed
 
     with ThreadPoolExecutor(available_threads()) as workers:
         return list(workers.map(build, impls))

@@ -30,18 +30,19 @@ def answer(request: Request) -> tuple[Impl, SearchStatistics | None]:
     if request.measure > 1:
         check_callable(goal, request.target)
         find_compiler(request.compiler)  # raises before the search, which takes longer
-    impl, statistics = _recalled(goal, request) or _searched(goal, request)
+    impl, statistics = recalled(request) or _searched(goal, request)
     if debug.shows("cost"):
         debug.show("cost", cost_table(impl))
     return impl, statistics
 
 
-def _recalled(goal: Spec, request: Request) -> Answer | None:
-    """The answer that the table has, if that makes a search unnecessary."""
-    began = time.perf_counter()
-    if request.table is None:
+def recalled(request: Request) -> Answer | None:
+    """The answer that the table has, if that makes a search unnecessary; None for a schedule."""
+    goal, table = request.goal, request.table
+    if isinstance(goal, Impl) or table is None:
         return None
-    kept = load_program(goal, request.target, request.table, request.weights)
+    began = time.perf_counter()
+    kept = load_program(goal, request.target, table, request.weights)
     if kept is None or not kept.serves(request.wants_cheapest, request.budget.seconds):
         return None
     seconds = time.perf_counter() - began

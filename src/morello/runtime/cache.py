@@ -118,6 +118,13 @@ def is_whole(library: Path) -> bool:
     return content[-_SEAL_BYTES:] == _seal(library, content[:-_SEAL_BYTES])
 
 
+def hash_of(library: Path) -> bytes:
+    """The hash that `publish` appended to an object; raises `OSError`."""
+    with library.open("rb") as file:
+        file.seek(len(_MARK) - _SEAL_BYTES, os.SEEK_END)
+        return file.read()
+
+
 def publish(new: Path, library: Path) -> None:
     """Moves a new object to its place in the cache, with its seal; raises `OSError`."""
     seal = _seal(library, new.read_bytes())

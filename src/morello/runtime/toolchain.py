@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -169,9 +168,11 @@ def _zig_wheel() -> Compiler | None:
     binary = shutil.which("zig", path=str(Path(spec.origin).parent))
     if binary is None:
         return None
+    from importlib import metadata  # slow to import, and not needed for other compilers
+
     try:
-        version = importlib.metadata.version("ziglang")
-    except importlib.metadata.PackageNotFoundError:
+        version = metadata.version("ziglang")
+    except metadata.PackageNotFoundError:
         version = "0"
     return Compiler(f"zig cc {version}", "zig", (binary, "cc"), _numbers(version))
 

@@ -6,11 +6,13 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import inf, isnan
-
-import psutil
+from typing import TYPE_CHECKING
 
 from morello.base.errors import SearchError, quoted
 from morello.base.memory import free_memory
+
+if TYPE_CHECKING:
+    import psutil
 
 Progress = Callable[[int, int], None]
 """Called during a search with the numbers of Specs and rewrites expanded so far; may raise."""
@@ -45,7 +47,7 @@ class Budget:
         """Start the clock; progress is passed on to `report`."""
         free = int(self.memory * free_memory())
         now = time.monotonic()
-        most = _in_use(psutil.Process()) + free
+        most = _in_use(_this_process()) + free
         return Watch(now, now + self.seconds, most, free, report)
 
 
@@ -67,7 +69,7 @@ class Watch:
         self._began, self._ends, self._most, self._free = began, ends, most, free
         self._report = report
         self._looked = 0.0
-        self._process = psutil.Process()
+        self._process = _this_process()
 
     def __call__(self, specs: int, rewrites: int) -> None:
         now = time.monotonic()
@@ -97,3 +99,9 @@ class Watch:
 def _in_use(process: psutil.Process) -> int:
     """The memory that a process uses, in bytes."""
     return int(process.memory_info().rss)
+
+
+def _this_process() -> psutil.Process:
+    import psutil  # slow to import, and not needed by who knows the program
+
+    return psutil.Process()
