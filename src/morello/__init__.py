@@ -12,24 +12,25 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from morello.base.lazy import loader
 from morello.base.version import __version__
 
 if TYPE_CHECKING:
     from morello import errors as errors
     from morello import fusion as fusion
-    from morello.api import Kernel as Kernel
     from morello.api import compile as compile
     from morello.api import implement as implement
     from morello.api import matmul as matmul
     from morello.api import schedule as schedule
     from morello.base.errors import MorelloError as MorelloError
     from morello.frontends.text import parse as parse
+    from morello.kernel import Kernel as Kernel
     from morello.measure import quality as quality
     from morello.memo import Table as Table
 
 
 _DEFINED_IN = {
-    "Kernel": "morello.api",
+    "Kernel": "morello.kernel",
     "MorelloError": "morello.base.errors",
     "Table": "morello.memo",
     "compile": "morello.api",
@@ -45,13 +46,13 @@ _MODULES = {
 }
 __all__ = ["__version__", *_DEFINED_IN, *_MODULES]
 
+_load = loader(__name__, _DEFINED_IN)
+
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(_MODULES[name])
-    if name not in _DEFINED_IN:
-        raise AttributeError(f"module 'morello' has no attribute {name!r}")
-    return getattr(import_module(_DEFINED_IN[name]), name)
+    return _load(name)
 
 
 def __dir__() -> list[str]:

@@ -14,9 +14,9 @@ from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
 from morello.request import Ranking, Request
 from morello.request.goal import goal_and_target
-from morello.request.tables import opened
 from morello.scheduling import Schedule
 from morello.search.budget import SECONDS, Budget, Progress
+from morello.tables import opened
 from morello.targets.target import Target
 
 RANKINGS = ("cost", "learned")

@@ -73,6 +73,14 @@ def make_folder(path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
 
 
+def config_folder() -> Path:
+    """`$XDG_CONFIG_HOME/morello`, else `~/.config/morello`.
+
+    Raises `RuntimeError` if that takes a home directory and there is none.
+    """
+    return Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser() / "morello"
+
+
 def _status(path: Path) -> os.stat_result | None:
     """The status of the file at a path, with links followed; None if there is none."""
     try:

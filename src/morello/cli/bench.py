@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
-from morello import api
+from morello.building import build
 from morello.cli.arguments import add_search
 from morello.cli.output import print_json, readable
 from morello.cli.program import described, gap_text, prediction_text, requested, saved_impl
@@ -24,6 +24,7 @@ from morello.ir.operation import Operation
 from morello.ir.primitives import is_in_order
 from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
+from morello.kernel import Kernel
 from morello.measure.timing import Timing, check_seconds, limit_threads, measure
 from morello.runtime.argument import Array
 from morello.runtime.packing import random_inputs
@@ -53,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
         threads = loaded.target.cores
     rivals = list(dict.fromkeys(arguments.vs or []))
     with limit_threads(threads), requested(arguments) as request:
-        kernel = api.build(request, verify=not arguments.no_verify)
+        kernel = build(request, verify=not arguments.no_verify)
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
     ours = timings["morello"]
     result = described(kernel.impl, kernel.statistics) | {
@@ -73,7 +74,7 @@ def run(arguments: argparse.Namespace) -> None:
         _print_race(arguments.expression, result, timings, kernel)
 
 
-def _race(kernel: api.Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
+def _race(kernel: Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
     inputs, output = random_inputs(kernel.spec), kernel.arguments[-1]
     out = output.empty().view(output.raw)
     calls: dict[str, Callable[[], object]] = {"morello": partial(kernel.fast, *inputs.taken, out)}
@@ -136,7 +137,7 @@ def _version(rival: str) -> dict[str, str]:
 
 
 def _print_race(
-    expression: str, result: dict[str, Any], timings: dict[str, Timing], kernel: api.Kernel
+    expression: str, result: dict[str, Any], timings: dict[str, Timing], kernel: Kernel
 ) -> None:
     """Print a table below the expression as the user wrote it."""
     spec = kernel.spec

@@ -11,7 +11,7 @@ from dataclasses import asdict, replace
 from math import isfinite
 from typing import Any
 
-from morello import options
+from morello import options, tables
 from morello.base.errors import RewriteError
 from morello.cli.output import progress, readable
 from morello.frontends.text import parse
@@ -19,9 +19,9 @@ from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.learn.predictors import predict
 from morello.memo.program_table import ProgramTable
-from morello.request import Request, answer, tables
-from morello.request.tables import OFF
+from morello.request import Request, answer
 from morello.search.result import SearchStatistics
+from morello.tables import OFF
 from morello.targets import find_target, tuned
 
 
@@ -81,8 +81,9 @@ def opened(arguments: argparse.Namespace) -> Iterator[ProgramTable | None]:
     """The table of a command, None if it has none; warns about damaged parts on stderr."""
     with tables.opened(OFF if arguments.no_table else arguments.db) as table:
         yield table
-        for problem in () if table is None else table.damaged:
-            print(f"morello: {table.path}: {problem} It was left out.", file=sys.stderr)
+        if table is not None:
+            for problem in table.damaged:
+                print(f"morello: {table.path}: {problem} It was left out.", file=sys.stderr)
 
 
 def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]:

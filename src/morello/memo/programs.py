@@ -49,9 +49,8 @@ def load_program(
 
     If `weights` are "constant", the layouts of weights may be others than the goal's.
     """
-    space, name = _space_and_name(goal, target, weights)
-    for stored_name in (_measured(name), name):
-        text = table.program(space, stored_name)
+    for space, name in places(goal, target, weights):
+        text = table.program(space, name)
         if text is None:
             continue
         data = json.loads(text)
@@ -87,25 +86,27 @@ def store_program(
     program and one that was not measured do not overwrite each other.
     """
     weights = "plain" if goal is None else "constant"
-    space, name = _space_and_name(goal or impl.spec, impl.target, weights)
+    measured_place, place = places(goal or impl.spec, impl.target, weights)
     data = saved.save(impl)
     if measured:
-        name, data = _measured(name), data | {"measured": measured}
+        place, data = measured_place, data | {"measured": measured}
     if gap:
         data |= {name: None if n == inf else n for name, n in (("gap", gap), ("seconds", seconds))}
     if worst is not None:
         data["worst"] = worst
-    table.keep_program(space, name, json.dumps(data, separators=(",", ":")))
+    table.keep_program(*place, json.dumps(data, separators=(",", ":")))
 
 
-def _measured(name: str) -> str:
-    return f"{name}-measured"
+def places(
+    goal: Spec, target: Target, weights: str = "plain"
+) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Where a table has the measured program of what is asked, and the one that was not measured.
 
-
-def _space_and_name(goal: Spec, target: Target, weights: str) -> tuple[str, str]:
-    """The search space of a goal, and a hash of what is asked that names its program there."""
+    A place is a search space and the name of a goal: a hash of all that is asked.
+    """
     parts = [json.dumps(saved.spec_data(goal, target), separators=(",", ":"))]
     parts += [weights] * (weights != "plain")
     parts += [space_name(tuning) for tuning in target.tunings]
     name = hashlib.blake2b("\n".join(parts).encode(), digest_size=16).hexdigest()
-    return space_name(target, Panels.of(goal)), name
+    space = space_name(target, Panels.of(goal))
+    return (space, f"{name}-measured"), (space, name)

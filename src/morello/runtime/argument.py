@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from morello.base.errors import SpecError
 from morello.ir.dtype import BF16, U16, DType
-from morello.ir.spec import Spec
+
+if TYPE_CHECKING:
+    from morello.ir.spec import Spec
 
 Array = NDArray[Any]
 

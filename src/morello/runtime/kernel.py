@@ -35,7 +35,10 @@ class CompiledKernel:
 
     # A slot, so that Python finds a builtin function in `__call__` and never runs a frame of
     # its own: a method here would double the 0.15 us that a call costs.
-    __slots__ = ("__call__", "__weakref__", "address", "arguments", "fast", "library", "symbol")
+    __slots__ = (
+        "__call__", "__weakref__", "address", "arguments", "fast", "library", "releases_gil",
+        "symbol",
+    )  # fmt: skip
 
     __call__: Callable[..., Array]
     fast: Callable[..., Array]
@@ -46,6 +49,8 @@ class CompiledKernel:
     arguments: tuple[Argument, ...]
     library: Library
     symbol: str
+    releases_gil: bool
+    """Whether other Python threads run during calls."""
     address: int
     """The address of the C function, valid as long as this object lives."""
 
@@ -67,7 +72,7 @@ class CompiledKernel:
         cannot be loaded or has arguments that no kernel can have.
         """
         _validate(arguments)
-        self.arguments = arguments
+        self.arguments, self.releases_gil = arguments, release_gil
         self.library = Library(path)
         self.symbol = symbol
         self.address = self.library.address(symbol)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from morello.ir.spec import Spec
-from morello.rewrites import Rewrite
-from morello.targets.target import Target
+if TYPE_CHECKING:  # statistics need none of them
+    from morello.ir.spec import Spec
+    from morello.rewrites import Rewrite
+    from morello.targets.target import Target
 
 
 @dataclass(frozen=True)

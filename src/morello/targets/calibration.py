@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeGuard
 
 from morello.base.errors import TargetError
-from morello.base.files import make_folder, write_text
+from morello.base.files import config_folder, make_folder, write_text
 from morello.targets.costs import with_coefficients
 from morello.targets.cpu import HostCPU
 from morello.targets.target import Target
@@ -48,13 +48,12 @@ def default_path(cpu: HostCPU) -> Path:
     In `$XDG_CONFIG_HOME/morello`, else `~/.config/morello`. Raises `TargetError` if that takes
     a home directory and there is none.
     """
-    shared = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
     name = re.sub(r"[^a-z0-9]+", "-", cpu.name.lower()).strip("-")
     try:
-        return Path(shared).expanduser() / "morello" / f"{name}.json"
+        return config_folder() / f"{name}.json"
     except RuntimeError:
         raise TargetError(
-            f"{shared} is in no known home directory; set XDG_CONFIG_HOME, "
+            "~/.config is in no known home directory; set XDG_CONFIG_HOME, "
             f"or {VARIABLE} to a file or to {OFF!r}."
         ) from None
 

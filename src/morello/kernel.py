@@ -1,0 +1,119 @@
+"""A compiled Spec, as users call it.
+
+What only its program needs is imported where it is asked for: most callers never do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from morello.runtime.kernel import CompiledKernel
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from morello.codegen import Source
+    from morello.impl.tree import Impl
+    from morello.ir.spec import Spec
+    from morello.learn.predictors import Prediction
+    from morello.runtime.argument import Array
+    from morello.runtime.toolchain import Compiler
+    from morello.search.result import SearchStatistics
+
+
+class Kernel(CompiledKernel):
+    """A compiled Spec: call it on NumPy arrays as `kernel(*inputs, out=None)`.
+
+    It has its `spec`, `impl` (the schedule), `source` (the C), `compiler`, the number of
+    `threads` it runs on, the search's `statistics` (None if it was scheduled by hand), and
+    `max_error`, the largest error found by verification, relative to the largest output (None
+    if it was not verified).
+
+    It can be pickled if `find_target` knows its target. The pickle has its schedule, which is
+    compiled again, or taken from the kernel cache, where it is unpickled; it is not searched for
+    or verified again. Unpickling raises `TargetError` on a machine that cannot run it.
+    """
+
+    __slots__ = ("compiler", "max_error", "program", "statistics", "threads")
+
+    program: Callable[[], tuple[Impl, Source]]
+    """The schedule and its C: those of a kernel that was remembered are worked out when needed."""
+    compiler: Compiler
+    threads: int
+    statistics: SearchStatistics | None
+    max_error: float | None
+
+    @property
+    def spec(self) -> Spec:
+        """The Spec that it computes."""
+        return self.impl.spec
+
+    @property
+    def impl(self) -> Impl:
+        """The schedule of its program."""
+        return self.program()[0]
+
+    @property
+    def source(self) -> Source:
+        """The C of its program."""
+        return self.program()[1]
+
+    def pack(self, name: str, values: ArrayLike) -> Array:
+        """The values of the input `name`, an array of its shape, in the kernel's layout.
+
+        A flat array if the layout has panels; else one with the input's strides. Raises
+        `SpecError` for values of another shape or dtype, or that are no array, and for a name
+        that no input has; `CallError` for a masked array.
+        """
+        from morello.runtime.packing import laid_out
+
+        return laid_out(self.spec, self.arguments, name, values)
+
+    @property
+    def predicted(self) -> Prediction | None:
+        """The learned model's prediction of the time of a call; None if there is no model."""
+        from morello.learn.predictors import predict
+
+        return predict(self.impl)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from morello.impl import saved
+        from morello.targets.catalog import find_target
+
+        find_target(self.impl.target.name)  # raises for a target that cannot be unpickled
+        recipe = saved.save(self.impl), self.compiler, self.statistics, self.max_error
+        return _unpickled, recipe
+
+    def __repr__(self) -> str:
+        return f"<morello.Kernel {self.spec.expression} for {self.impl.target.name}>"
+
+
+def compiled(impl: Impl, statistics: SearchStatistics | None, compiler: Compiler) -> Kernel:
+    """The kernel of a program, not verified; raises `BuildError` and `SpecError`."""
+    from morello.measure.load import load, source_of
+
+    source = source_of(impl)
+    kernel = load(Kernel, impl, source, compiler)
+    kernel.program = lambda: (impl, source)
+    kernel.compiler, kernel.statistics = compiler, statistics
+    kernel.threads = impl.target.cores if source.parallel else 1
+    kernel.max_error = None
+    return kernel
+
+
+def _unpickled(
+    schedule: dict[str, Any],
+    compiler: Compiler,
+    statistics: SearchStatistics | None,
+    max_error: float | None,
+) -> Kernel:
+    """Restores the kernel from what `Kernel.__reduce__` returned."""
+    from morello.impl import saved
+    from morello.runtime.machine import check_runs_here
+
+    impl = saved.load(schedule)
+    check_runs_here(impl.target)
+    kernel = compiled(impl, statistics, compiler)
+    kernel.max_error = max_error
+    return kernel
