@@ -42,7 +42,7 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> list[list[Impl]]:
         found = [TimedImpl(impl, Timing((1 / impl.cost,), 1)) for impl in asked[-1]]
         return sorted(found, key=lambda one: one.timing.min_s)
 
-    monkeypatch.setattr("morello.request.searching.build_and_time", build_and_time)
+    monkeypatch.setattr("morello.request.answering.build_and_time", build_and_time)
     return asked
 
 

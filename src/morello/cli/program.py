@@ -17,7 +17,6 @@ from morello.cli.output import progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
-from morello.learn.predictors import predict
 from morello.memo.program_table import ProgramTable
 from morello.request import Request, answer
 from morello.search.result import SearchStatistics
@@ -113,6 +112,8 @@ def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]
 
 def predicted_us(impl: Impl) -> dict[str, float] | None:
     """A learned model's prediction in microseconds, if there is a model for the machine."""
+    from morello.learn.predictors import predict  # models are slow to import
+
     prediction = predict(impl)
     return None if prediction is None else {name: 1e6 * s for name, s in asdict(prediction).items()}
 
