@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             if work.flops > arguments.flops:
                 continue
             try:
-                best, _ = morello.implement(work.expression, threads=arguments.threads)
+                best, _ = morello.implement(work.expression, threads=arguments.threads, table="off")
                 quality = assess(best, arguments.samples, seconds=arguments.seconds)
             except MorelloError as error:
                 console.print(f"{name} {work.size}: {error}")

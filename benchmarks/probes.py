@@ -23,9 +23,9 @@ from rich.console import Console
 
 from morello.impl.saved import save
 from morello.impl.tree import replay
-from morello.measure.calibrate.shipped import PROBES
 from morello.measure.calibrate.goals import MEMORY, ProbeGoal
 from morello.measure.calibrate.programs import cheapest, uncertain
+from morello.measure.calibrate.shipped import PROBES
 from morello.targets.caches import sized
 from morello.targets.cpu import Cache
 from morello.targets.target import Target

@@ -87,6 +87,7 @@ def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
     paths = [str(ROOT), *filter(None, [given.get("PYTHONPATH")])]
     return kept | {
         "PYTHONPATH": os.pathsep.join(paths),
+        "MORELLO_TABLE": "off",  # searches are timed, too
         "OMP_NUM_THREADS": count,
         "OMP_WAIT_POLICY": "ACTIVE",  # a process alone on its CPUs loses nothing by it
         "OPENBLAS_NUM_THREADS": count,

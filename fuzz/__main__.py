@@ -81,12 +81,13 @@ def _many(arguments: argparse.Namespace, folder: Path, console: Console) -> int:
 
 
 def environment(folder: Path) -> dict[str, str]:
-    """The environment of workers: a kernel cache in this folder, and the default costs."""
+    """The environment of workers: a kernel cache in this folder, the default costs, no table."""
     paths = [str(ROOT / "src"), str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     return os.environ | {
         "PYTHONPATH": os.pathsep.join(paths),
         "MORELLO_CACHE": str(folder / "cache"),
         "MORELLO_CALIBRATION": "off",
+        "MORELLO_TABLE": "off",
         "TMPDIR": str(folder),
         "OPENBLAS_NUM_THREADS": "1",
     }

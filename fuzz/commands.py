@@ -74,6 +74,7 @@ _ENVIRONMENT: dict[str, tuple[str | None, ...]] = {
     "CC": ("true", "false", "nonsense", " ", "gcc", "/", "'", "gcc -c"),
     "MORELLO_CACHE": ("/proc/none", "text.txt", "", "~nobody/x", "cache"),
     "MORELLO_CALIBRATION": ("text.txt", "bad.json", ".", "missing.json", "off"),
+    "MORELLO_TABLE": ("text.txt", ".", "missing/t.db", "t.db", ""),
     "HOME": (None, "/nonexistent", ""),
     "XDG_CACHE_HOME": ("text.txt", "/nonexistent"),
     "TMPDIR": ("/nonexistent", "/proc"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -19,9 +20,9 @@ from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.memo import Table
 from morello.memo.programs import load_program
-from morello.memo.space_name import space_name
 from morello.precompute import (
     PrecomputeProgress,
+    Setting,
     Task,
     dask_workers,
     precompute,
@@ -30,8 +31,10 @@ from morello.precompute import (
 )
 from morello.search.session import search
 from morello.targets import find_target
+from morello.targets.costs import on_cores
 
 TARGET = "avx2"
+SETTING = Setting(TARGET)
 SUMS = family("sum(f32[m,n], axis=1)", ["m=1..4", "n=2,8"])
 MOVES = family("move(f32[m,n])", ["m=1..2", "n=1..6"])
 
@@ -59,7 +62,7 @@ def run(
 ) -> list[PrecomputeProgress]:
     """Precompute, or some steps of it."""
     with Table(path, 1) as table:
-        return list(islice(precompute(SUMS, table, TARGET, workers, count), steps))
+        return list(islice(precompute(SUMS, table, SETTING, workers, count), steps))
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +95,7 @@ def test_all_members_are_in_the_table(wanted: Path) -> None:
 
 def test_an_interrupted_run_goes_on(wanted: Path, tmp_path: Path) -> None:
     path = tmp_path / "t.db"
-    tasks = len(tasks_of(SUMS, TARGET, 1))
+    tasks = len(tasks_of(SUMS, SETTING, 1))
     assert tasks > 4
     with ThreadPoolExecutor(1) as workers:
         assert [p.done for p in run(path, workers, 1, 1)] == [0]
@@ -143,7 +146,7 @@ def test_tasks_are_the_family_in_order() -> None:
     for weight in (1.0, 30.0, 1e9):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "WEIGHT", weight)
-            tasks = tasks_of(SUMS, TARGET, 1)
+            tasks = tasks_of(SUMS, SETTING, 1)
         listed = [member for task in tasks for member in task.expressions]
         assert listed == [member for _, member in SUMS.expressions()]
         assert len({task.name for task in tasks}) == len(tasks)
@@ -152,13 +155,34 @@ def test_tasks_are_the_family_in_order() -> None:
 
 def test_tasks_differ_by_all_that_answers_depend_on() -> None:
     name = partial(lambda *given: tasks_of(*given)[0].name, SUMS)
-    assert len({name("avx2", 1), name("avx512", 1), name("avx2", 2), name("neon", 1)}) == 4
-    assert name("avx2", 1) == name("avx2", 1)
+    others = {"target": "avx512"}, {"threads": 2}, {"weights": "constant"}, {"limits": "L1=64"}
+    settings = [SETTING, *(replace(SETTING, **other) for other in others)]
+    assert len({name(SETTING, 2), *(name(one, 1) for one in settings)}) == 2 + len(others)
+    assert name(SETTING, 1) == name(Setting(TARGET), 1)
+
+
+@pytest.mark.parametrize(
+    ("setting", "weights"),
+    [
+        (Setting(TARGET, threads=2), "plain"),
+        (Setting(TARGET, weights="constant"), "constant"),
+        (Setting(TARGET, limits="L1=48,registers=8"), "plain"),
+    ],
+    ids=["threads", "weights", "limits"],
+)
+def test_what_is_asked_later_is_there(setting: Setting, weights: str) -> None:
+    one = family("f32[m,4] @ f32[4,32]", ["m=4"])
+    goal, target = on_cores(parse("f32[4,4] @ f32[4,32]"), setting.machine(), setting.threads)
+    with Table(":memory:") as table, ThreadPoolExecutor(1) as workers:
+        assert list(precompute(one, table, setting, workers, 1))[-1].failed == 0
+        kept = load_program(goal, target, table, weights)
+        assert kept is not None and kept.impl.target.limits == setting.machine().limits
+        assert load_program(*on_cores(goal, find_target(TARGET)), table) is None
 
 
 def test_members_without_a_program_are_counted() -> None:
     task = Task("name", ("f32[2,2] @ f32[2,2]", "f32[2,2] @ f32[3,2]"), 1.0)
-    found = solve_task(task, TARGET, space_name(find_target(TARGET)), 1, 1)
+    found = solve_task(task, SETTING, SETTING.space, 1, 1)
     assert len(found.programs) == 1 and found.pages
     (said,) = found.failed
     assert said.endswith(".")
@@ -166,14 +190,14 @@ def test_members_without_a_program_are_counted() -> None:
 
 def test_workers_must_be_alike() -> None:
     with pytest.raises(TargetError, match="another machine, or has another version"):
-        solve_task(Task("name", (), 1.0), TARGET, "another space", 1, 1)
+        solve_task(Task("name", (), 1.0), SETTING, "another space", 1, 1)
 
 
 def test_a_worker_that_fails_ends_it_with_what_was_done(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "t.db"
-    tasks = tasks_of(MOVES, TARGET, 1)
+    tasks = tasks_of(MOVES, SETTING, 1)
 
     def fails(task: Task, *others: Any) -> Any:
         if task == tasks[2]:
@@ -183,10 +207,10 @@ def test_a_worker_that_fails_ends_it_with_what_was_done(
     with Table(path, 1) as table, ThreadPoolExecutor(2) as workers:
         monkeypatch.setattr(module, "solve_task", fails)
         with pytest.raises(OSError, match="lost"):
-            list(precompute(MOVES, table, TARGET, workers, 2))
+            list(precompute(MOVES, table, SETTING, workers, 2))
         assert table.done() == {task.name for task in tasks[:2]}
         monkeypatch.setattr(module, "solve_task", solve_task)
-        last = list(precompute(MOVES, table, TARGET, workers, 2))[-1]
+        last = list(precompute(MOVES, table, SETTING, workers, 2))[-1]
         assert last.done == last.tasks == len(tasks) == len(table.done())
         assert table.check() == []
 
@@ -199,7 +223,7 @@ def test_families_that_overlap_share_what_they_have_in_common(tmp_path: Path) ->
     for number, order in enumerate([(MOVES, more), (more, MOVES)]):
         with Table(tmp_path / f"{number}.db") as table, ThreadPoolExecutor(1) as workers:
             for one in order:
-                list(precompute(one, table, TARGET, workers, 1))
+                list(precompute(one, table, SETTING, workers, 1))
             costs = {}
             for one in order:
                 for _, expression in one.expressions():

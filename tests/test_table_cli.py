@@ -17,7 +17,7 @@ from morello.cli import precompute as precompute_command
 from morello.cli.parser import main
 from morello.frontends.ranges import family
 from morello.memo import Table
-from morello.precompute import precompute
+from morello.precompute import Setting, precompute
 
 GOAL = "f32[2,4] - f32[2,4]"
 FAMILY = ["f32[m,n] - f32[m,n]", "m=1..2", "n=2"]
@@ -58,7 +58,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     path = tmp_path_factory.mktemp("made") / "t.db"
     goals = family(FAMILY[0], FAMILY[1:])
     with Table(path, 1) as table, ThreadPoolExecutor(1) as workers:
-        list(precompute(goals, table, TARGET[1], workers, 1))
+        list(precompute(goals, table, Setting(TARGET[1]), workers, 1))
     return path.read_bytes()
 
 

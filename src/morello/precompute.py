@@ -13,7 +13,7 @@ import os
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from math import inf, log2
 
@@ -25,8 +25,10 @@ from morello.memo.page import decode, encode
 from morello.memo.space_name import space_name
 from morello.request import Request, answer
 from morello.search.budget import Budget
+from morello.targets.caches import limited
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
+from morello.targets.target import Target
 
 AHEAD = 4
 """Tasks submitted ahead for each worker, so that none is idle."""
@@ -36,6 +38,32 @@ DASK_S = 10.0
 """The seconds that a Dask scheduler has to answer."""
 MEMORY = 0.7
 """The share of the free memory that all workers together may use."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The machine that a family is solved for, and the layouts of weights.
+
+    `target` is the name of a target, `limits` are its capacities if they are others (see
+    `targets.caches.limited`).
+    """
+
+    target: str
+    threads: int = 1
+    weights: str = "plain"
+    limits: str = ""
+
+    def machine(self) -> Target:
+        """Raises `TargetError`."""
+        target = find_target(self.target)
+        if self.limits:
+            target = limited(target, self.limits)
+        return replace(target, cores=self.threads)
+
+    @property
+    def space(self) -> str:
+        """The name of the space of most members (see `space_name`); raises `TargetError`."""
+        return space_name(self.machine())
 
 
 @dataclass(frozen=True)
@@ -66,9 +94,9 @@ class PrecomputeProgress:
     failed: int
 
 
-def tasks_of(family: SpecFamily, target: str, keeps: int) -> list[Task]:
+def tasks_of(family: SpecFamily, setting: Setting, keeps: int) -> list[Task]:
     """The tasks of a family, in order."""
-    space = space_name(find_target(target))
+    about = [setting.space, str(keeps), *[setting.weights] * (setting.weights != "plain")]
     tasks: list[Task] = []
     members: list[str] = []
     weight = 0.0
@@ -76,9 +104,9 @@ def tasks_of(family: SpecFamily, target: str, keeps: int) -> list[Task]:
         members.append(expression)
         weight += _weight(sizes)
         if weight >= WEIGHT:
-            tasks.append(_task(members, weight, space, keeps))
+            tasks.append(_task(members, weight, about))
             members, weight = [], 0.0
-    return [*tasks, _task(members, weight, space, keeps)] if members else tasks
+    return [*tasks, _task(members, weight, about)] if members else tasks
 
 
 def _weight(sizes: Sequence[int]) -> float:
@@ -89,30 +117,30 @@ def _weight(sizes: Sequence[int]) -> float:
     return weight
 
 
-def _task(members: Sequence[str], weight: float, space: str, keeps: int) -> Task:
-    name = "\n".join([space, str(keeps), *members])
+def _task(members: Sequence[str], weight: float, about: Sequence[str]) -> Task:
+    name = "\n".join([*about, *members])
     return Task(hashlib.blake2b(name.encode(), digest_size=12).hexdigest(), tuple(members), weight)
 
 
-def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) -> TaskResult:
+def solve_task(task: Task, setting: Setting, space: str, keeps: int, workers: int) -> TaskResult:
     """Solve the members of a task; called in one of `workers` worker processes.
 
     There is no time limit, as the result must not depend on the time available.
     """
     here = min(workers, os.cpu_count() or 1)  # others may be on other machines
     budget = Budget(inf, MEMORY / here)
-    machine = find_target(target)
-    if space_name(machine) != space:
+    if setting.space != space:
         raise TargetError(
-            f"a worker's {target} is another machine, or has another version of Morello, than "
-            "the one that it works for; name a --target, and install the same version."
+            f"a worker's {setting.target} is another machine, or has another version of Morello, "
+            "than the one that it works for; name a --target, and install the same version."
         )
+    machine, weights = setting.machine(), setting.weights
     failed = []
     with Table(":memory:", keeps) as table:
         for expression in task.expressions:
             try:
-                goal, own = on_cores(parse(expression), machine)
-                answer(Request(goal, own, table=table, budget=budget))
+                goal, own = on_cores(parse(expression), machine, setting.threads)
+                answer(Request(goal, own, table=table, weights=weights, budget=budget))
             except MorelloError as error:
                 failed.append(str(error))
         pages = tuple((key, encode(page, str(key))) for key, page, _ in table.pages())
@@ -121,25 +149,25 @@ def solve_task(task: Task, target: str, space: str, keeps: int, workers: int) ->
 
 
 def precompute(
-    family: SpecFamily, table: Table, target: str, workers: Executor, count: int
+    family: SpecFamily, table: Table, setting: Setting, workers: Executor, count: int
 ) -> Iterator[PrecomputeProgress]:
     """Solve what a table lacks of a family, on `count` workers; yields progress.
 
     The caller shuts the workers down, and with them the tasks that were submitted ahead.
     """
-    tasks = tasks_of(family, target, table.keeps)
+    tasks = tasks_of(family, setting, table.keeps)
     known = table.done()
     total = sum(task.weight for task in tasks)
     share = sum(task.weight for task in tasks if task.name in known)
     left = [task for task in tasks if task.name not in known]
     done, failed = len(tasks) - len(left), 0
     yield PrecomputeProgress(done, len(tasks), share / total, failed)
-    space = space_name(find_target(target))
+    space = setting.space
     waiting: list[tuple[Task, Future[TaskResult]]] = []
     coming = iter(left)
     while True:
         for task in islice(coming, AHEAD * count - len(waiting)):
-            future = workers.submit(solve_task, task, target, space, table.keeps, count)
+            future = workers.submit(solve_task, task, setting, space, table.keeps, count)
             waiting.append((task, future))
         if not waiting:
             return

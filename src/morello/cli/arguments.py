@@ -70,6 +70,21 @@ def add_compiler(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compiler", help="the C compiler (default: $CC, clang, zig, gcc)")
 
 
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--limits", metavar="LEVEL=N,...",
+        help="for a machine with other capacities, such as L1=512,registers=16: cache lines of 64 "
+        "bytes, and registers",
+    )  # fmt: skip
+
+
+def add_weights(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--weights", choices=["plain", "constant"], default="plain",
+        help="constant: second factors and filters may be prepacked for the kernel (plain)",
+    )  # fmt: skip
+
+
 def add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--tune", metavar="KEY", help="for a microarchitecture of the target, such as zen3"
@@ -90,11 +105,9 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     add_expression(parser)
     add_target(parser)
     add_threads(parser)
+    add_limits(parser)
     add_table(parser)
-    parser.add_argument(
-        "--weights", choices=["plain", "constant"], default="plain",
-        help="constant: second factors and filters may be prepacked for the kernel (plain)",
-    )  # fmt: skip
+    add_weights(parser)
     parser.add_argument(
         "--budget", type=float, default=20.0, metavar="SECONDS",
         help="take the best program so far if the search takes longer (20)",

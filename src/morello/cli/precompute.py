@@ -13,13 +13,20 @@ from rich.progress import BarColumn, TaskProgressColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from morello.base.workers import local_workers
-from morello.cli.arguments import add_json, add_target, whole
+from morello.cli.arguments import (
+    add_json,
+    add_limits,
+    add_target,
+    add_threads,
+    add_weights,
+    whole,
+)
 from morello.frontends.ranges import family
 from morello.frontends.text import parse
 from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo import Table
-from morello.precompute import PrecomputeProgress, dask_workers, precompute
-from morello.runtime.threads import available_threads
+from morello.precompute import PrecomputeProgress, Setting, dask_workers, precompute
+from morello.runtime.threads import available_threads, thread_count
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,6 +37,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--db", type=Path, required=True, metavar="PATH", help="the table")
     add_target(parser)
+    add_limits(parser)
+    add_threads(parser)
+    add_weights(parser)
     parser.add_argument(
         "--keep", type=whole, default=0, metavar="K", help="decisions to keep of each Spec (1)"
     )
@@ -46,6 +56,10 @@ def run(arguments: argparse.Namespace) -> None:
     members = family(arguments.expression, arguments.sizes)
     parse(next(members.expressions())[1])  # raises for an invalid expression right away
     find_calibrated(arguments.target)  # so that workers need not measure the machine
+    setting = Setting(
+        arguments.target, thread_count(arguments.threads), arguments.weights, arguments.limits or ""
+    )
+    setting.machine()  # raises for limits that cannot be
     began = time.perf_counter()
     progress = PrecomputeProgress(0, 0, 0.0, 0)
     with ExitStack() as stack:
@@ -60,9 +74,7 @@ def run(arguments: argparse.Namespace) -> None:
         bar = stack.enter_context(_bar())
         task = bar.add_task("solving", total=1.0, left="")
         start = 0.0
-        for number, progress in enumerate(
-            precompute(members, table, arguments.target, workers, count)
-        ):
+        for number, progress in enumerate(precompute(members, table, setting, workers, count)):
             if number == 0:
                 start = progress.share  # the share done by earlier runs
             left = _left(time.perf_counter() - began, start, progress.share)

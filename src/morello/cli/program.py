@@ -17,11 +17,14 @@ from morello.cli.output import progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
+from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo.program_table import ProgramTable
 from morello.request import Request, answer
 from morello.search.result import SearchStatistics
 from morello.tables import OFF
 from morello.targets import find_target, tuned
+from morello.targets.caches import limited
+from morello.targets.target import Target
 
 
 def implement(arguments: argparse.Namespace) -> tuple[Impl, SearchStatistics | None]:
@@ -34,15 +37,12 @@ def implement(arguments: argparse.Namespace) -> tuple[Impl, SearchStatistics | N
 def requested(arguments: argparse.Namespace) -> Iterator[Request]:
     """The request of a command's arguments. In the body, its table is open and progress shown."""
     goal = saved_impl(arguments) or arguments.expression
-    target = arguments.target
-    if arguments.tune is not None:
-        target = tuned(target, arguments.tune)
     with (
         progress() as report,
         opened(arguments) as table,
         options.requested(
             goal,
-            target=target,
+            target=target_of(arguments),
             threads=arguments.threads,
             table=table or OFF,
             weights=arguments.weights,
@@ -56,11 +56,23 @@ def requested(arguments: argparse.Namespace) -> Iterator[Request]:
         yield request
 
 
+def target_of(arguments: argparse.Namespace) -> str | Target:
+    """The target of a command: its name, or one with the costs or the capacities of another."""
+    target = arguments.target
+    if arguments.tune is not None:
+        target = tuned(target, arguments.tune)
+    if arguments.limits is not None:
+        known = find_calibrated(target) if isinstance(target, str) else target
+        target = limited(known, arguments.limits)
+    return target
+
+
 def saved_impl(arguments: argparse.Namespace) -> Impl | None:
     """The Impl of a saved schedule, if one was given; it must be of the same Spec."""
     if arguments.schedule is None:
         return None
-    target = find_target(arguments.target)
+    target = target_of(arguments)
+    target = find_target(target) if isinstance(target, str) else target
     try:
         data = json.loads(arguments.schedule.read_text())
     except (ValueError, RecursionError) as error:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
+from morello.base.errors import TargetError, quoted
 from morello.ir.batch import LINE_BYTES
 from morello.targets.cpu import Cache
 from morello.targets.target import Level, Target
 
 PAGE_BYTES = 4096
 """Runs this far apart fall into the same sets of a first-level cache."""
+
+MOST_LINES = (1 << 20) - 1
+"""The largest capacity that the search can count: 64 MiB, or as many registers."""
+
+_LIMIT = re.compile(r"(\w+)=(\d{1,9})", re.ASCII)
 
 
 def beyond_nearest(level: Level, lines: int) -> Level:
@@ -41,3 +48,31 @@ def sized(target: Target, l1: Cache | None, l2: Cache | None, l3: Cache | None =
             first = replace(first, conflict_runs=rows_of(l1.ways))
     last = l3.size // LINE_BYTES if l3 is not None else 0
     return replace(target, levels=(memory, second, first, registers), last_cache=last)
+
+
+def limited(target: Target, limits: str) -> Target:
+    """The target with other capacities, such as "L1=512,registers=16": lines, and registers.
+
+    Raises `TargetError` for levels that it does not have, and for capacities that cannot be.
+    """
+    levels = {level.name.lower(): number for number, level in enumerate(target.levels)}
+    changed = list(target.levels)
+    for text in limits.split(","):
+        match = _LIMIT.fullmatch(text.strip())
+        number = levels.get(match[1].lower(), 0) if match else 0
+        if not match or not number:
+            known = ", ".join(f"{level.name}={level.capacity}" for level in target.levels[1:])
+            raise TargetError(
+                f"{quoted(text)} is no limit of a level of {target.name}; its levels and their "
+                f"limits are: {known}."
+            )
+        lines = int(match[2])
+        if not 1 <= lines <= MOST_LINES:
+            raise TargetError(
+                f"{quoted(text)}: a level has from 1 to {MOST_LINES:,} lines or registers."
+            )
+        level = changed[number]
+        beyond = number < target.nearest
+        changed[number] = beyond_nearest(level, lines) if beyond else replace(level, capacity=lines)
+    tunings = tuple(limited(tuning, limits) for tuning in target.tunings)
+    return replace(target, levels=tuple(changed), tunings=tunings)
