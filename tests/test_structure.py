@@ -41,6 +41,7 @@ LAYERS = [
     "learn",
     "scheduling",
     "tables",
+    "questions",
     "kernel",
     "recall",
     "options",

@@ -10,7 +10,8 @@ from morello.ir.spec import Spec
 from morello.kernel import Kernel, compiled
 from morello.memo.programs import places
 from morello.options import Options, requested
-from morello.recall import question, remember
+from morello.questions import question
+from morello.recall import remember
 from morello.request import Request, answer, recalled
 from morello.request.goal import check_callable, spec_of
 from morello.runtime.argument import Array

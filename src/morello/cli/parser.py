@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import pairwise
 from signal import SIGINT, SIGTERM
 from typing import TextIO
 
@@ -35,6 +36,9 @@ COMMANDS = {
 }
 """All commands. Each is the module of its name, with `add_arguments` and `run`."""
 
+PROGRAMS = ("bench", "explain")
+"""Commands that import all of Morello, and whose only positional argument is an expression."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit code. Errors are one sentence on stderr, code 2."""
@@ -42,6 +46,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     as_json = False
     try:
         _reset_openblas()
+        as_json = "--json" in words
+        _check_expression(words)
         try:
             arguments = _parser(words).parse_all(words)
         except SystemExit as error:  # argparse has printed its message
@@ -57,6 +63,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         return _flushed(code)
     return _flushed(0)
+
+
+def _check_expression(words: Sequence[str]) -> None:
+    """Raise `SpecError` if the expression is wrong: a typo need not wait for all of Morello.
+
+    It is a word with a type, and no option's. Other mistakes are found later.
+    """
+    if words and words[0] in PROGRAMS and "-h" not in words and "--help" not in words:
+        for before, word in pairwise(words):
+            if "[" in word and not before.startswith("-"):
+                from morello.frontends.text import parse
+
+                parse(word)
 
 
 def _run(arguments: argparse.Namespace) -> None:

@@ -58,9 +58,9 @@ def requested(arguments: argparse.Namespace) -> Iterator[Request]:
 
 def target_of(arguments: argparse.Namespace) -> str | Target:
     """The target of a command: its name, or one with the costs or the capacities of another."""
-    target = arguments.target
+    target: str | Target = arguments.target
     if arguments.tune is not None:
-        target = tuned(target, arguments.tune)
+        target = tuned(arguments.target, arguments.tune)
     if arguments.limits is not None:
         known = find_calibrated(target) if isinstance(target, str) else target
         target = limited(known, arguments.limits)

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
-from collections.abc import Callable
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from morello.base.errors import RewriteError
+from morello import tables
+from morello.base.errors import MorelloError
 from morello.base.files import check_different, check_writable, write_text
 from morello.cli.arguments import add_search, add_tune
-from morello.cli.output import print_json
-from morello.cli.program import described, implement
-from morello.codegen import Source, generate
-from morello.codegen.levels import check_level, generate_levels
-from morello.codegen.names import check_function_name
-from morello.impl import saved
-from morello.impl.printing import tree
-from morello.runtime.threads import thread_count
-from morello.targets.x86 import BASELINE
+from morello.questions import kept, question
+
+WRITES = ("output", "header", "save", "json", "command", "run", "expression", "db", "no_table")
+"""Arguments that do not change what is written, but where."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,53 +30,51 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the C of the best kernel, its header and its schedule."""
-    check_function_name(arguments.name)
     _check_paths(arguments)
-    if "," in arguments.target:
-        _synth_levels(arguments)
-        return
-    result = implement(arguments)
-    impl, _ = result
-    source = generate(impl, arguments.name, tree(impl))
-    schedule = json.dumps(saved.save(impl), indent=2) + "\n"
-    _write_source(arguments, source, schedule, lambda: described(*result))
+    asked = _question(arguments)
+    texts = _known(asked)
+    if texts is None:
+        from morello.frontends.text import parse
+
+        parse(arguments.expression)  # a typo need not wait for all of Morello
+        from morello.cli.synthesis import synthesize
+
+        texts = synthesize(arguments, asked)
+    _write(arguments, texts)
 
 
-def _synth_levels(arguments: argparse.Namespace) -> None:
-    """Write one file with kernels for several levels of x86-64, and a baseline for other CPUs."""
-    if arguments.save is not None or arguments.schedule is not None:
-        raise RewriteError("a file for several targets has several schedules; give one target.")
-    wanted = dict.fromkeys([*arguments.target.split(","), BASELINE])
-    for level in wanted:
-        check_level(level, parallel=thread_count(arguments.threads) > 1)
-    results = [
-        implement(argparse.Namespace(**vars(arguments) | {"target": level})) for level in wanted
-    ]
-    source = generate_levels([impl for impl, _ in results], arguments.name)
-    _write_source(
-        arguments, source, "", lambda: {"levels": [described(*result) for result in results]}
-    )
+def _question(arguments: argparse.Namespace) -> str | None:
+    """What is asked for (see `question`); None for what is made anew each time."""
+    if arguments.json or arguments.schedule is not None or "," in arguments.target:
+        return None
+    options = {name: value for name, value in vars(arguments).items() if name not in WRITES}
+    table = tables.OFF if arguments.no_table else arguments.db
+    return question(arguments.expression, options | {"table": table})
 
 
-def _write_source(
-    arguments: argparse.Namespace,
-    source: Source,
-    schedule: str,
-    describe: Callable[[], dict[str, Any]],
-) -> None:
+def _known(asked: str | None) -> Mapping[str, Any] | None:
+    """The texts that were written for a question before."""
+    if asked is None:
+        return None
+    with suppress(MorelloError), tables.opened(None) as table:
+        known = None if table is None else kept(asked, table)
+        return None if known is None else known[1]
+    return None
+
+
+def _write(arguments: argparse.Namespace, texts: Mapping[str, Any]) -> None:
     """Write the requested files; print the JSON if requested, else the C if no file gets it."""
-    texts = [
-        (arguments.output, source.text),
-        (arguments.header, source.header),
-        (arguments.save, schedule),
-    ]
-    files = [(path, text) for path, text in texts if path is not None]
+    wanted = {"c": arguments.output, "header": arguments.header, "schedule": arguments.save}
+    files = [(path, texts[name]) for name, path in wanted.items() if path is not None]
     for path, text in files:
         write_text(path, text)
     if arguments.json:
-        print_json(describe() | {"files": [str(path) for path, _ in files], "c": source.text})
+        from morello.cli.output import print_json
+
+        about = texts["about"] | {"files": [str(path) for path, _ in files], "c": texts["c"]}
+        print_json(about)
     elif arguments.output is None:
-        print(source.text, end="")
+        print(texts["c"], end="")
 
 
 def _check_paths(arguments: argparse.Namespace) -> None:

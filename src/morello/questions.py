@@ -1,0 +1,132 @@
+"""Questions that were answered before: hashes of all that the answer depends on.
+
+A table of programs keeps, beside these, what was made of them: by the question, and with the
+programs that it was made of. What is kept holds as long as the table has the same programs.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from morello.base import debug
+from morello.base.files import config_folder
+from morello.memo.program_table import ProgramTable
+from morello.tables import OFF
+from morello.tables import VARIABLE as TABLE
+from morello.targets.cpu import host_cpu
+
+MADE = "made"
+"""The space of a table where what was made of programs is."""
+
+VARIABLES = ("MORELLO_CALIBRATION", "CC", "PATH")
+"""What answers depend on in the environment."""
+
+Places = Sequence[tuple[str, str]]
+"""Where a table may have the program of a question: search spaces, and names of goals."""
+
+
+def question(what: object, options: Mapping[str, Any]) -> str | None:
+    """A hash of an expression, the options, this machine, and Morello's code.
+
+    None if what is made is not to be kept: of a program that is measured or ranked, or of anything
+    but an expression for the name of a target, or with a table of its own.
+    """
+    asked = {name: value for name, value in options.items() if name not in ("table", "progress")}
+    plain = all(isinstance(value, str | int | float | None) for value in (what, *asked.values()))
+    usual = options.get("measure", 1) == 1 and options.get("rank", "cost") == "cost"
+    if not (isinstance(what, str) and plain and usual) or options.get("table") is not None:
+        return None
+    if os.environ.get(TABLE) == OFF or os.environ.get(debug.VARIABLE):
+        return None
+    try:
+        parts = [json.dumps([what, asked], sort_keys=True), *_machine(), *_toolchain(), _code()]
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
+        return None
+    return blake2b("\n".join(parts).encode(errors="replace"), digest_size=16).hexdigest()
+
+
+def kept(asked: str, table: ProgramTable) -> tuple[str, dict[str, Any]] | None:
+    """The program of a question, as text, and what was made of it; None if it does not hold."""
+    text = table.program(MADE, asked)
+    if text is None:
+        return None
+    record = json.loads(text)
+    programs = _programs(table, record["places"])
+    if [*map(_digest, programs)] != record["programs"]:
+        return None
+    return _first(programs), record["made"]
+
+
+def keep(
+    asked: str, made: Mapping[str, Any], table: ProgramTable, places: Places, decisions: object
+) -> None:
+    """Keep what was made of the program with these decisions, if the table has it."""
+    programs = _programs(table, places)
+    if any(programs) and json.loads(_first(programs))["rewrites"] == decisions:
+        record = {"places": places, "programs": [*map(_digest, programs)], "made": made}
+        table.keep_program(MADE, asked, json.dumps(record))
+
+
+def _programs(table: ProgramTable, places: Places) -> list[str | None]:
+    return [table.program(space, name) for space, name in places]
+
+
+def _first(programs: Sequence[str | None]) -> str:
+    """The program that a table gives for a goal; there must be one."""
+    return next(text for text in programs if text is not None)
+
+
+def _digest(text: str | None) -> str | None:
+    return None if text is None else blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+# ---- what answers depend on
+
+
+def _machine() -> Iterator[str]:
+    """This CPU, and the files of what was measured on it."""
+    cpu = host_cpu()
+    yield repr(replace(cpu, features=frozenset()))
+    yield from sorted(cpu.features)
+    named = os.environ.get("MORELLO_CALIBRATION", OFF)
+    yield from _stamps([named] if named != OFF else [])
+    with suppress(FileNotFoundError):
+        yield from _files(config_folder())
+
+
+def _toolchain() -> Iterator[str]:
+    """What a compiler is found by: folders change when one is installed or replaced."""
+    yield from (f"{name}={os.environ.get(name)}" for name in VARIABLES)
+    yield from _stamps([*os.environ.get("PATH", "").split(os.pathsep), *sys.path[1:]])
+
+
+@cache
+def _code() -> str:
+    """This package: the times and sizes of its files."""
+    return "\n".join(_files(Path(__file__).parent))
+
+
+def _files(folder: Path) -> Iterator[str]:
+    """The stamps of the files in a folder, however deep."""
+    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
+        if not entry.is_dir():
+            yield from _stamps([entry.path])
+        elif entry.name != "__pycache__":
+            yield from _files(Path(entry.path))
+
+
+def _stamps(paths: Sequence[str]) -> Iterator[str]:
+    """The name, time and size of each file or folder that exists."""
+    for path in paths:
+        with suppress(OSError):
+            status = os.stat(path)
+            yield f"{path} {status.st_mtime_ns} {status.st_size}"
