@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ from morello.request.goal import goal_and_target
 from morello.runtime.cache import is_whole
 from morello.runtime.verified import ENDING, mark_verified, verified_error
 from morello.tables import VARIABLE
+from morello.targets.cpu import host_cpu
 
 GOAL = "f32[8,24] @ f32[24,16]"
 TARGET = "avx2"
@@ -43,7 +44,7 @@ def table(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def searches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+def searches(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The goals that are searched for."""
     from morello.search.session import Session
 
@@ -77,7 +78,7 @@ def test_programs_are_remembered_in_the_cache_folder(
     again, statistics = implement()
     assert len(searches) == 1 and statistics.specs == 0 and again == impl
     assert [path.name for path in folder.glob("*.db")] == ["programs-2.db"]
-    assert folder.stat().st_mode & 0o077 == 0
+    assert all(path.stat().st_mode & 0o077 == 0 for path in (folder, *folder.glob("*.db")))
 
 
 @pytest.mark.parametrize("how", ["variable", "option"])
@@ -250,7 +251,8 @@ def _another_object(kernel: morello.Kernel, path: Path) -> None:
 def test_a_kernel_is_made_anew_if_it_no_longer_holds(
     change: Callable[[morello.Kernel, Path], None], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = compiled()
+    goal = "f32[8,24] @ f32[24,40]"  # no other test has its object
+    first = morello.compile(goal)
     change(first, table)
     made: list[str] = []
     anew = building.compile_anew
@@ -260,11 +262,11 @@ def test_a_kernel_is_made_anew_if_it_no_longer_holds(
         return anew(*given, **named)
 
     monkeypatch.setattr(building, "compile_anew", counted)
-    again = compiled()
-    assert made == [GOAL] and again.impl.decisions() == first.impl.decisions()
+    again = morello.compile(goal)
+    assert made == [goal] and again.impl.decisions() == first.impl.decisions()
     assert is_whole(again.library.path)
-    compiled()
-    assert made == [GOAL]
+    morello.compile(goal)
+    assert made == [goal]
 
 
 def test_a_kernel_that_was_not_verified_is_made_anew(
@@ -290,7 +292,7 @@ def test_a_question_is_all_that_the_answer_depends_on(
     asked.append(question(GOAL, options))
     (tmp_path / "bin").mkdir()  # where a compiler may be now
     asked.append(question(GOAL, options))
-    cpu = replace(questions.host_cpu(), features=frozenset({"another"}))
+    cpu = replace(host_cpu(), features=frozenset({"another"}))
     monkeypatch.setattr(questions, "host_cpu", lambda: cpu)
     asked.append(question(GOAL, options))
     monkeypatch.setattr(questions, "_code", lambda: "another version")
@@ -339,6 +341,22 @@ def test_a_mark_is_of_one_object_and_one_spec(tmp_path: Path) -> None:
     assert verified_error(library, "another") is None
     library.write_bytes(b"code" + b"y" * 40)
     assert verified_error(library, "spec") is None
+
+
+def test_what_others_can_write_is_not_used(
+    table: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Text of C, and what is called: only the kernel cache has it, not a table that is given."""
+    monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
+    command = ["synth", GOAL, "--target", TARGET, "-o", str(tmp_path / "c.c")]
+    assert main(command) == 0
+    with Table(table) as own:
+        assert {space for space, _ in own.goals()} != {""}
+    monkeypatch.setattr("morello.cli.synthesis.synthesize", lambda *_: pytest.fail("made anew"))
+    assert main(command) == 0
+    (tmp_path / "cache" / "texts-2.db").chmod(0o666)
+    with pytest.raises(pytest.fail.Exception, match="made anew"):
+        main(command)
 
 
 # ---- the command

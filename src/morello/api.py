@@ -44,7 +44,8 @@ def compile(
     `what` is an expression such as "f32[64,64] @ f32[64,64]", a Spec, or a schedule made by
     hand, which runs on the number of threads that it was made for. `threads` may be "all", the
     CPUs this process may use. The search uses the results of earlier ones in `table` (a Table or
-    its path), and adds its own. With `weights="constant"`, second factors of products and
+    its path), and adds its own; by default, programs are remembered in the cache folder, unless
+    the table is "off". With `weights="constant"`, second factors of products and
     filters may be prepacked in the cheapest layout: pack them once with `Kernel.pack`. With
     `measure`, that many different programs, including the cheapest, are built and timed, and the
     fastest is taken; a table keeps it for later calls. With `rank="learned"`, a learned model
@@ -52,7 +53,8 @@ def compile(
     first few are timed. The search may take `budget` seconds, and half of the free memory: if it
     has not finished by then, the best program so far is taken, and `Kernel.statistics` says that
     it is not proven the cheapest. Unless `verify` is off, the kernel is compared with NumPy in
-    float64 on random data. Raises `MorelloError` (see `morello.errors`).
+    float64 on random data, once for each shared object. Raises `MorelloError` (see
+    `morello.errors`).
     """
     options: Options = {
         "target": target, "threads": threads, "compiler": compiler, "table": table,

@@ -1,7 +1,7 @@
 """Questions that were answered before: hashes of all that the answer depends on.
 
-A table of programs keeps, beside these, what was made of them: by the question, and with the
-programs that it was made of. What is kept holds as long as the table has the same programs.
+By them, what was made of the programs that answered them is kept in the kernel cache. It holds as
+long as the table has the same programs.
 """
 
 from __future__ import annotations
@@ -20,12 +20,9 @@ from typing import Any
 from morello.base import debug
 from morello.base.files import config_folder
 from morello.memo.program_table import ProgramTable
-from morello.tables import OFF
+from morello.tables import OFF, texts
 from morello.tables import VARIABLE as TABLE
 from morello.targets.cpu import host_cpu
-
-MADE = "made"
-"""The space of a table where what was made of programs is."""
 
 VARIABLES = ("MORELLO_CALIBRATION", "CC", "PATH")
 """What answers depend on in the environment."""
@@ -56,24 +53,28 @@ def question(what: object, options: Mapping[str, Any]) -> str | None:
 
 def kept(asked: str, table: ProgramTable) -> tuple[str, dict[str, Any]] | None:
     """The program of a question, as text, and what was made of it; None if it does not hold."""
-    text = table.program(MADE, asked)
+    with texts() as known:
+        text = None if known is None else known.program("", asked)
     if text is None:
         return None
     record = json.loads(text)
     programs = _programs(table, record["places"])
     if [*map(_digest, programs)] != record["programs"]:
         return None
-    return _first(programs), record["made"]
+    return _first(programs), record["content"]
 
 
 def keep(
-    asked: str, made: Mapping[str, Any], table: ProgramTable, places: Places, decisions: object
+    asked: str, content: Mapping[str, Any], table: ProgramTable, places: Places, decisions: object
 ) -> None:
     """Keep what was made of the program with these decisions, if the table has it."""
     programs = _programs(table, places)
-    if any(programs) and json.loads(_first(programs))["rewrites"] == decisions:
-        record = {"places": places, "programs": [*map(_digest, programs)], "made": made}
-        table.keep_program(MADE, asked, json.dumps(record))
+    if not any(programs) or json.loads(_first(programs))["rewrites"] != decisions:
+        return
+    record = {"places": places, "programs": [*map(_digest, programs)], "content": content}
+    with texts() as known:
+        if known is not None:
+            known.keep_program("", asked, json.dumps(record))
 
 
 def _programs(table: ProgramTable, places: Places) -> list[str | None]:

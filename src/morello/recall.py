@@ -64,7 +64,7 @@ def remember(asked: str, kernel: Kernel, table: ProgramTable, places: Places) ->
     search = kernel.statistics
     if search is None:
         return
-    made = {
+    content = {
         "object": kernel.library.path.name,
         "hash": hash_of(kernel.library.path).hex(),
         "symbol": kernel.symbol,
@@ -78,15 +78,13 @@ def remember(asked: str, kernel: Kernel, table: ProgramTable, places: Places) ->
         "search": (search.measured, search.gap, search.worst),
     }
     decisions = [rewrite.data() for rewrite in kernel.impl.decisions()]
-    keep(asked, made, table, places, decisions)
+    keep(asked, content, table, places, decisions)
 
 
 def _loaded(library: Path, record: Mapping[str, Any]) -> Kernel:
     """The kernel of a record; raises `BuildError`."""
-    made_by = record["compiler"]
-    compiler = Compiler(
-        made_by["name"], made_by["kind"], tuple(made_by["command"]), tuple(made_by["version"])
-    )
+    by = record["compiler"]
+    compiler = Compiler(by["name"], by["kind"], tuple(by["command"]), tuple(by["version"]))
     arguments = tuple(
         Argument(name, DTYPES[dtype], tuple(shape), tuple(strides), output)
         for name, dtype, shape, strides, output in record["arguments"]

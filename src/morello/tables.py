@@ -10,7 +10,7 @@ from pathlib import Path
 from morello.base.errors import MorelloError, TableError, quoted
 from morello.memo.program_table import ProgramTable, RememberedPrograms
 from morello.memo.store import VERSION
-from morello.runtime.cache import default_cache, open_cache
+from morello.runtime.cache import check_private, default_cache, open_cache
 
 VARIABLE = "MORELLO_TABLE"
 OFF = "off"
@@ -50,9 +50,33 @@ def _remembered() -> ProgramTable | None:
     named = os.environ.get(VARIABLE, "")
     if named:
         return None if named == OFF else RememberedPrograms(named)
+    return _in_cache("programs")
+
+
+@contextmanager
+def texts() -> Iterator[ProgramTable | None]:
+    """Where texts are kept that were made of programs; None if it cannot be used.
+
+    Always in the kernel cache: they are trusted as its shared objects are, and a table that
+    somebody else gave is not.
+    """
+    chosen = _in_cache("texts")
+    try:
+        yield chosen
+    finally:
+        if chosen is not None:
+            chosen.close()
+
+
+def _in_cache(name: str) -> ProgramTable | None:
+    """A file in the kernel cache, for this user alone; None if it cannot be used."""
     try:
         folder = default_cache()
         open_cache(folder)
-        return RememberedPrograms(folder / f"programs-{VERSION}.db")
-    except MorelloError:  # what cannot be remembered is searched for again
+        path = folder / f"{name}-{VERSION}.db"
+        if not path.exists():
+            path.touch(0o600)
+        check_private(path)
+        return RememberedPrograms(path)
+    except (MorelloError, OSError):  # what cannot be remembered is searched for again
         return None
