@@ -142,6 +142,12 @@ def test_one_answer_of_several_searches_is_remembered(
     assert len(searches) == count + 1, "it is no answer to another question"
 
 
+def test_all_searches_of_an_answer_are_counted() -> None:
+    _, plain = implement()
+    _, constant = implement(weights="constant")
+    assert constant.specs > plain.specs and constant.seconds > plain.seconds
+
+
 def test_a_search_that_may_take_longer_is_made(table: Path, searches: list[str]) -> None:
     for weights in ("plain", "constant"):
         goal, target = goal_and_target(GOAL, TARGET)

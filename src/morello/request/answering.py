@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 from operator import truediv
+from typing import Any
 
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
@@ -48,14 +49,8 @@ def _for_many_machines(goal: Spec, request: Request) -> Answer:
     least = [min(column) for column in zip(*costs, strict=True)]
     losses = [max(map(truediv, row, least)) for row in costs]
     impl, _ = answers[losses.index(min(losses))]
-    parts = [statistics for _, statistics in answers]
-    totals = {
-        name: sum(getattr(part, name) for part in parts)
-        for name in ("seconds", "specs", "rewrites", "entries", "tried", "bounded")
-    }
-    statistics = replace(
-        parts[0], **totals, gap=max(part.gap for part in parts), worst=min(losses) - 1
-    )
+    statistics = _together([statistics for _, statistics in answers])
+    statistics = replace(statistics, worst=min(losses) - 1)
     return replay(impl.spec, machine, impl.decisions()), statistics
 
 
@@ -78,9 +73,18 @@ def _best_layout(sessions: Sequence[Session], request: Request) -> Answer:
     shares = _shares(request, len(sessions))
     answers = [_searched(session, share) for session, share in zip(sessions, shares, strict=True)]
     lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in answers)
-    impl, statistics = min(answers, key=lambda answer: answer[0].cost)
+    impl, _ = min(answers, key=lambda answer: answer[0].cost)
     gap = impl.cost / lower - 1 if lower else inf
-    return impl, replace(statistics, gap=gap)
+    return impl, replace(_together([statistics for _, statistics in answers]), gap=gap)
+
+
+def _together(parts: Sequence[SearchStatistics]) -> SearchStatistics:
+    """The statistics of several searches: their sums, and the largest gap."""
+    sums: dict[str, Any] = {
+        name: sum(getattr(part, name) for part in parts)
+        for name in ("seconds", "specs", "rewrites", "entries", "tried", "bounded")
+    }
+    return replace(parts[0], **sums, gap=max(part.gap for part in parts))
 
 
 def _shares(request: Request, count: int) -> Iterator[Request]:
