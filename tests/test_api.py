@@ -367,6 +367,8 @@ def test_what_cannot_be_compiled() -> None:
         ({"compiler": 3}, "a compiler is a command such as 'gcc', not 3"),
         ({"progress": 3}, "progress is a function of two counts to call, not 3"),
         ({"budget": "3"}, "not '3'"),
+        ({"budget": 10**5000}, "not <int>"),
+        ({"gap": "2 %"}, "a number of at least 0, such as 0.02 for 2 %, not '2 %'"),
     ],
     ids=quoted,
 )
@@ -386,7 +388,8 @@ def test_a_schedule_is_not_scheduled_again() -> None:
 
 def test_all_kinds_of_errors_can_be_imported() -> None:
     kinds = {name for name, kind in vars(base).items() if isinstance(kind, type)}
-    assert kinds == {name for name in vars(errors) if name.endswith("Error")} > {"SpecError"}
+    exported = {name for name in vars(errors) if name.endswith(("Error", "Warning"))}
+    assert kinds == exported > {"SpecError", "SearchWarning"}
     assert errors.SpecError is SpecError
 
 

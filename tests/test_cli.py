@@ -300,6 +300,7 @@ def test_targets(capsys: pytest.CaptureFixture[str]) -> None:
         (["explain", SMALL, "--measure", "9" * 99], "1 to 64 programs can be measured, not 999"),
         (["explain", SMALL, "--threads", "9" * 9999], "ask for 1 to 1024"),
         (["explain", SMALL, "--budget", "nan"], "a positive number of seconds, not nan"),
+        (["synth", SMALL, "--gap", "-0.1"], "a number of at least 0, such as 0.02 for 2 %"),
         *(
             (["bench", SMALL, f"--seconds={seconds}"], "more than 0 and at most 86,400 seconds")
             for seconds in ("inf", "nan", "-inf", "-1", "0", "1e-999", "1e9")

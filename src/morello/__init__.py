@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from morello.api import matmul as matmul
     from morello.api import schedule as schedule
     from morello.base.errors import MorelloError as MorelloError
+    from morello.base.errors import SearchWarning as SearchWarning
     from morello.frontends.text import parse as parse
     from morello.kernel import Kernel as Kernel
     from morello.measure import quality as quality
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 _DEFINED_IN = {
     "Kernel": "morello.kernel",
     "MorelloError": "morello.base.errors",
+    "SearchWarning": "morello.base.errors",
     "Table": "morello.memo",
     "compile": "morello.api",
     "implement": "morello.api",

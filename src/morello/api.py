@@ -37,6 +37,7 @@ def compile(
     measure: int = 1,
     rank: str = "cost",
     budget: float = SECONDS,
+    gap: float = 0.0,
     progress: Progress | None = None,
 ) -> Kernel:
     """The fastest program of a Spec under the cost model, compiled, verified and callable.
@@ -50,15 +51,17 @@ def compile(
     `measure`, that many different programs, including the cheapest, are built and timed, and the
     fastest is taken; a table keeps it for later calls. With `rank="learned"`, a learned model
     orders the cheapest programs by predicted time: the first is taken, or with `measure` the
-    first few are timed. The search may take `budget` seconds, and half of the free memory: if it
-    has not finished by then, the best program so far is taken, and `Kernel.statistics` says that
-    it is not proven the cheapest. Unless `verify` is off, the kernel is compared with NumPy in
-    float64 on random data, once for each shared object. Raises `MorelloError` (see
+    first few are timed. The search ends once its program is proven to cost at most the fraction
+    `gap` more than the cheapest: with 0, no program is cheaper. It may take `budget` seconds, and
+    half of the free memory: if it has not finished by then, the best program so far is taken, and
+    `Kernel.statistics` says how far from the cheapest it may be; more than 10 %, and more than
+    `gap`, is a `morello.SearchWarning`. Unless `verify` is off, the kernel is compared with NumPy
+    in float64 on random data, once for each shared object. Raises `MorelloError` (see
     `morello.errors`).
     """
     options: Options = {
         "target": target, "threads": threads, "compiler": compiler, "table": table,
-        "weights": weights, "measure": measure, "rank": rank, "budget": budget,
+        "weights": weights, "measure": measure, "rank": rank, "budget": budget, "gap": gap,
     }  # fmt: skip
     kernel = recall(what, options, verify=verify)
     if kernel is None:
@@ -87,9 +90,12 @@ def implement(
     """
     from morello.options import requested
     from morello.request import answer
+    from morello.request.warning import warn
 
     with requested(what, **options) as request:
-        return answer(request)
+        impl, statistics = answer(request)
+    warn(impl.spec, impl.target, statistics, request.budget)
+    return impl, statistics
 
 
 def schedule(

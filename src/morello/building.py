@@ -14,6 +14,7 @@ from morello.questions import question
 from morello.recall import remember
 from morello.request import Request, answer, recalled
 from morello.request.goal import check_callable, spec_of
+from morello.request.warning import warn
 from morello.runtime.argument import Array
 from morello.runtime.packing import lay_out, plain
 from morello.runtime.toolchain import find_compiler
@@ -30,6 +31,7 @@ def compile_anew(
     asked = question(what, options)
     with requested(what, **options) as request:
         kernel = build(request, verify=verify)
+        warn(kernel.spec, kernel.impl.target, kernel.statistics, request.budget)
         goal, table = request.goal, request.table
         if asked is None or table is None or not isinstance(goal, Spec):
             return kernel

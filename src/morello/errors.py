@@ -1,4 +1,4 @@
-"""The exceptions that users catch: each is a `MorelloError`."""
+"""The exceptions that users catch, each a `MorelloError`, and the warning that they may filter."""
 
 from morello.base.errors import BuildError as BuildError
 from morello.base.errors import CallError as CallError
@@ -8,6 +8,7 @@ from morello.base.errors import FileError as FileError
 from morello.base.errors import MorelloError as MorelloError
 from morello.base.errors import RewriteError as RewriteError
 from morello.base.errors import SearchError as SearchError
+from morello.base.errors import SearchWarning as SearchWarning
 from morello.base.errors import SpecError as SpecError
 from morello.base.errors import TableError as TableError
 from morello.base.errors import TargetError as TargetError

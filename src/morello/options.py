@@ -33,6 +33,7 @@ class Options(TypedDict, total=False):
     measure: int
     rank: str
     budget: float
+    gap: float
     compiler: str | None
     progress: Progress | None
 
@@ -54,7 +55,7 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
         weights=options.get("weights", "plain"),
         measure=options.get("measure", 1),
         ranking=_ranking(rank),
-        budget=Budget(options.get("budget", SECONDS)),
+        budget=Budget(options.get("budget", SECONDS), gap=options.get("gap", 0.0)),
         compiler=options.get("compiler"),
         progress=options.get("progress"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from morello.ir.compose import inputs_of, intermediates, tensor_dims
 from morello.ir.dtype import DType, parse_dtype
 from morello.ir.layout import Layout, fastest, panels, parse_layout, row_major
 from morello.ir.spec import MAX_SIZE, Spec
+from morello.request.warning import warn
 from morello.rewrites import (
     REWRITES,
     Bufferize,
@@ -254,14 +255,21 @@ class Schedule:
         def __dir__(self) -> list[str]:
             return sorted({*super().__dir__(), *REWRITES})
 
-    def solve(self, budget: float = SECONDS) -> Schedule:
+    def solve(self, budget: float = SECONDS, gap: float = 0.0) -> Schedule:
         """Fill every hole with the cheapest program that fits the capacity left there.
 
-        Each search may take `budget` seconds, after which its best program so far is taken.
-        Raises `SearchError` where there is none.
+        All searches together may take `budget` seconds, after which the best programs so far are
+        taken; each ends once its program is proven to cost at most the fraction `gap` more than
+        the cheapest. Raises `SearchError` where there is none.
         """
         root = self.impl
-        decisions = list(_solved(root, root.target.limits, Budget(budget), {}))
+        holes = dict.fromkeys((_node(root, path).spec, _limits(root, path)) for path in _open(root))
+        shares = Budget(budget, gap=gap).shares(len(holes))
+        solved = {
+            hole: _searched(*hole, root.target, share)
+            for hole, share in zip(holes, shares, strict=True)
+        }
+        decisions = list(_filled(root, root.target.limits, solved))
         return Schedule(replay(root.spec, root.target, decisions))
 
     def _current(self) -> Spec:
@@ -385,33 +393,32 @@ def _inside(impl: Impl, limits: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(limit - held.get(level, 0) for level, limit in enumerate(limits, start=1))
 
 
-def _solved(
-    impl: Impl,
-    limits: tuple[int, ...],
-    budget: Budget,
-    known: dict[tuple[Spec, tuple[int, ...]], list[Rewrite]],
+Hole = tuple[Spec, tuple[int, ...]]
+"""A Spec that is left to do, and the capacity of each level but the farthest that is left there."""
+
+
+def _filled(
+    impl: Impl, limits: tuple[int, ...], solved: Mapping[Hole, Sequence[Rewrite]]
 ) -> Iterator[Rewrite]:
-    """The decisions of an Impl in pre-order, with holes filled by search (memoized in `known`)."""
+    """The decisions of an Impl in pre-order, with those of its solved holes."""
     if impl.rewrite is None:
-        query = impl.spec, limits
-        if query not in known:
-            known[query] = _searched(impl.spec, impl.target, limits, budget)
-        yield from known[query]
+        yield from solved[impl.spec, limits]
         return
     yield impl.rewrite
     for child in impl.children:
-        yield from _solved(child.impl, _inside(impl, limits), budget, known)
+        yield from _filled(child.impl, _inside(impl, limits), solved)
 
 
-def _searched(spec: Spec, target: Target, limits: tuple[int, ...], budget: Budget) -> list[Rewrite]:
+def _searched(spec: Spec, limits: tuple[int, ...], target: Target, budget: Budget) -> list[Rewrite]:
     from morello.search.session import search  # it needs Numba, which is slow to import
 
     farthest, *nearer = target.levels
     left = [replace(level, capacity=n) for level, n in zip(nearer, limits, strict=True)]
     smaller = replace(target, levels=(farthest, *left))
     try:
-        decisions = search(spec, smaller, budget=budget).decisions
+        result = search(spec, smaller, budget=budget)
     except SearchError as error:
         amounts = ", ".join(f"{level.capacity} of {level.name}" for level in left)
         raise SearchError(f"{error} The schedule leaves it {amounts}.") from None
-    return reconstruct(spec, smaller, decisions).decisions()
+    warn(spec, target, result.statistics, budget)
+    return reconstruct(spec, smaller, result.decisions).decisions()

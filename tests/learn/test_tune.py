@@ -281,7 +281,7 @@ def test_a_measured_program_serves_all_searches(faster: Tuning) -> None:
         store_program(impl, table, 2, gap=0.1)
         kept = load_program(impl.spec, impl.target, table)
     assert kept is not None and kept.gap == 0.1 and kept.seconds == inf
-    assert kept.serves(False, 1000.0)
+    assert kept.serves(False, 1000.0, 0.0)
 
 
 def test_an_interrupt_keeps_what_was_found(

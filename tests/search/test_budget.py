@@ -26,7 +26,7 @@ from morello.search.expansion import build
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.result import SearchResult
 from morello.search.rewriting import Pruning
-from morello.search.session import search
+from morello.search.session import Session, search
 from morello.space.space import Space, goal_sizes
 from morello.targets import find_target
 from morello.targets.target import Target
@@ -39,6 +39,9 @@ EXPRESSIONS = (
     "conv(f32[1,2,3,5], f32[3,2,3,3], padding=1)",
     "maximum(u16[4,7] @ u16[7,6], 0)",
 )
+BETWEEN = "softmax(f32[7,11] @ f32[11,13])"
+"""Its search has a program long before it has proven that none is cheaper."""
+
 SHORT = Budget(1e-6)
 SOME = list(GOALS)[::9]
 """Goals of many kinds."""
@@ -153,7 +156,7 @@ def test_a_search_may_run_out_of_memory(expression: str, monkeypatch: pytest.Mon
 
 def test_a_watch_reports_and_ends() -> None:
     told: list[tuple[int, int]] = []
-    watch = Budget(0.15).start(lambda *counts: told.append(counts))
+    watch = Budget(0.15, gap=0.5).start(lambda *counts: told.append(counts))
     watch(1, 2)
     watch(3, 4)  # too soon to tell
     time.sleep(0.03)
@@ -167,12 +170,62 @@ def test_a_watch_reports_and_ends() -> None:
         watch.part(0.5)(7, 8)
     watch.untimed()(9, 10)
     assert told[-1] == (9, 10)
+    assert watch.gap == watch.part(0.5).gap == watch.untimed().gap == 0.5
 
 
-@pytest.mark.parametrize("seconds", [0, -1, nan, "3", None, True, [1]])
+def test_what_reports_can_end_a_search_where_watches_are_called() -> None:
+    def report(*_: int) -> None:
+        called.append(module.Watch.called)
+        raise BudgetError("enough")
+
+    called: list[int] = []
+    goal = parse(BETWEEN)
+    with pytest.raises(SearchError, match="enough"):
+        Session(goal, AVX2).solve(progress=report)
+    assert {*called} == {1} and module.Watch.called == 0
+
+
+@pytest.mark.parametrize("seconds", [0, -1, nan, "3", None, True, [1], 10**400])
 def test_budgets_that_cannot_be(seconds: object) -> None:
     with pytest.raises(SearchError, match="a positive number of seconds"):
         Budget(seconds)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("gap", [-0.01, nan, "0.02", None, True, [0.1], 10**400])
+def test_gaps_that_cannot_be(gap: object) -> None:
+    with pytest.raises(SearchError, match=r"a number of at least 0, such as 0\.02 for 2 %, not"):
+        Budget(gap=gap)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("expression", [*EXPRESSIONS, BETWEEN])
+@pytest.mark.parametrize("gap", [0.02, 0.5, inf])
+def test_a_search_may_end_within_a_gap(expression: str, gap: float) -> None:
+    goal = parse(expression)
+    near, cheapest = search(goal, AVX2, budget=Budget(inf, gap=gap)), search(goal, AVX2)
+    assert near.statistics.gap <= gap
+    assert cheapest.cost <= near.cost <= cheapest.cost * (1 + near.statistics.gap) * (1 + 1e-9)
+    assert near.statistics.specs <= cheapest.statistics.specs
+
+
+def test_a_gap_saves_work() -> None:
+    session = Session(parse(BETWEEN), AVX2)
+    near = session.solve(Budget(inf, gap=0.5))
+    assert 0 < near.statistics.gap <= 0.5
+    assert session.solve(Budget(inf, gap=near.statistics.gap)) is near
+    cheapest = session.solve()
+    assert cheapest.statistics.proven
+    assert near.statistics.specs < cheapest.statistics.specs
+
+
+def test_searches_one_after_the_other_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    seconds = []
+    for share in Budget(12.0, 0.25, 0.5).shares(4):
+        seconds.append(share.seconds)
+        assert (share.memory, share.gap) == (0.25, 0.5)
+        now += len(seconds) * 2
+    assert seconds == [3.0, 10 / 3, 3.0, module.LEAST_S]
 
 
 def test_a_container_may_have_less_memory_than_the_machine(
@@ -196,11 +249,26 @@ def test_a_table_keeps_what_is_not_proven_until_there_is_more_time() -> None:
         kept = load_program(goal, AVX2, table)
         assert kept is not None
         assert (kept.impl, kept.gap) == (impl, hasty.statistics.gap)
-        assert kept.serves(True, SHORT.seconds)
-        assert not kept.serves(True, 2 * SHORT.seconds)
-        assert not kept.serves(False, SHORT.seconds)
+        assert kept.serves(True, SHORT.seconds, 0.0)
+        assert not kept.serves(True, 2 * SHORT.seconds, 0.0)
+        assert not kept.serves(False, SHORT.seconds, 0.0)
         store_program(impl, table, gap=inf, seconds=3.0)
         assert load_program(goal, AVX2, table) == replace(kept, gap=inf, seconds=3.0)
         store_program(impl, table)
         proven = load_program(goal, AVX2, table)
-        assert proven is not None and proven.gap == 0.0 and proven.serves(True, inf)
+        assert proven is not None and proven.gap == 0.0 and proven.serves(True, inf, 0.0)
+
+
+def test_a_table_keeps_what_is_within_a_gap_for_those_who_asked_for_no_more() -> None:
+    goal = parse(BETWEEN)
+    near = search(goal, AVX2, budget=Budget(inf, gap=0.5))
+    gap, seconds = near.statistics.gap, near.statistics.seconds
+    with Table(":memory:") as table:
+        store_program(reconstruct(goal, AVX2, near.decisions), table, gap=gap, seconds=seconds)
+        kept = load_program(goal, AVX2, table)
+    assert kept is not None
+    assert kept.serves(True, inf, gap)
+    assert kept.serves(True, seconds, 0.0)
+    assert kept.serves(True, 1.05 * seconds, 0.0)
+    assert not kept.serves(True, module.SECONDS, 0.0)
+    assert not kept.serves(True, module.SECONDS, gap / 2)

@@ -63,6 +63,10 @@ class SearchError(MorelloError):
     """No program exists within the memory limits, or the space is too large."""
 
 
+class SearchWarning(UserWarning):
+    """A program that may cost far more than the cheapest, as its search ended too soon."""
+
+
 class BuildError(MorelloError):
     """No usable C compiler, a failed compilation, or an unwritable cache."""
 

@@ -113,6 +113,11 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         help="take the best program so far if the search takes longer (20)",
     )  # fmt: skip
     parser.add_argument(
+        "--gap", type=float, default=0.0, metavar="FRACTION",
+        help="end the search at a program proven to cost at most this fraction more than the "
+        "cheapest, such as 0.02; with 0, no program is cheaper (0)",
+    )  # fmt: skip
+    parser.add_argument(
         "--measure", type=whole, default=1, metavar="K",
         help="build and time K different programs, and take the fastest (1)",
     )  # fmt: skip

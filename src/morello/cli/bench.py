@@ -15,8 +15,8 @@ from rich.table import Table as Grid
 
 from morello.building import build
 from morello.cli.arguments import add_search
-from morello.cli.output import print_json, readable
-from morello.cli.program import described, gap_text, prediction_text, requested, saved_impl
+from morello.cli.output import print_json, progress, readable
+from morello.cli.program import described, prediction_text, requested, saved_impl, warn
 from morello.cli.targets import costs_of
 from morello.impl.tree import cycles
 from morello.ir.dtype import F32, DType
@@ -26,6 +26,7 @@ from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.measure.timing import Timing, check_seconds, limit_threads, measure
+from morello.request.warning import gap_text
 from morello.runtime.argument import Array
 from morello.runtime.packing import random_inputs
 from morello.runtime.threads import thread_count
@@ -53,8 +54,9 @@ def run(arguments: argparse.Namespace) -> None:
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
     rivals = list(dict.fromkeys(arguments.vs or []))
-    with limit_threads(threads), requested(arguments) as request:
+    with limit_threads(threads), progress() as report, requested(arguments, report) as request:
         kernel = build(request, verify=not arguments.no_verify)
+        warn(request, kernel.statistics, report)
         timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
     ours = timings["morello"]
     result = described(kernel.impl, kernel.statistics) | {
@@ -183,7 +185,7 @@ def _print_race(
             f"predicted {cycles(result['cost'])} cycles"
         )
     if kernel.statistics is not None and not kernel.statistics.proven:
-        console.print(gap_text(kernel.statistics))
+        console.print(f"found with {gap_text(kernel.statistics)}")
     if search is not None and search["measured"]:
         console.print(f"the fastest of {search['measured']} programs measured")
 

@@ -19,6 +19,7 @@ from morello.cli.arguments import (
     whole,
 )
 from morello.cli.output import progress, readable
+from morello.cli.program import warn
 from morello.impl.tree import cycles
 from morello.measure.quality import CHOICES, Quality, assess, check_sampling
 from morello.options import requested
@@ -57,7 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
         ) as request,
     ):
         check_callable(request.goal, request.target)
-        best, _ = answer(request)
+        best, statistics = answer(request)
+        warn(request, statistics, report)
         quality = assess(
             best,
             arguments.samples,

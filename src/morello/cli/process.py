@@ -6,6 +6,8 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import FrameType, TracebackType
 from typing import TYPE_CHECKING
 
@@ -39,6 +41,20 @@ def prepare() -> None:
         sys.stdout = os.fdopen(os.open(os.devnull, os.O_RDONLY), "w")
     if sys.stderr is None:
         sys.stderr = os.fdopen(os.open(os.devnull, os.O_WRONLY), "w")
+
+
+@contextmanager
+def offering_interrupts(to: Callable[[], bool]) -> Iterator[None]:
+    """In the body, SIGINT is first offered `to` a function, which says whether it took it."""
+    usual = signal.getsignal(signal.SIGINT)
+    if not callable(usual):  # ignored
+        yield
+        return
+    signal.signal(signal.SIGINT, lambda number, frame: None if to() else usual(number, frame))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def finish() -> None:

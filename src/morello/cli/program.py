@@ -13,13 +13,14 @@ from typing import Any
 
 from morello import options, tables
 from morello.base.errors import RewriteError
-from morello.cli.output import progress, readable
+from morello.cli.output import SearchProgress, progress, readable
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.measure.calibrate.first_use import find_calibrated
 from morello.memo.program_table import ProgramTable
 from morello.request import Request, answer
+from morello.request.warning import gap_text, warning
 from morello.search.result import SearchStatistics
 from morello.tables import OFF
 from morello.targets import find_target, tuned
@@ -29,16 +30,25 @@ from morello.targets.target import Target
 
 def implement(arguments: argparse.Namespace) -> tuple[Impl, SearchStatistics | None]:
     """The program that a command's arguments ask for, and the statistics of the search for it."""
-    with requested(arguments) as request:
-        return answer(request)
+    with progress() as report:
+        return answered(arguments, report)
+
+
+def answered(
+    arguments: argparse.Namespace, report: SearchProgress
+) -> tuple[Impl, SearchStatistics | None]:
+    """As `implement`, for a command of several searches."""
+    with requested(arguments, report) as request:
+        impl, statistics = answer(request)
+        warn(request, statistics, report)
+        return impl, statistics
 
 
 @contextmanager
-def requested(arguments: argparse.Namespace) -> Iterator[Request]:
-    """The request of a command's arguments. In the body, its table is open and progress shown."""
+def requested(arguments: argparse.Namespace, report: SearchProgress) -> Iterator[Request]:
+    """The request of a command's arguments. In the body, its table is open."""
     goal = saved_impl(arguments) or arguments.expression
     with (
-        progress() as report,
         opened(arguments) as table,
         options.requested(
             goal,
@@ -49,6 +59,7 @@ def requested(arguments: argparse.Namespace) -> Iterator[Request]:
             measure=arguments.measure,
             rank=arguments.rank,
             budget=arguments.budget,
+            gap=arguments.gap,
             compiler=arguments.compiler,
             progress=report,
         ) as request,
@@ -65,6 +76,15 @@ def target_of(arguments: argparse.Namespace) -> str | Target:
         known = find_calibrated(target) if isinstance(target, str) else target
         target = limited(known, arguments.limits)
     return target
+
+
+def warn(request: Request, statistics: SearchStatistics | None, report: SearchProgress) -> None:
+    """Say on stderr if a program may be far from the cheapest, or if its search was interrupted."""
+    text = warning(request.target, statistics, request.budget)
+    if report.interrupted and statistics is not None and not statistics.proven:
+        text = f"interrupted; the best program so far has {gap_text(statistics)}."
+    if text:
+        print(f"morello: {text}", file=sys.stderr)
 
 
 def saved_impl(arguments: argparse.Namespace) -> Impl | None:
@@ -143,23 +163,13 @@ def search_text(statistics: SearchStatistics) -> str:
             f"worst-case loss, {statistics.worst:.1%}. "
         )
     if not statistics.specs:
-        unproven = "" if statistics.proven else f" {gap_text(statistics)}."
+        unproven = "" if statistics.proven else f" It has {gap_text(statistics)}."
         return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms.{unproven}"
     proven = "The cheapest was proven so" if chosen else "Proven cheapest"
     if not statistics.proven:
-        proven = gap_text(statistics)
+        proven = f"Found with {gap_text(statistics)}"
     return (
         f"{chosen}{proven} under the cost model in {statistics.seconds:.2f} s: "
         f"{statistics.specs:,} Specs expanded by {statistics.rewrites:,} rewrites, "
         f"{statistics.bounded:,} relaxed Specs bounding the rest."
-    )
-
-
-def gap_text(statistics: SearchStatistics) -> str:
-    """The optimality gap of a program whose search was ended by its budget, in words."""
-    if not isfinite(statistics.gap):
-        return "Not proven cheapest (a longer --budget may find better)"
-    return (
-        f"Not proven cheapest, but within {statistics.gap:.0%} of it "
-        "(a longer --budget may find better)"
     )

@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 from morello.base.errors import RewriteError
-from morello.cli.program import described, implement, requested
+from morello.cli.output import progress
+from morello.cli.program import answered, described, requested, warn
 from morello.codegen import generate
 from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
@@ -18,6 +19,7 @@ from morello.memo.programs import places
 from morello.questions import keep
 from morello.request import answer
 from morello.runtime.threads import thread_count
+from morello.search.budget import Budget
 from morello.targets.x86 import BASELINE
 
 
@@ -29,8 +31,9 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     check_function_name(arguments.name)
     if "," in arguments.target:
         return _levels(arguments)
-    with requested(arguments) as request:
+    with progress() as report, requested(arguments, report) as request:
         impl, statistics = answer(request)
+        warn(request, statistics, report)
         source, schedule = generate(impl, arguments.name, tree(impl)), saved.save(impl)
         texts: dict[str, Any] = {
             "c": source.text,
@@ -52,9 +55,12 @@ def _levels(arguments: argparse.Namespace) -> dict[str, Any]:
     wanted = dict.fromkeys([*arguments.target.split(","), BASELINE])
     for level in wanted:
         check_level(level, parallel=thread_count(arguments.threads) > 1)
-    results = [
-        implement(argparse.Namespace(**vars(arguments) | {"target": level})) for level in wanted
-    ]
+    results = []
+    shares = Budget(arguments.budget, gap=arguments.gap).shares(len(wanted))
+    with progress() as report:
+        for level, share in zip(wanted, shares, strict=True):
+            words = vars(arguments) | {"target": level, "budget": share.seconds}
+            results.append(answered(argparse.Namespace(**words), report))
     source = generate_levels([impl for impl, _ in results], arguments.name)
     about = {"levels": [described(*result) for result in results]} if arguments.json else {}
     return {"c": source.text, "header": source.header, "schedule": "", "about": about}

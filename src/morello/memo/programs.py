@@ -16,14 +16,17 @@ from morello.memo.space_name import space_name
 from morello.space.panels import Panels
 from morello.targets.target import Target
 
+LONGER = 1.1
+"""A search that may take longer by less than this factor is not worth it."""
+
 
 @dataclass(frozen=True)
 class StoredProgram:
     """A program that a table has.
 
     It was the fastest of `measured` programs that were timed; if that is 0, it is the cheapest
-    under the cost model. `gap` is its optimality gap, a fraction, and `seconds` the time budget
-    of the search that found it; they are 0 and infinite if no program is cheaper. `worst` is its
+    under the cost model. `gap` is its optimality gap, a fraction, and `seconds` how long the
+    search that found it took; they are 0 and infinite if no program is cheaper. `worst` is its
     largest loss for a machine of several (see `SearchStatistics`).
     """
 
@@ -33,13 +36,15 @@ class StoredProgram:
     seconds: float = inf
     worst: float | None = None
 
-    def serves(self, cheapest: bool, seconds: float) -> bool:
-        """Whether this program makes a search with this time budget unnecessary.
+    def serves(self, cheapest: bool, seconds: float, gap: float) -> bool:
+        """Whether this program makes a search of so many seconds unnecessary.
 
-        `cheapest` says that the search is for the cheapest program under the cost model, and not
-        for one that was measured.
+        It does if the search may end at a `gap` that this program has, or could hardly take longer
+        than the one that found it. `cheapest` says that the search is for the cheapest program
+        under the cost model, and not for one that was measured.
         """
-        return (self.measured > 0 or cheapest) and self.seconds >= seconds
+        good_enough = self.gap <= gap or seconds <= LONGER * self.seconds
+        return (self.measured > 0 or cheapest) and good_enough
 
 
 def load_program(

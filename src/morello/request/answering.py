@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf
 from operator import truediv
-from typing import Any
+from typing import Any, TypeVar
 
+from morello.base.errors import SearchError, of_an_interrupt
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
@@ -16,13 +16,13 @@ from morello.measure.choose import build_and_time, candidate_impls
 from morello.memo import Table
 from morello.request.request import Request
 from morello.runtime.toolchain import find_compiler
+from morello.search.budget import LEAST_S
 from morello.search.prepacking import with_layouts
 from morello.search.result import SearchStatistics
 from morello.search.session import Session
 from morello.targets.costs import on_cores
 
-LEAST_S = 0.1
-"""The minimum budget, in seconds, of each of several searches that share one."""
+T = TypeVar("T")
 
 Answer = tuple[Impl, SearchStatistics]
 """A program, and the statistics of the search for it."""
@@ -38,10 +38,9 @@ def _for_many_machines(goal: Spec, request: Request) -> Answer:
     """Of the best programs for each tuning, the one with the smallest worst-case loss."""
     machine = request.target
     tunings = [on_cores(goal, tuning, machine.cores)[1] for tuning in machine.tunings]
-    answers = [
-        _over_layouts(goal, replace(share, target=tuning))
-        for tuning, share in zip(tunings, _shares(request, len(tunings)), strict=True)
-    ]
+    answers = _in_turn(
+        tunings, request, lambda tuning, share: _over_layouts(goal, replace(share, target=tuning))
+    )
     costs = [
         [replay(impl.spec, tuning, impl.decisions()).cost for tuning in tunings]
         for impl, _ in answers
@@ -50,7 +49,8 @@ def _for_many_machines(goal: Spec, request: Request) -> Answer:
     losses = [max(map(truediv, row, least)) for row in costs]
     impl, _ = answers[losses.index(min(losses))]
     statistics = _together([statistics for _, statistics in answers])
-    statistics = replace(statistics, worst=min(losses) - 1)
+    gap = statistics.gap if len(answers) == len(tunings) else inf
+    statistics = replace(statistics, gap=gap, worst=min(losses) - 1)
     return replay(impl.spec, machine, impl.decisions()), statistics
 
 
@@ -61,20 +61,20 @@ def _over_layouts(goal: Spec, request: Request) -> Answer:
     if request.weights == "plain":
         return _searched(Session(goal, machine, table), request)
     sessions = [Session(variant, machine, table) for variant in with_layouts(goal, machine)]
-    best = _best_layout(sessions, replace(request, measure=1, ranking=None))
     if request.wants_cheapest:
-        return best
-    (session,) = (session for session in sessions if session.goal == best[0].spec)
-    return _searched(session, request)
+        return _best_layout(sessions, request)
+    shares = request.budget.shares(2)
+    best, _ = _best_layout(sessions, replace(request, measure=1, ranking=None, budget=next(shares)))
+    (session,) = (session for session in sessions if session.goal == best.spec)
+    return _searched(session, replace(request, budget=next(shares)))
 
 
 def _best_layout(sessions: Sequence[Session], request: Request) -> Answer:
-    """The cheapest program over all layouts of the weights; their searches share the budget."""
-    shares = _shares(request, len(sessions))
-    answers = [_searched(session, share) for session, share in zip(sessions, shares, strict=True)]
-    lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in answers)
+    """The cheapest program over all layouts of the weights."""
+    answers = _in_turn(sessions, request, _searched)
     impl, _ = min(answers, key=lambda answer: answer[0].cost)
-    gap = impl.cost / lower - 1 if lower else inf
+    lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in answers)
+    gap = impl.cost / lower - 1 if lower and len(answers) == len(sessions) else inf
     return impl, replace(_together([statistics for _, statistics in answers]), gap=gap)
 
 
@@ -87,24 +87,39 @@ def _together(parts: Sequence[SearchStatistics]) -> SearchStatistics:
     return replace(parts[0], **sums, gap=max(part.gap for part in parts))
 
 
-def _shares(request: Request, count: int) -> Iterator[Request]:
-    """The requests of several searches in turn: each gets an equal share of the time left."""
-    ends = time.monotonic() + request.budget.seconds
-    for number in range(count):
-        left = max(ends - time.monotonic(), 0.0) / (count - number)
-        yield replace(request, budget=replace(request.budget, seconds=max(left, LEAST_S)))
+def _in_turn(
+    tasks: Sequence[T], request: Request, search: Callable[[T, Request], Answer]
+) -> list[Answer]:
+    """The answers of searches, one after the other, that share the request's time.
+
+    Those for which no time is left are left out, but not the first. So are those that an interrupt
+    ends before they have a program.
+    """
+    answers: list[Answer] = []
+    for task, share in zip(tasks, request.budget.shares(len(tasks)), strict=True):
+        if answers and share.seconds <= LEAST_S:
+            break
+        try:
+            answers.append(search(task, replace(request, budget=share)))
+        except SearchError as error:
+            if not (answers and of_an_interrupt(error)):
+                raise
+            break
+    return answers
 
 
 def _searched(session: Session, request: Request) -> Answer:
     """The program of a session's goal that is requested."""
-    solution = session.solve(request.budget, request.progress)
+    budget = request.budget
+    solution = session.solve(budget, request.progress)
     impl = reconstruct(session.goal, session.target, solution.decisions)
     statistics = solution.statistics
+    left = replace(budget, seconds=max(LEAST_S, budget.seconds - statistics.seconds))
     if request.measure > 1:
-        impl, measured = _fastest(impl, session, request)
+        impl, measured = _fastest(impl, session, replace(request, budget=left))
         statistics = replace(statistics, measured=measured)
     elif request.ranking is not None:
-        impl = _proposed(impl, session, request)[0]
+        impl = _proposed(impl, session, replace(request, budget=left))[0]
     return impl, statistics
 
 

@@ -12,6 +12,7 @@ from morello.ir.spec import Spec
 from morello.memo.programs import load_program, store_program
 from morello.request.goal import check_callable
 from morello.request.request import Request
+from morello.request.warning import falls_short
 from morello.runtime.toolchain import find_compiler
 from morello.search.result import SearchStatistics
 
@@ -43,7 +44,9 @@ def recalled(request: Request) -> Answer | None:
         return None
     began = time.perf_counter()
     kept = load_program(goal, request.target, table, request.weights)
-    if kept is None or not kept.serves(request.wants_cheapest, request.budget.seconds):
+    if kept is None or not kept.serves(
+        request.wants_cheapest, request.budget.seconds, request.budget.gap
+    ):
         return None
     seconds = time.perf_counter() - began
     return kept.impl, SearchStatistics.of_memoized(seconds, kept.measured, kept.gap, kept.worst)
@@ -54,14 +57,16 @@ def _searched(goal: Spec, request: Request) -> Answer:
     from morello.request.answering import find  # slow to import, and often not needed
 
     impl, statistics = find(goal, request)
-    if request.table is not None and (request.measure > 1 or request.ranking is None):
-        store_program(
-            impl,
-            request.table,
-            statistics.measured,
-            statistics.gap,
-            inf if statistics.proven else request.budget.seconds,
-            worst=statistics.worst,
-            goal=None if request.weights == "plain" else goal,
-        )
+    cheapest_or_fastest = request.measure > 1 or request.ranking is None
+    if request.table is None or falls_short(statistics, request.budget) or not cheapest_or_fastest:
+        return impl, statistics
+    store_program(
+        impl,
+        request.table,
+        statistics.measured,
+        statistics.gap,
+        inf if statistics.proven else statistics.seconds,
+        worst=statistics.worst,
+        goal=None if request.weights == "plain" else goal,
+    )
     return impl, statistics

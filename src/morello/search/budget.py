@@ -1,12 +1,12 @@
-"""Limits on a search's time and memory."""
+"""When a search ends before its program is proven: limits on its time and memory, and its gap."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from math import inf, isnan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from morello.base.errors import SearchError, quoted
 from morello.base.memory import free_memory
@@ -15,10 +15,16 @@ if TYPE_CHECKING:
     import psutil
 
 Progress = Callable[[int, int], None]
-"""Called during a search with the numbers of Specs and rewrites expanded so far; may raise."""
+"""Called during a search with the numbers of Specs and rewrites expanded so far.
+
+It may raise: `BudgetError` ends the search as if its budget were used up.
+"""
 
 SECONDS = 20.0
 """The default time limit of a search."""
+
+LEAST_S = 1e-3
+"""The least seconds of a budget that is a share of another: that one is used up by then."""
 
 INTERVAL_S = 0.02
 """The least time between two checks of the clock and of the memory in use, in seconds."""
@@ -30,17 +36,26 @@ class BudgetError(SearchError):
 
 @dataclass(frozen=True)
 class Budget:
-    """The limits of one search: seconds, and a share of the memory that is free at its start."""
+    """The limits of one search: seconds, and a share of the memory that is free at its start.
+
+    The search may also end once its program is proven to cost at most `gap`, a fraction, more than
+    the cheapest. With a gap of 0 it has to prove that no program is cheaper.
+    """
 
     seconds: float = SECONDS
     memory: float = 0.5
+    gap: float = 0.0
 
     def __post_init__(self) -> None:
-        number = isinstance(self.seconds, int | float) and not isinstance(self.seconds, bool)
-        if not number or isnan(self.seconds) or self.seconds <= 0:
+        if not _is_number(self.seconds) or self.seconds <= 0:
             raise SearchError(
                 "the budget of a search is a positive number of seconds, "
                 f"not {quoted(self.seconds)}."
+            )
+        if not _is_number(self.gap) or self.gap < 0:
+            raise SearchError(
+                "the gap of a search is a number of at least 0, such as 0.02 for 2 %, "
+                f"not {quoted(self.gap)}."
             )
 
     def start(self, report: Progress | None = None) -> Watch:
@@ -48,7 +63,26 @@ class Budget:
         free = int(self.memory * free_memory())
         now = time.monotonic()
         most = _in_use(_this_process()) + free
-        return Watch(now, now + self.seconds, most, free, report)
+        return Watch(now, now + self.seconds, most, free, report, self.gap)
+
+    def shares(self, count: int) -> Iterator[Budget]:
+        """The budgets of `count` searches, one after the other, that share this one's time.
+
+        Each has an equal share of the time that is left when it is asked for, and `LEAST_S` once
+        there is none.
+        """
+        ends = time.monotonic() + self.seconds
+        for number in range(count):
+            left = (ends - time.monotonic()) / (count - number)
+            yield replace(self, seconds=max(left, LEAST_S))
+
+
+def _is_number(value: object) -> bool:
+    """Whether a value is a number, which nan, booleans and the hugest integers are not."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and not isnan(value)
+    except OverflowError:
+        return False
 
 
 UNTIMED = Budget(inf)
@@ -56,10 +90,23 @@ UNTIMED = Budget(inf)
 
 
 class Watch:
-    """A running budget: a `Progress` that raises `BudgetError` once the budget is used up."""
+    """A running budget: a `Progress` that raises `BudgetError` once the budget is used up.
+
+    In the body of `with watch:` it is called again and again, so that its `report` can end the
+    search. `gap` is that of the budget.
+    """
+
+    called: ClassVar[int] = 0
+    """How many bodies of `with watch:` this process is in."""
 
     def __init__(
-        self, began: float, ends: float, most: int, free: int, report: Progress | None
+        self,
+        began: float,
+        ends: float,
+        most: int,
+        free: int,
+        report: Progress | None,
+        gap: float = 0.0,
     ) -> None:
         """Times are those of `time.monotonic`, in seconds.
 
@@ -67,9 +114,16 @@ class Watch:
         use when the budget started, in bytes.
         """
         self._began, self._ends, self._most, self._free = began, ends, most, free
-        self._report = report
+        self._report, self.gap = report, gap
         self._looked = 0.0
         self._process = _this_process()
+
+    def __enter__(self) -> Self:
+        Watch.called += 1
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        Watch.called -= 1
 
     def __call__(self, specs: int, rewrites: int) -> None:
         now = time.monotonic()
@@ -89,11 +143,11 @@ class Watch:
         """A watch with this share of the time left."""
         now = time.monotonic()
         ends = now + share * max(0.0, self._ends - now)
-        return Watch(self._began, ends, self._most, self._free, self._report)
+        return Watch(self._began, ends, self._most, self._free, self._report, self.gap)
 
     def untimed(self) -> Watch:
         """A watch with the same memory limit and no time limit."""
-        return Watch(self._began, inf, self._most, self._free, self._report)
+        return Watch(self._began, inf, self._most, self._free, self._report, self.gap)
 
 
 def _in_use(process: psutil.Process) -> int:

@@ -87,8 +87,8 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
     """The cheapest program, by iterative deepening over the slack above the lower bound.
 
     Once a space of fewer than `FEW` Specs has a program, the next attempt allows its whole cost,
-    and is the last. If the watch ends the search, this gives the cheapest program found so far,
-    or, if there is none, that of a narrowed space.
+    and is the last. If the watch ends the search, or its gap is reached, this gives the cheapest
+    program found so far, or, if there is none, that of a narrowed space.
     """
     relaxed = float(bound(space.goal_batch())[0])
     best: Incumbent | None = None
@@ -105,6 +105,8 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
         lower, small = upper, solved.graph.node_count < FEW
         if solved.cost < engine.INFINITE:
             best = Incumbent.of(solved, lower, memo)
+            if best.gap <= watch.gap:
+                break
         if solved.last < engine.INFINITE:
             enough = solved.last
         del solved  # the next attempt needs the memory
@@ -130,6 +132,8 @@ def narrow(space: Space, bound: RelaxedBound, lower: float, watch: Watch) -> Inc
                 break
             raise
         best = min(best, incumbent, key=lambda candidate: candidate.cost)
+        if best.gap <= watch.gap:
+            break
     return best
 
 

@@ -76,11 +76,12 @@ class Session:
         be cheaper. With `everything`, nothing is pruned. When the `budget` is used up, the search
         ends with the cheapest program so far (see `SearchStatistics.gap`), or, if there is none
         yet, with one that it finds soon after. Raises `SearchError` when nothing fits the target's
-        memory limits, or when the search does not fit the budget's memory. Once a program is
-        proven the cheapest, there is nothing left to search.
+        memory limits, or when the search does not fit the budget's memory. Once the budget's gap
+        is reached, there is nothing left to search.
         """
-        if self._result is not None and self._result.statistics.proven and not everything:
-            return self._result
+        known = self._result
+        if known is not None and known.statistics.gap <= budget.gap and not everything:
+            return known
         _load_engine()
         if self._table is not None:
             _load_table()
@@ -157,7 +158,8 @@ class Session:
         if result is not None:
             return result
         try:
-            incumbent = self._incumbent(everything, watch)
+            with watch:
+                incumbent = self._incumbent(everything, watch)
         except LookupError:  # a page of the table may be damaged
             self._memo, self._space = None, PrunedSpace(self.goal, self.target)
             return self._solve(everything, watch)

@@ -1,0 +1,292 @@
+"""Programs that are not proven the cheapest: what is said of them, and what a table keeps."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import count
+from math import inf
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import morello
+from morello.cli.parser import main
+from morello.request import Request, answer
+from morello.search import session
+from morello.search.budget import UNTIMED, BudgetError, Watch
+from morello.search.deepening import deepen
+
+GOAL = "softmax(f32[7,11] @ f32[11,13])"
+"""Its search has a program long before it has proven that none is cheaper."""
+
+SMALL = "relu(f32[8])"
+"""It is solved at once."""
+
+PRODUCT = "f32[12,12] @ f32[12,32]"
+"""With constant weights, there are several layouts to search."""
+
+OPTIONS: dict[str, Any] = {"target": "avx2"}
+NO_TIME = 1e-6
+
+
+@contextmanager
+def no_warning() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        yield
+
+
+def end_with(patch: pytest.MonkeyPatch, gap: float) -> None:
+    """Have searches end with this gap, and programs that are as good as they are."""
+    solve = session.Session.solve
+
+    def ended(*arguments: Any, **options: Any) -> Any:
+        result = solve(*arguments, **options)
+        return replace(result, statistics=replace(result.statistics, gap=gap))
+
+    patch.setattr(session.Session, "solve", ended)
+
+
+# ---- warnings
+
+
+@pytest.mark.parametrize(
+    ("gap", "words"),
+    [(0.123, "a gap of 12.3% to the lower bound"), (1.7, "a gap of 170.0% to the lower bound"),
+     (inf, "an unknown gap")],
+)  # fmt: skip
+def test_a_large_gap_is_a_warning(
+    gap: float, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the line that asked for the program; in the command, it is a line on stderr."""
+    end_with(monkeypatch, gap)
+    text = f"the search for avx2 ended with {words}; a larger budget may find a cheaper program."
+    with pytest.warns(morello.SearchWarning) as found:
+        morello.implement(SMALL, **OPTIONS)
+        morello.schedule(SMALL, **OPTIONS).solve()
+    assert [str(warning.message) for warning in found] == [f"{SMALL}: {text}"] * 2
+    assert [warning.filename for warning in found] == [__file__] * 2
+    with pytest.warns(morello.SearchWarning, match="the search for native ended") as found:
+        morello.compile(SMALL, verify=False)
+    assert [warning.filename for warning in found] == [__file__]
+    assert main(["synth", SMALL, "--target", "avx2", "--json"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == f"morello: {text}\n"
+    searched = json.loads(captured.out)["search"]
+    assert not searched["proven"] and searched["gap"] == (None if gap == inf else gap)
+
+
+def test_a_search_that_its_budget_ends_warns() -> None:
+    with pytest.warns(morello.SearchWarning, match="a larger budget may"):
+        _, statistics = morello.implement(GOAL, budget=NO_TIME, **OPTIONS)
+    assert statistics is not None and statistics.gap > 0.1
+
+
+def test_other_gaps_are_no_warning(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """None, small ones, and those that were asked for."""
+    with no_warning():
+        _, proven = morello.implement(GOAL, **OPTIONS)
+        _, near = morello.implement(GOAL, gap=0.5, **OPTIONS)
+        _, any_gap = morello.implement(GOAL, gap=inf, budget=NO_TIME, **OPTIONS)
+    assert proven is not None and near is not None and any_gap is not None
+    assert proven.gap == 0.0 < near.gap <= 0.5
+    assert near.specs < proven.specs
+    for gap, asked in ((0.0999, 0.0), (0.3, 0.3)):
+        end_with(monkeypatch, gap)
+        with no_warning():
+            morello.implement(SMALL, gap=asked, **OPTIONS)
+            morello.compile(SMALL, gap=asked, verify=False)
+            morello.schedule(SMALL, **OPTIONS).solve(gap=asked)
+        assert main(["explain", SMALL, "--target", "avx2", "--gap", str(asked)]) == 0
+        captured = capsys.readouterr()
+        text = " ".join(captured.out.split())
+        assert captured.err == ""
+        assert f"Found with a gap of {gap:.1%} to the lower bound under the cost model in" in text
+        monkeypatch.undo()
+
+
+# ---- tables
+
+
+def test_a_table_does_not_answer_for_a_smaller_gap() -> None:
+    with morello.Table(":memory:") as table:
+        near, found = morello.implement(GOAL, table=table, gap=0.5, **OPTIONS)
+        assert found is not None and found.specs and 0 < found.gap <= 0.5
+        again, kept = morello.implement(GOAL, table=table, gap=0.5, **OPTIONS)
+        assert kept is not None and not kept.specs and kept.gap == found.gap and again == near
+        cheapest, proven = morello.implement(GOAL, table=table, **OPTIONS)
+        assert proven is not None and proven.specs and proven.proven
+        assert cheapest.cost <= near.cost
+        _, kept = morello.implement(GOAL, table=table, gap=0.5, **OPTIONS)
+        assert kept is not None and not kept.specs and kept.proven
+
+
+def test_a_table_keeps_no_program_with_a_large_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless it was asked for: another search may do better."""
+    with morello.Table(":memory:") as table:
+        end_with(monkeypatch, 0.2)
+        for _ in range(2):
+            with pytest.warns(morello.SearchWarning):
+                _, found = morello.implement(SMALL, table=table, **OPTIONS)
+            assert [*table.goals()] == []
+        _, found = morello.implement(SMALL, table=table, gap=0.3, **OPTIONS)
+        _, kept = morello.implement(SMALL, table=table, gap=0.3, **OPTIONS)
+    assert found is not None and kept is not None
+    assert not kept.specs and kept.gap == found.gap == 0.2
+
+
+# ---- several searches
+
+
+@pytest.mark.parametrize(
+    "options", [{"weights": "constant", **OPTIONS}, {"target": "x86-64-v3"}], ids=str
+)
+def test_what_there_is_no_time_for_is_left_out(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first of several layouts, or machines, is searched in any case."""
+    solved = 0
+    solve = session.Session.solve
+
+    def counted(*arguments: Any, **keywords: Any) -> Any:
+        nonlocal solved
+        solved += 1
+        return solve(*arguments, **keywords)
+
+    monkeypatch.setattr(session.Session, "solve", counted)
+    with pytest.warns(morello.SearchWarning, match="with an unknown gap; a larger budget"):
+        impl, statistics = morello.implement(PRODUCT, budget=NO_TIME, **options)
+    assert solved == 1 and impl.complete
+    assert statistics is not None and statistics.gap == inf
+    _, statistics = morello.implement(PRODUCT, gap=inf, **options)
+    assert solved > 3 and statistics is not None and statistics.gap < inf
+
+
+def test_levels_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    budgets: list[float] = []
+
+    def recording(request: Request) -> Any:
+        budgets.append(request.budget.seconds)
+        return answer(request)
+
+    monkeypatch.setattr("morello.cli.program.answer", recording)
+    levels = ["--target", "x86-64-v3,x86-64-v4", "--budget", "90"]
+    assert main(["synth", SMALL, *levels]) == 0
+    first, second, third = budgets
+    assert first == pytest.approx(30, rel=0.01)
+    assert first < second <= 45 and second < third <= 90
+
+
+# ---- interrupts
+
+
+@pytest.fixture
+def _interruptible() -> Iterator[None]:
+    usual = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, usual)
+
+
+def stand_in(
+    patch: pytest.MonkeyPatch, *, found: bool, interrupts: int = 1, spared: int = 0
+) -> None:
+    """Have searches interrupt their process, and go on until their watch ends them.
+
+    By then they have `found` a program, or none. The first searches are `spared`.
+    """
+    searches = count(1)
+
+    def endless(space: Any, bound: Any, memo: Any, watch: Watch) -> Any:
+        incumbent = deepen(space, bound, None, UNTIMED.start())
+        if next(searches) <= spared:
+            return incumbent
+        for _ in range(interrupts):
+            os.kill(os.getpid(), signal.SIGINT)
+        try:
+            for _ in range(100):
+                time.sleep(0.03)
+                watch(1, 1)
+            pytest.fail("the search was not ended")
+        except BudgetError:
+            if found:
+                return replace(incumbent, lower=incumbent.cost / 1.25)
+            raise
+
+    patch.setattr("morello.search.session.deepen", endless)
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_an_interrupted_search_gives_its_best_program(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command = ["explain", SMALL, "--target", "avx2", "--json", "--db", str(tmp_path / "t.db")]
+    stand_in(monkeypatch, found=True)
+    assert main([*command, "--gap", "0.3"]) == 0
+    captured = capsys.readouterr()
+    assert captured.err == (
+        "morello: interrupted; the best program so far has a gap of 25.0% to the lower bound.\n"
+    )
+    first = json.loads(captured.out)
+    assert first["search"]["gap"] == pytest.approx(0.25)
+    monkeypatch.undo()  # it was kept for what it is, and not as one of 20 s
+    assert main(command) == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["search"]["proven"] and second["search"]["specs"]
+    assert second["cost"] == first["cost"]
+
+
+@pytest.mark.usefixtures("_interruptible")
+@pytest.mark.parametrize(("found", "interrupts"), [(False, 1), (True, 2)])
+def test_an_interrupted_search_ends_without_a_program_or_at_the_second_time(
+    found: bool,
+    interrupts: int,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    stand_in(monkeypatch, found=found, interrupts=interrupts)
+    assert main(["explain", SMALL, "--target", "avx2"]) == 130
+    captured = capsys.readouterr()
+    assert (captured.out, captured.err) == ("", "morello: interrupted.\n")
+    assert Watch.called == 0
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_interrupts_outside_a_search_end_the_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object, **__: object) -> None:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(10)
+
+    monkeypatch.setattr("morello.api.load", interrupt)
+    assert main(["bench", SMALL]) == 130
+    assert capsys.readouterr().err == "morello: interrupted.\n"
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_python_raises_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch, found=True)
+    with pytest.raises(KeyboardInterrupt):
+        morello.implement(SMALL, **OPTIONS)
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_an_interrupt_keeps_the_best_of_the_layouts_searched(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ends the search of the second layout, which has no program yet."""
+    stand_in(monkeypatch, found=False, spared=1)
+    assert main(["explain", PRODUCT, "--target", "avx2", "--weights", "constant"]) == 0
+    captured = capsys.readouterr()
+    assert "Found with an unknown gap" in captured.out
+    assert captured.err == "morello: interrupted; the best program so far has an unknown gap.\n"
