@@ -13,7 +13,7 @@ from morello.fusion.fuse import fuse
 from morello.fusion.operation_graph import OperationGraph, cut
 from morello.fusion.partition import Partition, apart, by_rule
 from morello.fusion.prices import SECONDS, Prices
-from morello.fusion.program import FusedProgram, compile_all
+from morello.fusion.program import FusedProgram, compile_partition
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.predictors import Predictor
@@ -62,7 +62,7 @@ def study(
         graph = OperationGraph(parse_tensor(expression))
         cuts = [fuse(graph, prices, prices.proven), by_rule(graph), apart(graph)]
         different = [partition for n, partition in enumerate(cuts) if partition not in cuts[:n]]
-        programs = [compile_all(partition, _impl(prices)) for partition in different]
+        programs = [compile_partition(partition, _impl(prices)) for partition in different]
         calls = {str(n): _call(program) for n, program in enumerate(programs)}
         timings = measure(calls, seconds=MEASURED_S)
         outcomes = [

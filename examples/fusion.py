@@ -6,7 +6,7 @@ from morello.frontends.text import parse_tensor
 from morello.fusion.fuse import fuse
 from morello.fusion.operation_graph import OperationGraph, cut
 from morello.fusion.prices import Prices
-from morello.fusion.program import compile_all, reference
+from morello.fusion.program import compile_partition, reference
 from morello.learn.predictors import ByCost
 
 HERTZ = 4e9
@@ -21,7 +21,7 @@ for group in partition.groups:
     spec = cut(group).spec
     print(f"  {spec.expression}: {prices(spec) * 1e6:.2f} us predicted")
 
-program = compile_all(partition, lambda spec: prices.found(spec).impl)
+program = compile_partition(partition, lambda spec: prices.found(spec).impl)
 random = np.random.default_rng(0)
 inputs = [random.standard_normal(t.shape, np.float32) for t in graph.inputs]
 error = np.abs(program(*inputs) - reference(graph, inputs)).max()

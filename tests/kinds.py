@@ -37,6 +37,8 @@ MODULES = {
     "test_precompute.py": "crash",
     "test_process.py": "crash",
     "test_schedule.py": "unit",
+    "test_several.py": "crash",
+    "test_sharing.py": "crash",
     "test_structure.py": "house",
     "test_workers.py": "crash",
     "adversaries/test_meaning.py": "unit",

@@ -47,6 +47,7 @@ LAYERS = [
     "options",
     "building",
     "api",
+    "several",
     "errors",
     "precompute",
     "fusion",

@@ -18,6 +18,7 @@ from morello.base.version import __version__
 if TYPE_CHECKING:
     from morello import errors as errors
     from morello import fusion as fusion
+    from morello.api import alternatives as alternatives
     from morello.api import compile as compile
     from morello.api import implement as implement
     from morello.api import matmul as matmul
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from morello.kernel import Kernel as Kernel
     from morello.measure import quality as quality
     from morello.memo import Table as Table
+    from morello.several import compile_all as compile_all
 
 
 _DEFINED_IN = {
@@ -35,7 +37,9 @@ _DEFINED_IN = {
     "MorelloError": "morello.base.errors",
     "SearchWarning": "morello.base.errors",
     "Table": "morello.memo",
+    "alternatives": "morello.api",
     "compile": "morello.api",
+    "compile_all": "morello.several",
     "implement": "morello.api",
     "matmul": "morello.api",
     "parse": "morello.frontends.text",

@@ -36,6 +36,7 @@ def compile(
     weights: str = "plain",
     measure: int = 1,
     rank: str = "cost",
+    choice: int = 1,
     budget: float = SECONDS,
     gap: float = 0.0,
     progress: Progress | None = None,
@@ -51,7 +52,8 @@ def compile(
     `measure`, that many different programs, including the cheapest, are built and timed, and the
     fastest is taken; a table keeps it for later calls. With `rank="learned"`, a learned model
     orders the cheapest programs by predicted time: the first is taken, or with `measure` the
-    first few are timed. The search ends once its program is proven to cost at most the fraction
+    first few are timed. With `choice`, the program of that number is taken from those that
+    `alternatives` lists. The search ends once its program is proven to cost at most the fraction
     `gap` more than the cheapest: with 0, no program is cheaper. It may take `budget` seconds, and
     half of the free memory: if it has not finished by then, the best program so far is taken, and
     `Kernel.statistics` says how far from the cheapest it may be; more than 10 %, and more than
@@ -61,7 +63,8 @@ def compile(
     """
     options: Options = {
         "target": target, "threads": threads, "compiler": compiler, "table": table,
-        "weights": weights, "measure": measure, "rank": rank, "budget": budget, "gap": gap,
+        "weights": weights, "measure": measure, "rank": rank, "choice": choice, "budget": budget,
+        "gap": gap,
     }  # fmt: skip
     kernel = recall(what, options, verify=verify)
     if kernel is None:
@@ -96,6 +99,22 @@ def implement(
         impl, statistics = answer(request)
     warn(impl.spec, impl.target, statistics, request.budget)
     return impl, statistics
+
+
+def alternatives(what: str | Spec, count: int = 5, **options: Unpack[Options]) -> list[Impl]:
+    """The cheapest programs of a Spec, up to `count`, the cheapest first, no two alike.
+
+    They differ in structure: the kernels, the register tile, what is copied and in which layout,
+    or the steps of a decomposition. Of all programs of one structure, which differ in the order of
+    loops, say, the cheapest is listed. The order of costs is exact. There are fewer if there are no
+    others, or if the budget does not suffice. `compile` takes each, or with `choice` the one of
+    that number. The options are those of `compile`, but programs are neither measured nor ranked.
+    """
+    from morello.options import requested
+    from morello.request.choosing import alternatives as find
+
+    with requested(what, **(options | {"choice": count})) as request:
+        return find(request)
 
 
 def schedule(

@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     weights: str
     measure: int
     rank: str
+    choice: int
     budget: float
     gap: float
     compiler: str | None
@@ -55,6 +56,7 @@ def requested(what: str | Spec | Impl | Schedule, **options: Unpack[Options]) ->
         weights=options.get("weights", "plain"),
         measure=options.get("measure", 1),
         ranking=_ranking(rank),
+        choice=options.get("choice", 1),
         budget=Budget(options.get("budget", SECONDS), gap=options.get("gap", 0.0)),
         compiler=options.get("compiler"),
         progress=options.get("progress"),

@@ -39,8 +39,9 @@ def question(what: object, options: Mapping[str, Any]) -> str | None:
     """
     asked = {name: value for name, value in options.items() if name not in ("table", "progress")}
     plain = all(isinstance(value, str | int | float | None) for value in (what, *asked.values()))
-    usual = options.get("measure", 1) == 1 and options.get("rank", "cost") == "cost"
-    if not (isinstance(what, str) and plain and usual) or options.get("table") is not None:
+    usual = {"measure": 1, "choice": 1, "rank": "cost"}
+    plain = plain and all(options.get(name, value) == value for name, value in usual.items())
+    if not (isinstance(what, str) and plain) or options.get("table") is not None:
         return None
     if os.environ.get(TABLE) == OFF or os.environ.get(debug.VARIABLE):
         return None

@@ -15,7 +15,7 @@ from morello.fusion.fuse import fuse
 from morello.fusion.operation_graph import OperationGraph, cut
 from morello.fusion.partition import Partition, by_rule
 from morello.fusion.prices import Prices
-from morello.fusion.program import FusedProgram, compile_all, reference
+from morello.fusion.program import FusedProgram, compile_partition, reference
 from morello.impl.tree import Impl
 from morello.learn.predictors import ByCost, Floats
 from morello.memo import Table
@@ -50,7 +50,7 @@ def run(program: FusedProgram, graph: OperationGraph) -> None:
 
 
 def compiled(partition: Partition, prices: Prices) -> FusedProgram:
-    return compile_all(partition, lambda spec: prices.found(spec).impl)
+    return compile_partition(partition, lambda spec: prices.found(spec).impl)
 
 
 def test_a_fused_composition_computes_what_numpy_does(prices: Prices) -> None:

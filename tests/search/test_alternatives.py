@@ -16,7 +16,7 @@ from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.search.alternatives import Alternatives
-from morello.search.budget import UNTIMED
+from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.candidates import APART, SLACKS
 from morello.search.expansion import build
 from morello.search.relaxed_bound import RelaxedBound
@@ -108,12 +108,42 @@ def test_the_decisions_make_a_program_of_that_cost_and_structure(
     assert seen
 
 
+@each
+def test_a_session_gives_the_cheapest_first(name: str, capacities: Amounts) -> None:
+    """However much more than the cheapest they cost: there are some of three times its cost."""
+    spec, target = GOALS[name]
+    tight = with_capacities(target, capacities)
+    wanted = sorted(structures(name, capacities).values())[:40]
+    found = [
+        replay(spec, tight, decisions).cost
+        for decisions in islice(Session(spec, tight).alternatives(UNTIMED.start()), 40)
+    ]
+    assert found == pytest.approx(wanted)
+
+
+@pytest.mark.parametrize("name", ["matmul-ragged", "move-masked", "SoftmaxDenominatorAndMax"])
+def test_a_session_gives_all_there_are(name: str) -> None:
+    spec, target = GOALS[name]
+    wanted = structures(name, target.limits)
+    cheapest, *_, dearest = sorted(wanted.values())
+    assert len(list(Session(spec, target).alternatives(UNTIMED.start()))) == len(wanted)
+    assert dearest > 1.3 * cheapest
+
+
+def test_a_budget_ends_them_with_an_error() -> None:
+    goal, target = parse("f32[4,5] @ f32[5,6]"), find_target("avx2")
+    session = Session(goal, target)
+    session.solve()
+    with pytest.raises(BudgetError):
+        list(session.alternatives(Budget(1e-6).start()))
+
+
 def test_candidates_are_different_and_near_the_cheapest() -> None:
     goal, target = parse("f32[16,16] @ f32[16,32]"), find_target("avx2")
     session = Session(goal, target)
     found = [
         reconstruct(goal, target, decisions)
-        for decisions in islice(session.alternatives(UNTIMED.start()), 20)
+        for decisions in islice(session.candidates(UNTIMED.start()), 20)
     ]
     costs = [impl.cost for impl in found]
     assert len({structure(impl) for impl in found}) == len(found) == 20
@@ -124,7 +154,7 @@ def test_candidates_are_different_and_near_the_cheapest() -> None:
 
 def test_candidates_end() -> None:
     goal, target = parse("f32[1,1] @ f32[1,1]"), find_target("avx2")
-    found = list(Session(goal, target).alternatives(UNTIMED.start()))
+    found = list(Session(goal, target).candidates(UNTIMED.start()))
     assert 1 <= len(found) < 100
 
 

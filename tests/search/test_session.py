@@ -36,7 +36,7 @@ by_case = pytest.mark.parametrize(("name", "capacities"), CASES, ids=str)
 
 
 def first(session: Session, count: int = 8) -> list[list[Rewrite]]:
-    return list(islice(session.alternatives(UNTIMED.start()), count))
+    return list(islice(session.candidates(UNTIMED.start()), count))
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -157,7 +157,7 @@ def test_a_session_goes_on_after_its_budget() -> None:
     assert not hasty.statistics.proven
     choices = session.runners_up()
     assert [choice.taken.rewrite for choice in choices] == list(hasty.decisions)
-    assert list(session.alternatives(Budget(1e-6).start())) == []
+    assert list(session.candidates(Budget(1e-6).start())) == []
     assert session.solve().statistics.proven
     assert first(session, 3) == first(Session(goal, AVX2), 3)
 

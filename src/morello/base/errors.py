@@ -89,3 +89,14 @@ class TableError(MorelloError):
 
 class CorpusError(MorelloError):
     """A corpus of measured programs, or a learned model, that cannot be used."""
+
+
+class CompileAllError(MorelloError):
+    """Some of several Specs have no kernel.
+
+    `results` has for each Spec, in their order, its kernel, or the `MorelloError` it raised.
+    """
+
+    def __init__(self, message: str, results: tuple[object, ...] = ()) -> None:
+        super().__init__(message)
+        self.results = results

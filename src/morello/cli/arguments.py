@@ -122,6 +122,10 @@ def add_search(parser: argparse.ArgumentParser) -> None:
         help="build and time K different programs, and take the fastest (1)",
     )  # fmt: skip
     parser.add_argument(
+        "--choice", type=whole, default=1, metavar="K",
+        help="take the K-th cheapest program, of those of different structures (1)",
+    )  # fmt: skip
+    parser.add_argument(
         "--rank", choices=["cost", "learned"], default="cost",
         help="what orders programs: their cost, or a model learned from measured ones (cost)",
     )  # fmt: skip

@@ -186,6 +186,8 @@ def _print_race(
         )
     if kernel.statistics is not None and not kernel.statistics.proven:
         console.print(f"found with {gap_text(kernel.statistics)}")
+    if search is not None and search["choice"] > 1:
+        console.print(f"number {search['choice']} of the cheapest programs of different structures")
     if search is not None and search["measured"]:
         console.print(f"the fastest of {search['measured']} programs measured")
 

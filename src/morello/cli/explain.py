@@ -1,28 +1,49 @@
-"""`morello explain`: shows the best program and what was searched."""
+"""`morello explain`: shows the best program and what was searched, or the best few."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 
-from morello.cli.arguments import add_search, add_tune
-from morello.cli.output import print_json
-from morello.cli.program import described, implement, predicted_us, prediction_text, search_text
+from morello.base.errors import SearchError
+from morello.cli.arguments import add_search, add_tune, whole
+from morello.cli.output import print_json, progress
+from morello.cli.program import (
+    described,
+    implement,
+    predicted_us,
+    prediction_text,
+    requested,
+    search_text,
+)
 from morello.codegen.lower import prefetch_notes
 from morello.impl import saved
 from morello.impl.printing import print_impl
+from morello.impl.tree import Impl
+from morello.request.choosing import alternatives
+from morello.search.structure import structure
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
     add_tune(parser)
     parser.add_argument("--schedule", type=Path, help="explain a saved schedule")
+    parser.add_argument(
+        "--top", type=whole, metavar="K",
+        help="list the K cheapest programs of different structures, in order of cost",
+    )  # fmt: skip
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Show the best program and what was searched."""
+    """Show the best program and what was searched, or the best few."""
+    if arguments.top is not None:
+        _show_top(arguments)
+        return
     impl, statistics = implement(arguments)
     if arguments.json:
         print_json(described(impl, statistics) | {"schedule": saved.save(impl)})
@@ -34,3 +55,55 @@ def run(arguments: argparse.Namespace) -> None:
     predicted = predicted_us(impl)
     if predicted is not None:
         console.print(prediction_text(predicted))
+
+
+def _show_top(arguments: argparse.Namespace) -> None:
+    """List the cheapest programs, and how each differs from the cheapest of all."""
+    if arguments.choice != 1:
+        raise SearchError("--top lists programs, and --choice takes one; leave out one.")
+    arguments.choice = arguments.top
+    with progress() as report, requested(arguments, report) as request:
+        programs = alternatives(request)
+    if arguments.json:
+        print_json({"programs": _listed(programs)})
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    console.print(
+        f"[bold]{escape(programs[0].spec.expression)}[/bold] for {programs[0].target.name}: the "
+        "cheapest programs of different structures"
+    )
+    console.print("+ and -: what each has, and lacks, in comparison with the first")
+    for program in _listed(programs):
+        above = f", {program['above']:.2%} above the cheapest" if program["above"] else ""
+        console.print(f"[bold]{program['choice']}[/bold]  {program['cost']:,.1f} cycles{above}")
+        for sign, traits in (("+", program["with"]), ("-", program["without"])):
+            for trait in traits:
+                console.print(f"     {sign} {escape(trait)}")
+    if len(programs) < arguments.top:
+        console.print("There are no others, or the budget ended the search for them.")
+
+
+def _listed(programs: Sequence[Impl]) -> list[dict[str, Any]]:
+    """The programs as JSON-able data.
+
+    `with` and `without` are what each has and lacks next to the cheapest, of which `with` has all.
+    """
+    cheapest = _traits(programs[0])
+    return [
+        described(impl, None)
+        | {
+            "choice": number,
+            "above": impl.cost / programs[0].cost - 1,
+            "with": sorted(_traits(impl) - (cheapest if number > 1 else frozenset())),
+            "without": sorted(cheapest - _traits(impl)),
+            "schedule": saved.save(impl),
+        }
+        for number, impl in enumerate(programs, start=1)
+    ]
+
+
+def _traits(impl: Impl) -> frozenset[str]:
+    """What a program may differ in from others: its structure, and how its operands lie."""
+    spec = impl.spec
+    lie = {f"{spec.name(n)} {tensor.type}" for n, tensor in enumerate(spec.tensors)}
+    return structure(impl) | lie

@@ -58,6 +58,7 @@ def requested(arguments: argparse.Namespace, report: SearchProgress) -> Iterator
             weights=arguments.weights,
             measure=arguments.measure,
             rank=arguments.rank,
+            choice=arguments.choice,
             budget=arguments.budget,
             gap=arguments.gap,
             compiler=arguments.compiler,
@@ -135,6 +136,7 @@ def described(impl: Impl, statistics: SearchStatistics | None) -> dict[str, Any]
             "tried": statistics.tried,
             "bounded": statistics.bounded,
             "measured": statistics.measured,
+            "choice": statistics.choice,
             "proven": statistics.proven,
             "gap": statistics.gap if isfinite(statistics.gap) else None,
             "worst": statistics.worst,
@@ -162,6 +164,8 @@ def search_text(statistics: SearchStatistics) -> str:
             "Of the cheapest programs for each microarchitecture, the one with the smallest "
             f"worst-case loss, {statistics.worst:.1%}. "
         )
+    if statistics.choice > 1:
+        chosen = f"Number {statistics.choice} of the cheapest programs of different structures. "
     if not statistics.specs:
         unproven = "" if statistics.proven else f" It has {gap_text(statistics)}."
         return f"{chosen}Known from the table, in {1e3 * statistics.seconds:.0f} ms.{unproven}"

@@ -64,7 +64,7 @@ class FusedProgram:
         return result
 
 
-def compile_all(partition: Partition, implement: Callable[[Spec], Impl]) -> FusedProgram:
+def compile_partition(partition: Partition, implement: Callable[[Spec], Impl]) -> FusedProgram:
     """Compile the program of a partition; `implement` gives the Impl of each group's Spec.
 
     Each kernel is compared with NumPy in float64 on random data. Raises `MorelloError`.

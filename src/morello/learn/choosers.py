@@ -68,7 +68,7 @@ class ByAffineCost:
 
     def __init__(self, session: Session, ends: float) -> None:
         self._new = Distinct()
-        impls = (program(session, decisions) for decisions in session.alternatives(watch(ends)))
+        impls = (program(session, decisions) for decisions in session.candidates(watch(ends)))
         self._impls = filter(self._new, impls)
 
     @interruptible

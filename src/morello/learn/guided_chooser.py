@@ -70,7 +70,7 @@ class ByPrediction:
         self._scored_edges: dict[Edges, Scored] = {}
         self._given: dict[int, Scored] = {}
         self._measured: list[tuple[float, Scored]] = []
-        others = islice(session.alternatives(watch(ends, CHOICES_SHARE)), CANDIDATES)
+        others = islice(session.candidates(watch(ends, CHOICES_SHARE)), CANDIDATES)
         first = [list(session.decisions), *others]
         edges = [(self._walker and self._walker.edges(decisions)) or [] for decisions in first]
         self._left = self._scored(

@@ -57,7 +57,7 @@ def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -
     session = Session(goal, own)
     session.solve(budget)
     third = -(-count // 3)
-    others = session.alternatives(budget.start(None))
+    others = session.candidates(budget.start(None))
     best = [list(session.decisions), *islice(others, 4 * third)]
     random: list[list[Rewrite]] = []
     mutated: Iterator[list[Rewrite]] = iter(())

@@ -43,7 +43,7 @@ def candidate_impls(best: Impl, session: Session, count: int, watch: Watch) -> l
 
     Fewer if the watch ends the search for them.
     """
-    goal, target, others = session.goal, session.target, session.alternatives(watch)
+    goal, target, others = session.goal, session.target, session.candidates(watch)
     impls = chain([best], (reconstruct(goal, target, decisions) for decisions in others))
     return list(islice(filter(Distinct(), impls), count))
 

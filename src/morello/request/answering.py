@@ -13,11 +13,10 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.measure.choose import build_and_time, candidate_impls
-from morello.memo import Table
+from morello.request.choosing import chosen, sessions_of
 from morello.request.request import Request
 from morello.runtime.toolchain import find_compiler
 from morello.search.budget import LEAST_S
-from morello.search.prepacking import with_layouts
 from morello.search.result import SearchStatistics
 from morello.search.session import Session
 from morello.targets.costs import on_cores
@@ -30,6 +29,8 @@ Answer = tuple[Impl, SearchStatistics]
 
 def find(goal: Spec, request: Request) -> Answer:
     """The program of a goal that is requested, and the statistics of the search for it."""
+    if request.choice > 1:
+        return chosen(goal, request)
     search = _for_many_machines if request.target.tunings else _over_layouts
     return search(goal, request)
 
@@ -56,11 +57,9 @@ def _for_many_machines(goal: Spec, request: Request) -> Answer:
 
 def _over_layouts(goal: Spec, request: Request) -> Answer:
     """The best program, with the layouts of weights that the request allows."""
-    machine = request.target
-    table = request.table if isinstance(request.table, Table) else None
+    sessions = sessions_of(goal, request)
     if request.weights == "plain":
-        return _searched(Session(goal, machine, table), request)
-    sessions = [Session(variant, machine, table) for variant in with_layouts(goal, machine)]
+        return _searched(sessions[0], request)
     if request.wants_cheapest:
         return _best_layout(sessions, request)
     shares = request.budget.shares(2)

@@ -40,7 +40,7 @@ def answer(request: Request) -> tuple[Impl, SearchStatistics | None]:
 def recalled(request: Request) -> Answer | None:
     """The answer that the table has, if that makes a search unnecessary; None for a schedule."""
     goal, table = request.goal, request.table
-    if isinstance(goal, Impl) or table is None:
+    if isinstance(goal, Impl) or table is None or request.choice > 1:
         return None
     began = time.perf_counter()
     kept = load_program(goal, request.target, table, request.weights)
@@ -57,7 +57,7 @@ def _searched(goal: Spec, request: Request) -> Answer:
     from morello.request.answering import find  # slow to import, and often not needed
 
     impl, statistics = find(goal, request)
-    cheapest_or_fastest = request.measure > 1 or request.ranking is None
+    cheapest_or_fastest = request.measure > 1 or request.wants_cheapest
     if request.table is None or falls_short(statistics, request.budget) or not cheapest_or_fastest:
         return impl, statistics
     store_program(

@@ -20,6 +20,9 @@ WEIGHTS = ("plain", "constant")
 MOST_MEASURED = 64
 """The most programs of one goal that may be built and timed."""
 
+MOST_CHOICES = 1000
+"""The most programs of one goal that are put in order of cost."""
+
 
 @dataclass(frozen=True)
 class Ranking:
@@ -42,6 +45,8 @@ class Request:
     has programs of earlier searches, and gets that of this one; a `Table` also has their results
     for other Specs. If `measure` is more than one, that many programs are built with the `compiler`
     and timed. Without a `ranking` the cheapest program is taken, or the cheapest few are measured.
+    The `choice` is 1 for the cheapest program, 2 for the next one in the order of costs that
+    differs from it (see `alternatives`), and so on.
 
     Raises `MorelloError` for values that cannot be.
     """
@@ -52,6 +57,7 @@ class Request:
     weights: str = "plain"
     measure: int = 1
     ranking: Ranking | None = None
+    choice: int = 1
     budget: Budget = field(default_factory=Budget)
     compiler: str | None = None
     progress: Progress | None = None
@@ -64,6 +70,16 @@ class Request:
             raise SearchError(
                 f"1 to {MOST_MEASURED} programs can be measured, not {quoted(self.measure)}."
             )
+        if not isinstance(self.choice, SupportsIndex) or not 1 <= self.choice <= MOST_CHOICES:
+            raise SearchError(
+                f"programs in order of cost are numbered 1 to {MOST_CHOICES}, "
+                f"not {quoted(self.choice)}."
+            )
+        if self.choice > 1 and (self.measure > 1 or self.ranking is not None):
+            raise SearchError(
+                "a choice among programs in order of cost excludes measuring and ranking them; "
+                "leave out one."
+            )
         if not isinstance(self.compiler, str | None):
             raise BuildError(f"a compiler is a command such as 'gcc', not {quoted(self.compiler)}.")
         if self.progress is not None and not callable(self.progress):
@@ -72,6 +88,11 @@ class Request:
             )
         if isinstance(self.goal, Impl):
             self._check_schedule(self.goal)
+        elif self.target.tunings and self.choice > 1:
+            raise SearchError(
+                f"{self.target.name} is many machines, each with an order of programs of its own; "
+                "name one machine, or leave out the choice among programs."
+            )
         elif self.target.tunings and not self.wants_cheapest:
             raise SearchError(
                 f"{self.target.name} is many machines, and times of one tell nothing of the "
@@ -83,7 +104,7 @@ class Request:
     @property
     def wants_cheapest(self) -> bool:
         """Whether the cheapest program under the cost model is wanted, whatever its time."""
-        return self.measure == 1 and self.ranking is None
+        return self.measure == 1 and self.ranking is None and self.choice == 1
 
     def _check_schedule(self, impl: Impl) -> None:
         if not impl.complete:
@@ -91,4 +112,8 @@ class Request:
         if self.measure > 1:
             raise SearchError(
                 f"a schedule is one program, and {self.measure} are to be measured; leave out one."
+            )
+        if self.choice > 1:
+            raise SearchError(
+                "a schedule is one program; leave it out, or the choice among programs."
             )

@@ -1,4 +1,4 @@
-"""The programs of a graph, the cheapest first, one of each structure.
+"""The programs of a goal, the cheapest first, one of each structure.
 
 Lazy best-first enumeration of the derivations of a hypergraph (Huang and Chiang, "Better k-best
 Parsing", 2005): the first program of a rewrite takes the cheapest program of every child, and
@@ -8,16 +8,25 @@ their lower bound is the bound, so that each further program takes little time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush, heapreplace
 from math import inf
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from morello import engine
 from morello.rewrites import Rewrite
+from morello.search.budget import Watch
 from morello.search.graph import SearchGraph
 from morello.search.structure import Structure, Structures
+
+SLACKS = (1.02, 1.1, 1.3, 2.0, 4.0, 16.0, inf)
+"""How much programs may cost, relative to the cheapest, attempt by attempt; at last anything."""
+
+Graphs = Callable[[float, Watch], SearchGraph]
+"""Gives a graph that has all programs of a goal which cost at most so much."""
 
 _ROUNDING = 1e-9
 _NEARLY = 1.01
@@ -64,14 +73,13 @@ class Alternatives:
         self._structures = Structures(graph)
         start, order, bound, *_ = graph.bounds
         most = engine.most_memory(graph.problem)
-        # Lists, as reading single elements of NumPy arrays is slow.
-        self._start, self._order, self._most = start.tolist(), order.tolist(), most.tolist()
-        self._bound: list[float] = bound.tolist()
-        self._own: list[float] = graph.edges.own.tolist()
-        self._allocation: list[int] = graph.edges.allocation.tolist()
-        self._first: list[int] = graph.edges.first_child.tolist()
-        self._child: list[int] = graph.edges.child.tolist()
-        self._times: list[int] = graph.edges.times.tolist()
+        # Views, as reading single elements of NumPy arrays is slow, and lists take much memory.
+        self._start, self._order, self._most = _view(start), _view(order), _view(most)
+        self._bound, self._own = _view(bound), _view(graph.edges.own)
+        self._allocation, self._first = (
+            _view(graph.edges.allocation), _view(graph.edges.first_child)
+        )  # fmt: skip
+        self._child, self._times = _view(graph.edges.child), _view(graph.edges.times)
         self._places: dict[tuple[int, int], _Place] = {}
 
     def within(self, cutoff: float) -> Iterator[Alternative]:
@@ -104,7 +112,8 @@ class Alternatives:
     def _find(self, place: _Place, rank: int, cutoff: float) -> bool:
         """Whether there is a program of this rank within a cutoff; if so, adds it to `programs`."""
         while len(place.programs) <= rank:
-            if self._lower_bound(place, len(place.programs)) > cutoff:
+            bound = self._lower_bound(place, len(place.programs))
+            if bound > cutoff or bound == inf:
                 return False
             if not place.begun or self._next_bound(place) < place.begun[0][0]:
                 self._push_next(place)
@@ -185,3 +194,28 @@ class Alternatives:
             if n >= last:
                 after = (*ranks[:n], ranks[n] + 1, *ranks[n + 1 :])
                 heappush(place.begun, (cost, edge, after, children))
+
+
+def _view(column: np.ndarray[Any, np.dtype[Any]]) -> Any:
+    """A sequence of Python numbers."""
+    return memoryview(np.ascontiguousarray(column))
+
+
+def in_order(
+    graphs: Graphs, cost: float, watch: Watch, slacks: Sequence[float] = SLACKS
+) -> Iterator[tuple[Alternatives, Alternative]]:
+    """The cheapest program of each structure, in order of cost, with those of its graph.
+
+    `cost` is the cost of a program of the goal, at best of the cheapest; programs cost at most the
+    last of the `slacks` times as much. Raises `BudgetError` when the watch's budget is used up,
+    and `MemoryError`.
+    """
+    seen: set[Structure] = set()
+    for slack in slacks:
+        graph = graphs(cost * slack, watch)
+        alternatives = Alternatives(graph)
+        for program in alternatives.within(cost * slack):
+            watch(graph.node_count, graph.edge_count)
+            if program.structure not in seen:
+                seen.add(program.structure)
+                yield alternatives, program

@@ -20,7 +20,8 @@ class SearchStatistics:
     were timed to choose the fastest, 0 if the cost model chose. If a budget ended the search,
     `gap` is the optimality gap: the program costs at most this fraction more than the cheapest;
     infinite if no bound is known. For a program for several tunings of a target, `worst` is its
-    largest loss, a fraction, against the cheapest program for any of them.
+    largest loss, a fraction, against the cheapest program for any of them. `choice` is the
+    program's number in the order of costs, among those of different structures.
     """
 
     seconds: float
@@ -33,10 +34,11 @@ class SearchStatistics:
     measured: int = 0
     gap: float = 0.0
     worst: float | None = None
+    choice: int = 1
 
     @property
     def proven(self) -> bool:
-        """No program is cheaper under the cost model."""
+        """No program is cheaper under the cost model, but those before it if it was chosen."""
         return self.gap == 0.0
 
     @staticmethod

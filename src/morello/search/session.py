@@ -20,6 +20,7 @@ from morello.memo import Table
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Bufferize, Rewrite
 from morello.rewrites.rewrite import apply
+from morello.search.alternatives import in_order
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
 from morello.search.deepening import FIRST, Incumbent, deepen, exhaust
@@ -122,7 +123,15 @@ class Session:
         return self._graph
 
     def alternatives(self, watch: Watch) -> Iterator[list[Rewrite]]:
-        """The next best programs of different structures, as decisions; see `candidates`.
+        """The cheapest program of each structure, as decisions, in exact order of cost.
+
+        Raises `BudgetError` when the watch's budget is used up, and `MemoryError`.
+        """
+        for alternatives, program in in_order(self.graph, self.cost, watch):
+            yield alternatives.decisions(program)
+
+    def candidates(self, watch: Watch) -> Iterator[list[Rewrite]]:
+        """Programs worth measuring, of different structures, as decisions; see `candidates`.
 
         The cheapest is one of them. They end early when the watch's budget is used up.
         """

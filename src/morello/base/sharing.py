@@ -1,0 +1,109 @@
+"""Items of work that this process shares with worker processes, to use all cores."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from math import inf
+from threading import Event
+from typing import Generic, TypeVar
+
+from morello.base.errors import MorelloError
+from morello.base.workers import POLL_S, StartError, Worker
+
+I = TypeVar("I")  # noqa: E741 - an item
+T = TypeVar("T")
+
+PATIENCE_S = 0.5
+"""The seconds of work after which workers are started: one takes a second to start."""
+
+
+@dataclass
+class SharedWork(Generic[I, T]):
+    """Items of work, each to be done by this process (`here`) or in a worker (`there`).
+
+    `here` and `there` give the result of an item. What `there` is, takes and gives must be
+    picklable. Items that are not `movable` are done here. `results` are those so far, by the number
+    of their items: what was given, or the `MorelloError` that was raised.
+    """
+
+    items: Sequence[I]
+    here: Callable[[I], T]
+    there: Callable[[I], T]
+    movable: Callable[[I], bool]
+    results: dict[int, T | Exception] = field(default_factory=dict)
+
+    def do(self, workers: int, waiting: Callable[[], object]) -> None:
+        """Do all items, with so many workers, which are started if it takes long.
+
+        `waiting` is called now and then while there is nothing to do here. What it raises ends the
+        work, and so does an exception of an item that is no `MorelloError`.
+        """
+        numbers = range(len(self.items))
+        self._left = deque(n for n in numbers if self.movable(self.items[n]))
+        own = deque(n for n in numbers if not self.movable(self.items[n]))
+        self._over, self._news = Event(), Event()
+        crew = [Worker() for _ in range(min(workers, len(self._left)))]
+        with ThreadPoolExecutor(max(len(crew), 1)) as threads:
+            for worker in crew:
+                threads.submit(self._help, worker)
+            try:
+                while len(self.results) < len(self.items):
+                    number = _first(own, self._left)
+                    if number is None:
+                        self._news.wait(POLL_S)
+                        self._news.clear()
+                        waiting()
+                    else:
+                        self._do(number, self.here)
+                    for result in list(self.results.values()):
+                        if isinstance(result, Exception) and not isinstance(result, MorelloError):
+                            raise result
+            finally:
+                self._over.set()
+                self._left.clear()
+                for worker in crew:
+                    worker.kill()
+
+    def _do(self, number: int, function: Callable[[I], T]) -> None:
+        try:
+            self.results[number] = function(self.items[number])
+        except StartError:
+            raise
+        except Exception as error:
+            self.results[number] = error
+
+    def _help(self, worker: Worker) -> None:
+        """Do items in a worker, until there are none left."""
+        if self._over.wait(PATIENCE_S):
+            return
+
+        def there(item: I) -> T:
+            return worker.run(self.there, item, seconds=inf)
+
+        number = None
+        try:
+            with worker:
+                worker.run(_imported, self.there, seconds=inf)  # before an item waits for it
+                while (number := _first(self._left)) is not None:
+                    self._do(number, there)
+                    self._news.set()
+        except MorelloError:  # it does not start, or is not needed any more
+            if number is not None:
+                self._left.append(number)
+
+
+def _first(*queues: deque[int]) -> int | None:
+    """The first number of the first queue that has one; it is taken out."""
+    for queue in queues:
+        try:
+            return queue.popleft()
+        except IndexError:
+            continue
+    return None
+
+
+def _imported(function: object) -> None:
+    """What a function needs is imported where this is called, as it was pickled."""

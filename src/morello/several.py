@@ -1,0 +1,154 @@
+"""Compiling several Specs at once, on all cores."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Unpack
+
+from morello.base.errors import CompileAllError, SpecError, TargetError
+from morello.base.sharing import SharedWork
+from morello.building import build
+from morello.frontends.text import parse
+from morello.impl.tree import Impl
+from morello.ir.spec import Spec
+from morello.kernel import Kernel
+from morello.memo import Table
+from morello.options import Options, requested
+from morello.request.goal import Goal
+from morello.runtime.threads import available_threads
+from morello.scheduling import Schedule
+from morello.targets.catalog import find_target
+from morello.targets.target import Target
+
+What = str | Spec | Impl | Schedule
+_Result = Kernel | Exception
+
+
+@dataclass(frozen=True)
+class _Item:
+    """A Spec to compile: as it was given, and as a text that means the same, if there is one."""
+
+    what: What
+    text: str | None
+
+
+def compile_all(
+    whats: Iterable[What],
+    *,
+    verify: bool = True,
+    **options: Unpack[Options],
+) -> list[Kernel]:
+    """The kernels of several Specs, in their order, found and built on all cores.
+
+    Each is the kernel that `compile` gives with these options; equal Specs get one kernel. The
+    `budget` is that of each Spec, and `progress` is called with the counts of all searches that
+    have ended and of the one in this process. Programs are measured in this process, one after the
+    other, as what is timed has to run alone; so are all searches if the table is in memory.
+
+    Raises `MorelloError` before any search if an option or a Spec is invalid, and
+    `CompileAllError` after all of them if there is no kernel for some.
+    """
+    if isinstance(whats, str | Spec | Impl | Schedule):
+        raise SpecError("give a list of expressions or Specs; compile takes a single one.")
+    items: dict[Hashable, _Item] = {}
+    keys: list[Hashable] = []
+    for what in whats:
+        with requested(what, **options) as request:
+            keys.append(_key(request.goal))
+        items.setdefault(keys[-1], _Item(what, _text(what)))
+    kernels = dict(zip(items, _compiled(list(items.values()), verify, options), strict=True))
+    results = [kernels[key] for key in keys]
+    failed = [n for n, result in enumerate(results) if isinstance(result, Exception)]
+    if failed:
+        raise CompileAllError(
+            f"{len(failed)} of {len(results)} Specs have no kernel; the first is number "
+            f"{failed[0] + 1}: {results[failed[0]]}",
+            tuple(results),
+        )
+    return [kernel for kernel in results if isinstance(kernel, Kernel)]
+
+
+def _key(goal: Goal) -> Hashable:
+    """Equal for goals that get one kernel: names are those of its arguments."""
+    return id(goal) if isinstance(goal, Impl) else (goal, goal.names)
+
+
+def _text(what: What) -> str | None:
+    """An expression that means the same; None for a schedule, and a Spec without any."""
+    if isinstance(what, str):
+        return what
+    if not isinstance(what, Spec):
+        return None
+    try:
+        same = parse(what.expression)
+    except SpecError:
+        return None
+    return what.expression if (same, same.names) == (what, what.names) else None
+
+
+def _compiled(items: Sequence[_Item], verify: bool, options: Options) -> list[_Result]:
+    """The kernel of each item, or the error that it raised."""
+    sent = _sendable(options)
+    processes = available_threads() if sent is not None else 1
+    share = 1 / min(processes, max(len(items), 1))
+    work: SharedWork[_Item, Kernel] = SharedWork(
+        items,
+        here=lambda item: _build(item.what, options | {"progress": reported}, verify, share),
+        there=partial(_build_there, sent or {}, verify, share),
+        movable=lambda item: sent is not None and item.text is not None,
+    )
+    progress = options.get("progress")
+
+    def reported(specs: int = 0, rewrites: int = 0) -> None:
+        if progress is not None:
+            ended = [_statistics(result) for result in list(work.results.values())]
+            progress(specs + sum(n for n, _ in ended), rewrites + sum(n for _, n in ended))
+
+    work.do(processes - 1, waiting=reported)
+    return [work.results[n] for n in range(len(items))]
+
+
+def _build(what: What, options: Options, verify: bool, share: float) -> Kernel:
+    """The kernel of a Spec; the search gets a share of the memory that one alone would have."""
+    with requested(what, **options) as request:
+        budget = replace(request.budget, memory=share * request.budget.memory)
+        return build(replace(request, budget=budget), verify=verify)
+
+
+def _build_there(options: Options, verify: bool, share: float, item: _Item) -> Kernel:
+    """As `_build`, in a worker."""
+    assert item.text is not None
+    return _build(item.text, options, verify, share)
+
+
+def _sendable(options: Options) -> Options | None:
+    """The options as they are pickled for a worker; None if it cannot do what they ask for."""
+    sent, target, table = options.copy(), options.get("target", "native"), options.get("table")
+    sent.pop("progress", None)
+    if options.get("measure", 1) > 1:
+        return None
+    if isinstance(target, Target):
+        if not _is_known(target):
+            return None
+        sent["target"] = target.name
+    if isinstance(table, Table):
+        if str(table.path) == ":memory:":
+            return None
+        sent["table"] = table.path
+    return sent
+
+
+def _is_known(target: Target) -> bool:
+    try:
+        return find_target(target.name) == target
+    except TargetError:
+        return False
+
+
+def _statistics(result: _Result) -> tuple[int, int]:
+    """The numbers of Specs and rewrites that the search for a kernel expanded."""
+    if isinstance(result, Exception) or result.statistics is None:
+        return 0, 0
+    return result.statistics.specs, result.statistics.rewrites

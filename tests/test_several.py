@@ -1,0 +1,151 @@
+"""Several Specs compiled at once: what one gets, in order, whoever fails, wherever it is done."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello
+from morello import several
+from morello.base import sharing
+from morello.base.errors import CompileAllError, MorelloError, SearchError, SpecError
+from morello.base.workers import Worker
+from morello.frontends.text import parse
+from morello.ir.operation import accumulating
+from morello.memo import Table
+from morello.search.session import Session
+
+SPECS = ("f32[4,6] @ f32[6,8]", "relu(f32[8])", "softmax(f32[4,8])", "f32[8,8] + f32[8]")
+TOO_LARGE = "f32[1000000000,100] @ f32[100,4]"
+
+
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "PATIENCE_S", 600.0)
+
+
+def test_each_is_what_compile_gives() -> None:
+    kernels = morello.compile_all(SPECS)
+    for spec, kernel in zip(SPECS, kernels, strict=True):
+        alone = morello.compile(spec)
+        assert kernel.impl == alone.impl and kernel.source == alone.source
+        assert kernel.max_error is not None and kernel.statistics is not None
+    assert morello.compile_all([]) == []
+
+
+def test_equal_specs_get_one_kernel() -> None:
+    wide = "f32[4,4] @ f32[4,4]"
+    squared = "x = f32[4,4]; x @ x"  # the same Spec, of one array
+    first, other, again, of_spec, named = morello.compile_all(
+        [wide, SPECS[1], " f32[4,4]@f32[4,4] ", parse(wide), squared]
+    )
+    assert first is again is of_spec and first is not other
+    assert named is not first and len(named.arguments) == 2 and len(first.arguments) == 3
+    x = np.eye(4, dtype=np.float32) * 3
+    np.testing.assert_array_equal(named(x), first(x, x))
+
+
+def test_schedules_are_compiled_as_they_are() -> None:
+    by_hand = morello.schedule(SPECS[0]).tile(m=2).solve()
+    first, second = morello.compile_all([by_hand, SPECS[0]])
+    assert first.impl == by_hand.impl and first.statistics is None
+    assert second.impl != first.impl
+
+
+def test_workers_search_and_share_the_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """This process waits until a worker has found the programs of all Specs but one."""
+    path = tmp_path / "specs.db"
+    build = several._build
+
+    def late(*arguments: Any) -> morello.Kernel:
+        for _ in range(2400):
+            with Table(path) as table:
+                if len(table.goals()) >= len(SPECS) - 1:
+                    return build(*arguments)
+            time.sleep(0.05)
+        raise AssertionError("the worker found nothing.")
+
+    Table(path).close()
+    monkeypatch.setattr(several, "_build", late)
+    monkeypatch.setattr(several, "available_threads", lambda: 2)
+    monkeypatch.setattr(sharing, "PATIENCE_S", 0.0)
+    counts: list[tuple[int, int]] = []
+    kernels = morello.compile_all(SPECS, table=path, progress=lambda *seen: counts.append(seen))
+    for spec, kernel in zip(SPECS, kernels, strict=True):
+        assert kernel.spec == parse(spec) and kernel.max_error is not None
+        impl, statistics = morello.implement(spec, table=path)
+        assert impl == kernel.impl and statistics is not None and statistics.specs == 0
+        inputs = [np.ones(one.shape, np.float32) for one in kernel.arguments[:-1]]
+        assert kernel(*inputs).shape == kernel.arguments[-1].shape
+    of_workers = sum(k.statistics.specs for k in kernels[1:] if k.statistics is not None)
+    assert max(specs for specs, _ in counts) >= of_workers > 0
+
+
+@pytest.mark.parametrize("options", [{"measure": 2}, {}], ids=str)
+def test_some_is_done_in_this_process_alone(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[Worker] = []
+    monkeypatch.setattr(sharing, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(Worker, "start", started.append)
+    with Table(":memory:") as table:
+        kernels = morello.compile_all(SPECS[:2], **options | {"table": table})
+        assert len(kernels) == 2 and len(table.goals()) >= 2
+    assert started == []
+
+
+def test_an_error_loses_no_other_kernel() -> None:
+    with pytest.raises(CompileAllError) as error:
+        morello.compile_all([SPECS[1], TOO_LARGE, SPECS[2], TOO_LARGE])
+    said = "2 of 4 Specs have no kernel; the first is number 2: "
+    assert str(error.value).startswith(said) and "GiB" in str(error.value)
+    first, second, third, fourth = error.value.results
+    assert isinstance(first, morello.Kernel) and isinstance(third, morello.Kernel)
+    assert isinstance(second, MorelloError) and second is fourth
+    assert first(np.full(8, -1, np.float32)).max() == 0
+
+
+@pytest.mark.parametrize(
+    ("specs", "options", "kind", "said"),
+    [
+        ([SPECS[0], "f32[4,5] @ f32[4,4]"], {}, SpecError, "5 and 4 differ"),
+        (SPECS[0], {}, SpecError, "give a list of expressions or Specs"),
+        (parse(SPECS[0]), {}, SpecError, "give a list of expressions or Specs"),
+        (SPECS, {"measure": 0}, SearchError, "can be measured, not 0"),
+        (SPECS, {"budget": -1}, SearchError, "positive number of seconds"),
+        ([SPECS[0], 3], {}, SpecError, "and not 3"),
+    ],
+    ids=str,
+)
+def test_misuse_is_refused_before_any_search(
+    specs: Any,
+    options: dict[str, Any],
+    kind: type[MorelloError],
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Session, "solve", lambda *_, **__: pytest.fail("it searched"))
+    with pytest.raises(kind, match=said):
+        morello.compile_all(specs, **options)
+
+
+def test_specs_without_a_text_are_searched_here() -> None:
+    adding = parse(SPECS[0])
+    adding = replace(adding, operation=accumulating(adding.operation))
+    with pytest.raises(CompileAllError, match=r"1 of 2 Specs .* number 2: .*generate"):
+        morello.compile_all([SPECS[1], adding])
+
+
+def test_what_progress_raises_ends_them_all() -> None:
+    def stop(specs: int, rewrites: int) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        morello.compile_all(["f32[60,50] @ f32[50,70]", *SPECS], progress=stop)
