@@ -74,12 +74,15 @@ class Alternatives:
         start, order, bound, *_ = graph.bounds
         most = engine.most_memory(graph.problem)
         # Views, as reading single elements of NumPy arrays is slow, and lists take much memory.
-        self._start, self._order, self._most = _view(start), _view(order), _view(most)
-        self._bound, self._own = _view(bound), _view(graph.edges.own)
-        self._allocation, self._first = (
-            _view(graph.edges.allocation), _view(graph.edges.first_child)
-        )  # fmt: skip
-        self._child, self._times = _view(graph.edges.child), _view(graph.edges.times)
+        self._start: Sequence[int] = _view(start)
+        self._order: Sequence[int] = _view(order)
+        self._most: Sequence[int] = _view(most)
+        self._bound: Sequence[float] = _view(bound)
+        self._own: Sequence[float] = _view(graph.edges.own)
+        self._allocation: Sequence[int] = _view(graph.edges.allocation)
+        self._first: Sequence[int] = _view(graph.edges.first_child)
+        self._child: Sequence[int] = _view(graph.edges.child)
+        self._times: Sequence[int] = _view(graph.edges.times)
         self._places: dict[tuple[int, int], _Place] = {}
 
     def within(self, cutoff: float) -> Iterator[Alternative]:
@@ -198,7 +201,7 @@ class Alternatives:
 
 def _view(column: np.ndarray[Any, np.dtype[Any]]) -> Any:
     """A sequence of Python numbers."""
-    return memoryview(np.ascontiguousarray(column))
+    return np.ascontiguousarray(column).data
 
 
 def in_order(
