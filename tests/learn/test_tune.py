@@ -259,6 +259,17 @@ def test_later_calls_use_what_a_table_has(
     assert api.implement(EXPRESSION, table=path)[0] == impl
 
 
+def test_the_fastest_is_remembered(
+    faster: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MORELLO_TABLE", str(tmp_path / "remembered.db"))
+    stand_in(monkeypatch, faster)
+    assert main(["tune", EXPRESSION, "--json", "--no-table"]) == 0
+    assert api.implement(EXPRESSION)[0] == faster.trials[0].impl
+    assert main(["tune", EXPRESSION, "--json"]) == 0
+    assert api.implement(EXPRESSION)[0] == faster.trials[1].impl
+
+
 def test_what_a_table_has_is_not_replaced_untried(
     faster: Tuning, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

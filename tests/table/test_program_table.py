@@ -75,6 +75,19 @@ def test_no_error_of_the_file_ends_what_remembers(tmp_path: Path) -> None:
         RememberedPrograms(path)
 
 
+def test_nobody_waits_long_to_remember(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(RememberedPrograms, "patience_s", 0.1)
+    path = tmp_path / "t.db"
+    with RememberedPrograms(path) as table, closing(sqlite3.connect(path)) as other:
+        table.keep_program("space", "goal", "text")
+        other.execute("BEGIN IMMEDIATE")
+        table.keep_program("space", "goal", "other")
+        assert table.program("space", "goal") == "text"
+        other.rollback()
+        table.keep_program("space", "goal", "other")
+        assert table.program("space", "goal") == "other"
+
+
 def test_damaged_programs_are_not_used(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     with RememberedPrograms(path) as table:

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Self
 
 from morello.base.errors import TableError
-from morello.memo.store import Store
+from morello.memo.store import PATIENCE_S, Store
 
 MOST_PROGRAMS = 10_000
 """The most programs that are remembered, some 20 MB."""
@@ -21,9 +21,12 @@ class ProgramTable:
     listed in `damaged`; their goals count as unsolved.
     """
 
+    patience_s = PATIENCE_S
+    """How long to wait for another process that writes, in seconds."""
+
     def __init__(self, path: str | Path, keeps: int = 1, *, create: bool = True) -> None:
         self.path = Path(path)
-        self._store = Store(self.path, keeps, create=create)
+        self._store = Store(self.path, keeps, create=create, patience_s=self.patience_s)
         self.damaged: list[str] = []
 
     def __enter__(self) -> Self:
@@ -64,6 +67,8 @@ class RememberedPrograms(ProgramTable):
 
     Once it is open, no error of the file is raised: what cannot be kept is searched for again.
     """
+
+    patience_s = 5.0
 
     def program(self, space: str, goal: str) -> str | None:
         """The program remembered for a goal, if any."""

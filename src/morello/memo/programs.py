@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from math import inf
 
 from morello.base.errors import RewriteError
@@ -60,7 +61,7 @@ def load_program(
             continue
         data = json.loads(text)
         try:
-            impl = saved.load(data, target)
+            impl = _loaded(text, target)
         except RewriteError:  # saved by a version that had other rewrites
             continue
         spec = goal
@@ -100,6 +101,12 @@ def store_program(
     if worst is not None:
         data["worst"] = worst
     table.keep_program(*place, json.dumps(data, separators=(",", ":")))
+
+
+@lru_cache(maxsize=64)
+def _loaded(text: str, target: Target) -> Impl:
+    """The Impl of a stored program; raises `RewriteError`. Asking again costs nothing."""
+    return saved.load(json.loads(text), target)
 
 
 def places(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from functools import lru_cache
 
 from morello.space.panels import NO_PANELS, Panels
 from morello.targets.target import LeafKernel, Target
@@ -17,23 +18,29 @@ def space_name(target: Target, panels: Panels = NO_PANELS) -> str:
 
     The kernels and the costs are in it as data, so that answers for others are never used.
     """
-    others = (
-        target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
-        target.in_flight, target.accumulator_stall, target.cuts_to_rows,
-    )  # fmt: skip
-    costs = [*map(repr, target.levels), *map(str, others)]
-    costs += [_kernel_text(kernel) for kernel in target.kernels]
     name = {
         "target": target.name,
         "cores": target.cores,
         "limits": {level.name: level.capacity for level in target.levels[1:]},
-        "costs": hashlib.blake2b("\n".join(costs).encode(), digest_size=8).hexdigest(),
+        "costs": _costs(target),
         "features": list(target.features),
         "version": SPACE_VERSION,
         "panels": sorted(panels.widths),
         "odd_even": panels.odd_even,
     }
     return json.dumps(name)
+
+
+@lru_cache(maxsize=64)
+def _costs(target: Target) -> str:
+    """A hash of a target's costs and kernels."""
+    others = (
+        target.machine, target.vector_bytes, target.fork, target.usable_cache, target.refetch,
+        target.in_flight, target.accumulator_stall, target.cuts_to_rows,
+    )  # fmt: skip
+    costs = [*map(repr, target.levels), *map(str, others)]
+    costs += [_kernel_text(kernel) for kernel in target.kernels]
+    return hashlib.blake2b("\n".join(costs).encode(), digest_size=8).hexdigest()
 
 
 def _kernel_text(kernel: LeafKernel) -> str:

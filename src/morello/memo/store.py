@@ -59,8 +59,11 @@ class Store:
     exist, and may be read-only.
     """
 
-    def __init__(self, path: Path, keeps: int, *, create: bool = True) -> None:
-        self.path = path
+    def __init__(
+        self, path: Path, keeps: int, *, create: bool = True, patience_s: float = PATIENCE_S
+    ) -> None:
+        """`patience_s` is how long to wait for another writer, in seconds."""
+        self.path, self._patience_s = path, patience_s
         self._spaces: dict[str, int] = {}
         self._kinds: dict[tuple[str, str], int] = {}
         if create and str(path) != ":memory:":
@@ -72,7 +75,7 @@ class Store:
             raise TableError(f"there is no table at {path}; precompute one, or use --db.")
         _check_header(path)
         with self._explained():
-            self._file = _connected(path)
+            self._file = _connected(path, patience_s)
             if not create:
                 self._file = _readable(self._file, path)
             self._open(keeps)
@@ -108,7 +111,7 @@ class Store:
 
     def _write_ahead(self) -> None:
         """Switch to write-ahead logging; retries, as SQLite's own timeout does not apply here."""
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + self._patience_s
         while True:
             try:
                 self._file.execute("PRAGMA journal_mode = WAL")
@@ -285,9 +288,11 @@ def _check_header(path: Path) -> None:
                 raise TableError(f"{path} is damaged, or no table; give another file.")
 
 
-def _connected(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
+def _connected(
+    path: Path | str, patience_s: float = PATIENCE_S, *, uri: bool = False
+) -> sqlite3.Connection:
     return sqlite3.connect(
-        path, timeout=PATIENCE_S, isolation_level=None, check_same_thread=False, uri=uri
+        path, timeout=patience_s, isolation_level=None, check_same_thread=False, uri=uri
     )
 
 
