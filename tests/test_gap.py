@@ -8,7 +8,7 @@ import signal
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import count
 from math import inf
@@ -271,6 +271,25 @@ def test_interrupts_outside_a_search_end_the_command(
     monkeypatch.setattr("morello.api.load", interrupt)
     assert main(["bench", SMALL]) == 130
     assert capsys.readouterr().err == "morello: interrupted.\n"
+
+
+@pytest.mark.usefixtures("_interruptible")
+def test_an_interrupt_while_programs_to_measure_are_chosen_leaves_those_there_are(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def endless(graph: object, cost: float, watch: Watch) -> Iterator[Any]:
+        os.kill(os.getpid(), signal.SIGINT)
+        with suppress(BudgetError):
+            for _ in range(100):
+                time.sleep(0.03)
+                watch(1, 1)
+            pytest.fail("the search was not ended")
+        yield from ()
+
+    monkeypatch.setattr("morello.search.session.candidates", endless)
+    assert main(["explain", SMALL, "--measure", "3", "--json"]) == 0
+    searched = json.loads(capsys.readouterr().out)["search"]
+    assert searched["measured"] == 1 and searched["proven"]
 
 
 @pytest.mark.usefixtures("_interruptible")

@@ -45,7 +45,8 @@ def candidate_impls(best: Impl, session: Session, count: int, watch: Watch) -> l
     """
     goal, target, others = session.goal, session.target, session.candidates(watch)
     impls = chain([best], (reconstruct(goal, target, decisions) for decisions in others))
-    return list(islice(filter(Distinct(), impls), count))
+    with watch:
+        return list(islice(filter(Distinct(), impls), count))
 
 
 def build_and_time(impls: Iterable[Impl], compiler: Compiler) -> list[TimedImpl]:

@@ -9,6 +9,7 @@ from operator import truediv
 from typing import Any, TypeVar
 
 from morello.base.errors import SearchError, of_an_interrupt
+from morello.impl.costs import cost_on
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
@@ -42,10 +43,7 @@ def _for_many_machines(goal: Spec, request: Request) -> Answer:
     answers = _in_turn(
         tunings, request, lambda tuning, share: _over_layouts(goal, replace(share, target=tuning))
     )
-    costs = [
-        [replay(impl.spec, tuning, impl.decisions()).cost for tuning in tunings]
-        for impl, _ in answers
-    ]
+    costs = [[cost_on(impl, tuning) for tuning in tunings] for impl, _ in answers]
     least = [min(column) for column in zip(*costs, strict=True)]
     losses = [max(map(truediv, row, least)) for row in costs]
     impl, _ = answers[losses.index(min(losses))]

@@ -5,6 +5,7 @@ All that is known of a rewrite is in its class, but for the C that is generated 
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -23,6 +24,9 @@ from morello.targets.target import Column, Condition, Target
 
 REMEMBERED = 8192
 """How many applied rewrites are memoized: the programs of one goal share most of theirs."""
+
+MOST_INTERNED = 512
+"""How many placements are kept for the Specs that are rewritten one at a time."""
 
 
 @dataclass(frozen=True)
@@ -204,10 +208,30 @@ class Step:
     holes: tuple[Hole, ...]
 
 
+class _Interned(threading.local):
+    """The placements of the Specs that this thread rewrote lately.
+
+    To intern them anew, and to work out their tiles, would take longer than to rewrite a Spec.
+    """
+
+    def __init__(self) -> None:
+        self._known = Placements()
+
+    @property
+    def placements(self) -> Placements:
+        """Those that are known, as long as they are few: each new one takes longer."""
+        if len(self._known.placements) > MOST_INTERNED:
+            self._known = Placements()
+        return self._known
+
+
+_interned = _Interned()
+
+
 @lru_cache(REMEMBERED)
 def apply(rewrite: Rewrite, spec: Spec, target: Target) -> Step:
     """Apply a rewrite to one Spec; raises `RewriteError` with the reason if it does not apply."""
-    batch = Batch.of([spec], Placements())
+    batch = Batch.of([spec], _interned.placements)
     for condition in rewrite.conditions(batch, target):
         if not condition.holds[0]:
             raise RewriteError(f"{rewrite} does not apply to {spec}: {condition.reason}.")

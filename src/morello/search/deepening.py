@@ -105,7 +105,7 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
         lower, small = upper, solved.graph.node_count < FEW
         if solved.cost < engine.INFINITE:
             best = Incumbent.of(solved, lower, memo)
-            if best.gap <= watch.gap:
+            if watch.gap > 0 and best.gap <= watch.gap:
                 break
         if solved.last < engine.INFINITE:
             enough = solved.last
@@ -132,7 +132,7 @@ def narrow(space: Space, bound: RelaxedBound, lower: float, watch: Watch) -> Inc
                 break
             raise
         best = min(best, incumbent, key=lambda candidate: candidate.cost)
-        if best.gap <= watch.gap:
+        if best.found and best.gap <= watch.gap:
             break
     return best
 
