@@ -20,7 +20,7 @@ from morello.cli.parser import main
 from morello.codegen import Source
 from morello.impl.tree import Impl
 from morello.memo import Table
-from morello.memo.programs import load_program, store_program
+from morello.memo.programs import load_program, places, store_program
 from morello.questions import question
 from morello.request.goal import goal_and_target
 from morello.runtime.cache import is_whole
@@ -140,6 +140,13 @@ def test_one_answer_of_several_searches_is_remembered(
     assert statistics.worst == first.worst
     implement()
     assert len(searches) == count + 1, "it is no answer to another question"
+
+
+def test_an_answer_for_many_machines_is_for_these() -> None:
+    goal, target = goal_and_target(GOAL, "x86-64-v3")
+    fewer = replace(target, tunings=target.tunings[:1])
+    assert len({*places(goal, target), *places(goal, fewer)}) == 4
+    assert places(goal, target) == places(goal, replace(target))
 
 
 def test_all_searches_of_an_answer_are_counted() -> None:
