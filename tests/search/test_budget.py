@@ -183,6 +183,8 @@ def test_what_reports_can_end_a_search_where_watches_are_called() -> None:
     with pytest.raises(SearchError, match="enough"):
         Session(goal, AVX2).solve(progress=report)
     assert {*called} == {1} and module.Watch.called == 0
+    with UNTIMED.start():
+        assert module.Watch.called == 0
 
 
 @pytest.mark.parametrize("seconds", [0, -1, nan, "3", None, True, [1], 10**400])

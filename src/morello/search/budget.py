@@ -97,7 +97,7 @@ class Watch:
     """
 
     called: ClassVar[int] = 0
-    """How many bodies of `with watch:` this process is in."""
+    """How many bodies of `with watch:`, of watches that report, this process is in."""
 
     def __init__(
         self,
@@ -119,11 +119,11 @@ class Watch:
         self._process = _this_process()
 
     def __enter__(self) -> Self:
-        Watch.called += 1
+        Watch.called += self._report is not None
         return self
 
     def __exit__(self, *_: object) -> None:
-        Watch.called -= 1
+        Watch.called -= self._report is not None
 
     def __call__(self, specs: int, rewrites: int) -> None:
         now = time.monotonic()
