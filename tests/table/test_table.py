@@ -361,7 +361,7 @@ def test_a_log_that_cannot_be_read_is_not_left_out(
     """Its content would be missing, were the file read alone."""
     fill(path)
     path.with_name(f"{path.name}-wal").write_bytes(b"something")
-    monkeypatch.setattr("morello.memo.store._connected", lambda path, **_: Unopened())
+    monkeypatch.setattr("morello.memo.store._connected", lambda *_, **__: Unopened())
     with pytest.raises(TableError, match="unable to open"):
         Table(path, create=False)
 
