@@ -268,7 +268,7 @@ def test_interrupts_outside_a_search_end_the_command(
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(10)
 
-    monkeypatch.setattr("morello.api.load", interrupt)
+    monkeypatch.setattr("morello.measure.load.load", interrupt)
     assert main(["bench", SMALL]) == 130
     assert capsys.readouterr().err == "morello: interrupted.\n"
 
