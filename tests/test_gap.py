@@ -21,8 +21,10 @@ import morello
 from morello.cli.parser import main
 from morello.request import Request, answer
 from morello.search import session
+from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, BudgetError, Watch
 from morello.search.deepening import deepen
+from morello.search.incumbent import Incumbent
 
 GOAL = "softmax(f32[7,11] @ f32[11,13])"
 """Its search has a program long before it has proven that none is cheaper."""
@@ -206,8 +208,7 @@ def stand_in(
     """
     searches = count(1)
 
-    def endless(space: Any, bound: Any, memo: Any, watch: Watch) -> Any:
-        incumbent = deepen(space, bound, None, UNTIMED.start())
+    def ended(incumbent: Incumbent, watch: Watch) -> Incumbent:
         if not Watch.called or next(searches) <= spared:  # the first may be of what warms up
             return incumbent
         for _ in range(interrupts):
@@ -222,7 +223,15 @@ def stand_in(
                 return replace(incumbent, lower=incumbent.cost / 1.25)
             raise
 
-    patch.setattr("morello.search.session.deepen", endless)
+    def without_table(search: BestFirst) -> Incumbent:
+        graph, untimed = search.graph, UNTIMED.start()
+        return ended(deepen(graph.space, graph.bound, None, untimed), search.watch)
+
+    def with_table(space: Any, bound: Any, memo: Any, watch: Watch) -> Incumbent:
+        return ended(deepen(space, bound, None, UNTIMED.start()), watch)
+
+    patch.setattr("morello.search.session.BestFirst.run", without_table)
+    patch.setattr("morello.search.session.deepen", with_table)
 
 
 @pytest.mark.usefixtures("_interruptible")

@@ -27,7 +27,7 @@ def test_an_interrupt_is_an_interrupt() -> None:
         call(ValueError())
 
 
-@pytest.mark.parametrize("place", ["search.session.deepen", "search.session.candidates"])
+@pytest.mark.parametrize("place", ["search.session.BestFirst", "search.session.candidates"])
 def test_whatever_is_being_searched(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(f"morello.{place}", lambda *_, **__: disguised(KeyboardInterrupt()))
     with pytest.raises(KeyboardInterrupt):

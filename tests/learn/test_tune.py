@@ -283,7 +283,7 @@ def test_what_a_table_has_is_not_replaced_untried(
 def test_known_programs_are_measured_in_any_case(learned: Tuning) -> None:
     known = learned.trials[-1].impl
     *_, found = tune(*plan(EXPRESSION), 0.1, known=[known])
-    assert [one.impl for one in found.trials] == [learned.trials[0].impl, known]
+    assert [one.impl for one in found.trials[1:]] == [known]
 
 
 def test_a_measured_program_serves_all_searches(faster: Tuning) -> None:

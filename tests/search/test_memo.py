@@ -156,9 +156,9 @@ def test_random_goals_share_a_table(
 
 def test_what_is_known_of_others_is_not_worked_out_again() -> None:
     spec, larger = matmul_goal(4, 4, 8), matmul_goal(8, 4, 8)
-    with Table(":memory:") as table:
+    with Table(":memory:") as table, Table(":memory:") as empty:
         cold = solved(spec, AVX2, table)
-        warm, alone = solved(larger, AVX2, table), solved(larger, AVX2)
+        warm, alone = solved(larger, AVX2, table), solved(larger, AVX2, empty)
         again = solved(spec, AVX2, table)
     assert cold and warm and alone and again
     assert warm.statistics.specs < alone.statistics.specs

@@ -1,7 +1,15 @@
 """Solving a hypergraph in flat arrays under memory limits. It knows nothing of tensors."""
 
 from morello.engine.arrays import INFINITE as INFINITE
+from morello.engine.best_first import Growing as Growing
+from morello.engine.best_first import Values as Values
+from morello.engine.best_first import by_falling_rank as by_falling_rank
+from morello.engine.best_first import chain as chain
+from morello.engine.best_first import evaluate as evaluate
+from morello.engine.best_first import open_nodes as open_nodes
+from morello.engine.best_first import pass_memory_on as pass_memory_on
 from morello.engine.groups import by_group as by_group
+from morello.engine.groups import rules_between as rules_between
 from morello.engine.groups import rules_within as rules_within
 from morello.engine.hashing import find as find
 from morello.engine.hashing import merge as merge

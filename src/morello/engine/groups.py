@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from morello.base.jit import compiled
-from morello.engine.arrays import Bools, Floats, Ints
+from morello.engine.arrays import INFINITE, Bools, Floats, Ints
 
 
 @compiled
@@ -39,3 +39,31 @@ def rules_within(
                 if bound[member] <= cutoff[row]:
                     result[rule[member], row] = True
     return result
+
+
+@compiled
+def rules_between(
+    group: Ints, above: Floats, upto: Floats, start: Ints, rule: Ints, bound: Floats, rules: int
+) -> tuple[Bools, Floats]:
+    """Which rules have their least bound between two others, by rule and row; see `rules_within`.
+
+    It is above one and at most the other. Gives also the least bound of all rules beyond that,
+    `INFINITE` if there are none.
+    """
+    result = np.zeros((rules, group.shape[0]), np.bool_)
+    beyond = np.full(group.shape[0], INFINITE)
+    least = np.empty(rules)
+    for row in range(group.shape[0]):
+        if group[row] >= 0:
+            first, last = start[group[row]], start[group[row] + 1]
+            for member in range(first, last):
+                least[rule[member]] = INFINITE
+            for member in range(first, last):
+                least[rule[member]] = min(least[rule[member]], bound[member])
+            for member in range(first, last):
+                lowest = least[rule[member]]
+                if lowest > upto[row]:
+                    beyond[row] = min(beyond[row], lowest)
+                elif lowest > above[row]:
+                    result[rule[member], row] = True
+    return result, beyond

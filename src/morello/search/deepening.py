@@ -5,17 +5,16 @@ If the budget is used up before there is a program, search a narrowed space inst
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 
 from morello import engine
 from morello.memo.space_memo import SpaceMemo
-from morello.rewrites import Rewrite
 from morello.search.budget import BudgetError, Progress, Watch
 from morello.search.expansion import build, grow
-from morello.search.graph import SearchGraph
+from morello.search.incumbent import Incumbent
 from morello.search.memoize import memoize
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
@@ -35,47 +34,6 @@ FIRST = 0.6
 """The share of the time after which the space is narrowed if there is no program yet."""
 
 _ROUNDING = 1e-9
-
-
-@dataclass(frozen=True)
-class Incumbent:
-    """The cheapest program found so far, as decisions in pre-order, and the size of the search.
-
-    No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded,
-    `entries` the boxes, and `tried` the rewrites that the engine tried. `graph` is the one in
-    which the program is proven the cheapest, unless parts of that came from the memo.
-    """
-
-    cost: float
-    decisions: tuple[Rewrite, ...]
-    lower: float
-    specs: int
-    rewrites: int
-    entries: int
-    tried: int
-    graph: SearchGraph | None = None
-
-    @staticmethod
-    def of(solved: SolvedGraph, lower: float, memo: SpaceMemo | None = None) -> Incumbent:
-        """The cheapest program of a solved graph.
-
-        Raises `LookupError` if the memo no longer has an answer that the solver used.
-        """
-        graph, solvable = solved.graph, solved.cost < engine.INFINITE
-        return Incumbent(
-            solved.cost if solvable else inf, tuple(solved.decisions(memo)) if solvable else (),
-            lower, graph.node_count, graph.edge_count, solved.count, solved.tried,
-        )  # fmt: skip
-
-    @property
-    def found(self) -> bool:
-        """Whether there is a program."""
-        return self.cost < inf
-
-    @property
-    def gap(self) -> float:
-        """The relative optimality gap: how much more than the optimum the program may cost."""
-        return max(0.0, self.cost / self.lower - 1) if self.lower > 0 else inf
 
 
 def exhaust(space: Space, memo: SpaceMemo | None, watch: Watch) -> Incumbent:

@@ -86,7 +86,8 @@ class _RewriteBounds:
             number[np.concatenate([parents, graph.dropped.parent])], int(ends[-1])
         )
         rule = np.concatenate([graph.edges.rule[order], graph.dropped.rule])
-        bound = np.concatenate([bound * _ROUNDING, np.zeros(len(graph.dropped.rule))])
+        bound = np.where(bound < engine.INFINITE, bound * _ROUNDING, bound)
+        bound = np.concatenate([bound, np.zeros(len(graph.dropped.rule))])
         return _RewriteBounds(first, starts, rule[members], bound[members].astype(np.float32))
 
 
@@ -139,25 +140,49 @@ class RelaxedBound:
         """
         if self._rewrites is None:
             return None
+        finite = np.minimum(cutoffs, engine.INFINITE / 2)  # no cutoff allows what has no program
+        within: Bools = engine.rules_within(
+            self._groups(batch, self._rewrites), finite, self._rewrites.start,
+            self._rewrites.rule, self._rewrites.bound, self._relaxed_rules(batch),
+        )  # fmt: skip
+        return within[self._relaxed_numbers(batch, rewrites)]
+
+    def between(
+        self, batch: Batch, above: Floats, upto: Floats, rewrites: Sequence[Rewrite]
+    ) -> tuple[Bools, Floats]:
+        """Which rewrites of each Spec may begin a program that costs more than `above`, by bound.
+
+        They may cost up to `upto`. Gives also the least that programs cost which begin with any
+        other that may cost more. Not for bounds that were read from a memo.
+        """
+        assert self._rewrites is not None
+        within, beyond = engine.rules_between(
+            self._groups(batch, self._rewrites), above, upto, self._rewrites.start,
+            self._rewrites.rule, self._rewrites.bound, self._relaxed_rules(batch),
+        )  # fmt: skip
+        return within[self._relaxed_numbers(batch, rewrites)], beyond
+
+    def _groups(self, batch: Batch, rewrites: _RewriteBounds) -> Ints:
+        """The numbers by which the bounds of each Spec's rewrites are found, -1 if it has none."""
         kind = Kind.of(batch)
         table = self._tables.get(kind)
         if table is None:
-            return np.zeros((len(rewrites), len(batch)), np.bool_)
+            return np.full(len(batch), -1, np.int64)
         rows = table.rows(table.encoding.positions(batch))
-        number = np.where(rows >= 0, rows + self._rewrites.first[kind], -1)
+        groups: Ints = np.where(rows >= 0, rows + rewrites.first[kind], -1)
+        return groups
+
+    def _relaxed_rules(self, batch: Batch) -> int:
+        """How many rules the relaxed Specs of a batch have."""
+        return len(self.space.rewrites(Kind.of(batch)))
+
+    def _relaxed_numbers(self, batch: Batch, rewrites: Sequence[Rewrite]) -> Ints:
+        """The numbers of the relaxed rules of `rewrites`, which are all of the batch's kind."""
+        kind = Kind.of(batch)
         if kind not in self._rules:
             numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
             self._rules[kind] = np.array([numbers[rewrite.relaxed()] for rewrite in rewrites])
-        finite = np.minimum(cutoffs, engine.INFINITE / 2)  # no cutoff allows what has no program
-        within: Bools = engine.rules_within(
-            number,
-            finite,
-            self._rewrites.start,
-            self._rewrites.rule,
-            self._rewrites.bound,
-            len(self.space.rewrites(kind)),
-        )
-        return within[self._rules[kind]]
+        return self._rules[kind]
 
     def _compute(self, memo: SpaceMemo | None, progress: Progress | None) -> None:
         """Solve the relaxed space, and add the bounds to the memo."""

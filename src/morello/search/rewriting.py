@@ -174,9 +174,23 @@ class Rewriter:
         """The edges of all rewrites that lower only the extent, or of all others."""
         encoding = self.space.encodings[kind]
         batch = encoding.batch(specs.keys, self.space.placements)
+        groups = self._affordable(encoding.kind, batch, specs.cutoffs, extents)
+        yield from self._apply(specs, batch, groups)
+
+    def apply_rules(
+        self, kind: int, specs: Specs, batch: Batch, allowed: Bools
+    ) -> Iterator[Applied]:
+        """The edges of the rewrites that are allowed, by rule and row; `batch` has the Specs."""
+        groups = self._allowed(self.space.encodings[kind].kind, batch, allowed)
+        yield from self._apply(specs, batch, groups)
+
+    def _apply(
+        self, specs: Specs, batch: Batch, groups: Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]
+    ) -> Iterator[Applied]:
+        """The edges of groups of rewrites, each with the rows to try them on."""
         rewritten: list[Rewritten] = []
         count = 0
-        for rows, rewrites in self._affordable(encoding.kind, batch, specs.cutoffs, extents):
+        for rows, rewrites in groups:
             guarded = batch if len(rows) == len(batch) else batch[rows]
             for rule, rewrite in rewrites:
                 self._check()
@@ -224,6 +238,20 @@ class Rewriter:
                 rows = (guard(batch) & admitted).nonzero()[0]
                 if len(rows):
                     yield rows, chosen
+
+    def _allowed(
+        self, kind: Kind, batch: Batch, allowed: Bools
+    ) -> Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]:
+        """As `_affordable`, for each rewrite alone, on the rows where it is allowed."""
+        some = np.any(allowed, axis=1).tolist()
+        for extents in (True, False):
+            for guard, numbered in self.space.numbered(kind, extents):
+                chosen = [(number, rewrite) for number, rewrite in numbered if some[number]]
+                admitted = guard(batch) if chosen else None
+                for number, rewrite in chosen:
+                    rows = (admitted & allowed[number]).nonzero()[0]
+                    if len(rows):
+                        yield rows, [(number, rewrite)]
 
     def _admitted(self, specs: Specs, rewritten: Sequence[Rewritten]) -> Applied:
         """The edges that fit their limits and may belong to a program that is cheap enough."""

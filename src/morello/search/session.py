@@ -10,6 +10,7 @@ from random import Random
 
 import numpy as np
 
+from morello import engine
 from morello.base.errors import SearchError
 from morello.base.jit import interruptible
 from morello.engine.keys import Numbering
@@ -21,10 +22,12 @@ from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Bufferize, Rewrite
 from morello.rewrites.rewrite import apply
 from morello.search.alternatives import in_order
+from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
-from morello.search.deepening import FIRST, Incumbent, deepen, exhaust
+from morello.search.deepening import FIRST, deepen, exhaust
 from morello.search.graph import SearchGraph
+from morello.search.incumbent import Incumbent
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
 from morello.search.relaxed_bound import RelaxedBound
@@ -57,6 +60,7 @@ class Session:
         if table is not None and not any(goal.levels):
             self._memo = SpaceMemo(table, target, Panels.of(goal))
         self._space = PrunedSpace(goal, target, self._memo)
+        self._best_first: BestFirst | None = None
         self._graph: SearchGraph | None = None
         self._result: SearchResult | None = None
 
@@ -119,7 +123,10 @@ class Session:
         """A graph that has all programs which cost at most `upper`: the last one, or a new one."""
         if self._graph is None or self._graph.nodes.cutoff[0] < upper:
             self._graph = None  # the next one needs the memory
-            self._graph = self._space.graph(upper, progress)
+            if self._best_first is None:
+                self._graph = self._space.graph(upper, progress)
+            else:
+                self._graph = self._best_first.programs(upper, progress or _quietly)
         return self._graph
 
     def alternatives(self, watch: Watch) -> Iterator[list[Rewrite]]:
@@ -169,7 +176,10 @@ class Session:
         try:
             with watch:
                 incumbent = self._incumbent(everything, watch)
-        except LookupError:  # a page of the table may be damaged
+        except LookupError:
+            if self._memo is None:
+                raise
+            # a page of the table may be damaged
             self._memo, self._space = None, PrunedSpace(self.goal, self.target)
             return self._solve(everything, watch)
         if incumbent is None:
@@ -190,7 +200,10 @@ class Session:
         bound = self._bound(watch)
         if bound is None:
             return None
-        return deepen(self._space.space, bound, self._memo, watch)
+        if self._memo is not None:
+            return deepen(self._space.space, bound, self._memo, watch)
+        self._best_first = BestFirst(self._space.space, bound, watch)
+        return self._best_first.run()
 
     def _bound(self, watch: Watch) -> RelaxedBound | None:
         """The lower bound; None if that exceeds the budget and the goal can be cut into parts."""
@@ -263,11 +276,17 @@ def search(
     return Session(goal, target, table).solve(budget, everything=everything)
 
 
+def _quietly(specs: int, rewrites: int) -> None:
+    """Reports no progress."""
+
+
 @cache
 def _load_engine() -> None:
     """Load the compiled engine (the first time ever, compile it) before the search is timed."""
     Numbering().numbers(np.zeros(1, np.int64))
-    solve_graph(PrunedSpace(matmul_spec((1, 1), (1, 1)), find_target("avx2")).graph(inf))
+    space = PrunedSpace(matmul_spec((1, 1), (1, 1)), find_target("avx2"))
+    search = BestFirst(space.space, space.bound(), UNTIMED.start())
+    solve_graph(search.programs(engine.INFINITE, _quietly))
 
 
 @cache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,21 +65,32 @@ class SolvedGraph:
 
     def decisions(self, memo: SpaceMemo | None = None) -> list[Rewrite]:
         """The rewrites of the cheapest program, in pre-order."""
-        space, edges = self.graph.space, self.graph.edges
         rewrites = []
+        for node, limit, edge in self._choices():
+            if edge >= 0:
+                rewrites.append(self.graph.rewrite(edge))
+            else:
+                assert memo is not None
+                spec = self.graph.spec(node)
+                rewrites += memoized_decisions(self.graph.space, memo, spec, limit)
+        return rewrites
+
+    def edges(self) -> list[int]:
+        """The edges of the cheapest program, in pre-order; -1 for answers that came from a memo."""
+        return [edge for _, _, edge in self._choices()]
+
+    def _choices(self) -> Iterator[tuple[int, int, int]]:
+        """The nodes of the cheapest program in pre-order, with their limits and edges."""
+        space, edges = self.graph.space, self.graph.edges
         todo = [(0, space.limits.pack(space.target.limits))]
         while todo:
             node, limit = todo.pop()
             edge = self._edge(node, limit)
-            if edge < 0:
-                assert memo is not None
-                rewrites += memoized_decisions(space, memo, self.graph.spec(node), limit)
-                continue
-            rewrites.append(self.graph.rewrite(edge))
-            left = limit - int(edges.allocation[edge])
-            first, last = edges.first_child[edge : edge + 2].tolist()
-            todo += [(child, left) for child in reversed(edges.child[first:last].tolist())]
-        return rewrites
+            yield node, limit, edge
+            if edge >= 0:
+                left = limit - int(edges.allocation[edge])
+                first, last = edges.first_child[edge : edge + 2].tolist()
+                todo += [(child, left) for child in reversed(edges.child[first:last].tolist())]
 
     def _edge(self, node: int, limit: int) -> int:
         """The edge of the best decision at a node, -1 if the answer came from a memo."""

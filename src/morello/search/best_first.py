@@ -1,0 +1,221 @@
+"""Best-first search: grow a graph where the cheapest program may be, until it is proven.
+
+It is AO* (Nilsson, "Principles of Artificial Intelligence", 1980) for many nodes at a time, and
+under memory limits. All values are lower bounds at first, from the relaxed problem, and rise as
+the graph grows. The program that they make out to be the cheapest is the cheapest once all of it
+is known. Before, the search takes what it does not know for more expensive than it may be, so
+that it soon has a good program (as in weighted A*), and less and less so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+
+from morello import engine
+from morello.base import debug
+from morello.ir.placements import Ints
+from morello.rewrites import Rewrite
+from morello.search.budget import BudgetError, Progress, Watch
+from morello.search.graph import Floats, SearchGraph
+from morello.search.growing_graph import GrowingGraph, Snapshot
+from morello.search.incumbent import Incumbent
+from morello.search.relaxed_bound import RelaxedBound
+from morello.search.solved_graph import SolvedGraph, solve_graph
+from morello.space.space import Space
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of a search: how much weighs what is not known, and how far it looks for that."""
+
+    weight: float
+    farthest: float
+
+
+STAGES = tuple(Stage(weight, 0.03) for weight in (1.3, 1.1, 1.03, 1.0))
+"""The stages of a search; the last one proves."""
+
+HASTY = Stage(3.0, 0.003)
+"""The stage that replaces the first when the budget is used up before there is a program."""
+
+TOGETHER = 15
+"""How many nodes of each kind are expanded together, at least, if there are as many near."""
+
+GROWTH = 0.03
+"""As `TOGETHER`, as a fraction of all nodes, so that a large graph grows in few steps."""
+
+AHEAD = 1.05
+"""Rewrites up to this many times a node's bound are applied together."""
+
+_ROUNDING = 1 + 1e-9
+
+
+class BestFirst:
+    """A best-first search for the cheapest program of a space's goal."""
+
+    def __init__(self, space: Space, bound: RelaxedBound, watch: Watch) -> None:
+        self.graph = GrowingGraph(space, bound, watch)
+        self._limits, self.watch = space.limits, watch
+        self._stages = iter(STAGES)
+        self._stage = next(self._stages)
+        self._lower, self._upper = 0.0, inf
+        self._decisions: tuple[Rewrite, ...] = ()
+        self._entries = self._tried = self._steps = 0
+
+    def __str__(self) -> str:
+        graph = self.graph
+        upper = f"{self._upper:,.0f} cycles" if self._upper < inf else "no program yet"
+        return (
+            f"{graph.space.goal.expression}, step {self._steps}: {graph.expanded:,} Specs, "
+            f"{graph.edge_count:,} rewrites, at least {self._lower:,.0f} cycles, {upper}"
+        )
+
+    def run(self) -> Incumbent:
+        """The cheapest program, or the cheapest that is known once the watch ends the search.
+
+        `MORELLO_DEBUG=search` reports every step.
+
+        If none is known then, the search goes on until there is one. Raises `BudgetError` or
+        `MemoryError` if the memory does not suffice for that.
+        """
+        try:
+            while not self._step():
+                pass
+        except (BudgetError, MemoryError):
+            if self._upper == inf:
+                self._find_one()
+        graph, proven = self.graph, self._upper <= self._lower * _ROUNDING
+        return Incumbent(
+            self._upper, self._decisions, self._upper if proven else self._lower, graph.expanded,
+            graph.edge_count, self._entries, self._tried,
+        )  # fmt: skip
+
+    def _find_one(self) -> None:
+        """Go on, without a time limit, until a program is known."""
+        self.graph.progress = self.watch.untimed()
+        if self._stage.weight == STAGES[0].weight:
+            self._stages, self._stage = iter(STAGES), HASTY
+            self.graph.reweigh()
+        while self._upper == inf and not self._step():
+            pass
+
+    def programs(self, upper: float, progress: Progress) -> SearchGraph:
+        """A graph that has all programs which cost at most `upper`, and all parts of these."""
+        graph = self.graph
+        graph.progress = progress
+        graph.reweigh()
+        while True:
+            graph.check()
+            values = graph.evaluate(1.0)
+            nodes, distances = graph.open_nodes(upper * _ROUNDING, engine.INFINITE, 1.0)
+            if len(nodes):
+                self._expand(self._nearest(nodes, distances, len(nodes) // 2))
+            elif not values.stale[values.away < engine.INFINITE].any():
+                return graph.snapshot(optimistic=False).graph
+
+    def _step(self) -> bool:
+        """Grow the graph once; gives whether the search is complete instead."""
+        graph, stage = self.graph, self._stage
+        graph.check()
+        values = graph.evaluate(stage.weight)
+        self._lower = max(self._lower, float(values.low[0]))
+        self._steps += 1
+        if debug.shows("search"):
+            debug.show("search", str(self))
+        if self._lower >= engine.INFINITE:
+            return True
+        if values.high[0] < min(self._upper, engine.INFINITE) and self._fits(values.high_peak[0]):
+            self._improve(float(values.high[0]), graph.decisions())
+        if values.complete[0] and self._fits(values.low_peak[0]):
+            # of programs that cost the same, always the same one
+            self._improve(float(values.low[0]), graph.decisions())
+            return True
+        if self._upper < inf and self._gap <= self.watch.gap > 0:
+            return True
+        if values.settled[0] and stage.weight > 1.0:
+            self._next_stage(self._fits(values.high_peak[0]))
+            return False
+        if values.complete[0]:
+            return self._step_under_limits()
+        nodes, distances = graph.open_nodes(self._upper, stage.farthest, stage.weight)
+        if len(nodes):
+            self._expand(self._nearest(nodes, distances, TOGETHER * graph.kind_count))
+        elif not values.stale[values.away < engine.INFINITE].any():
+            return self._step_under_limits()
+        return False
+
+    def _step_under_limits(self) -> bool:
+        """As `_step`, when only limits keep the program that seems the cheapest from being it."""
+        needed = self._under_limits()
+        if not len(needed):
+            return True
+        nodes, distances = self.graph.open_nodes(self._upper, engine.INFINITE, 1.0)
+        nearest = self._nearest(nodes, distances, TOGETHER * self.graph.kind_count)
+        self._expand(np.union1d(nearest, needed))
+        return False
+
+    def _nearest(self, nodes: Ints, distances: Floats, count: int) -> Ints:
+        """So many of the nodes, or more if the graph is large: those with the least distances."""
+        count = min(len(nodes), max(count, int(GROWTH * self.graph.node_count)))
+        if count == len(nodes):
+            return nodes
+        nearest: Ints = nodes[distances <= np.partition(distances, count - 1)[count - 1]]
+        return nearest
+
+    def _expand(self, nodes: Ints) -> None:
+        """Apply more rewrites to nodes: the next ones by their bounds."""
+        graph = self.graph
+        values, rest = graph.values, graph.rest(nodes)
+        ahead = np.minimum(np.maximum(rest, values.low[nodes]) * AHEAD, values.cutoff[nodes])
+        graph.expand(nodes, np.maximum(ahead, rest))
+
+    def _next_stage(self, fits: bool) -> None:
+        """Go on to the next stage, as the program that this one sought is known.
+
+        If it does not fit the memory limits, the cheapest known program that does is sought.
+        """
+        if not fits:
+            solved = self._solved(self.graph.snapshot(optimistic=False))
+            if solved.cost < min(self._upper, engine.INFINITE):
+                self._improve(solved.cost, solved.decisions())
+        self._stage = next(self._stages)
+        self.graph.reweigh()
+
+    def _under_limits(self) -> Ints:
+        """The nodes of the cheapest program under memory limits whose edges are not known.
+
+        If there are none, the program is proven.
+        """
+        snapshot = self.graph.snapshot(optimistic=True)
+        solved = self._solved(snapshot)
+        self._lower = max(self._lower, solved.cost)
+        if solved.cost >= engine.INFINITE:
+            return np.empty(0, np.int32)
+        unknown = {
+            int(snapshot.graph.edges.parent[edge])
+            for edge in solved.edges()
+            if edge >= snapshot.known
+        }
+        if not unknown:
+            self._improve(solved.cost, solved.decisions())
+        nodes: Ints = snapshot.nodes[sorted(unknown)]
+        return nodes
+
+    def _solved(self, snapshot: Snapshot) -> SolvedGraph:
+        solved = solve_graph(snapshot.graph, progress=self.graph.progress)
+        self._entries, self._tried = self._entries + solved.count, self._tried + solved.tried
+        return solved
+
+    def _improve(self, cost: float, decisions: list[Rewrite]) -> None:
+        self._upper, self._decisions = cost, tuple(decisions)
+
+    @property
+    def _gap(self) -> float:
+        """How much more than the optimum the best program may cost, relatively."""
+        return self._upper / self._lower - 1 if self._lower > 0 else inf
+
+    def _fits(self, peak: int) -> bool:
+        return bool(self._limits.fits(int(peak), self.graph.limit))

@@ -1,0 +1,316 @@
+"""A graph of Specs and rewrites that grows where a best-first search wants it to."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from morello import engine
+from morello.engine.columns import Column
+from morello.engine.keys import Numbering
+from morello.ir.batch import Batch
+from morello.ir.placements import Bools, Ints
+from morello.memo.answers import MemoizedAnswers
+from morello.rewrites import Rewrite
+from morello.search.budget import Progress
+from morello.search.graph import Dropped, Floats, Nodes, SearchGraph
+from morello.search.relaxed_bound import RelaxedBound
+from morello.search.rewriting import Applied, EdgeColumns, Rewriter, Specs, edge_of_slots
+from morello.space.encoding import SpecEncoding
+from morello.space.ranks import common_rank, extents
+from morello.space.space import Space
+
+_WEIGHT_BITS, _EXTENT_BITS = 20, 16
+
+_VALUES = {
+    "limit": np.int64, "low": np.float64, "low_edge": np.int32, "low_peak": np.int64,
+    "complete": np.bool_, "high": np.float64, "high_edge": np.int32, "high_peak": np.int64,
+    "estimate": np.float64, "settled": np.bool_, "cutoff": np.float64, "away": np.float64,
+    "stale": np.int8,
+}  # fmt: skip
+"""The dtypes of `engine.Values`."""
+
+_EDGES = {
+    "parent": np.int32, "rule": np.uint8, "arity": np.uint8, "own": np.float64,
+    "allocation": np.int64, "times": np.int32,
+}  # fmt: skip
+"""The dtypes of `EdgeColumns`."""
+
+
+class _Reached:
+    """The Specs of a kind that were reached: their numbers in it, and the nodes by number."""
+
+    def __init__(self, encoding: SpecEncoding) -> None:
+        self.encoding = encoding
+        self.keys, self.nodes = Numbering(), Column(np.int32)
+        parallel, weight, single, overwrites = map(int, common_rank(encoding.kind))
+        rank = ((parallel << _WEIGHT_BITS | weight) << 1 | single) << 1 | overwrites
+        self.rank = rank << _EXTENT_BITS
+        """The rank of its Specs as an integer, without the last part."""
+
+
+class Snapshot(NamedTuple):
+    """A growing graph at one time, in the order of its ranks.
+
+    `nodes` are the numbers that its nodes have in the growing graph. After its first `known`
+    edges follow those that stand for edges which are not known yet.
+    """
+
+    graph: SearchGraph
+    nodes: Ints
+    known: int
+
+
+class GrowingGraph:
+    """Specs that were reached from a goal, with some of their rewrites. Node 0 is the goal.
+
+    Of each node, the rewrites were `applied` whose lower bounds are at most so much; the others
+    cost at least `rest`.
+    """
+
+    def __init__(self, space: Space, bound: RelaxedBound, progress: Progress) -> None:
+        self.space, self.bound, self.progress = space, bound, progress
+        self.packing = space.limits.packing
+        self._rewriter = Rewriter(space, None, self.check)
+        self._reached: dict[int, _Reached] = {}
+        self._kind, self._key, self._rank = Column(np.int16), Column(np.int64), Column(np.int64)
+        self._bound, self._rest, self._applied = (Column(np.float64) for _ in range(3))
+        self._last, self._last_use = Column(np.int32), Column(np.int32)
+        self._grown = Column(np.bool_)
+        self._values = {name: Column(dtype) for name, dtype in _VALUES.items()}
+        self._edges = {name: Column(dtype) for name, dtype in _EDGES.items()}
+        self._following, self._first_child = Column(np.int32), Column(np.int32)
+        self._first_child.append(0, 1)
+        self._child, self._following_use = Column(np.int32), Column(np.int32)
+        self._user = Column(np.int32)
+        self._order: Ints = np.empty(0, np.int32)
+        self._new: list[Ints] = []
+        self._reach(space.goal_batch())
+        self.limit = space.limits.pack(space.target.limits)
+        self.values.limit[0], self.values.stale[0], self._grown.now[0] = self.limit, 2, True
+
+    # ---- size
+
+    @property
+    def node_count(self) -> int:
+        """The number of Specs that were reached."""
+        return len(self._kind)
+
+    @property
+    def kind_count(self) -> int:
+        """The number of kinds of Specs that were reached."""
+        return len(self._reached)
+
+    @property
+    def expanded(self) -> int:
+        """The number of Specs to which rewrites were applied."""
+        return int(np.count_nonzero(self._applied.now >= 0))
+
+    @property
+    def edge_count(self) -> int:
+        """The number of rewrites that are known."""
+        return len(self._following)
+
+    def check(self) -> None:
+        """Report progress; raises `BudgetError` once the budget is used up."""
+        self.progress(self.node_count, self.edge_count)
+
+    # ---- growing
+
+    def expand(self, nodes: Ints, upto: Floats) -> None:
+        """Apply more rewrites to distinct nodes: those whose lower bounds are at most `upto`."""
+        kinds = self._kind.now[nodes]
+        for kind in np.unique(kinds).tolist():
+            here = np.flatnonzero(kinds == kind)
+            self._expand(kind, nodes[here], upto[here])
+
+    def _expand(self, kind: int, nodes: Ints, upto: Floats) -> None:
+        encoding = self._reached[kind].encoding
+        keys = self._key.now[nodes]
+        batch = encoding.batch(keys, self.space.placements)
+        rewrites = self.space.rewrites(encoding.kind)
+        allowed, beyond = self.bound.between(batch, self._applied.now[nodes], upto, rewrites)
+        limits = np.full(len(nodes), self.limit)
+        specs = Specs(keys, nodes, limits, np.full(len(nodes), np.inf))
+        applied = list(self._rewriter.apply_rules(kind, specs, batch, allowed))
+        self._applied.now[nodes] = upto
+        self._rest.now[nodes] = np.maximum(beyond, self._rest.now[nodes])
+        self.values.stale[nodes], self._grown.now[nodes] = 2, True
+        for each in applied:
+            self._add(each)
+
+    def _add(self, applied: Applied) -> None:
+        """Add edges, and reach the Specs that they lead to."""
+        edges = applied.edges
+        child = np.empty(len(edges.times), np.int32)
+        for batch, slots in applied.children:
+            child[slots] = self._reach(batch)
+        # not the values so far, which may be infinite for lack of memory
+        bounds = edges.times * self._bound.now[child]
+        bounds = edges.own + np.bincount(edge_of_slots(edges.arity), bounds, len(edges.own))
+        possible: Bools = bounds < engine.INFINITE
+        child, edges = child[possible[edge_of_slots(edges.arity)]], edges.of(possible)
+        count, uses = len(edges.parent), len(child)
+        first, first_use = len(self._following), len(self._child)
+        ends = self._first_child.now[-1] + np.cumsum(edges.arity, dtype=np.int32)
+        user = edges.parent[edge_of_slots(edges.arity)]
+        for name, column in edges._asdict().items():
+            self._edges[name].append(column, len(column))
+        self._following.append(-1, count)
+        self._first_child.append(ends, count)
+        self._child.append(child, uses)
+        self._user.append(user, uses)
+        self._following_use.append(-1, uses)
+        engine.chain(edges.parent, first, self._last.room, self._following.room)
+        engine.chain(child, first_use, self._last_use.room, self._following_use.room)
+
+    def _reach(self, batch: Batch) -> Ints:
+        """The nodes of a batch's Specs; some may be new."""
+        kind = self.space.kind_number(batch)
+        if kind not in self._reached:
+            self._reached[kind] = _Reached(self.space.encodings[kind])
+        reached = self._reached[kind]
+        keys = reached.encoding.keys(batch)
+        before = len(reached.keys.values)
+        numbers = reached.keys.numbers(keys)
+        count = len(reached.keys.values) - before
+        if count:
+            rows = np.flatnonzero(numbers >= before)[::-1]
+            first = np.empty(count, np.int64)
+            first[numbers[rows] - before] = rows  # the last to be written is the first row
+            nodes = self._new_nodes(kind, keys[first], batch[first])
+            reached.nodes.append(nodes, count)
+        result: Ints = reached.nodes.now[numbers]
+        return result
+
+    def _new_nodes(self, kind: int, keys: Ints, batch: Batch) -> Ints:
+        """Add nodes for new Specs of a kind."""
+        count, space = len(keys), self.space
+        bound = self.bound(batch)
+        extent = extents(batch, space.target, space.sizes).astype(np.int64)
+        rank = self._reached[kind].rank + extent
+        nodes = np.arange(self.node_count, self.node_count + count, dtype=np.int32)
+        columns: list[tuple[Column, npt.ArrayLike]] = [
+            (self._kind, kind), (self._key, keys), (self._rank, rank), (self._bound, bound),
+            (self._rest, bound), (self._applied, -1.0), (self._last, -1), (self._last_use, -1),
+            (self._grown, False),
+        ]  # fmt: skip
+        for column, values in columns:
+            column.append(values, count)
+        initial: dict[str, npt.ArrayLike] = {
+            "limit": -1, "low": bound, "low_edge": -1, "low_peak": 0, "complete": False,
+            "high": engine.INFINITE, "high_edge": -1, "high_peak": 0, "estimate": bound,
+            "settled": False, "cutoff": -1.0, "away": engine.INFINITE, "stale": 2,
+        }  # fmt: skip
+        for name, value in initial.items():
+            self._values[name].append(value, count)
+        self._new.append(nodes)
+        return nodes
+
+    # ---- values
+
+    @property
+    def values(self) -> engine.Values:
+        """The values of all nodes; writing to them changes them."""
+        return engine.Values(**{name: column.now for name, column in self._values.items()})
+
+    @property
+    def _edge_columns(self) -> EdgeColumns:
+        return EdgeColumns(**{name: column.now for name, column in self._edges.items()})
+
+    @property
+    def _growing(self) -> engine.Growing:
+        edges = self._edge_columns
+        return engine.Growing(
+            self._rest.now, self._last.now, self._following.now, edges.rule, edges.own,
+            edges.allocation, self._first_child.now, self._child.now, edges.times,
+            self._last_use.now, self._following_use.now, self._user.now,
+        )  # fmt: skip
+
+    def reweigh(self) -> None:
+        """Have all values computed anew, as the weight of what is not known changed."""
+        self.values.stale[:] = 2
+
+    def evaluate(self, weight: float) -> engine.Values:
+        """Bring the values of all nodes near the best program up to date."""
+        if self._new:
+            new, rank = np.concatenate(self._new), self._rank.now
+            self._new.clear()
+            new = new[np.argsort(-rank[new], kind="stable")]
+            self._order = engine.by_falling_rank(self._order, new, rank)
+        graph, values = self._growing, self.values
+        engine.pass_memory_on(graph, self._order, self._grown.now, values, self.packing)
+        engine.evaluate(graph, self._order, values, weight, self.packing)
+        return values
+
+    def open_nodes(self, upper: float, farthest: float, weight: float) -> tuple[Ints, Floats]:
+        """The nodes with edges to look for, and their distances; see `engine.open_nodes`."""
+        nodes, distances = engine.open_nodes(
+            self._growing, self._order, self.values, upper, farthest, weight, self.packing
+        )
+        return nodes, distances
+
+    def rest(self, nodes: Ints) -> Floats:
+        """Lower bounds on the costs of the edges of nodes that are not known."""
+        result: Floats = self._rest.now[nodes]
+        return result
+
+    # ---- programs
+
+    def decisions(self) -> list[Rewrite]:
+        """The rewrites of the cheapest program that is known, in pre-order."""
+        rewrites, todo, choice = [], [0], self.values.high_edge
+        while todo:
+            node = todo.pop()
+            edge = int(choice[node])
+            encoding = self._reached[int(self._kind.now[node])].encoding
+            spec = encoding.batch(self._key.now[[node]], self.space.placements).spec()
+            rule = int(self._edge_columns.rule[edge])
+            rewrites.append(self.space.rewrites(encoding.kind)[rule].concrete(spec))
+            first, last = self._first_child.now[edge : edge + 2].tolist()
+            todo += self._child.now[first:last][::-1].tolist()
+        return rewrites
+
+    def snapshot(self, *, optimistic: bool) -> Snapshot:
+        """The graph as it is now, of all edges that fit their nodes' limits.
+
+        If it is `optimistic`, each node that has edges which are not known has one more that
+        needs no memory and costs as little as these may.
+        """
+        position = np.empty(self.node_count, np.int32)
+        position[self._order] = np.arange(self.node_count, dtype=np.int32)
+        edges = self._edge_columns
+        left = self.values.limit[edges.parent]
+        fitting = (left >= 0) & self.space.limits.fits(edges.allocation, np.maximum(left, 0))
+        child = position[self._child.now[fitting[edge_of_slots(edges.arity)]]]
+        edges = edges.of(fitting)
+        edges = edges._replace(parent=position[edges.parent])
+        known = len(edges.parent)
+        if optimistic:
+            edges = EdgeColumns.concatenate([edges, self._unknown(position)])
+        order, values = self._order, self.values
+        nodes = Nodes(
+            self._kind.now[order], self._key.now[order], np.maximum(values.limit[order], 0),
+            values.cutoff[order],
+        )  # fmt: skip
+        graph = SearchGraph(
+            space=self.space,
+            nodes=nodes,
+            edges=edges.hypergraph(child),
+            waves=len(np.unique(self._rank.now)),
+            roots=np.zeros(1, np.int32),
+            dropped=Dropped.concatenate(self._rewriter.dropped),
+            memoized=MemoizedAnswers.nothing(self.node_count),
+        )
+        return Snapshot(graph, order, known)
+
+    def _unknown(self, position: Ints) -> EdgeColumns:
+        """Edges that stand for those which are not known, with the positions of their nodes."""
+        nodes = np.flatnonzero(self._rest.now < engine.INFINITE)
+        none: Any = np.zeros(len(nodes), np.uint8)
+        return EdgeColumns(
+            position[nodes], none, none, self._rest.now[nodes], none.astype(np.int64),
+            np.empty(0, np.int32),
+        )  # fmt: skip
