@@ -1,6 +1,7 @@
 """Solving a hypergraph in flat arrays under memory limits. It knows nothing of tensors."""
 
 from morello.engine.arrays import INFINITE as INFINITE
+from morello.engine.arrays import NEARLY as NEARLY
 from morello.engine.best_first import Growing as Growing
 from morello.engine.best_first import Values as Values
 from morello.engine.best_first import by_falling_rank as by_falling_rank
@@ -10,7 +11,6 @@ from morello.engine.best_first import open_nodes as open_nodes
 from morello.engine.best_first import pass_memory_on as pass_memory_on
 from morello.engine.groups import by_group as by_group
 from morello.engine.groups import rules_between as rules_between
-from morello.engine.groups import rules_within as rules_within
 from morello.engine.hashing import find as find
 from morello.engine.hashing import merge as merge
 from morello.engine.hashing import minima as minima

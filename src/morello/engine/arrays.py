@@ -12,3 +12,6 @@ Floats = npt.NDArray[np.floating[Any]]
 Bools = npt.NDArray[np.bool_]
 
 INFINITE = 1e30
+
+NEARLY = 1 + 1e-9
+"""Costs that differ by less than this factor count as equal, as they are sums that are rounded."""

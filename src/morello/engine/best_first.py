@@ -12,29 +12,23 @@ from typing import NamedTuple
 import numpy as np
 
 from morello.base.jit import compiled
-from morello.engine.arrays import INFINITE, Bools, Floats, Ints
-from morello.engine.limits import LimitPacking, fits, larger, largest
-
-_ROUNDING = 1 + 1e-9
+from morello.engine.arrays import INFINITE, NEARLY, Bools, Floats, Ints
+from morello.engine.hypergraph import Hypergraph, peak_of
+from morello.engine.limits import LimitPacking, fits, larger
 
 
 class Growing(NamedTuple):
-    """The edges and children known so far (see `Hypergraph`), in lists by node.
+    """The edges that are known so far, which lists hold by node, and the uses of nodes as children.
 
     By node: `rest`, a lower bound on the costs of the edges that are not known; and the `last` of
-    its edges and of its uses as a child, -1 if it has none. `following` has the edge before each
-    one in its node's list, and `following_use` the use; `user` has the node that uses a child.
+    its edges and of its uses, -1 if it has none. `following` has the edge before each one in its
+    node's list, and `following_use` the use; `user` has the node that uses a child.
     """
 
+    edges: Hypergraph
     rest: Floats
     last: Ints
     following: Ints
-    rule: Ints
-    own: Floats
-    allocation: Ints
-    first_child: Ints
-    child: Ints
-    times: Ints
     last_use: Ints
     following_use: Ints
     user: Ints
@@ -100,17 +94,17 @@ def pass_memory_on(
 
     Nodes that get more than before become stale: more of their edges may fit.
     """
-    limits = values.limit
+    edges, limits = graph.edges, values.limit
     for node in order:
         if not grown[node] or limits[node] < 0:
             continue
         grown[node] = False
         edge = graph.last[node]
         while edge >= 0:
-            if fits(graph.allocation[edge], limits[node], packing):
-                left = limits[node] - graph.allocation[edge]
-                for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-                    child = graph.child[j]
+            if fits(edges.allocation[edge], limits[node], packing):
+                left = limits[node] - edges.allocation[edge]
+                for j in range(edges.first_child[edge], edges.first_child[edge + 1]):
+                    child = edges.child[j]
                     most = larger(max(limits[child], 0), left, packing)
                     if most != limits[child]:
                         limits[child] = most
@@ -128,6 +122,7 @@ def evaluate(
     Nodes that are not near the best program are left out as long as they can only have grown.
     What is not known weighs `weight` in estimates.
     """
+    edges = graph.edges
     for position in range(order.shape[0] - 1, -1, -1):
         node = order[position]
         if values.stale[node] == 0 or (values.stale[node] == 1 and values.away[node] >= INFINITE):
@@ -137,30 +132,33 @@ def evaluate(
         estimate, likely_edge = min(graph.rest[node] * weight, INFINITE), -1
         edge = graph.last[node]
         while edge >= 0:
-            if fits(graph.allocation[edge], values.limit[node], packing):
-                least = most = likely = graph.own[edge]
-                for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-                    child, times = graph.child[j], graph.times[j]
+            if fits(edges.allocation[edge], values.limit[node], packing):
+                least = most = likely = edges.own[edge]
+                for j in range(edges.first_child[edge], edges.first_child[edge + 1]):
+                    child, times = edges.child[j], edges.times[j]
                     least += times * values.low[child]
                     most += times * values.high[child]
                     likely += times * values.estimate[child]
                 # of edges that cost the same, the lowest rule comes first; unknown ones before
                 if least < low or (
-                    least == low and low_edge >= 0 and graph.rule[edge] < graph.rule[low_edge]
+                    least == low and low_edge >= 0 and edges.rule[edge] < edges.rule[low_edge]
                 ):
                     low, low_edge = least, edge
                 if most < high or (
-                    most == high and high_edge >= 0 and graph.rule[edge] < graph.rule[high_edge]
+                    most == high and high_edge >= 0 and edges.rule[edge] < edges.rule[high_edge]
                 ):
                     high, high_edge = most, edge
                 if likely < estimate:
                     estimate, likely_edge = likely, edge
             edge = graph.following[edge]
         low, high = min(low, INFINITE), min(high, INFINITE)
-        complete = known_below(graph, low_edge, values.complete, values.stale)
-        settled = known_below(graph, likely_edge, values.settled, values.stale)
-        low_peak = peak_below(graph, low_edge, values.low_peak, packing)
-        high_peak = peak_below(graph, high_edge, values.high_peak, packing)
+        complete = known_below(edges, low_edge, values.complete, values.stale)
+        settled = known_below(edges, likely_edge, values.settled, values.stale)
+        low_peak = high_peak = np.int64(0)
+        if low_edge >= 0:
+            low_peak = peak_of(edges, low_edge, values.low_peak, packing)
+        if high_edge >= 0:
+            high_peak = peak_of(edges, high_edge, values.high_peak, packing)
         falls = low < values.low[node] or estimate < values.estimate[node]
         same = (
             low == values.low[node] and complete == values.complete[node]
@@ -182,26 +180,14 @@ def evaluate(
 
 
 @compiled
-def known_below(graph: Growing, edge: int, known: Bools, stale: Ints) -> bool:
+def known_below(edges: Hypergraph, edge: int, known: Bools, stale: Ints) -> bool:
     """Whether there is an edge, and all of its children are known and up to date."""
     if edge < 0:
         return False
-    for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-        if not known[graph.child[j]] or stale[graph.child[j]] > 0:
+    for j in range(edges.first_child[edge], edges.first_child[edge + 1]):
+        if not known[edges.child[j]] or stale[edges.child[j]] > 0:
             return False
     return True
-
-
-@compiled
-def peak_below(graph: Growing, edge: int, peaks: Ints, packing: LimitPacking) -> int:
-    """The peak of an edge whose children have these peaks, by node; 0 if there is no edge."""
-    peak, full = 0, largest(packing)
-    if edge < 0:
-        return peak
-    for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-        peak = larger(peak, peaks[graph.child[j]], packing)
-    room = fits(graph.allocation[edge], full - peak, packing)
-    return peak + int(graph.allocation[edge]) if room else full
 
 
 @compiled
@@ -221,6 +207,7 @@ def open_nodes(
     them with their distances, those of the edges that are not known included, and sets the
     cutoffs.
     """
+    edges = graph.edges
     values.cutoff[order] = -1.0
     values.away[order] = INFINITE
     values.cutoff[order[0]], values.away[order[0]] = upper, 0.0
@@ -231,7 +218,7 @@ def open_nodes(
         away = values.away[node]
         if away >= INFINITE:
             continue
-        most, estimate = values.cutoff[node] * _ROUNDING, max(values.estimate[node], 1 / INFINITE)
+        most, estimate = values.cutoff[node] * NEARLY, max(values.estimate[node], 1 / INFINITE)
         rest = graph.rest[node]
         if rest <= most and rest < INFINITE:
             nodes[count], distance[count] = node, max(away, rest * weight / estimate - 1.0)
@@ -239,16 +226,16 @@ def open_nodes(
                 count += 1
         edge = graph.last[node]
         while edge >= 0:
-            if fits(graph.allocation[edge], values.limit[node], packing):
-                cost = likely = graph.own[edge]
-                for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-                    child, times = graph.child[j], graph.times[j]
+            if fits(edges.allocation[edge], values.limit[node], packing):
+                cost = likely = edges.own[edge]
+                for j in range(edges.first_child[edge], edges.first_child[edge + 1]):
+                    child, times = edges.child[j], edges.times[j]
                     cost += times * values.low[child]
                     likely += times * values.estimate[child]
                 far = max(away, likely / estimate - 1.0)
                 if cost <= most and cost < INFINITE and far <= farthest:
-                    for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-                        child, times = graph.child[j], graph.times[j]
+                    for j in range(edges.first_child[edge], edges.first_child[edge + 1]):
+                        child, times = edges.child[j], edges.times[j]
                         # A child that runs 0 times (in parallel with others) costs nothing; its
                         # cutoff is the parent's, so that it is pruned as well.
                         share = values.cutoff[node]

@@ -25,30 +25,13 @@ def by_group(group: Ints, count: int) -> tuple[Ints, Ints]:
 
 
 @compiled
-def rules_within(
-    group: Ints, cutoff: Floats, start: Ints, rule: Ints, bound: Floats, rules: int
-) -> Bools:
-    """Which of `rules` rules have a member within the cutoff, by rule and row.
-
-    Each row has a group, or -1, and a cutoff; each member, a rule and a bound.
-    """
-    result = np.zeros((rules, group.shape[0]), np.bool_)
-    for row in range(group.shape[0]):
-        if group[row] >= 0:
-            for member in range(start[group[row]], start[group[row] + 1]):
-                if bound[member] <= cutoff[row]:
-                    result[rule[member], row] = True
-    return result
-
-
-@compiled
 def rules_between(
     group: Ints, above: Floats, upto: Floats, start: Ints, rule: Ints, bound: Floats, rules: int
 ) -> tuple[Bools, Floats]:
-    """Which rules have their least bound between two others, by rule and row; see `rules_within`.
+    """Which of `rules` rules have their least bound above one and at most another, by rule and row.
 
-    It is above one and at most the other. Gives also the least bound of all rules beyond that,
-    `INFINITE` if there are none.
+    Each row has a group, or -1, and the two bounds; each member of a group, a rule and a bound.
+    Gives also the least bound of all rules beyond, by row, `INFINITE` if there are none.
     """
     result = np.zeros((rules, group.shape[0]), np.bool_)
     beyond = np.full(group.shape[0], INFINITE)

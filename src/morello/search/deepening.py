@@ -33,8 +33,6 @@ WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 1 << 30)
 FIRST = 0.6
 """The share of the time after which the space is narrowed if there is no program yet."""
 
-_ROUNDING = 1e-9
-
 
 def exhaust(space: Space, memo: SpaceMemo | None, watch: Watch) -> Incumbent:
     """The cheapest program, by expanding the whole space."""
@@ -58,7 +56,7 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
             solved = _solved(space, Pruning(bound, upper), memo, watch if best else early)
         except (BudgetError, MemoryError):
             break
-        if solved.last <= upper * (1 + _ROUNDING):
+        if solved.last <= upper * engine.NEARLY:
             return _proven(solved, memo)
         lower, small = upper, solved.graph.node_count < FEW
         if solved.cost < engine.INFINITE:

@@ -42,8 +42,6 @@ from morello.space.space import Space
 Memo = Callable[[Batch], MemoizedAnswers]
 """Gives the answers for a batch that are memoized."""
 
-_ROUNDING = 1 + 1e-9
-
 
 @dataclass(frozen=True)
 class Start:
@@ -263,7 +261,7 @@ def build(
     memo: Memo | None = None,
 ) -> SearchGraph:
     """Expand the space's goal, except for pruned edges and Specs that are memoized."""
-    cutoff = np.array([pruning.upper if pruning else np.inf]) * _ROUNDING
+    cutoff = np.array([pruning.upper if pruning else np.inf]) * engine.NEARLY
     limit = np.array([space.limits.pack(space.target.limits)])
     goal = Start(space.goal_batch(), limit, cutoff)
     return _Expansion(space, pruning, memo, progress).run([goal])

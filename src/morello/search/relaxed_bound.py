@@ -140,45 +140,34 @@ class RelaxedBound:
         """
         if self._rewrites is None:
             return None
-        finite = np.minimum(cutoffs, engine.INFINITE / 2)  # no cutoff allows what has no program
-        within: Bools = engine.rules_within(
-            self._groups(batch, self._rewrites), finite, self._rewrites.start,
-            self._rewrites.rule, self._rewrites.bound, self._relaxed_rules(batch),
-        )  # fmt: skip
-        return within[self._relaxed_numbers(batch, rewrites)]
+        allowed, _ = self.between(batch, np.full(len(batch), -np.inf), cutoffs, rewrites)
+        return allowed
 
     def between(
         self, batch: Batch, above: Floats, upto: Floats, rewrites: Sequence[Rewrite]
     ) -> tuple[Bools, Floats]:
-        """Which rewrites of each Spec may begin a program that costs more than `above`, by bound.
+        """Which rewrites of each Spec have a bound above one and up to another, by rewrite and row.
 
-        They may cost up to `upto`. Gives also the least that programs cost which begin with any
-        other that may cost more. Not for bounds that were read from a memo.
+        `rewrites` are all of the Specs' kind. Gives also the least bound of all others beyond.
+        Not for bounds that were read from a memo.
         """
-        assert self._rewrites is not None
-        within, beyond = engine.rules_between(
-            self._groups(batch, self._rewrites), above, upto, self._rewrites.start,
-            self._rewrites.rule, self._rewrites.bound, self._relaxed_rules(batch),
-        )  # fmt: skip
-        return within[self._relaxed_numbers(batch, rewrites)], beyond
-
-    def _groups(self, batch: Batch, rewrites: _RewriteBounds) -> Ints:
-        """The numbers by which the bounds of each Spec's rewrites are found, -1 if it has none."""
+        known = self._rewrites
+        assert known is not None
         kind = Kind.of(batch)
+        groups: Ints = np.full(len(batch), -1, np.int64)
         table = self._tables.get(kind)
-        if table is None:
-            return np.full(len(batch), -1, np.int64)
-        rows = table.rows(table.encoding.positions(batch))
-        groups: Ints = np.where(rows >= 0, rows + rewrites.first[kind], -1)
-        return groups
+        if table is not None:
+            rows = table.rows(table.encoding.positions(batch))
+            groups = np.where(rows >= 0, rows + known.first[kind], -1)
+        finite = np.minimum(upto, engine.INFINITE / 2)  # no cutoff allows what has no program
+        allowed, beyond = engine.rules_between(
+            groups, above, finite, known.start, known.rule, known.bound,
+            len(self.space.rewrites(kind)),
+        )  # fmt: skip
+        return allowed[self._relaxed_numbers(kind, rewrites)], beyond
 
-    def _relaxed_rules(self, batch: Batch) -> int:
-        """How many rules the relaxed Specs of a batch have."""
-        return len(self.space.rewrites(Kind.of(batch)))
-
-    def _relaxed_numbers(self, batch: Batch, rewrites: Sequence[Rewrite]) -> Ints:
-        """The numbers of the relaxed rules of `rewrites`, which are all of the batch's kind."""
-        kind = Kind.of(batch)
+    def _relaxed_numbers(self, kind: Kind, rewrites: Sequence[Rewrite]) -> Ints:
+        """The numbers of the relaxed rules of `rewrites`, which are all of the kind."""
         if kind not in self._rules:
             numbers = {rewrite: n for n, rewrite in enumerate(self.space.rewrites(kind))}
             self._rules[kind] = np.array([numbers[rewrite.relaxed()] for rewrite in rewrites])
