@@ -28,8 +28,7 @@ SLACKS = (1.02, 1.1, 1.3, 2.0, 4.0, 16.0, inf)
 Graphs = Callable[[float, Watch], SearchGraph]
 """Gives a graph that has all programs of a goal which cost at most so much."""
 
-_ROUNDING = 1e-9
-_NEARLY = 1.01
+_FURTHER = 1.01
 
 
 class Alternative(NamedTuple):
@@ -47,7 +46,9 @@ class _Place:
     """A Spec with a memory limit, and its programs found so far, the cheapest first.
 
     `begun` is a heap of candidates for the next program, by a lower bound of their cost: (bound,
-    edge, ranks, children). Rewrites from position `next` up to `end` are not in it yet.
+    position of the rewrite, ranks, children). So of equal ones, the one with the lowest rule comes
+    first, whatever the numbers of edges are. Rewrites from position `next` up to
+    `end` are not in it yet.
     """
 
     node: int
@@ -92,7 +93,7 @@ class Alternatives:
         """
         goal = self._place(0, self._limits.pack(self.graph.space.target.limits))
         rank = 0
-        while self._find(goal, rank, cutoff * (1 + _ROUNDING)):
+        while self._find(goal, rank, cutoff * engine.NEARLY):
             yield goal.programs[rank]
             rank += 1
 
@@ -139,21 +140,22 @@ class Alternatives:
 
     def _push_next(self, place: _Place) -> None:
         """Push the next rewrite, with the cheapest program of each child, if it fits its limit."""
-        edge, bound = self._order[place.next], self._bound[place.next]
-        place.next += 1
+        position, place.next = place.next, place.next + 1
+        edge, bound = self._order[position], self._bound[position]
         if not self._limits.fits(self._allocation[edge], place.limit):
             return
         left = place.limit - self._allocation[edge]
         nodes = self._child[self._first[edge] : self._first[edge + 1]]
         children = tuple(self._place(node, left) for node in nodes)
-        heappush(place.begun, (bound, edge, (0,) * len(children), children))
+        heappush(place.begun, (bound, position, (0,) * len(children), children))
 
     def _refine(self, place: _Place, cutoff: float) -> None:
         """Raise the lower bound of the heap's first candidate, or complete it.
 
         One step: tighten its bound, or look for one child's program, or record the program.
         """
-        bound, edge, ranks, children = place.begun[0]
+        bound, position, ranks, children = place.begun[0]
+        edge = self._order[position]
         times = self._times[self._first[edge] : self._first[edge + 1]]
         costs = [
             self._lower_bound(child, rank) for child, rank in zip(children, ranks, strict=True)
@@ -162,23 +164,25 @@ class Alternatives:
             heappop(place.begun)
             return
         cost = self._own[edge] + sum(n * c for n, c in zip(times, costs, strict=True))
-        if cost > bound * (1 + _ROUNDING):
-            heapreplace(place.begun, (cost, edge, ranks, children))
+        if cost > bound * engine.NEARLY:
+            heapreplace(place.begun, (cost, position, ranks, children))
             return
         for child, rank, count, part in zip(children, ranks, times, costs, strict=True):
             if rank == len(child.programs):
                 # Search the child only while this candidate may stay the cheapest, or nearly:
                 # beyond that, other candidates are refined first.
                 others = min(place.begun[1:3], default=(inf,))[0]
-                upto = max(min(others, self._next_bound(place)), cost * _NEARLY)
+                upto = max(min(others, self._next_bound(place)), cost * _FURTHER)
                 spare = max(min(cutoff, upto) - cost, 0.0)
                 room = part + spare / count if count else inf
-                self._find(child, rank, room * (1 + _ROUNDING))
+                self._find(child, rank, room * engine.NEARLY)
                 return
         heappop(place.begun)
-        self._record(place, Alternative(cost, edge, ranks, children, frozenset()), times)
+        self._record(place, position, Alternative(cost, edge, ranks, children, frozenset()), times)
 
-    def _record(self, place: _Place, program: Alternative, times: Sequence[int]) -> None:
+    def _record(
+        self, place: _Place, position: int, program: Alternative, times: Sequence[int]
+    ) -> None:
         """Record a program, unless one of its structure is known, and push its successors."""
         cost, edge, ranks, children, _ = program
         parts = [
@@ -196,7 +200,7 @@ class Alternatives:
         for n in counted:
             if n >= last:
                 after = (*ranks[:n], ranks[n] + 1, *ranks[n + 1 :])
-                heappush(place.begun, (cost, edge, after, children))
+                heappush(place.begun, (cost, position, after, children))
 
 
 def _view(column: np.ndarray[Any, np.dtype[Any]]) -> Any:
