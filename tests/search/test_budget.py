@@ -59,6 +59,7 @@ def test_a_search_without_time_has_a_program(expression: str) -> None:
     goal = parse(expression)
     hasty = search(goal, AVX2, budget=SHORT)
     assert impl_cost(hasty) == pytest.approx(hasty.cost)
+    assert not hasty.statistics.proven
     cheapest = search(goal, AVX2)
     assert cheapest.statistics.proven
     assert cheapest.cost <= hasty.cost <= cheapest.cost * (1 + hasty.statistics.gap)

@@ -19,9 +19,10 @@ from morello.base import debug
 from morello.ir.placements import Ints
 from morello.rewrites import Rewrite
 from morello.search.budget import BudgetError, Progress, Watch
+from morello.search.deepening import narrow
 from morello.search.graph import Floats, SearchGraph
 from morello.search.growing_graph import GrowingGraph, Snapshot
-from morello.search.incumbent import Incumbent
+from morello.search.incumbent import Incumbent, gap_to
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.solved_graph import SolvedGraph, solve_graph
 from morello.space.space import Space
@@ -38,9 +39,6 @@ class Stage:
 STAGES = tuple(Stage(weight, 0.03) for weight in (1.3, 1.1, 1.03, 1.0))
 """The stages of a search; the last one proves."""
 
-HASTY = Stage(3.0, 0.003)
-"""The stage that replaces the first when the budget is used up before there is a program."""
-
 TOGETHER = 15
 """How many nodes of each kind are expanded together, at least, if there are as many near."""
 
@@ -49,8 +47,6 @@ GROWTH = 0.03
 
 AHEAD = 1.05
 """Rewrites up to this many times a node's bound are applied together."""
-
-_ROUNDING = 1 + 1e-9
 
 
 class BestFirst:
@@ -76,33 +72,23 @@ class BestFirst:
     def run(self) -> Incumbent:
         """The cheapest program, or the cheapest that is known once the watch ends the search.
 
-        `MORELLO_DEBUG=search` reports every step.
-
-        If none is known then, the search goes on until there is one. Raises `BudgetError` or
-        `MemoryError` if the memory does not suffice for that.
+        If none is known then, it is the cheapest of a narrowed space. Raises `BudgetError` or
+        `MemoryError` if the memory does not suffice for that. `MORELLO_DEBUG=search` reports every
+        step.
         """
         try:
             while not self._step():
                 pass
         except (BudgetError, MemoryError):
             if self._upper == inf:
-                self._find_one()
-        graph, proven = self.graph, self._upper <= self._lower * _ROUNDING
+                return narrow(self.graph.space, self.graph.bound, self._lower, self.watch)
+        graph, proven = self.graph, self._upper <= self._lower * engine.NEARLY
         return Incumbent(
             self._upper, self._decisions, self._upper if proven else self._lower, graph.expanded,
             graph.edge_count, self._entries, self._tried,
         )  # fmt: skip
 
-    def _find_one(self) -> None:
-        """Go on, without a time limit, until a program is known."""
-        self.graph.progress = self.watch.untimed()
-        if self._stage.weight == STAGES[0].weight:
-            self._stages, self._stage = iter(STAGES), HASTY
-            self.graph.reweigh()
-        while self._upper == inf and not self._step():
-            pass
-
-    def programs(self, upper: float, progress: Progress) -> SearchGraph:
+    def programs(self, upper: float, progress: Progress | None = None) -> SearchGraph:
         """A graph that has all programs which cost at most `upper`, and all parts of these."""
         graph = self.graph
         graph.progress = progress
@@ -110,7 +96,7 @@ class BestFirst:
         while True:
             graph.check()
             values = graph.evaluate(1.0)
-            nodes, distances = graph.open_nodes(upper * _ROUNDING, engine.INFINITE, 1.0)
+            nodes, distances = graph.open_nodes(upper * engine.NEARLY, engine.INFINITE, 1.0)
             if len(nodes):
                 self._expand(self._nearest(nodes, distances, len(nodes) // 2))
             elif not values.stale[values.away < engine.INFINITE].any():
@@ -133,7 +119,7 @@ class BestFirst:
             # of programs that cost the same, always the same one
             self._improve(float(values.low[0]), graph.decisions())
             return True
-        if self._upper < inf and self._gap <= self.watch.gap > 0:
+        if self._upper < inf and gap_to(self._lower, self._upper) <= self.watch.gap > 0:
             return True
         if values.settled[0] and stage.weight > 1.0:
             self._next_stage(self._fits(values.high_peak[0]))
@@ -211,11 +197,6 @@ class BestFirst:
 
     def _improve(self, cost: float, decisions: list[Rewrite]) -> None:
         self._upper, self._decisions = cost, tuple(decisions)
-
-    @property
-    def _gap(self) -> float:
-        """How much more than the optimum the best program may cost, relatively."""
-        return self._upper / self._lower - 1 if self._lower > 0 else inf
 
     def _fits(self, peak: int) -> bool:
         return bool(self._limits.fits(int(peak), self.graph.limit))

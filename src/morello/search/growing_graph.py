@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello import engine
+from morello.engine.arrays import INFINITE
 from morello.engine.columns import Column
 from morello.engine.keys import Numbering
 from morello.ir.batch import Batch
@@ -24,13 +25,14 @@ from morello.space.space import Space
 
 _WEIGHT_BITS, _EXTENT_BITS = 20, 16
 
-_VALUES = {
-    "limit": np.int64, "low": np.float64, "low_edge": np.int32, "low_peak": np.int64,
-    "complete": np.bool_, "high": np.float64, "high_edge": np.int32, "high_peak": np.int64,
-    "estimate": np.float64, "settled": np.bool_, "cutoff": np.float64, "away": np.float64,
-    "stale": np.int8,
+_VALUES: dict[str, tuple[npt.DTypeLike, float | None]] = {
+    "limit": (np.int64, -1), "low": (np.float64, None), "low_edge": (np.int32, -1),
+    "low_peak": (np.int64, 0), "complete": (np.bool_, False), "high": (np.float64, INFINITE),
+    "high_edge": (np.int32, -1), "high_peak": (np.int64, 0), "estimate": (np.float64, None),
+    "settled": (np.bool_, False), "cutoff": (np.float64, -1.0), "away": (np.float64, INFINITE),
+    "stale": (np.int8, 2),
 }  # fmt: skip
-"""The dtypes of `engine.Values`."""
+"""The dtypes of `engine.Values`, and the values of new nodes; None is for their lower bounds."""
 
 _EDGES = {
     "parent": np.int32, "rule": np.uint8, "arity": np.uint8, "own": np.float64,
@@ -70,7 +72,7 @@ class GrowingGraph:
     cost at least `rest`.
     """
 
-    def __init__(self, space: Space, bound: RelaxedBound, progress: Progress) -> None:
+    def __init__(self, space: Space, bound: RelaxedBound, progress: Progress | None) -> None:
         self.space, self.bound, self.progress = space, bound, progress
         self.packing = space.limits.packing
         self._rewriter = Rewriter(space, None, self.check)
@@ -79,7 +81,7 @@ class GrowingGraph:
         self._bound, self._rest, self._applied = (Column(np.float64) for _ in range(3))
         self._last, self._last_use = Column(np.int32), Column(np.int32)
         self._grown = Column(np.bool_)
-        self._values = {name: Column(dtype) for name, dtype in _VALUES.items()}
+        self._values = {name: Column(dtype) for name, (dtype, _) in _VALUES.items()}
         self._edges = {name: Column(dtype) for name, dtype in _EDGES.items()}
         self._following, self._first_child = Column(np.int32), Column(np.int32)
         self._first_child.append(0, 1)
@@ -115,7 +117,8 @@ class GrowingGraph:
 
     def check(self) -> None:
         """Report progress; raises `BudgetError` once the budget is used up."""
-        self.progress(self.node_count, self.edge_count)
+        if self.progress is not None:
+            self.progress(self.node_count, self.edge_count)
 
     # ---- growing
 
@@ -150,7 +153,7 @@ class GrowingGraph:
         # not the values so far, which may be infinite for lack of memory
         bounds = edges.times * self._bound.now[child]
         bounds = edges.own + np.bincount(edge_of_slots(edges.arity), bounds, len(edges.own))
-        possible: Bools = bounds < engine.INFINITE
+        possible: Bools = bounds < INFINITE
         child, edges = child[possible[edge_of_slots(edges.arity)]], edges.of(possible)
         count, uses = len(edges.parent), len(child)
         first, first_use = len(self._following), len(self._child)
@@ -199,13 +202,8 @@ class GrowingGraph:
         ]  # fmt: skip
         for column, values in columns:
             column.append(values, count)
-        initial: dict[str, npt.ArrayLike] = {
-            "limit": -1, "low": bound, "low_edge": -1, "low_peak": 0, "complete": False,
-            "high": engine.INFINITE, "high_edge": -1, "high_peak": 0, "estimate": bound,
-            "settled": False, "cutoff": -1.0, "away": engine.INFINITE, "stale": 2,
-        }  # fmt: skip
-        for name, value in initial.items():
-            self._values[name].append(value, count)
+        for name, (_, initial) in _VALUES.items():
+            self._values[name].append(bound if initial is None else initial, count)
         self._new.append(nodes)
         return nodes
 
@@ -222,11 +220,14 @@ class GrowingGraph:
 
     @property
     def _growing(self) -> engine.Growing:
-        edges = self._edge_columns
+        columns = self._edge_columns
+        edges = engine.Hypergraph(
+            columns.parent, columns.rule, columns.own, columns.allocation, self._first_child.now,
+            self._child.now, columns.times,
+        )  # fmt: skip
         return engine.Growing(
-            self._rest.now, self._last.now, self._following.now, edges.rule, edges.own,
-            edges.allocation, self._first_child.now, self._child.now, edges.times,
-            self._last_use.now, self._following_use.now, self._user.now,
+            edges, self._rest.now, self._last.now, self._following.now, self._last_use.now,
+            self._following_use.now, self._user.now,
         )  # fmt: skip
 
     def reweigh(self) -> None:
@@ -261,14 +262,15 @@ class GrowingGraph:
 
     def decisions(self) -> list[Rewrite]:
         """The rewrites of the cheapest program that is known, in pre-order."""
-        rewrites, todo, choice = [], [0], self.values.high_edge
+        rewrites, todo = [], [0]
+        choice, rules = self.values.high_edge, self._edge_columns.rule
         while todo:
             node = todo.pop()
             edge = int(choice[node])
             encoding = self._reached[int(self._kind.now[node])].encoding
             spec = encoding.batch(self._key.now[[node]], self.space.placements).spec()
-            rule = int(self._edge_columns.rule[edge])
-            rewrites.append(self.space.rewrites(encoding.kind)[rule].concrete(spec))
+            rewrite = self.space.rewrites(encoding.kind)[int(rules[edge])]
+            rewrites.append(rewrite.concrete(spec))
             first, last = self._first_child.now[edge : edge + 2].tolist()
             todo += self._child.now[first:last][::-1].tolist()
         return rewrites
@@ -285,6 +287,10 @@ class GrowingGraph:
         left = self.values.limit[edges.parent]
         fitting = (left >= 0) & self.space.limits.fits(edges.allocation, np.maximum(left, 0))
         child = position[self._child.now[fitting[edge_of_slots(edges.arity)]]]
+        beyond = edges.of(~fitting)
+        dropped = Dropped.concatenate(
+            [*self._rewriter.dropped, Dropped(beyond.parent, beyond.rule, beyond.own)]
+        )
         edges = edges.of(fitting)
         edges = edges._replace(parent=position[edges.parent])
         known = len(edges.parent)
@@ -301,14 +307,14 @@ class GrowingGraph:
             edges=edges.hypergraph(child),
             waves=len(np.unique(self._rank.now)),
             roots=np.zeros(1, np.int32),
-            dropped=Dropped.concatenate(self._rewriter.dropped),
+            dropped=dropped._replace(parent=position[dropped.parent]),
             memoized=MemoizedAnswers.nothing(self.node_count),
         )
         return Snapshot(graph, order, known)
 
     def _unknown(self, position: Ints) -> EdgeColumns:
         """Edges that stand for those which are not known, with the positions of their nodes."""
-        nodes = np.flatnonzero(self._rest.now < engine.INFINITE)
+        nodes = np.flatnonzero(self._rest.now < INFINITE)
         none: Any = np.zeros(len(nodes), np.uint8)
         return EdgeColumns(
             position[nodes], none, none, self._rest.now[nodes], none.astype(np.int64),

@@ -50,4 +50,9 @@ class Incumbent:
     @property
     def gap(self) -> float:
         """The relative optimality gap: how much more than the optimum the program may cost."""
-        return max(0.0, self.cost / self.lower - 1) if self.lower > 0 else inf
+        return gap_to(self.lower, self.cost)
+
+
+def gap_to(lower: float, cost: float) -> float:
+    """How much more than `lower`, a bound on all programs, a program costs, as a fraction."""
+    return max(0.0, cost / lower - 1) if lower > 0 else inf

@@ -18,6 +18,9 @@ from morello.search.graph import Dropped, Floats
 from morello.space.kind import Kind
 from morello.space.space import Space
 
+ToTry = tuple[Ints, list[tuple[int, Rewrite]]]
+"""Rewrites, by number, and the rows of a batch to try them on."""
+
 _NONE = np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0)
 
 MOST_ROWS = 1 << 16
@@ -184,10 +187,8 @@ class Rewriter:
         groups = self._allowed(self.space.encodings[kind].kind, batch, allowed)
         yield from self._apply(specs, batch, groups)
 
-    def _apply(
-        self, specs: Specs, batch: Batch, groups: Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]
-    ) -> Iterator[Applied]:
-        """The edges of groups of rewrites, each with the rows to try them on."""
+    def _apply(self, specs: Specs, batch: Batch, groups: Iterator[ToTry]) -> Iterator[Applied]:
+        """The edges of groups of rewrites."""
         rewritten: list[Rewritten] = []
         count = 0
         for rows, rewrites in groups:
@@ -217,8 +218,8 @@ class Rewriter:
 
     def _affordable(
         self, kind: Kind, batch: Batch, cutoffs: Floats, extents: bool
-    ) -> Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]:
-        """The rewrites to try, by number, with the rows to try them on."""
+    ) -> Iterator[ToTry]:
+        """The rewrites to try that lower only the extent, or all others."""
         groups = self.space.numbered(kind, extents)
         affordable = None
         if self.pruning is not None:
@@ -239,9 +240,7 @@ class Rewriter:
                 if len(rows):
                     yield rows, chosen
 
-    def _allowed(
-        self, kind: Kind, batch: Batch, allowed: Bools
-    ) -> Iterator[tuple[Ints, list[tuple[int, Rewrite]]]]:
+    def _allowed(self, kind: Kind, batch: Batch, allowed: Bools) -> Iterator[ToTry]:
         """As `_affordable`, for each rewrite alone, on the rows where it is allowed."""
         some = np.any(allowed, axis=1).tolist()
         for extents in (True, False):

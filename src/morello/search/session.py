@@ -126,7 +126,7 @@ class Session:
             if self._best_first is None:
                 self._graph = self._space.graph(upper, progress)
             else:
-                self._graph = self._best_first.programs(upper, progress or _quietly)
+                self._graph = self._best_first.programs(upper, progress)
         return self._graph
 
     def alternatives(self, watch: Watch) -> Iterator[list[Rewrite]]:
@@ -276,17 +276,13 @@ def search(
     return Session(goal, target, table).solve(budget, everything=everything)
 
 
-def _quietly(specs: int, rewrites: int) -> None:
-    """Reports no progress."""
-
-
 @cache
 def _load_engine() -> None:
     """Load the compiled engine (the first time ever, compile it) before the search is timed."""
     Numbering().numbers(np.zeros(1, np.int64))
     space = PrunedSpace(matmul_spec((1, 1), (1, 1)), find_target("avx2"))
     search = BestFirst(space.space, space.bound(), UNTIMED.start())
-    solve_graph(search.programs(engine.INFINITE, _quietly))
+    solve_graph(search.programs(engine.INFINITE))
 
 
 @cache
