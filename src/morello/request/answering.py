@@ -15,7 +15,7 @@ from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.measure.choose import build_and_time, candidate_impls
 from morello.request.choosing import chosen, sessions_of
-from morello.request.request import Request
+from morello.request.request import Answer, Request
 from morello.runtime.toolchain import find_compiler
 from morello.search.budget import LEAST_S
 from morello.search.result import SearchStatistics
@@ -23,9 +23,6 @@ from morello.search.session import Session
 from morello.targets.costs import on_cores
 
 T = TypeVar("T")
-
-Answer = tuple[Impl, SearchStatistics]
-"""A program, and the statistics of the search for it."""
 
 
 def find(goal: Spec, request: Request) -> Answer:

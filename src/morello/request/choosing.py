@@ -16,11 +16,10 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.request.request import Request
+from morello.request.request import Answer, Request
 from morello.rewrites import Rewrite
 from morello.search.budget import BudgetError
 from morello.search.prepacking import with_layouts
-from morello.search.result import SearchStatistics
 from morello.search.session import Session
 
 LEAST_S = 0.1
@@ -40,7 +39,7 @@ def alternatives(request: Request) -> list[Impl]:
     return _in_order(sessions_of(request.goal, request), request)[0]
 
 
-def chosen(goal: Spec, request: Request) -> tuple[Impl, SearchStatistics]:
+def chosen(goal: Spec, request: Request) -> Answer:
     """The program whose number in the order of costs is the request's choice.
 
     Raises `SearchError` if there is none, or if the budget does not suffice.
@@ -81,9 +80,9 @@ def _in_order(sessions: Sequence[Session], request: Request) -> tuple[list[Impl]
     """
     budget = request.budget
     ends = time.monotonic() + budget.seconds
-    for before, session in enumerate(sessions):
-        share = (ends - time.monotonic()) / (len(sessions) - before)
-        session.solve(replace(budget, seconds=max(share, LEAST_S)), request.progress)
+    for session, share in zip(sessions, budget.shares(len(sessions)), strict=True):
+        enough = replace(share, seconds=max(share.seconds, LEAST_S))
+        session.solve(enough, request.progress)
     left = max(ends - time.monotonic(), LEAST_S)
     watch = replace(budget, seconds=left).start(request.progress)
     programs: list[Impl] = []

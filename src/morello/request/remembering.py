@@ -11,13 +11,10 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.programs import load_program, store_program
 from morello.request.goal import check_callable
-from morello.request.request import Request
+from morello.request.request import Answer, Request
 from morello.request.warning import falls_short
 from morello.runtime.toolchain import find_compiler
 from morello.search.result import SearchStatistics
-
-Answer = tuple[Impl, SearchStatistics]
-"""A program, and the statistics of the search for it."""
 
 
 def answer(request: Request) -> tuple[Impl, SearchStatistics | None]:

@@ -12,6 +12,7 @@ from morello.ir.spec import Spec
 from morello.memo.program_table import ProgramTable
 from morello.request.goal import Goal
 from morello.search.budget import Budget, Progress
+from morello.search.result import SearchStatistics
 from morello.targets.target import Target
 
 WEIGHTS = ("plain", "constant")
@@ -22,6 +23,9 @@ MOST_MEASURED = 64
 
 MOST_CHOICES = 1000
 """The most programs of one goal that are put in order of cost."""
+
+Answer = tuple[Impl, SearchStatistics]
+"""A program, and the statistics of the search for it."""
 
 
 @dataclass(frozen=True)

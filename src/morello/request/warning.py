@@ -41,8 +41,9 @@ def gap_text(statistics: SearchStatistics) -> str:
 def warn(spec: Spec, target: Target, statistics: SearchStatistics | None, budget: Budget) -> None:
     """Warn of the program of a Spec where there is a reason to, at the line that called Morello."""
     text = warning(target, statistics, budget)
+    if not text:
+        return
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith("morello."):
         level, frame = level + 1, frame.f_back
-    if text:
-        warnings.warn(f"{spec.expression:.100}: {text}", SearchWarning, stacklevel=level)
+    warnings.warn(f"{spec.expression:.100}: {text}", SearchWarning, stacklevel=level)
