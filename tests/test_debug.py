@@ -16,11 +16,14 @@ PRODUCT = "f32[8,8] @ f32[8,8]"
 
 
 def reported(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], topics: str
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    topics: str,
+    table: str | None = None,
 ) -> str:
     """What a compilation reports on stderr; standard output stays empty."""
     monkeypatch.setenv(debug.VARIABLE, topics)
-    morello.compile(PRODUCT)
+    morello.compile(PRODUCT, table=table)
     streams = capsys.readouterr()
     assert streams.out == ""
     return streams.err
@@ -46,6 +49,24 @@ def test_search_reports_each_step(
     lower = [int(step[3]) for step in steps]
     assert lower == sorted(lower)
     assert re.search(rf"at least {lower[-1]} cycles, {lower[-1]} cycles$", text)
+
+
+def test_search_with_a_table_reports_each_wave_and_the_engine_counts(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    morello.implement("f32[1,1] @ f32[1,1]", table=":memory:")  # loads what tables need
+    text = reported(monkeypatch, capsys, "search", ":memory:")
+    waves = re.findall(
+        r", (relaxed|at most [\d,]+ cycles), wave (\d+): (\d+) Specs, (\d+) rew", text
+    )
+    assert PRODUCT in text and "f32[1,1]" not in text, "loading the engine is not reported"
+    assert {bound == "relaxed" for bound, *_ in waves} == {True, False}
+    assert waves[0][1:3] == ("1", "1"), "the goal alone"
+    *_, last = text.splitlines()
+    assert re.fullmatch(
+        r"search: f32.* solved: [\d,]+ cycles, \d+ Specs, \d+ rewrites tried, \d+ boxes, .* ms",
+        last,
+    )
 
 
 def test_c_reports_files_commands_and_times(
