@@ -25,7 +25,7 @@ from morello.tables import VARIABLE as TABLE
 from morello.targets.cpu import host_cpu
 
 VARIABLES = ("MORELLO_CALIBRATION", "CC", "PATH")
-"""What answers depend on in the environment."""
+"""The environment variables that answers depend on."""
 
 Places = Sequence[tuple[str, str]]
 """Where a table may have the program of a question: search spaces, and names of goals."""
@@ -106,7 +106,10 @@ def _machine() -> Iterator[str]:
 
 
 def _toolchain() -> Iterator[str]:
-    """What a compiler is found by: folders change when one is installed or replaced."""
+    """The variables and folders that compilers are looked up in.
+
+    The time of a folder changes when a compiler is installed there, or replaced.
+    """
     yield from (f"{name}={os.environ.get(name)}" for name in VARIABLES)
     yield from _stamps([*os.environ.get("PATH", "").split(os.pathsep), *sys.path[1:]])
 

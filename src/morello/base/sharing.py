@@ -106,4 +106,4 @@ def _first(*queues: deque[int]) -> int | None:
 
 
 def _imported(function: object) -> None:
-    """What a function needs is imported where this is called, as it was pickled."""
+    """Do nothing: to unpickle the function imports its module, before that is needed."""

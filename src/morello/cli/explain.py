@@ -103,7 +103,7 @@ def _listed(programs: Sequence[Impl]) -> list[dict[str, Any]]:
 
 
 def _traits(impl: Impl) -> frozenset[str]:
-    """What a program may differ in from others: its structure, and how its operands lie."""
+    """The traits that tell programs apart: those of its structure, and its operands' layouts."""
     spec = impl.spec
     lie = {f"{spec.name(n)} {tensor.type}" for n, tensor in enumerate(spec.tensors)}
     return structure(impl) | lie

@@ -74,9 +74,10 @@ class SearchProgress:
 
 @contextmanager
 def progress() -> Iterator[SearchProgress]:
-    """What reports the progress of the searches in the body: a bar after `PATIENCE_S`.
+    """Shows the progress of the searches in the body as a bar, once they take `PATIENCE_S`.
 
-    The first interrupt of a search ends it with its best program so far.
+    Gives the function that they report to. The first interrupt of a search ends it with its best
+    program so far.
     """
     report = SearchProgress()
     try:

@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _question(arguments: argparse.Namespace) -> str | None:
-    """What is asked for (see `question`); None for what is made anew each time."""
+    """The hash that the texts are kept under (see `question`); None if they are not kept."""
     if arguments.json or arguments.schedule is not None or "," in arguments.target:
         return None
     options = {name: value for name, value in vars(arguments).items() if name not in WRITES}
