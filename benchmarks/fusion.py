@@ -28,7 +28,7 @@ from morello.learn.predictors import ByCost, Predictor, learned
 from morello.measure.stopwatch import Stopwatch
 from morello.measure.timing import limit_threads
 from morello.memo import Table
-from morello.runtime.toolchain import find_compiler
+from morello.native.toolchain import find_compiler
 from morello.targets import find_target
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.work import Array
-from morello.runtime.build import build
-from morello.runtime.toolchain import arch_flags, find_compiler
+from morello.native.build import build
+from morello.native.toolchain import arch_flags, find_compiler
 
 Loop = Callable[[int], float]
 """Makes this many calls; returns the seconds that they took."""

@@ -24,7 +24,7 @@ from morello.base.errors import MorelloError
 from morello.impl.saved import save, spec_data
 from morello.measure.stopwatch import Stopwatch
 from morello.measure.timing import Timing, limit_threads, measure
-from morello.runtime.toolchain import Compiler, find_compiler
+from morello.native.toolchain import Compiler, find_compiler
 from morello.search.budget import Budget
 from morello.targets.catalog import host_machine, uncalibrated
 from morello.targets.cpu import host_cpu

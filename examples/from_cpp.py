@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 
 import morello
 from morello.codegen import generate
-from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
+from morello.native.toolchain import Compiler, arch_flags, find_compiler
 
 HERE = Path(__file__).parent
 

@@ -20,12 +20,12 @@ from morello.base.errors import SearchError
 from morello.ir.layout import Layout
 from morello.ir.spec import Spec
 from morello.memo import Table
-from morello.runtime.build import PATIENCE_S
-from morello.runtime.cache import default_cache, open_cache
-from morello.runtime.compile import key_of
-from morello.runtime.headers import precompiled_headers
-from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
-from morello.runtime.workspace import workspace
+from morello.native.build import PATIENCE_S
+from morello.native.cache import default_cache, open_cache
+from morello.native.compile import key_of
+from morello.native.headers import precompiled_headers
+from morello.native.toolchain import arch_flags, base_flags, find_compiler
+from morello.native.workspace import workspace
 from morello.search.result import SearchResult
 from morello.search.session import Session
 from morello.targets.cpu import host_cpu

@@ -431,7 +431,7 @@ def test_an_unwritable_cache(
 def test_no_compiler_at_all(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("morello.runtime.toolchain._zig_wheel", lambda: None)
+    monkeypatch.setattr("morello.native.toolchain._zig_wheel", lambda: None)
     monkeypatch.setenv("PATH", "/nonexistent")
     monkeypatch.delenv("CC", raising=False)
     assert main(["bench", SMALL]) == 2

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.kinds import BUILDING, FOLDERS, MODULES, kind_of
 
-from morello.runtime.cache import default_cache
+from morello.native.cache import default_cache
 
 TESTS = Path(__file__).parent
 PROJECT = tomllib.loads((TESTS.parent / "pyproject.toml").read_text())

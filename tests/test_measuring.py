@@ -22,7 +22,7 @@ from morello.measure.choose import TimedImpl, build_and_time, candidate_impls
 from morello.measure.timing import Timing
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
-from morello.runtime.toolchain import Compiler, find_compiler
+from morello.native.toolchain import Compiler, find_compiler
 from morello.search.budget import UNTIMED, Watch
 from morello.search.result import SearchResult
 from morello.search.session import Session

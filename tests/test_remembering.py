@@ -21,9 +21,9 @@ from morello.codegen import Source
 from morello.impl.tree import Impl
 from morello.memo import Table
 from morello.memo.programs import load_program, places, store_program
+from morello.native.cache import is_whole
 from morello.questions import question
 from morello.request.goal import goal_and_target
-from morello.runtime.cache import is_whole
 from morello.runtime.verified import ENDING, mark_verified, verified_error
 from morello.tables import VARIABLE
 from morello.targets.cpu import host_cpu

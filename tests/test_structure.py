@@ -27,6 +27,7 @@ LAYERS = [
     "base",
     "ir",
     "targets",
+    "native",
     "rewrites",
     "impl",
     "engine",

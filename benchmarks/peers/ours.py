@@ -11,7 +11,7 @@ from benchmarks.native import on_pointers
 from benchmarks.peers.peer import Candidate, Options, UnavailableError, from_python
 from benchmarks.work import Array, Work
 from morello.base.errors import MorelloError
-from morello.runtime.toolchain import find_compiler
+from morello.native.toolchain import find_compiler
 
 
 class Morello:

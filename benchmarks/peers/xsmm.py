@@ -13,7 +13,7 @@ from benchmarks.data import empty
 from benchmarks.native import loop
 from benchmarks.peers.peer import Candidate, Options, UnavailableError, unable
 from benchmarks.work import Array, Matmul, Work
-from morello.runtime.cache import default_cache
+from morello.native.cache import default_cache
 
 ARCHIVES = ("libxsmm.a", "libxsmmnoblas.a")
 FOLDERS = (Path("/usr/lib"), Path("/usr/lib/x86_64-linux-gnu"), Path("/usr/local/lib"))

@@ -9,6 +9,7 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.kernel import Kernel, compiled
 from morello.memo.programs import places
+from morello.native.toolchain import find_compiler
 from morello.options import Options, requested
 from morello.questions import question
 from morello.recall import remember
@@ -17,7 +18,6 @@ from morello.request.goal import check_callable, spec_of
 from morello.request.warning import warn
 from morello.runtime.argument import Array
 from morello.runtime.packing import lay_out, plain
-from morello.runtime.toolchain import find_compiler
 from morello.runtime.verified import mark_verified, verified_error
 from morello.runtime.verify import check_verifiable
 from morello.runtime.verify import verify as verify_kernel

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from morello.impl.tree import Impl
     from morello.ir.spec import Spec
     from morello.learn.predictors import Prediction
+    from morello.native.toolchain import Compiler
     from morello.runtime.argument import Array
-    from morello.runtime.toolchain import Compiler
     from morello.search.result import SearchStatistics
 
 

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from morello.base.errors import MorelloError
 from morello.ir.dtype import DTYPES
 from morello.kernel import Kernel
+from morello.native.cache import default_cache, hash_of, is_whole
+from morello.native.toolchain import Compiler
 from morello.questions import Places, keep, kept, question
 from morello.runtime.argument import Argument
-from morello.runtime.cache import default_cache, hash_of, is_whole
-from morello.runtime.toolchain import Compiler
 from morello.search.result import SearchStatistics
 from morello.tables import opened
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from morello.base.errors import MorelloError, TableError, quoted
 from morello.memo.program_table import ProgramTable, RememberedPrograms
 from morello.memo.store import VERSION
-from morello.runtime.cache import check_private, default_cache, open_cache
+from morello.native.cache import check_private, default_cache, open_cache
 
 VARIABLE = "MORELLO_TABLE"
 OFF = "off"

@@ -19,9 +19,9 @@ from morello.measure.calibrate.goals import FITTED, HELD_OUT, L1, L2, MEMORY, Pr
 from morello.measure.calibrate.programs import compiled, find_programs
 from morello.measure.calibrate.run import CalibrationOutcome
 from morello.measure.stopwatch import Candidate, Stopwatch
-from morello.runtime.build import build
+from morello.native.build import build
+from morello.native.toolchain import find_compiler
 from morello.runtime.load import Library
-from morello.runtime.toolchain import find_compiler
 from morello.targets.calibration import applied, load
 from morello.targets.catalog import uncalibrated
 from morello.targets.costs import coefficients

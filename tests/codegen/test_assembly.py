@@ -12,7 +12,7 @@ from tests.codegen.saved import saved_programs
 import morello
 from morello.codegen import generate
 from morello.impl.tree import Impl
-from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
+from morello.native.toolchain import arch_flags, base_flags, find_compiler
 
 LABEL = re.compile(r"^(\.L\w+):")
 JUMP = re.compile(r"^\s+j\w+\s+(\.L\w+)")

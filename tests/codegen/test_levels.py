@@ -19,8 +19,8 @@ from morello.base.errors import BuildError
 from morello.codegen import generate
 from morello.codegen.levels import LEVELS, generate_levels
 from morello.impl.tree import Impl
+from morello.native.toolchain import find_compiler
 from morello.runtime.argument import Array
-from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify
 from morello.targets.catalog import native, runs_here
 from morello.targets.x86 import AVX2, AVX512, portable

@@ -25,7 +25,7 @@ from morello.base.errors import BuildError
 from morello.codegen import Source, generate
 from morello.codegen.names import RESERVED, Names
 from morello.impl.tree import Impl
-from morello.runtime.toolchain import arch_flags, base_flags, find_compiler
+from morello.native.toolchain import arch_flags, base_flags, find_compiler
 from morello.scheduling import Schedule
 from morello.targets.machines import ZEN4
 from morello.targets.target import Target

@@ -19,7 +19,7 @@ from morello.codegen import generate
 from morello.codegen.names import RESERVED, check_function_name
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
-from morello.runtime.toolchain import find_compiler
+from morello.native.toolchain import find_compiler
 from morello.search.session import search
 from morello.targets.x86 import AVX2
 

@@ -29,8 +29,8 @@ from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import F32
 from morello.ir.layout import panels
 from morello.ir.spec import matmul_spec
+from morello.native.toolchain import find_compiler
 from morello.rewrites import REWRITES, Move, Select
-from morello.runtime.toolchain import find_compiler
 from morello.scheduling import Schedule
 from morello.search.session import search
 from morello.targets import TARGETS

@@ -21,9 +21,9 @@ from tests.support import compile_c, skip_unless_it_runs
 
 from morello.codegen import Source, generate
 from morello.impl.tree import Impl
+from morello.native.toolchain import find_compiler
 from morello.rewrites import SCHEMES, Decompose, Select
 from morello.runtime.threads import pool
-from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify
 from morello.targets import find_target
 from morello.targets.target import Target

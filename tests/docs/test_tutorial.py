@@ -12,7 +12,7 @@ import pytest
 from tests.docs.pages import ROOT, blocks, commands
 
 from morello.cli.parser import main
-from morello.runtime.toolchain import find_compiler
+from morello.native.toolchain import find_compiler
 
 PAGE = ROOT / "docs" / "tutorial-4-ship-it.md"
 PATIENCE_S = 300

@@ -25,8 +25,8 @@ from morello.learn.corpus import VERSION, MeasuredSpec, read, write
 from morello.learn.label import REPEATS, BuiltPrograms, label, source
 from morello.learn.programs import ORIGINS, propose
 from morello.learn.specs import SPECS, interleaved, varied
-from morello.runtime.build import build
-from morello.runtime.toolchain import arch_flags, find_compiler
+from morello.native.build import build
+from morello.native.toolchain import arch_flags, find_compiler
 from morello.targets.catalog import uncalibrated
 
 EXPRESSION = "max(f32[8,32], axis=0)"

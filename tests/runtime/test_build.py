@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from morello.base.errors import BuildError, CompilerTimeoutError
-from morello.runtime.build import build
-from morello.runtime.cache import default_cache
-from morello.runtime.toolchain import Compiler, find_compiler
+from morello.native.build import build
+from morello.native.cache import default_cache
+from morello.native.toolchain import Compiler, find_compiler
 
 ANSWER = "int answer(void) { return 42; }"
 
@@ -84,7 +84,7 @@ def test_full_disk(compiler: Compiler, tmp_path: Path, monkeypatch: pytest.Monke
     assert leftovers(tmp_path) == set()
     with monkeypatch.context() as patch:
         said = subprocess.CompletedProcess([], 1, "", "ld: write failed: No space left on device")
-        patch.setattr("morello.runtime.compile._run", lambda *_, **__: said)
+        patch.setattr("morello.native.compile._run", lambda *_, **__: said)
         with pytest.raises(BuildError, match=r"No space left on device.*set MORELLO_CACHE"):
             build(ANSWER, compiler=compiler, cache=tmp_path)
     assert leftovers(tmp_path) == set()

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from morello.base.errors import BuildError
-from morello.runtime.build import build
-from morello.runtime.cache import is_whole, publish
-from morello.runtime.toolchain import Compiler, find_compiler
+from morello.native.build import build
+from morello.native.cache import is_whole, publish
+from morello.native.toolchain import Compiler, find_compiler
 
 ANSWER = "int answer(void) { return 42; }"
 
@@ -171,8 +171,8 @@ def test_what_others_plant_does_not_run(compiler: Compiler, cache: Path, tmp_pat
     cache.chmod(0o777)
     load = (
         "import ctypes, sys; from pathlib import Path;"
-        "from morello.runtime.build import build;"
-        "from morello.runtime.toolchain import find_compiler;"
+        "from morello.native.build import build;"
+        "from morello.native.toolchain import find_compiler;"
         "path = build(sys.argv[1], compiler=find_compiler(), cache=Path(sys.argv[2]));"
         "print(ctypes.CDLL(str(path)).answer())"
     )
@@ -270,8 +270,8 @@ def test_an_object_is_on_the_disk_before_it_has_its_name(
 BUILD_MANY = """
 import sys
 from pathlib import Path
-from morello.runtime.build import build
-from morello.runtime.toolchain import find_compiler
+from morello.native.build import build
+from morello.native.toolchain import find_compiler
 compiler = find_compiler()
 for n in range(1000):
     build(f"int f(void) {{ return {n}; }}", compiler=compiler, cache=Path(sys.argv[1]))

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support import skip_unless_it_runs
 
-from morello.runtime.build import build
-from morello.runtime.cache import is_whole
-from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
+from morello.native.build import build
+from morello.native.cache import is_whole
+from morello.native.toolchain import Compiler, arch_flags, find_compiler
 from morello.targets.x86 import AVX2
 
 ADDS = """#include <immintrin.h>
@@ -51,7 +51,7 @@ def test_the_object_is_the_same_without(
     compiler: Compiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     having = check_adds(1, compiler, tmp_path / "having")
-    monkeypatch.setattr("morello.runtime.build.precompiled_headers", lambda *_: None)
+    monkeypatch.setattr("morello.native.build.precompiled_headers", lambda *_: None)
     assert check_adds(1, compiler, tmp_path / "lacking") == having
     assert not list((tmp_path / "lacking").glob("*.pch"))
 

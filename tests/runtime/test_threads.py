@@ -15,11 +15,11 @@ import numpy as np
 import pytest
 
 from morello.base.errors import BuildError, TargetError
+from morello.native.build import build
+from morello.native.toolchain import find_compiler
 from morello.runtime import threads as threads_module
-from morello.runtime.build import build
 from morello.runtime.load import Library
 from morello.runtime.threads import MAX_THREADS, Pool, attach, available_threads, pool
-from morello.runtime.toolchain import find_compiler
 
 SOURCE = """
 #include <sched.h>

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from morello.base.errors import BuildError, TargetError
-from morello.runtime.build import build
-from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
+from morello.native.build import build
+from morello.native.toolchain import Compiler, arch_flags, find_compiler
 
 ON_X86 = platform.machine() == "x86_64"
 

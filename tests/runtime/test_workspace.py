@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from morello.runtime.workspace import workspace
+from morello.native.workspace import workspace
 
 STAY = """
 import subprocess, sys
 from pathlib import Path
-from morello.runtime.workspace import workspace
+from morello.native.workspace import workspace
 with workspace(Path(sys.argv[1])) as room:
     (room.path / "kernel.c").write_text("...")
     if sys.argv[2] == "compiler":

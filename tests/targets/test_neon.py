@@ -19,8 +19,8 @@ from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
+from morello.native.toolchain import find_compiler
 from morello.runtime.argument import Argument, Array, arguments
-from morello.runtime.toolchain import find_compiler
 from morello.runtime.verify import verify
 from morello.search.session import search
 from morello.targets import find_target

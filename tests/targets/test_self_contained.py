@@ -11,7 +11,7 @@ from tests.support import runs_here
 
 import morello
 from morello.codegen import generate
-from morello.runtime.toolchain import arch_flags, find_compiler
+from morello.native.toolchain import arch_flags, find_compiler
 from morello.targets.catalog import TARGETS, native
 from morello.targets.helpers.collect import used_in
 from morello.targets.target import Target

@@ -23,7 +23,7 @@ from morello.learn.local import local_path, write_local
 from morello.learn.predictors import correction
 from morello.measure.calibrate.fit import FitQuality
 from morello.measure.calibrate.run import CalibrationOutcome, calibrate
-from morello.runtime.toolchain import find_compiler
+from morello.native.toolchain import find_compiler
 from morello.targets.calibration import VARIABLE, default_path, save
 from morello.targets.catalog import native, uncalibrated
 from morello.targets.costs import FOLLOWS

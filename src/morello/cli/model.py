@@ -22,10 +22,10 @@ from morello.cli.output import progress, readable
 from morello.cli.program import warn
 from morello.impl.tree import cycles
 from morello.measure.quality import CHOICES, Quality, assess, check_sampling
+from morello.native.toolchain import find_compiler
 from morello.options import requested
 from morello.request import answer
 from morello.request.goal import check_callable
-from morello.runtime.toolchain import find_compiler
 
 WIDTH: Final = 60
 HEIGHT: Final = 18

@@ -26,7 +26,7 @@ from morello.learn.tune import Tuning, plan, tune
 from morello.measure.timing import limit_threads
 from morello.memo.program_table import ProgramTable
 from morello.memo.programs import load_program, store_program
-from morello.runtime.toolchain import find_compiler
+from morello.native.toolchain import find_compiler
 
 WIDTH: Final = 60
 HEIGHT: Final = 10

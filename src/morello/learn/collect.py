@@ -23,7 +23,7 @@ from morello.learn.label import seconds_for
 from morello.learn.programs import propose
 from morello.learn.specs import interleaved
 from morello.measure.stopwatch import Stopwatch
-from morello.runtime.toolchain import Compiler, find_compiler
+from morello.native.toolchain import Compiler, find_compiler
 from morello.targets.catalog import host_machine, uncalibrated
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target

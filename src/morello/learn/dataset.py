@@ -31,7 +31,7 @@ from morello.learn.features import (
     Featurizer,
 )
 from morello.learn.groups import ProgramGroup, of_programs
-from morello.runtime.cache import default_cache
+from morello.native.cache import default_cache
 
 _KEYS = (
     "node_feat", "node_opcode", "edge_index", "config_feat", "config_runtime",

@@ -15,9 +15,9 @@ from morello.base.errors import BuildError
 from morello.base.workers import CrashError, Worker
 from morello.impl.tree import Impl
 from morello.learn.label import BuiltPrograms, Labels, label, source
-from morello.runtime.build import build
+from morello.native.build import build
+from morello.native.toolchain import Compiler, arch_flags
 from morello.runtime.threads import available_threads
-from morello.runtime.toolchain import Compiler, arch_flags
 
 TOGETHER = 12
 """The most programs in one C file."""

@@ -19,11 +19,11 @@ from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.measure.timing import Runner, calls_for, in_turns, quiet
+from morello.native.toolchain import Compiler
 from morello.runtime.argument import Array, arguments
 from morello.runtime.load import Library
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
-from morello.runtime.toolchain import Compiler
 from morello.runtime.verify import compare
 
 Floats = npt.NDArray[np.float64]

@@ -21,10 +21,10 @@ from morello.learn.hardware import TOGETHER, Compiled, compiled, compiled_apart,
 from morello.learn.label import Labels, seconds_for
 from morello.learn.predictors import ByCost, Predictor, learned
 from morello.measure.stopwatch import Stopwatch
+from morello.native.build import PATIENCE_S
+from morello.native.toolchain import Compiler, find_compiler
 from morello.request.goal import check_callable, goal_and_target
-from morello.runtime.build import PATIENCE_S
 from morello.runtime.threads import available_threads
-from morello.runtime.toolchain import Compiler, find_compiler
 from morello.search.budget import SECONDS, Budget
 from morello.search.session import Session
 from morello.targets.target import Target

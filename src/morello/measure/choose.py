@@ -14,9 +14,9 @@ from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.measure.load import load_all
 from morello.measure.timing import Timing, measure
+from morello.native.toolchain import Compiler
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.packing import random_inputs
-from morello.runtime.toolchain import Compiler
 from morello.search.budget import Watch
 from morello.search.session import Session
 

@@ -9,11 +9,11 @@ from morello.base.errors import CompilerTimeoutError
 from morello.codegen import Source, generate
 from morello.impl.printing import tree
 from morello.impl.tree import Impl
+from morello.native.build import PATIENCE_S
+from morello.native.toolchain import Compiler
 from morello.runtime.argument import arguments
-from morello.runtime.build import PATIENCE_S
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.threads import attach, available_threads
-from morello.runtime.toolchain import Compiler
 
 GIL_CYCLES = 50_000
 """Kernels that should take more cycles than this release the GIL."""

@@ -19,11 +19,11 @@ from morello.measure.choose import COMPILER_S, candidate_impls
 from morello.measure.correlation import kendall_tau
 from morello.measure.load import load_all
 from morello.measure.timing import check_seconds, in_turns, measure, runner
+from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.machine import check_memory, check_runs_here
 from morello.runtime.packing import random_inputs
 from morello.runtime.tolerance import expected
-from morello.runtime.toolchain import Compiler, find_compiler
 from morello.runtime.verify import compare
 from morello.search.budget import SECONDS, Budget, Progress
 from morello.search.session import Session

@@ -13,10 +13,10 @@ from statistics import quantiles
 from time import perf_counter
 
 from morello.measure.timing import Runner, calls_for, in_turns, quiet
+from morello.native.toolchain import Compiler
 from morello.runtime.argument import Array
 from morello.runtime.load import Library, own_library
 from morello.runtime.threads import pool
-from morello.runtime.toolchain import Compiler
 
 SAMPLE_NS = 400_000
 """The least duration of a sample, in nanoseconds: much longer than reading the clock."""

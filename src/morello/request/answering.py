@@ -14,9 +14,9 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.measure.choose import build_and_time, candidate_impls
+from morello.native.toolchain import find_compiler
 from morello.request.choosing import chosen, sessions_of
 from morello.request.request import Answer, Request
-from morello.runtime.toolchain import find_compiler
 from morello.search.budget import LEAST_S
 from morello.search.result import SearchStatistics
 from morello.search.session import Session

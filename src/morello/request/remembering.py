@@ -10,10 +10,10 @@ from morello.impl.costs import cost_table
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.programs import load_program, store_program
+from morello.native.toolchain import find_compiler
 from morello.request.goal import check_callable
 from morello.request.request import Answer, Request
 from morello.request.warning import falls_short
-from morello.runtime.toolchain import find_compiler
 from morello.search.result import SearchStatistics
 
 

@@ -12,11 +12,11 @@ import numpy as np
 
 from morello.base.errors import BuildError, CallError
 from morello.ir.dtype import BF16
+from morello.native.build import PATIENCE_S, build
+from morello.native.toolchain import Compiler, arch_flags, find_compiler
 from morello.runtime.argument import Argument, Array
-from morello.runtime.build import PATIENCE_S, build
 from morello.runtime.call_errors import explain
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, make_function
-from morello.runtime.toolchain import Compiler, arch_flags, find_compiler
 
 # From this size on, aligning an output to a cache line is worth the microsecond it takes.
 _ALIGN_BYTES = 1 << 16

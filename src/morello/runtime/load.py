@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import BuildError
+from morello.native.build import build
+from morello.native.toolchain import Compiler, arch_flags
 from morello.runtime.argument import Argument, Array
-from morello.runtime.build import build
 from morello.runtime.call_errors import explain
-from morello.runtime.toolchain import Compiler, arch_flags
 
 MAX_ARGUMENTS = 8
 MAX_RANK = 8

@@ -10,8 +10,8 @@ import weakref
 from pathlib import Path
 
 from morello.base.errors import TargetError, quoted
+from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.load import Library, own_library
-from morello.runtime.toolchain import Compiler, find_compiler
 
 MAX_THREADS = 1024
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from morello.base.errors import FileError
 from morello.base.files import write_text
 from morello.base.version import __version__
-from morello.runtime.cache import check_private, hash_of
+from morello.native.cache import check_private, hash_of
 
 ENDING = ".verified"
 

@@ -18,7 +18,7 @@ from time import perf_counter
 from morello.base.errors import BuildError, FileError
 from morello.base.files import check_writable, make_folder
 from morello.measure.calibrate.shipped import probes_of
-from morello.runtime.toolchain import find_compiler
+from morello.native.toolchain import find_compiler
 from morello.targets.calibration import VARIABLE, default_path, save
 from morello.targets.catalog import find_target, host_machine, native, uncalibrated
 from morello.targets.cpu import HostCPU, host_cpu

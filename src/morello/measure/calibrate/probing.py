@@ -16,7 +16,7 @@ from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.measure.calibrate.programs import ProbeProgram, compiled
 from morello.measure.calibrate.shipped import probes_of
 from morello.measure.stopwatch import Candidate, Stopwatch
-from morello.runtime.toolchain import Compiler
+from morello.native.toolchain import Compiler
 from morello.targets.calibration import Calibration
 from morello.targets.costs import coefficients, keep_ratios
 from morello.targets.cpu import HostCPU

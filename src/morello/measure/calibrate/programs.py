@@ -16,11 +16,11 @@ from morello.ir.spec import Spec
 from morello.measure.calibrate.goals import ProbeGoal
 from morello.measure.calibrate.multiplicities import Multiplicities
 from morello.measure.stopwatch import Candidate
+from morello.native.build import build
+from morello.native.toolchain import Compiler, arch_flags
 from morello.runtime.argument import Array, arguments
-from morello.runtime.build import build
 from morello.runtime.load import Library
 from morello.runtime.threads import available_threads
-from morello.runtime.toolchain import Compiler, arch_flags
 from morello.search.session import search
 from morello.targets.costs import coefficients, with_coefficients
 from morello.targets.target import Target

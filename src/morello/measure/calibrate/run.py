@@ -13,8 +13,8 @@ from morello.measure.calibrate.fit import DECIDED, FitQuality, Sample, fit, qual
 from morello.measure.calibrate.goals import CHECKED, FITTED, HELD_OUT, ProbeGoal
 from morello.measure.calibrate.programs import ProbeProgram, cheapest, compiled, find_programs
 from morello.measure.stopwatch import Stopwatch
+from morello.native.toolchain import Compiler
 from morello.runtime.threads import available_threads
-from morello.runtime.toolchain import Compiler
 from morello.targets.calibration import Calibration, applied
 from morello.targets.costs import FORK, coefficients, keep_ratios
 from morello.targets.cpu import HostCPU

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from morello.runtime.cache import is_whole, publish
-from morello.runtime.compile import key_of, run_compiler
-from morello.runtime.toolchain import Compiler
-from morello.runtime.workspace import Workspace
+from morello.native.cache import is_whole, publish
+from morello.native.compile import key_of, run_compiler
+from morello.native.toolchain import Compiler
+from morello.native.workspace import Workspace
 
 INTRINSICS = "#include <immintrin.h>\n"
 

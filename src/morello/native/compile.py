@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from morello.base.errors import BuildError, CompilerTimeoutError
-from morello.runtime.toolchain import Compiler
-from morello.runtime.workspace import Workspace
+from morello.native.toolchain import Compiler
+from morello.native.workspace import Workspace
 from morello.targets.cpu import host_cpu
 
 ERROR_LINES = 6

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from morello.base import debug
 from morello.base.errors import BuildError
-from morello.runtime.cache import default_cache, is_whole, open_cache, publish, unwritable
-from morello.runtime.compile import key_of, run_compiler
-from morello.runtime.headers import precompiled_headers
-from morello.runtime.toolchain import Compiler, base_flags
-from morello.runtime.workspace import Workspace, workspace
+from morello.native.cache import default_cache, is_whole, open_cache, publish, unwritable
+from morello.native.compile import key_of, run_compiler
+from morello.native.headers import precompiled_headers
+from morello.native.toolchain import Compiler, base_flags
+from morello.native.workspace import Workspace, workspace
 
 PATIENCE_S = 600.0
 """How long a compiler may take, in seconds."""

@@ -1,0 +1,1 @@
+"""Compiling C with the compiler that is there, and loading what it makes."""
