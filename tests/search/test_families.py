@@ -18,7 +18,7 @@ from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import replay
 from morello.ir.batch import Batch
 from morello.ir.layout import Layout
-from morello.ir.placements import Placements
+from morello.ir.placements import Ints, Placements
 from morello.ir.primitives import SOFTMAX_PARTS
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement
@@ -43,6 +43,7 @@ from morello.search.graph import Floats, SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import Session
 from morello.search.solved_graph import solve_graph
+from morello.space.encoding import SpecEncoding
 from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
@@ -198,14 +199,17 @@ def test_a_search_without_a_rewrite_is_told_apart(
 def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    admissible = RelaxedBound.__call__
+    admissible = RelaxedBound.of
     spec, target = GOALS["relu-of-matmul"]
 
-    def higher(bound: RelaxedBound, batch: Batch) -> Floats:
-        held = np.maximum.reduce(batch.levels) == target.registers
-        return admissible(bound, batch) * np.where(held, 2.0, 1.0)
+    def higher(
+        bound: RelaxedBound, encoding: SpecEncoding, keys: Ints, placements: Placements
+    ) -> Floats:
+        levels = encoding.batch(keys, placements).levels
+        held = np.maximum.reduce(levels) == target.registers
+        return admissible(bound, encoding, keys, placements) * np.where(held, 2.0, 1.0)
 
-    monkeypatch.setattr(RelaxedBound, "__call__", higher)
+    monkeypatch.setattr(RelaxedBound, "of", higher)
     found = cheapest(Session(spec, target))
     assert found > 1.001 * min(optima("relu-of-matmul").values())
 

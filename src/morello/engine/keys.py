@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -18,36 +19,72 @@ _NUMBER_BITS = 24
 class Keys:
     """Packs columns of fixed bit widths into one integer key per row.
 
-    When the next column does not fit, the key packed so far is replaced by its number in a
-    `Numbering`. So any number of columns can be packed.
+    The columns are packed into *words*. If there are several, each one but the last is replaced
+    by its number in a `Numbering` and becomes the first part of the next. So any number of columns
+    can be packed.
     """
 
     def __init__(self, bits: Sequence[int]) -> None:
-        self._columns: list[tuple[int, Numbering | None]] = []
+        self._words: list[list[int]] = [[]]
+        self._numberings: list[Numbering] = []
         used = 0
         for width in bits:
-            full = used + width > _KEY_BITS
-            used = width + (_NUMBER_BITS if full else used)
-            self._columns.append((width, Numbering() if full else None))
+            if used + width > _KEY_BITS:
+                self._words.append([])
+                self._numberings.append(Numbering())
+                used = _NUMBER_BITS
+            self._words[-1].append(width)
+            used += width
+
+    @property
+    def words(self) -> int:
+        """The number of words."""
+        return len(self._words)
 
     def pack(self, columns: Sequence[Ints]) -> Ints:
         """The key of every row. Raises `SearchError` if too many partial keys need numbers."""
-        key: Ints = np.zeros(len(columns[0]), np.int64)
-        for column, (width, numbering) in zip(columns, self._columns, strict=True):
-            if numbering is not None:
-                key = numbering.numbers(key)
-            key = (key << width) | column
-        return key
+        return self.join(self.words_of(columns))
 
     def unpack(self, keys: Ints) -> list[Ints]:
         """The columns of the rows with these keys."""
-        columns: list[Ints] = []
-        for width, numbering in reversed(self._columns):
-            columns.append(keys & ((1 << width) - 1))
-            keys = keys >> width
-            if numbering is not None:
-                keys = numbering.values[keys]
-        return columns[::-1]
+        return self.columns_of(self.split(keys))
+
+    def words_of(self, columns: Sequence[Any]) -> list[Any]:
+        """The words of rows, without the numbers of those before."""
+        words, remaining = [], iter(columns)
+        for widths in self._words:
+            word = next(remaining).astype(np.int64)
+            for width in widths[1:]:
+                word = (word << width) | next(remaining)
+            words.append(word)
+        return words
+
+    def columns_of(self, words: Sequence[Any]) -> list[Any]:
+        """The columns of rows with these words."""
+        columns = []
+        for widths, word in zip(self._words, words, strict=True):
+            shift = sum(widths)
+            for width in widths:
+                shift -= width
+                columns.append((word >> shift) & ((1 << width) - 1))
+        return columns
+
+    def join(self, words: Sequence[Ints]) -> Ints:
+        """The keys of rows with these words. Raises `SearchError` as `pack`."""
+        key = words[0]
+        for numbering, widths, word in zip(
+            self._numberings, self._words[1:], words[1:], strict=True
+        ):
+            key = (numbering.numbers(key) << sum(widths)) | word
+        return key
+
+    def split(self, keys: Ints) -> list[Ints]:
+        """The words of the rows with these keys."""
+        words: list[Ints] = []
+        for numbering, widths in zip(self._numberings[::-1], self._words[:0:-1], strict=True):
+            words.append(keys & ((1 << sum(widths)) - 1))
+            keys = numbering.values[keys >> sum(widths)]
+        return [keys, *words[::-1]]
 
 
 class Numbering:

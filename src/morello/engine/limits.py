@@ -104,8 +104,8 @@ class Limits:
         An amount that exceeds its field is clamped to the largest value, which exceeds every
         limit.
         """
-        packed = np.zeros(rows, np.int64)
+        packed: Ints = np.zeros(rows, np.int64)
         for level, amount in allocation.items():
-            clamped = np.minimum(np.asarray(amount, np.int64), self.largest)
-            packed += clamped << (self.field * (level - 1))
+            clamped = np.minimum(amount, self.largest).astype(np.int64)
+            packed = packed + (clamped << (self.field * (level - 1)))
         return packed

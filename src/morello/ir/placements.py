@@ -12,9 +12,9 @@ rewrite and no kernel forgets the ideal placement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial, reduce
 from math import prod
 from typing import Any
 
@@ -30,16 +30,17 @@ from morello.ir.tensor import (
     relaxed,
     tile_placement,
 )
+from morello.ir.tracing import UNKNOWN, Lookup, Traced
 
 Ints = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
 
-_UNKNOWN = -1
 _UNIT = 1_000_003  # a size above every panel width, to compute situations with
 
 _Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
-_DTYPES: Sequence[type[np.integer[Any]]] = (np.int8, np.int8, np.int16, np.int8, np.int8, np.int32)
-"""The dtypes of the columns of numbers in `_Facts`."""
+_NUMBERS = "_count", "_contiguous", "vector", "_fastest", "_panel_dim", "_panel"
+_MARKS = "_fixed", "_ideal", "_aliased", "_gapless", "_odd_even", "_row_major"
+"""The attributes of `Placements` that have the numbers and the flags of `_Facts`."""
 
 
 @cache
@@ -86,8 +87,16 @@ class Placements:
         self.placements: list[Placement] = []
         self._facts: list[_Facts] = []
         self._ends: list[tuple[int, int]] = []
-        self._tiled = np.empty((0, 0), np.int16)
-        self._count = np.empty(0, np.int8)
+        self._order, self._tiled, self._cut = (Lookup(np.empty((0, 0), np.int32)) for _ in range(3))
+        self._count, self._contiguous, self.vector, self._fastest, self._panel_dim, self._panel = (
+            Lookup() for _ in _NUMBERS
+        )
+        self._fixed, self._ideal, self._aliased, self._gapless, self._odd_even, self._row_major = (
+            Lookup() for _ in _MARKS
+        )
+        self.without_alias, self.with_alias = Lookup(), Lookup()
+        """The codes of the same placements without and with `aliased`."""
+        self._functions: dict[Hashable, Lookup] = {}
         self._add(IDEAL)
 
     def code(self, placement: Placement) -> int:
@@ -99,7 +108,7 @@ class Placements:
         for placement in placements:
             if placement not in self._codes:
                 self._add(placement)
-        if len(self._count) < len(self.placements):
+        if len(self._count.array) < len(self.placements):
             self._rebuild()
         return [self._codes[placement] for placement in placements]
 
@@ -118,16 +127,13 @@ class Placements:
     def _rebuild(self) -> None:
         """Recompute the property columns, indexed by code."""
         order, numbers, marks = zip(*self._facts, strict=True)
-        columns = zip(zip(*numbers, strict=True), _DTYPES, strict=True)
-        self._order = np.array(order, np.int8).T.copy()
-        self._count, self._contiguous, self.vector, self._fastest, self._panel_dim, self._panel = (
-            np.array(column, dtype) for column, dtype in columns
-        )
-        self._fixed, self._ideal, self._aliased, self._gapless, self._odd_even, self._row_major = (
-            np.array(column, np.bool_) for column in zip(*marks, strict=True)
-        )
-        # the codes of the same placement without and with `aliased`
-        self.without_alias, self.with_alias = np.array(self._ends, np.int16).T.copy()
+        self._order.set(np.array(order, np.int8).T)
+        for names, rows, dtype in ((_NUMBERS, numbers, np.int32), (_MARKS, marks, np.bool_)):
+            for name, column in zip(names, zip(*rows, strict=True), strict=True):
+                getattr(self, name).set(np.array(column, dtype))
+        self.without_alias.set(np.array([ends[0] for ends in self._ends], np.int16))
+        self.with_alias.set(np.array([ends[1] for ends in self._ends], np.int16))
+        self._make_room(0)
 
     # ---- what programs gain from: true of the ideal placement
 
@@ -190,10 +196,7 @@ class Placements:
 
     def where(self, codes: Ints, holds: Callable[[Placement], bool]) -> Bools:
         """Whether something holds of a placement, a function of single placements."""
-        table = np.zeros(len(self.placements), np.bool_)
-        for code in np.unique(codes).tolist():
-            table[code] = self.placements[code].ideal or holds(self.placements[code])
-        result: Bools = table[codes]
+        result: Bools = self._worked_out(codes, holds, lambda p: p.ideal or holds(p)) > 0
         return result
 
     # ---- what costs programs something: false of the ideal placement
@@ -238,19 +241,25 @@ class Placements:
 
     def relaxed(self, codes: Ints) -> Ints:
         """The ideal placements in place of these."""
-        return self._table(codes, relaxed)
+        return self._worked_out(codes, relaxed, lambda p: self.code(relaxed(p)))
 
     def change(self, codes: Ints, function: Callable[[Placement], Placement]) -> Ints:
         """The codes of what a function makes of placements; ideal ones stay as they are."""
-        return self._table(
-            codes, lambda placement: placement if placement.ideal else function(placement)
-        )
+        return self._worked_out(codes, function, lambda p: self.code(p if p.ideal else function(p)))
 
-    def _table(self, codes: Ints, function: Callable[[Placement], Placement]) -> Ints:
-        known = np.unique(codes).tolist()
-        table = np.zeros(len(self.placements), np.int16)
-        table[known] = self.codes([function(self.placements[code]) for code in known])
-        result: Ints = table[codes]
+    def _worked_out(
+        self, codes: Ints, function: Callable[..., object], work_out: Callable[[Placement], int]
+    ) -> Ints:
+        """What is worked out of single placements; it is kept by `function`."""
+        key: Hashable = function
+        if isinstance(function, partial):
+            key = function.func, function.args, tuple(function.keywords.items())
+        lookup = self._functions.setdefault(key, Lookup(np.empty(0, np.int32)))
+        if isinstance(codes, np.ndarray):
+            known = _grown(lookup, (len(self.placements),))
+            for code in np.unique(codes[known[codes] == UNKNOWN]).tolist():
+                known[code] = work_out(self.placements[code])
+        result: Ints = lookup[codes]
         return result
 
     def registers(self, codes: Ints, shape: Sequence[Ints]) -> tuple[Ints, Ints]:
@@ -260,8 +269,8 @@ class Placements:
         fewest = most = select_columns(along, self._fastest[codes])
         ideal = self._ideal[codes]
         if any_row(ideal):
-            fewest = np.where(ideal, np.minimum.reduce(along), fewest)
-            most = np.where(ideal, np.maximum.reduce(along), most)
+            fewest = np.where(ideal, reduce(np.minimum, along), fewest)
+            most = np.where(ideal, reduce(np.maximum, along), most)
         return fewest, most
 
     def runs(self, shape: Sequence[Ints], codes: Ints) -> tuple[Ints, Ints]:
@@ -269,21 +278,21 @@ class Placements:
         volume = prod_columns(shape)
         gaps = self._count[codes] - self._contiguous[codes]
         if not any_row(gaps):
-            return np.ones_like(volume), volume
-        outer = np.ones_like(volume)
-        position = self._order.shape[0] - self._count[codes]
-        for step in range(int(gaps.max())):
+            return np.ones(len(codes), np.int64), volume
+        outer: Ints = np.ones(len(codes), np.int64)
+        position = MAX_RANK + 1 - self._count[codes]
+        for step in range(_most(gaps, len(shape) + 1)):
             extent = self._extent(shape, codes, position + step)
             outer = np.where(gaps > step, outer * extent, outer)
         return outer, volume // outer
 
     def _extent(self, shape: Sequence[Ints], codes: Ints, position: Ints) -> Ints:
         """The physical extent at `position` (rows of `order`) of every row."""
-        dims = self._order[np.minimum(position, self._order.shape[0] - 1), codes]
+        dims = self._order[np.minimum(position, MAX_RANK), codes]
         extent = select_columns(shape, dims)
         panel = self._panel[codes]
         paneled = dims == self._panel_dim[codes]
-        inner = position == self._order.shape[0] - 1
+        inner = position == MAX_RANK
         result: Ints = np.where(
             paneled, np.where(inner, np.minimum(panel, extent), -(-extent // panel)), extent
         )
@@ -306,8 +315,7 @@ class Placements:
             situation = situation * 3 + relation.astype(np.int16)
         else:
             situation = situation * 3
-        result = self._lookup(codes, situation, rank)
-        kept = self._cut[codes, situation]
+        result, kept = self._tile(codes, situation, rank)
         aliased = self._aliased[codes]
         fresh = kept < self._contiguous[codes]
         if any_row(fresh):
@@ -317,26 +325,30 @@ class Placements:
         chosen: Ints = np.where(aliased, self.with_alias[result], self.without_alias[result])
         return chosen
 
-    def _lookup(self, codes: Ints, situation: Ints, rank: int) -> Ints:
+    def _tile(self, codes: Ints, situation: Ints, rank: int) -> tuple[Ints, Ints]:
+        """The codes of tiles (not aliased), and their innermost contiguous dimensions."""
         size = 4**rank * 3
-        if self._tiled.shape[1] < size or self._tiled.shape[0] < len(self.placements):
-            grown = np.full(
-                (2 * len(self.placements) + 32, max(size, self._tiled.shape[1])), _UNKNOWN
-            )
-            self._tiled = grown.astype(np.int16)
-            self._cut = grown.astype(np.int8)
-        result = self._tiled[codes, situation]
-        if any_row(result == _UNKNOWN):
-            flat = codes.astype(np.int64) * size + situation
-            for pair in np.unique(flat[result == _UNKNOWN]).tolist():
-                code, which = divmod(pair, size)
-                tile, contiguous = self._sample_tile(self.placements[code], which, rank)
-                interned = self.code(tile)
-                if self._tiled.shape[0] < len(self.placements):
-                    return self._lookup(codes, situation, rank)
-                self._tiled[code, which], self._cut[code, which] = interned, contiguous
-            result = self._tiled[codes, situation]
-        return result
+        self._make_room(size)
+        if isinstance(codes, np.ndarray) and isinstance(situation, np.ndarray):
+            unknown = self._tiled.array[codes, situation] == UNKNOWN
+            if any_row(unknown):
+                flat = codes.astype(np.int64) * size + situation
+                for pair in np.unique(flat[unknown]).tolist():
+                    code, which = divmod(pair, size)
+                    tile, contiguous = self._sample_tile(self.placements[code], which, rank)
+                    interned = self.code(tile)  # first, as it may make room
+                    self._tiled.array[code, which] = interned
+                    self._cut.array[code, which] = contiguous
+        return self._tiled[codes, situation], self._cut[codes, situation]
+
+    def _make_room(self, situations: int) -> None:
+        """Have tables of tiles for all placements. Those that tiling does not change are filled."""
+        shape = len(self.placements), max(situations, self._tiled.array.shape[1])
+        if all(new <= old for new, old in zip(shape, self._tiled.array.shape, strict=True)):
+            return
+        tiled, cut = _grown(self._tiled, shape), _grown(self._cut, shape)
+        for code in self._fixed.array.nonzero()[0].tolist():
+            tiled[code], cut[code] = code, self._contiguous.array[code]
 
     @staticmethod
     def _sample_tile(placement: Placement, situation: int, rank: int) -> tuple[Placement, int]:
@@ -366,11 +378,25 @@ class Placements:
     def _inner(self, shape: Sequence[Ints], codes: Ints, count: Ints) -> Ints:
         """The product of the `count` innermost physical extents of every row."""
         product = np.ones(len(codes), np.int64)
-        last = self._order.shape[0] - 1
-        for step in range(int(count.max(initial=0))):
-            extent = self._extent(shape, codes, np.full(len(codes), last - step))
+        for step in range(_most(count, len(shape) + 1)):
+            extent = self._extent(shape, codes, np.full(len(codes), MAX_RANK - step))
             product = np.where(count > step, product * extent, product)
         return product
+
+
+def _grown(lookup: Lookup, shape: tuple[int, ...]) -> Ints:
+    """The table of a lookup that has this shape at least; new entries are unknown."""
+    if any(new > old for new, old in zip(shape, lookup.array.shape, strict=True)):
+        rows, *columns = np.maximum(shape, lookup.array.shape).tolist()
+        grown = np.full((2 * rows + 32, *columns), UNKNOWN, np.int32)
+        grown[tuple(map(slice, lookup.array.shape))] = lookup.array
+        lookup.set(grown)
+    return lookup.array
+
+
+def _most(column: Ints, most: int) -> int:
+    """The largest value in a column, `most` if it is not known."""
+    return most if isinstance(column, Traced) else int(column.max(initial=0))
 
 
 def select_columns(columns: Sequence[Ints], which: Ints) -> Ints:
@@ -382,13 +408,16 @@ def select_columns(columns: Sequence[Ints], which: Ints) -> Ints:
 
 
 def any_row(column: Bools | Ints) -> bool:
-    """Whether any row holds; several times as quick as `any` on short columns."""
-    return bool(np.count_nonzero(column))
+    """Whether any row holds; a traced column may have such rows.
+
+    Several times as quick as `any` on short columns.
+    """
+    return isinstance(column, Traced) or bool(np.count_nonzero(column))
 
 
 def all_rows(column: Bools) -> bool:
-    """Whether all rows hold; several times as quick as `all` on short columns."""
-    return bool(np.count_nonzero(column) == len(column))
+    """Whether all rows hold; a traced column may have others. As quick as `any_row`."""
+    return not isinstance(column, Traced) and bool(np.count_nonzero(column) == len(column))
 
 
 def prod_columns(columns: Sequence[Ints]) -> Ints:

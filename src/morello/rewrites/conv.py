@@ -12,7 +12,7 @@ from morello.ir.axes import Axis
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operand, Operation, Primitive, operation, reordered
-from morello.ir.placements import Bools
+from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import fill, matmul, move
 from morello.ir.tensor import Placement
 from morello.rewrites.accumulate import wide_sums
@@ -140,7 +140,7 @@ class PadFirst(Rewrite):
             move(rank), (dtype, dtype), batch.placements, image,
             (batch.levels[0], here), (batch.codes[0], inside), batch.parallel,
         )  # fmt: skip
-        volume = np.prod(np.stack([s.astype(np.int64) for s in shape]), axis=0)
+        volume = prod_columns(shape)
         lines = -(-volume * dtype.bytes // LINE_BYTES)
         children = (
             Child(zero, role="fill", tensors=(buffer,)),

@@ -13,7 +13,7 @@ from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.dtype import F32
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation, Primitive
-from morello.ir.placements import Ints
+from morello.ir.placements import Ints, prod_columns
 from morello.ir.primitives import (
     COMPLETE,
     DENOMINATOR,
@@ -239,13 +239,13 @@ def _refetch_cycles(batch: Batch, target: Target, steps: Sequence[Sequence[int]]
     total, refetched = np.zeros(len(batch)), np.zeros(len(batch))
     for operand, level in enumerate(batch.levels):
         lines = _lines(batch, batch.shape(operand)) * (level == 0)
-        total += lines
-        refetched += lines * (sum(operand in tensors for tensors in steps) - 1)
+        total = total + lines
+        refetched = refetched + lines * (sum(operand in tensors for tensors in steps) - 1)
     result: Column = target.refetch * refetched * (total > target.usable_cache)
     return result
 
 
 def _lines(batch: Batch, shape: Sequence[Ints]) -> Ints:
-    volume = np.prod(np.stack([s.astype(np.int64) for s in shape]), axis=0)
+    volume = prod_columns(shape)
     lines: Ints = -(-volume * F32.bytes // LINE_BYTES)
     return lines

@@ -60,7 +60,7 @@ class Pack(Rewrite):
             rows = np.flatnonzero(fits[0] & fits[1])
             if len(rows):
                 children, held = _packed(batch[rows], packing, in_place)
-                result.append(Edges(rows, 0.0, _by_level(held), children))
+                result.append(Edges(rows, 0.0, _by_level(held, target), children))
         return result
 
     def words(self, applied: Application) -> str:
@@ -130,10 +130,10 @@ def _copy(batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch
     return copy, code
 
 
-def _by_level(held: list[tuple[Ints, Ints]]) -> dict[int, Ints | int]:
+def _by_level(held: list[tuple[Ints, Ints]], target: Target) -> dict[int, Ints | int]:
     """The total lines of each level; a buffer's level may differ from row to row."""
     total: dict[int, Ints | int] = {}
     for levels, lines in held:
-        for level in np.unique(levels[levels > 0]).tolist():
+        for level in range(1, target.registers):
             total[level] = total.get(level, 0) + np.where(levels == level, lines, 0)
     return total

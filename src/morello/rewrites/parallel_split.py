@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 
@@ -52,7 +53,7 @@ class ParallelSplit(Rewrite):
         yield Condition(everywhere(batch, batch.parallel), "it is not to be run in parallel")
         whole = (size > self.pieces) & (size % self.pieces == 0)
         yield Condition(whole, f"{self.dim} must have {self.pieces} equal pieces")
-        shared = np.maximum.reduce(batch.levels) == 0
+        shared = reduce(np.maximum, batch.levels) == 0
         yield Condition(shared, "its operands must be in main memory")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:

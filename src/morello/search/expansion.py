@@ -36,7 +36,7 @@ from morello.search.rewriting import (
     Specs,
     edge_of_slots,
 )
-from morello.space.ranks import SpecRank, ranks
+from morello.space.ranks import SpecRank, common_rank
 from morello.space.space import Space
 
 Memo = Callable[[Batch], MemoizedAnswers]
@@ -109,7 +109,7 @@ class _Expansion:
     ) -> None:
         self.space, self.pruning, self.memo, self.progress = space, pruning, memo, progress
         self.waiting: dict[SpecRank, dict[int, _Pending]] = defaultdict(dict)
-        self.deferred: dict[int, list[tuple[Batch, Ints, Ints, Floats]]] = defaultdict(list)
+        self.deferred: dict[int, list[tuple[Ints, Ints, Ints, Floats]]] = defaultdict(list)
         self.unfinished: dict[int, list[Specs]] = defaultdict(list)
         self.nodes: list[Nodes] = []
         self.edges: list[EdgeColumns] = []
@@ -126,7 +126,9 @@ class _Expansion:
         for start in starts:
             count = len(start.batch)
             slots = np.arange(self.slot_count, self.slot_count + count, dtype=np.int32)
-            self._defer(start.batch, slots, start.limit, start.cutoff)
+            kind = self.space.kind_number(start.batch)
+            keys = self.space.encodings[kind].keys(start.batch)
+            self._defer(kind, keys, slots, start.limit, start.cutoff)
             self.slot_count += count
         self.root_slots = self.slot_count
         waves = 0
@@ -147,22 +149,21 @@ class _Expansion:
                 self.rewriter.show(waves, specs, edges, time.perf_counter() - began)
         return self._graph(waves)
 
-    def _defer(self, batch: Batch, slots: Ints, limits: Ints, cutoffs: Floats) -> None:
+    def _defer(self, kind: int, keys: Ints, slots: Ints, limits: Ints, cutoffs: Floats) -> None:
         """Put Specs aside until the current wave, which reached them, is complete."""
-        kind = self.space.kind_number(batch)
-        self.deferred[kind].append((batch, slots, limits, cutoffs))
+        self.deferred[kind].append((keys, slots, limits, cutoffs))
 
     def _queue(self, below: SpecRank) -> None:
         """Move the deferred Specs to the waves of their ranks, all of which are below `below`."""
         for kind, parts in self.deferred.items():
             self._check()  # of memory, as the next lines copy the Specs
-            batches, *labels = zip(*parts, strict=True)
-            batch = Batch.concatenate(batches)
-            keys = self.space.encodings[kind].keys(batch)
-            columns = [keys, *(np.concatenate(column) for column in labels)]
-            common, extents = ranks(batch, self.space.target, self.space.sizes)
+            columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+            keys, encoding = columns[0], self.space.encodings[kind]
+            common = common_rank(encoding.kind)
+            extents = encoding.extents(keys, self.space.target)
             if (*common, extents.max()) >= below:
-                spec = batch.spec(int(extents.argmax()))
+                highest = keys[[int(extents.argmax())]]
+                spec = encoding.batch(highest, self.space.placements).spec()
                 raise SearchError(f"{spec} was reached from a Spec whose rank is not higher.")
             for extent in np.unique(extents).tolist():
                 rows = (extents == extent).nonzero()[0]
@@ -230,8 +231,9 @@ class _Expansion:
             # is the parent's, so that it is pruned as well.
             shares = (cutoffs + applied.child_bounds) / np.maximum(times, 1)
             cutoffs = np.where(times > 0, shares, applied.cutoffs[edge])
-        for batch, slots in applied.children:
-            self._defer(batch, slots + np.int32(self.slot_count), limits[slots], cutoffs[slots])
+        for kind, keys, slots in applied.children:
+            slot = slots + np.int32(self.slot_count)
+            self._defer(kind, keys, slot, limits[slots], cutoffs[slots])
         self.edge_count += len(edges.rule)
         self.slot_count += len(times)
 

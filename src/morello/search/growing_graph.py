@@ -11,7 +11,6 @@ from morello import engine
 from morello.engine.arrays import INFINITE
 from morello.engine.columns import Column
 from morello.engine.keys import Numbering
-from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.memo.answers import MemoizedAnswers
 from morello.rewrites import Rewrite
@@ -20,7 +19,7 @@ from morello.search.graph import Dropped, Floats, Nodes, SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Applied, EdgeColumns, Rewriter, Specs, edge_of_slots
 from morello.space.encoding import SpecEncoding
-from morello.space.ranks import common_rank, extents
+from morello.space.ranks import common_rank
 from morello.space.space import Space
 
 _WEIGHT_BITS, _EXTENT_BITS = 20, 16
@@ -89,7 +88,8 @@ class GrowingGraph:
         self._user = Column(np.int32)
         self._order: Ints = np.empty(0, np.int32)
         self._new: list[Ints] = []
-        self._reach(space.goal_batch())
+        goal = space.goal_batch()
+        self._reach(space.kind_number(goal), space.encoding(goal).keys(goal))
         self.limit = space.limits.pack(space.target.limits)
         self.values.limit[0], self.values.stale[0], self._grown.now[0] = self.limit, 2, True
 
@@ -132,12 +132,13 @@ class GrowingGraph:
     def _expand(self, kind: int, nodes: Ints, upto: Floats) -> None:
         encoding = self._reached[kind].encoding
         keys = self._key.now[nodes]
-        batch = encoding.batch(keys, self.space.placements)
         rewrites = self.space.rewrites(encoding.kind)
-        allowed, beyond = self.bound.between(batch, self._applied.now[nodes], upto, rewrites)
+        allowed, beyond = self.bound.between(
+            encoding, keys, self._applied.now[nodes], upto, rewrites
+        )
         limits = np.full(len(nodes), self.limit)
         specs = Specs(keys, nodes, limits, np.full(len(nodes), np.inf))
-        applied = list(self._rewriter.apply_rules(kind, specs, batch, allowed))
+        applied = list(self._rewriter.apply_rules(kind, specs, allowed))
         self._applied.now[nodes] = upto
         self._rest.now[nodes] = np.maximum(beyond, self._rest.now[nodes])
         self.values.stale[nodes], self._grown.now[nodes] = 2, True
@@ -148,8 +149,8 @@ class GrowingGraph:
         """Add edges, and reach the Specs that they lead to."""
         edges = applied.edges
         child = np.empty(len(edges.times), np.int32)
-        for batch, slots in applied.children:
-            child[slots] = self._reach(batch)
+        for kind, keys, slots in applied.children:
+            child[slots] = self._reach(kind, keys)
         # not the values so far, which may be infinite for lack of memory
         bounds = edges.times * self._bound.now[child]
         bounds = edges.own + np.bincount(edge_of_slots(edges.arity), bounds, len(edges.own))
@@ -169,13 +170,11 @@ class GrowingGraph:
         engine.chain(edges.parent, first, self._last.room, self._following.room)
         engine.chain(child, first_use, self._last_use.room, self._following_use.room)
 
-    def _reach(self, batch: Batch) -> Ints:
-        """The nodes of a batch's Specs; some may be new."""
-        kind = self.space.kind_number(batch)
+    def _reach(self, kind: int, keys: Ints) -> Ints:
+        """The nodes of Specs of a kind; some may be new."""
         if kind not in self._reached:
             self._reached[kind] = _Reached(self.space.encodings[kind])
         reached = self._reached[kind]
-        keys = reached.encoding.keys(batch)
         before = len(reached.keys.values)
         numbers = reached.keys.numbers(keys)
         count = len(reached.keys.values) - before
@@ -183,17 +182,16 @@ class GrowingGraph:
             rows = np.flatnonzero(numbers >= before)[::-1]
             first = np.empty(count, np.int64)
             first[numbers[rows] - before] = rows  # the last to be written is the first row
-            nodes = self._new_nodes(kind, keys[first], batch[first])
+            nodes = self._new_nodes(kind, keys[first])
             reached.nodes.append(nodes, count)
         result: Ints = reached.nodes.now[numbers]
         return result
 
-    def _new_nodes(self, kind: int, keys: Ints, batch: Batch) -> Ints:
+    def _new_nodes(self, kind: int, keys: Ints) -> Ints:
         """Add nodes for new Specs of a kind."""
-        count, space = len(keys), self.space
-        bound = self.bound(batch)
-        extent = extents(batch, space.target, space.sizes).astype(np.int64)
-        rank = self._reached[kind].rank + extent
+        count, space, encoding = len(keys), self.space, self._reached[kind].encoding
+        bound = self.bound.of(encoding, keys, space.placements)
+        rank = self._reached[kind].rank + encoding.extents(keys, space.target)
         nodes = np.arange(self.node_count, self.node_count + count, dtype=np.int32)
         columns: list[tuple[Column, npt.ArrayLike]] = [
             (self._kind, kind), (self._key, keys), (self._rank, rank), (self._bound, bound),

@@ -16,14 +16,12 @@ from morello import engine
 from morello.base import debug
 from morello.base.errors import SearchError
 from morello.engine.keys import Numbering
-from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.memo.answers import MemoizedAnswers
 from morello.search.budget import Progress
 from morello.search.graph import Dropped, Nodes, SearchGraph
 from morello.search.rewriting import MOST_ROWS, Applied, EdgeColumns, Rewriter, Specs
-from morello.space.kind import Kind
-from morello.space.ranks import SpecRank, common_rank, extents
+from morello.space.ranks import SpecRank, common_rank
 from morello.space.space import Space
 
 
@@ -61,7 +59,8 @@ class _Relaxation:
         self.edge_count = self.slot_count = 0
 
     def run(self) -> SearchGraph:
-        self._reach(self.space.goal_batch())
+        goal = self.space.goal_batch()
+        self._reach(self.space.kind_number(goal), self.space.encoding(goal).keys(goal))
         waves = 0
         while (kind := self._next()) is not None:
             began, before = time.perf_counter(), self.edge_count
@@ -109,19 +108,17 @@ class _Relaxation:
     def _add(self, kind: int, applied: Applied) -> None:
         """Record edges of Specs of a kind, and reach the Specs that they lead to."""
         self.edges.append((kind, applied.edges))
-        for batch, slots in applied.children:
-            child_kind, children = self._reach(batch)
+        for child_kind, keys, slots in applied.children:
+            children = self._reach(child_kind, keys)
             self.children.append((child_kind, children, slots + np.int32(self.slot_count)))
         self.edge_count += len(applied.edges.rule)
         self.slot_count += len(applied.edges.times)
 
-    def _reach(self, batch: Batch) -> tuple[int, Ints]:
-        """The kind of a batch, and the numbers of its Specs in it; some may be new."""
-        kind = self.space.kind_number(batch)
+    def _reach(self, kind: int, keys: Ints) -> Ints:
+        """The numbers of Specs within their kind; some may be new."""
         if kind not in self.reached:
-            self.reached[kind] = _Reached(common_rank(Kind.of(batch)))
-        keys = self.space.encodings[kind].keys(batch)
-        return kind, self.reached[kind].keys.numbers(keys)
+            self.reached[kind] = _Reached(common_rank(self.space.encodings[kind].kind))
+        return self.reached[kind].keys.numbers(keys)
 
     def _graph(self, waves: int) -> SearchGraph:
         """The graph, without what exceeds the memory limits."""
@@ -164,13 +161,12 @@ class _Relaxation:
         common = sorted({reached.rank for reached in self.reached.values()}, reverse=True)
         columns = []
         for kind, reached in self.reached.items():
-            batch = space.encodings[kind].batch(reached.keys.values, space.placements)
             columns.append(
                 (
                     np.full(len(reached), kind, np.int16),
                     reached.keys.values,
                     np.full(len(reached), common.index(reached.rank)),
-                    -extents(batch, space.target, space.sizes),
+                    -space.encodings[kind].extents(reached.keys.values, space.target),
                 )
             )
         kinds, keys, *rank = map(np.concatenate, zip(*columns, strict=True))

@@ -9,7 +9,7 @@ import numpy as np
 
 from morello import engine
 from morello.ir.batch import Batch
-from morello.ir.placements import Bools, Ints
+from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.spec import Spec
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
@@ -130,8 +130,27 @@ class RelaxedBound:
         result = np.full(len(batch), engine.INFINITE) if table is None else table(batch)
         return result if self._memo is None else np.where(result == engine.INFINITE, 0.0, result)
 
+    def of(self, encoding: SpecEncoding, keys: Ints, placements: Placements) -> Floats:
+        """The bounds of the Specs with these keys."""
+        if self._memo is not None:
+            return self(encoding.batch(keys, placements))
+        table = self._tables.get(encoding.kind)
+        if table is None:
+            return np.full(len(keys), engine.INFINITE)
+        result: Floats = table.bounds[table.rows(self._positions(table, encoding, keys))]
+        return result
+
+    def _positions(self, table: _KindBounds, encoding: SpecEncoding, keys: Ints) -> Ints:
+        """The positions in a table of Specs that have these keys in the space that is searched.
+
+        Both spaces number sizes alike.
+        """
+        if encoding.words == 1:
+            return encoding.positions_of(keys)
+        return table.encoding.positions(encoding.batch(keys, self.space.placements))
+
     def affordable(
-        self, batch: Batch, cutoffs: Floats, rewrites: Sequence[Rewrite]
+        self, encoding: SpecEncoding, keys: Ints, cutoffs: Floats, rewrites: Sequence[Rewrite]
     ) -> Bools | None:
         """Which rewrites of each Spec may begin a program that costs at most its cutoff.
 
@@ -140,11 +159,17 @@ class RelaxedBound:
         """
         if self._rewrites is None:
             return None
-        allowed, _ = self.between(batch, np.full(len(batch), -np.inf), cutoffs, rewrites)
+        above = np.full(len(keys), -np.inf)
+        allowed, _ = self.between(encoding, keys, above, cutoffs, rewrites)
         return allowed
 
     def between(
-        self, batch: Batch, above: Floats, upto: Floats, rewrites: Sequence[Rewrite]
+        self,
+        encoding: SpecEncoding,
+        keys: Ints,
+        above: Floats,
+        upto: Floats,
+        rewrites: Sequence[Rewrite],
     ) -> tuple[Bools, Floats]:
         """Which rewrites of each Spec have a bound above one and up to another, by rewrite and row.
 
@@ -153,11 +178,11 @@ class RelaxedBound:
         """
         known = self._rewrites
         assert known is not None
-        kind = Kind.of(batch)
-        groups: Ints = np.full(len(batch), -1, np.int64)
+        kind = encoding.kind
+        groups: Ints = np.full(len(keys), -1, np.int64)
         table = self._tables.get(kind)
         if table is not None:
-            rows = table.rows(table.encoding.positions(batch))
+            rows = table.rows(self._positions(table, encoding, keys))
             groups = np.where(rows >= 0, rows + known.first[kind], -1)
         finite = np.minimum(upto, engine.INFINITE / 2)  # no cutoff allows what has no program
         allowed, beyond = engine.rules_between(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 import numpy as np
 
 from morello.base.errors import SearchError
@@ -10,6 +13,7 @@ from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints, Placements
 from morello.space.kind import Kind
 from morello.space.sizes import Sizes
+from morello.targets.target import Target
 
 _SIZE_BITS = 8
 _LEVEL_BITS = 3
@@ -50,19 +54,40 @@ class SpecEncoding:
             result &= self._sizes.has(size)
         return result
 
+    @property
+    def words(self) -> int:
+        """How many words a Spec's key is made of (see `engine.keys.Keys`)."""
+        return self._keys.words
+
     def keys(self, batch: Batch) -> Ints:
         """The Specs as integers. Raises `SearchError` if there are too many sizes or layouts."""
-        if len(batch.placements.placements) > 1 << self._placement_bits:
+        return self.join(self.words_of(batch), batch.placements)
+
+    def words_of(self, batch: Batch) -> list[Any]:
+        """The words of the Specs' keys."""
+        return self._keys.words_of([*self._numbers(batch), *batch.levels, *batch.codes])
+
+    def join(self, words: Sequence[Ints], placements: Placements) -> Ints:
+        """The keys of Specs with these words. Raises `SearchError` as `keys`."""
+        if len(placements.placements) > 1 << self._placement_bits:
             raise SearchError(f"{self.kind.operation} reaches too many layouts to search.")
-        return self._keys.pack([*self._numbers(batch), *batch.levels, *batch.codes])
+        return self._keys.join(words)
+
+    def split(self, keys: Ints) -> list[Ints]:
+        """The words of these keys."""
+        return self._keys.split(keys)
 
     def batch(self, keys: Ints, placements: Placements) -> Batch:
         """The Specs with these keys."""
-        columns = iter(self._keys.unpack(keys))
+        return self.batch_of_words(self.split(keys), placements)
+
+    def batch_of_words(self, words: Sequence[Any], placements: Placements) -> Batch:
+        """The Specs whose keys have these words."""
+        columns = iter(self._keys.columns_of(words))
         operands = self.kind.operation.operands
         return Batch(
             self.kind.operation, self.kind.dtypes, placements,
-            tuple(self._sizes.values[next(columns)] for _ in self.kind.operation.dims),
+            tuple(self._sizes.by_number[next(columns)] for _ in self.kind.operation.dims),
             tuple(next(columns).astype(np.int8) for _ in operands),
             tuple(next(columns).astype(np.int16) for _ in operands),
             self.kind.parallel,
@@ -71,6 +96,23 @@ class SpecEncoding:
     def positions(self, batch: Batch) -> Ints:
         """The Specs as integers, without their placements: sizes and levels only."""
         return self._positions.pack([*self._numbers(batch), *batch.levels])
+
+    def positions_of(self, keys: Ints) -> Ints:
+        """The positions of the Specs with these keys."""
+        if self._keys.words == 1:
+            return keys >> (self._placement_bits * len(self.kind.operation.operands))
+        columns = self._keys.unpack(keys)
+        return self._positions.pack(columns[: -len(self.kind.operation.operands)])
+
+    def extents(self, keys: Ints, target: Target) -> Ints:
+        """The last part of the ranks of the Specs with these keys (see `ranks`)."""
+        columns = iter(self._keys.unpack(keys))
+        result: Ints = np.zeros(len(keys), np.int64)
+        for _ in self.kind.operation.dims:
+            result += self._sizes.depths[next(columns)]
+        for _ in self.kind.operation.operands:
+            result += target.registers - next(columns)
+        return result
 
     def _numbers(self, batch: Batch) -> list[Ints]:
         numbers = [self._sizes.numbers(size) for size in batch.sizes]

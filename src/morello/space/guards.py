@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
@@ -56,7 +56,7 @@ def all_from(level: int) -> Guard:
     """Where no operand is farther than a level."""
 
     def guard(batch: Batch) -> Bools:
-        result: Bools = np.minimum.reduce(batch.levels) >= level
+        result: Bools = reduce(np.minimum, batch.levels) >= level
         return result
 
     return guard

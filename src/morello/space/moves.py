@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
@@ -143,7 +143,7 @@ def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
     """Where an operand at a level is odd-even; in a copy, the other operand must not be nearer."""
     here: Bools = (batch.levels[index] == level) & batch.placements.odd_even(batch.codes[index])
     if batch.operation.copies:
-        here = here & (np.maximum.reduce(batch.levels) == level) & (len(batch.levels) > 1)
+        here = here & (reduce(np.maximum, batch.levels) == level) & (len(batch.levels) > 1)
     return here
 
 

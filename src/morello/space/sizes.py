@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from morello.ir.tracing import UNKNOWN, Lookup, Traced
+
 Ints = npt.NDArray[np.integer[Any]]
 
 FACTORS = (2, 3)
@@ -87,13 +89,22 @@ class Sizes:
         self.widths = frozenset(sorted(widths)[: MOST_CUTS - 2])
         self._reached: dict[int, int] = {1: 0}
         self._last: tuple[Ints | None, Ints] = None, np.empty(0, np.int16)
+        self.by_number, self.depths, self._smooth, self._index = (Lookup() for _ in range(4))
+        self._cuts = [Lookup() for _ in range(MOST_CUTS)]
         self._add(goal)
 
+    @property
+    def values(self) -> Ints:
+        """The sizes, in the order of their numbers."""
+        return self.by_number.array
+
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self._reached)
 
     def numbers(self, column: Ints) -> Ints:
         """The number of every size in a column; adds new sizes."""
+        if isinstance(column, Traced):
+            return self._traced_numbers(column)
         last, numbers = self._last
         if column is last:  # many rewrites ask of the same column, one after another
             return numbers
@@ -106,8 +117,8 @@ class Sizes:
 
     def depth(self, column: Ints) -> Ints:
         """The longest chain of steps from each size down to 1."""
-        numbers = self.numbers(column)  # first, as it may add sizes, which replaces `_depth`
-        result: Ints = self._depth[numbers]
+        numbers = self.numbers(column)  # first, as it may add sizes, which replaces `depths`
+        result: Ints = self.depths[numbers]
         return result
 
     def is_smooth(self, column: Ints) -> npt.NDArray[np.bool_]:
@@ -132,11 +143,17 @@ class Sizes:
         result: npt.NDArray[np.bool_] = inside & (self._find(np.where(inside, column, 1)) >= 0)
         return result
 
+    def _traced_numbers(self, column: Traced) -> Any:
+        """The numbers of the sizes in a traced column, unknown for sizes that have none yet."""
+        table, number = column.trace.looked_up(column) or (None, None)
+        return number if table is self.by_number else self._index[column]
+
     def _find(self, column: Ints) -> Ints:
         """The numbers of a column's sizes, -1 for sizes that have none yet."""
         numbers: Ints
         if self._sorted[-1] < _DENSE:
-            numbers = self._index[np.minimum(column, len(self._index) - 1)]
+            index = self._index.array
+            numbers = index[np.minimum(column, len(index) - 1)]
             return numbers
         place = np.minimum(np.searchsorted(self._sorted, column), len(self._sorted) - 1)
         numbers = np.where(self._sorted[place] == column, self._order[place], -1)
@@ -145,18 +162,19 @@ class Sizes:
     def _add(self, sizes: Iterable[int]) -> None:
         for size in sizes:
             self._reach(size)
-        self.values = np.array(list(self._reached), np.int32)
-        self._order = np.argsort(self.values)
-        self._sorted = self.values[self._order]
-        if self._sorted[-1] < _DENSE:
-            self._index = np.full(int(self._sorted[-1]) + 2, -1, np.int16)
-            self._index[self.values] = np.arange(len(self.values))
-        self._depth = np.array(list(self._reached.values()), np.int16)
-        self._smooth = np.array([is_smooth(s) for s in self._reached])
-        self._cuts = np.zeros((MOST_CUTS, len(self.values)), np.int32)
-        for number, size in enumerate(self._reached):
-            for rank, tile in enumerate(reversed(cuts(size, self.widths))):
-                self._cuts[rank, number] = tile
+        values = np.array(list(self._reached), np.int32)
+        self.by_number.set(values)
+        self._order = np.argsort(values)
+        self._sorted = values[self._order]
+        dense = values < _DENSE  # a trace takes other sizes for unknown
+        index = np.full(int(values[dense].max()) + 2, UNKNOWN, np.int32)
+        index[values[dense]] = np.flatnonzero(dense)
+        self._index.set(index)
+        self.depths.set(list(self._reached.values()))
+        self._smooth.set([is_smooth(size) for size in self._reached])
+        tiles = [cuts(size, self.widths)[::-1] for size in self._reached]
+        for rank, lookup in enumerate(self._cuts):
+            lookup.set([each[rank] if rank < len(each) else 0 for each in tiles])
 
     def _reach(self, size: int) -> int:
         """Add a size and all that tiling reaches from it; the longest chain of steps down to 1."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.placements import Bools
+from morello.ir.tracing import Lookup
 
 TRANSFERS = ("per_line", "per_run", "per_alias", "per_write", "per_alias_written")
 """The transfer costs of a level: fields of `Level`."""
@@ -239,15 +240,15 @@ class Target:
         return {level.name.lower(): number for number, level in enumerate(self.levels)}
 
     @cached_property
-    def _transfer_costs(self) -> tuple[npt.NDArray[np.float64], ...]:
+    def _transfer_costs(self) -> tuple[Lookup, ...]:
         """Each of `TRANSFERS`, by level."""
-        table = [[getattr(level, kind) for kind in TRANSFERS] for level in self.levels]
-        return tuple(np.array(table, np.float64).T)
+        table = [[getattr(level, kind) for level in self.levels] for kind in TRANSFERS]
+        return tuple(Lookup(np.array(costs, np.float64)) for costs in table)
 
     @cached_property
-    def _contention(self) -> npt.NDArray[np.float64]:
+    def _contention(self) -> Lookup:
         """The slowdown of each level for a core when all cores use it."""
-        return np.array(
+        return Lookup(
             [
                 max(1.0, self.cores / level.saturation) if level.saturation else 1.0
                 for level in self.levels
@@ -274,8 +275,10 @@ class Target:
         aliased = batch.placements.aliased(batch.codes[operand])
         cycles: Column = lines * per_line * (int(reads) + int(written))
         if reads:
-            return cycles + count * (per_run + aliased * per_alias)
-        return cycles + lines * per_write + count * aliased * per_alias_written
+            cycles = cycles + count * (per_run + aliased * per_alias)
+        else:
+            cycles = cycles + lines * per_write + count * aliased * per_alias_written
+        return cycles
 
     def __hash__(self) -> int:
         return hash(self.name)

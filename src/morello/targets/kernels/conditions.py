@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -26,7 +27,7 @@ def one_run(s: Batch, width: int, partial: bool) -> Iterator[Condition]:
     wanted = f"fewer than {width}" if partial else f"exactly {width}"
     fits = (length < width) if partial else (length == width)
     yield Condition(fits, f"the tile must have {wanted} elements")
-    longest = np.maximum.reduce(s.sizes)
+    longest = reduce(np.maximum, s.sizes)
     yield Condition(longest == length, "every size but one must be 1")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -121,8 +122,8 @@ def pack(source: DType, packed: DType, width: int) -> LeafKernel:
 
 def _one_group(s: Batch, width: int) -> Iterator[Condition]:
     sizes = [size for dim, size in zip(s.operation.dims, s.sizes, strict=True) if dim != "p"]
-    longest = np.maximum.reduce(sizes)
-    volume = np.prod(np.stack(sizes).astype(np.int64), axis=0)
+    longest = reduce(np.maximum, sizes)
+    volume = prod_columns(sizes)
     fits = (longest == width) & (volume == width)
     yield Condition(fits, f"one size must be {width}, all others 1")
 

@@ -1,0 +1,250 @@
+// Runs recorded operations on columns; see tape.py, which also defines the numbers of operations.
+
+#include <math.h>
+#include <stdint.h>
+
+enum { BLOCK = 32 };  // the rows that are run together
+
+static const int64_t UNKNOWN = INT32_MIN;
+
+typedef struct {
+  const void *values;
+  int64_t rows, columns;
+} Table;
+
+typedef struct {
+  const int16_t *code;
+  const int32_t *operands;
+  const int32_t *inputs;
+  const int32_t *first_condition, *first_edge;
+  const int32_t *holds, *own, *allocation, *first_child;
+  const int32_t *kind, *times, *first_word, *words;
+  int64_t input_count, rule_count;
+  const uint8_t *arity;  // by code: how many operands are other operations
+  int64_t *ints;
+  double *floats;
+  int64_t *done;
+  uint32_t *unknown;  // by operation: a bit for each row of the block
+  int64_t stamp;
+} Tape;
+
+typedef struct {
+  int32_t *row;
+  uint8_t *rule, *arity;
+  double *own;
+  int64_t *allocation;
+  int16_t *kind;
+  int32_t *times;
+  int64_t *words;
+  int32_t *unsure_rule, *unsure_row;
+  int64_t edges, children, unsure, room;  // room: the length of a row of `words`
+} Recorded;
+
+#define EACH(value) \
+  for (int i = 0; i < BLOCK; i++) r[i] = (value); \
+  break
+
+// Rounded down; exact below 2^52, and vectorized. By zero, it is zero.
+static inline int64_t quotient(int64_t x, int64_t y) {
+  double ratio = floor((double)x / (double)(y ? y : 1));
+  return y ? (int64_t)ratio : 0;
+}
+
+static inline int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
+static inline int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
+
+static void on_integers(int code, const int64_t *restrict x, const int64_t *restrict y,
+                        const int64_t *restrict z, int64_t *restrict r) {
+  switch (code) {
+    case ADD: EACH(x[i] + y[i]);
+    case SUBTRACT: EACH(x[i] - y[i]);
+    case MULTIPLY: EACH((int64_t)((uint64_t)x[i] * (uint64_t)y[i]));
+    case FLOOR_DIVIDE: EACH(quotient(x[i], y[i]));
+    case REMAINDER: EACH(y[i] ? x[i] - quotient(x[i], y[i]) * y[i] : 0);
+    case MINIMUM: EACH(smaller(x[i], y[i]));
+    case MAXIMUM: EACH(larger(x[i], y[i]));
+    case LEFT_SHIFT: EACH((int64_t)((uint64_t)x[i] << (y[i] & 63)));
+    case RIGHT_SHIFT: EACH(x[i] >> (y[i] & 63));
+    case EQUAL: EACH(x[i] == y[i]);
+    case NOT_EQUAL: EACH(x[i] != y[i]);
+    case LESS: EACH(x[i] < y[i]);
+    case LESS_EQUAL: EACH(x[i] <= y[i]);
+    case BITWISE_AND: EACH(x[i] & y[i]);
+    case BITWISE_OR: EACH(x[i] | y[i]);
+    case BITWISE_XOR: EACH(x[i] ^ y[i]);
+    case IS_ZERO: EACH(x[i] == 0);
+    case INVERT: EACH(~x[i]);
+    case WHERE: EACH(x[i] ? y[i] : z[i]);
+  }
+}
+
+static void on_floats(int code, const double *restrict x, const double *restrict y,
+                      double *restrict r) {
+  switch (code) {
+    case ADD_FLOAT: EACH(x[i] + y[i]);
+    case SUBTRACT_FLOAT: EACH(x[i] - y[i]);
+    case MULTIPLY_FLOAT: EACH(x[i] * y[i]);
+    case DIVIDE_FLOAT: EACH(y[i] != 0 ? x[i] / y[i] : 0.0);
+    case MINIMUM_FLOAT: EACH(x[i] < y[i] ? x[i] : y[i]);
+    case MAXIMUM_FLOAT: EACH(x[i] > y[i] ? x[i] : y[i]);
+  }
+}
+
+static void compare(int code, const double *restrict x, const double *restrict y,
+                    int64_t *restrict r) {
+  switch (code) {
+    case EQUAL_FLOAT: EACH(x[i] == y[i]);
+    case NOT_EQUAL_FLOAT: EACH(x[i] != y[i]);
+    case LESS_FLOAT: EACH(x[i] < y[i]);
+    case LESS_EQUAL_FLOAT: EACH(x[i] <= y[i]);
+  }
+}
+
+// Gives a bit for each row of which the entry is unknown.
+static uint32_t look_up(const Table *table, const int64_t *restrict x, const int64_t *restrict y,
+                        int64_t *restrict r) {
+  const int32_t *values = table->values;
+  uint32_t unknown = 0;
+  for (int i = 0; i < BLOCK; i++) {
+    int64_t column = y ? y[i] : 0;
+    int inside = x[i] >= 0 && x[i] < table->rows && column >= 0 && column < table->columns;
+    r[i] = inside ? values[x[i] * table->columns + column] : UNKNOWN;
+    unknown |= (uint32_t)(r[i] == UNKNOWN) << i;
+  }
+  return unknown;
+}
+
+// Run one operation; gives the rows for which what it looks up itself is unknown.
+static uint32_t run(Tape *tape, const Table *tables, int32_t operation) {
+  int code = tape->code[operation];
+  const int32_t *operands = tape->operands + 4 * operation;
+  const int64_t *x = tape->ints + BLOCK * (int64_t)operands[0];
+  const int64_t *y = tape->ints + BLOCK * (int64_t)operands[1];
+  const int64_t *z = tape->ints + BLOCK * (int64_t)operands[2];
+  const double *u = tape->floats + BLOCK * (int64_t)operands[0];
+  const double *v = tape->floats + BLOCK * (int64_t)operands[1];
+  const double *w = tape->floats + BLOCK * (int64_t)operands[2];
+  const Table *table = tables + operands[3];
+  int64_t *r = tape->ints + BLOCK * (int64_t)operation;
+  double *f = tape->floats + BLOCK * (int64_t)operation;
+  switch (code) {
+    case LOOKUP_1: return look_up(table, x, 0, r);
+    case LOOKUP_2: return look_up(table, x, y, r);
+    case LOOKUP_FLOAT:
+      for (int i = 0; i < BLOCK; i++) {
+        int inside = x[i] >= 0 && x[i] < table->rows;
+        f[i] = inside ? ((const double *)table->values)[x[i]] : 0.0;
+      }
+      break;
+    case ADD_FLOAT: case SUBTRACT_FLOAT: case MULTIPLY_FLOAT: case DIVIDE_FLOAT:
+    case MINIMUM_FLOAT: case MAXIMUM_FLOAT: on_floats(code, u, v, f); break;
+    case EQUAL_FLOAT: case NOT_EQUAL_FLOAT: case LESS_FLOAT: case LESS_EQUAL_FLOAT:
+      compare(code, u, v, r);
+      break;
+    case TO_INT: for (int i = 0; i < BLOCK; i++) r[i] = (int64_t)u[i]; break;
+    case TO_FLOAT: for (int i = 0; i < BLOCK; i++) f[i] = (double)x[i]; break;
+    case WHERE_FLOAT: for (int i = 0; i < BLOCK; i++) f[i] = x[i] ? v[i] : w[i]; break;
+    default: on_integers(code, x, y, z, r);
+  }
+  return 0;
+}
+
+// Run an operation, and before all that it needs, unless that is done for this block. Gives the rows
+// for which something that it needs is unknown.
+static uint32_t work_out(Tape *tape, const Table *tables, int32_t operation) {
+  int code = tape->code[operation];
+  if (code == CONSTANT || code == INPUT) return 0;
+  if (tape->done[operation] != tape->stamp) {
+    tape->done[operation] = tape->stamp;
+    uint32_t unknown = 0;
+    for (int k = 0; k < tape->arity[code]; k++)
+      unknown |= work_out(tape, tables, tape->operands[4 * operation + k]);
+    tape->unknown[operation] = unknown | run(tape, tables, operation);
+  }
+  return tape->unknown[operation];
+}
+
+// Whether a part holds, for the rows of the block, as bits.
+static uint32_t holding(Tape *tape, const Table *tables, int32_t part, uint32_t *unknown) {
+  int32_t operation = tape->holds[part];
+  *unknown = 0;
+  if (operation < 0) return UINT32_MAX;
+  *unknown = work_out(tape, tables, operation);
+  const int64_t *values = tape->ints + BLOCK * (int64_t)operation;
+  uint32_t result = 0;
+  for (int i = 0; i < BLOCK; i++) result |= (uint32_t)(values[i] != 0) << i;
+  return result;
+}
+
+// Work out all that an edge records; gives the rows for which something of it is unknown.
+static uint32_t prepare(Tape *tape, const Table *tables, int32_t part) {
+  uint32_t unknown = work_out(tape, tables, tape->own[part]);
+  unknown |= work_out(tape, tables, tape->allocation[part]);
+  for (int32_t child = tape->first_child[part]; child < tape->first_child[part + 1]; child++) {
+    unknown |= work_out(tape, tables, tape->times[child]);
+    for (int32_t k = tape->first_word[child]; k < tape->first_word[child + 1]; k++)
+      unknown |= work_out(tape, tables, tape->words[k]);
+  }
+  return unknown;
+}
+
+static void record(const Tape *tape, int32_t part, int row, Recorded *to) {
+  int32_t first = tape->first_child[part], last = tape->first_child[part + 1];
+  to->arity[to->edges] = (uint8_t)(last - first);
+  to->own[to->edges] = tape->floats[BLOCK * (int64_t)tape->own[part] + row];
+  to->allocation[to->edges] = tape->ints[BLOCK * (int64_t)tape->allocation[part] + row];
+  to->edges++;
+  for (int32_t child = first; child < last; child++) {
+    to->kind[to->children] = (int16_t)tape->kind[child];
+    to->times[to->children] = (int32_t)tape->ints[BLOCK * (int64_t)tape->times[child] + row];
+    int64_t *word = to->words + to->children++;
+    for (int32_t k = tape->first_word[child]; k < tape->first_word[child + 1]; k++) {
+      *word = tape->ints[BLOCK * (int64_t)tape->words[k] + row];
+      word += to->room;
+    }
+  }
+}
+
+// Apply rules to rows, by rule and row where they are wanted; the rows are keys, by word and row.
+void run_tape(Tape *tape, const Table *tables, const int64_t *words, const uint8_t *wanted,
+              int64_t rows, Recorded *to) {
+  for (int64_t start = 0; start < rows; start += BLOCK) {
+    int count = rows - start < BLOCK ? (int)(rows - start) : BLOCK;
+    tape->stamp++;
+    for (int64_t k = 0; k < tape->input_count; k++)
+      for (int i = 0; i < count; i++)
+        tape->ints[BLOCK * (int64_t)tape->inputs[k] + i] = words[k * rows + start + i];
+    for (int64_t rule = 0; rule < tape->rule_count; rule++) {
+      uint32_t applies = 0, unsure = 0, unknown;
+      for (int i = 0; i < count; i++)
+        applies |= (uint32_t)(wanted[rule * rows + start + i] != 0) << i;
+      int32_t first = tape->first_edge[rule], last = tape->first_condition[rule + 1];
+      for (int32_t part = tape->first_condition[rule]; part < first && applies; part++) {
+        uint32_t fulfilled = holding(tape, tables, part, &unknown);
+        applies &= fulfilled | unknown;
+        unsure |= unknown;
+      }
+      unsure &= applies;
+      if (!applies) continue;
+      for (int32_t part = first; part < last; part++) {
+        uint32_t here = holding(tape, tables, part, &unknown);
+        unsure |= applies & unknown;
+        if (applies & here & ~unsure) unsure |= applies & here & prepare(tape, tables, part);
+      }
+      for (int32_t part = first; part < last; part++) {
+        uint32_t sure = applies & ~unsure & holding(tape, tables, part, &unknown);
+        for (int i = 0; i < count; i++) {
+          if (!(sure >> i & 1)) continue;
+          to->row[to->edges] = (int32_t)(start + i);
+          to->rule[to->edges] = (uint8_t)rule;
+          record(tape, part, i, to);
+        }
+      }
+      for (int i = 0; i < count; i++) {
+        if (!(unsure >> i & 1)) continue;
+        to->unsure_rule[to->unsure] = (int32_t)rule;
+        to->unsure_row[to->unsure++] = (int32_t)(start + i);
+      }
+    }
+  }
+}
