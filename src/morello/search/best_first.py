@@ -42,7 +42,7 @@ STAGES = tuple(Stage(weight, 0.03) for weight in (1.3, 1.1, 1.03, 1.0))
 TOGETHER = 15
 """How many nodes of each kind are expanded together, at least, if there are as many near."""
 
-GROWTH = 0.03
+GROWTH = 0.06
 """As `TOGETHER`, as a fraction of all nodes, so that a large graph grows in few steps."""
 
 AHEAD = 1.05
