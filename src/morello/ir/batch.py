@@ -75,20 +75,6 @@ class Batch:
             self.parallel,
         )
 
-    @staticmethod
-    def concatenate(batches: Sequence[Batch]) -> Batch:
-        first = batches[0]
-
-        def joined(groups: list[tuple[Ints, ...]]) -> tuple[Ints, ...]:
-            return tuple(np.concatenate(parts) for parts in zip(*groups, strict=True))
-
-        return replace(
-            first,
-            sizes=joined([b.sizes for b in batches]),
-            levels=joined([b.levels for b in batches]),
-            codes=joined([b.codes for b in batches]),
-        )
-
     def size(self, dim: str) -> Ints:
         return self.sizes[self.operation.dims.index(dim)]
 

@@ -213,10 +213,8 @@ class Traced:
     __and__, __rand__ = _operators("bitwise_and")
     __or__, __ror__ = _operators("bitwise_or")
     __xor__, __rxor__ = _operators("bitwise_xor")
-    __lt__, _ = _operators("less")
-    __le__, _ = _operators("less_equal")
-    __gt__, _ = _operators("greater")
-    __ge__, _ = _operators("greater_equal")
+    __lt__, __gt__ = _operators("less")  # x > y is y < x
+    __le__, __ge__ = _operators("less_equal")
 
     def __eq__(self, other: object) -> Any:
         return _comparison("equal", self, _operand(other))

@@ -4,40 +4,19 @@ from __future__ import annotations
 
 from functools import cache
 
-import numpy as np
-
-from morello.ir.batch import Batch
 from morello.ir.operation import Operation, Primitive, has_accumulating_form
-from morello.ir.placements import Ints
 from morello.rewrites import REWRITES
 from morello.space.kind import Kind
-from morello.space.sizes import Sizes
-from morello.targets.target import Target
 
 SpecRank = tuple[float, ...]
 """Its parts, in the order of `rewrites.Rank`."""
 
 
-def ranks(batch: Batch, target: Target, sizes: Sizes) -> tuple[SpecRank, Ints]:
-    """The ranks of a batch's Specs: the parts that they have in common, and each one's last."""
-    return common_rank(Kind.of(batch)), extents(batch, target, sizes)
-
-
 def common_rank(kind: Kind) -> SpecRank:
-    """All parts but the last of the rank of a kind's Specs."""
+    """All parts of the rank of a kind's Specs but the last; see also `SpecEncoding.extents`."""
     operation = kind.operation
     single = all(dtype.lanes == 1 for dtype in kind.dtypes)
     return kind.parallel, weight(operation), single, has_accumulating_form(operation)
-
-
-def extents(batch: Batch, target: Target, sizes: Sizes) -> Ints:
-    """The last part of the ranks of a batch's Specs."""
-    result = np.zeros(len(batch), np.int32)
-    for size in batch.sizes:
-        result += sizes.depth(size)
-    for level in batch.levels:
-        result += target.registers - level
-    return result
 
 
 @cache

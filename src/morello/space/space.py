@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-
 from morello.base.errors import SearchError
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
@@ -11,17 +9,14 @@ from morello.ir.dtype import DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
-from morello.rewrites import Rank, Rewrite
+from morello.rewrites import Rewrite
 from morello.space.encoding import SpecEncoding
-from morello.space.guards import Guard, Rules, relaxed
+from morello.space.guards import Rules, relaxed
 from morello.space.kind import Kind
 from morello.space.panels import Panels
 from morello.space.rules import rules
 from morello.space.sizes import Sizes
 from morello.targets.target import Target
-
-NumberedRules = tuple[Guard, list[tuple[int, Rewrite]]]
-"""Rewrites, by their positions in `Space.rewrites`, to try on the rows that a guard admits."""
 
 _MOST_REWRITES = 256  # their numbers are stored as bytes
 
@@ -41,7 +36,6 @@ class Space:
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
         self._rules: dict[Kind, list[Rules]] = {}
-        self._numbered: dict[tuple[Kind, bool], list[NumberedRules]] = {}
 
     def kind_number(self, batch: Batch) -> int:
         """The number of the kind of a batch's Specs; a new kind gets the next one."""
@@ -65,21 +59,6 @@ class Space:
                 raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
             self._rules[kind] = groups
         return self._rules[kind]
-
-    def numbered(self, kind: Kind, extents: bool) -> list[NumberedRules]:
-        """The rules with the rewrites that lower only the extent of Specs, or with all others."""
-        if (kind, extents) not in self._numbered:
-            numbers = count()
-            groups = [
-                (group.guard, [(next(numbers), rewrite) for rewrite in group.rewrites])
-                for group in self.rules(kind)
-            ]
-            self._numbered[kind, extents] = [
-                (guard, chosen)
-                for guard, rewrites in groups
-                if (chosen := [r for r in rewrites if (r[1].lowers is Rank.EXTENT) is extents])
-            ]
-        return self._numbered[kind, extents]
 
     def rewrites(self, kind: Kind) -> list[Rewrite]:
         """All rewrites tried on Specs of a kind; an edge's rule is a position in this list."""
