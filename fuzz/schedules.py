@@ -32,6 +32,7 @@ _VALUES: tuple[Any, ...] = (
 )  # fmt: skip
 _STEPS: tuple[tuple[str, tuple[dict[str, Any], ...]], ...] = (
     ("tile", ({"m": 4}, {"n": 8}, {"m": 1}, {"m": 3}, {"m": 0}, {"q": 2}, {"m": "x"})),
+    ("overlap", ({"m": 3}, {"n": 3}, {"m": 4}, {"k": 3}, {"m": 0}, {"q": 2})),
     ("split", ({"k": 2}, {"k": 1}, {"m": 2}, {"k": 1 << 70})),
     ("parallel", ({"m": 2}, {"m": 2, "n": 4}, {})),
     ("to_accumulate", ({},)),

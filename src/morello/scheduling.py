@@ -22,6 +22,7 @@ from morello.rewrites import (
     Decompose,
     Move,
     MoveAll,
+    Overlap,
     Pack,
     PadFirst,
     Parallel,
@@ -105,6 +106,18 @@ class Schedule:
         schedule = self
         for dim, size in sizes.items():
             schedule = schedule.rewrite(Tile(dim, _size(dim, size)))
+        return schedule
+
+    def overlap(self, **sizes: int) -> Schedule:
+        """Loop over tiles of output dimensions that do not divide them, without a remainder.
+
+        `sizes` are limited as those of `tile`. The last tile begins so that it ends with the
+        dimension: what it shares with the one before is computed twice. For operations that
+        overwrite their outputs: apply it before `to_accumulate`.
+        """
+        schedule = self
+        for dim, size in sizes.items():
+            schedule = schedule.rewrite(Overlap(dim, _size(dim, size)))
         return schedule
 
     def split(self, **sizes: int) -> Schedule:

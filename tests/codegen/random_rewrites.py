@@ -24,6 +24,7 @@ from morello.rewrites import (
     Decompose,
     Move,
     MoveAll,
+    Overlap,
     Pack,
     PadFirst,
     Parallel,
@@ -100,7 +101,8 @@ class Whims:
 
     def loop(self, spec: Spec) -> Rewrite:
         dim = self.random.choice(spec.operation.dims)
-        return (Split if dim in spec.operation.reduced else Tile)(dim, self._tile(spec, dim))
+        kinds = (Split,) if dim in spec.operation.reduced else (Tile, Overlap)
+        return self.random.choice(kinds)(dim, self._tile(spec, dim))
 
     def buffer(self, spec: Spec) -> Rewrite:
         """Any tensor between components, in memory or in registers."""

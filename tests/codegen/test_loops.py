@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import morello
 from morello.codegen import generate
@@ -30,3 +31,27 @@ def test_long_loops_in_loops_are_one() -> None:
     impl, _ = morello.implement("f32[512,512] @ f32[512,512]", target="avx512", budget=600)
     assert len(of_one_rewrite(impl)) > 1, "k was tiled more than once"
     assert {int(end) for end in LOOP.findall(generate(impl).text)} == {512}
+
+
+def test_the_last_of_tiles_that_overlap_begins_earlier() -> None:
+    schedule = morello.schedule("f32[13,9] @ f32[9,16]", target="avx512").overlap(m=4).solve()
+    text = generate(schedule.impl).text
+    assert "m0 < 13; m0 += 4) {\n    if (m0 > 9) m0 = 9;" in text
+    assert text.count("m0 = 0") == 1
+
+
+def test_loops_that_overlap_are_not_collapsed() -> None:
+    outer = morello.schedule("exp(f32[77,8])", target="avx512").overlap(i=70).tile(i=1).solve()
+    text = generate(outer.impl).text
+    assert "i0 < 77; i0 += 70" in text and "i1 < 70; ++i1" in text
+    inner = morello.schedule("exp(f32[154,8])", target="avx512").tile(i=77).overlap(i=2).solve()
+    text = generate(inner.impl).text
+    assert "i0 < 154; i0 += 77" in text and "i1 < 77; i1 += 2" in text
+
+
+def test_a_loop_that_overlaps_goes_on_alike_where_another_ends() -> None:
+    begun = morello.schedule("exp(f32[22,8])", target="avx512").tile(i=12).tile(i=4)
+    schedule = replace(begun, path=(1,)).overlap(i=4).solve()
+    text = generate(schedule.impl).text
+    assert "i0 < 22; i0 += 4) {\n    if (i0 > 18) i0 = 18;" in text
+    assert text.count("for (long i0") == 1

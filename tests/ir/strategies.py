@@ -60,10 +60,12 @@ def chains(draw: st.DrawFn, whole_panels: bool = False) -> Chain:
     for _ in range(draw(st.integers(1, 4))):
         dim = draw(st.integers(0, len(shape) - 1))
         tile = draw(st.sampled_from(_tiles(now, dim, layout)))
-        if draw(st.booleans()) and now[dim] % tile:  # the remainder
+        kind = draw(st.sampled_from(["one", "last", "remainder"]))
+        size, begin = tile, tile * draw(st.integers(0, now[dim] // tile - 1))
+        if kind == "remainder" and now[dim] % tile:
             size, begin = now[dim] % tile, now[dim] // tile * tile
-        else:
-            size, begin = tile, tile * draw(st.integers(0, now[dim] // tile - 1))
+        elif kind == "last" and now[dim] - tile in _tiles(now, dim, layout):
+            begin = now[dim] - tile  # it overlaps the tile before
         start = tuple(begin if d == dim else 0 for d in range(len(now)))
         now = (*now[:dim], size, *now[dim + 1 :])
         cuts.append(Cut(now, start))

@@ -62,6 +62,7 @@ def begun() -> dict[str, Schedule]:
         "pointwise": begin(conv_goal(pixels=1)).to_accumulate().pointwise(),
         "packed": Schedule.of(narrow, BF16_PRODUCTS).pack(),
         "wider": begin(narrow).move("a", "L2", dtype="f32").move("b", "L2", dtype="f32"),
+        "covered": begin(matmul_goal(6, 16, 40)).overlap(m=4, n=32),
         "fused": begin(mlp_goal(4, 8, 16, 8)).bufferize(0, "L2"),
         "moved": begin(mlp_goal(4, 8, 16, 8)).move_all("L2"),
         "attention": begin(attention_goal(2, 4, 8)).bufferize(1, "L1", layout="{0,1}"),

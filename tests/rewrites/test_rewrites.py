@@ -8,17 +8,19 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.goals import softmax_goal
 
 from morello.base.errors import RewriteError
 from morello.impl.tree import cycles, grow, replay
 from morello.ir.dtype import BF16, F32
 from morello.ir.layout import Layout, column_major, panels, row_major
-from morello.ir.primitives import conv, fill, matmul, move
+from morello.ir.primitives import conv, divide_vec_scalar, fill, matmul, move
 from morello.ir.spec import Spec, goal, matmul_spec
 from morello.ir.tensor import IDEAL, Placement, gapless
 from morello.rewrites import (
     Divide,
     Move,
+    Overlap,
     ParallelSplit,
     Pointwise,
     Rewrite,
@@ -114,6 +116,45 @@ def test_tile_of_most_leaves_one_and_a_remainder() -> None:
     ]
 
 
+def test_overlap() -> None:
+    whole = spec(10, 8, 16, accumulates=False)
+    step = apply(Overlap("m", 4), whole, TARGET)
+    assert sizes(step) == [((4, 8, 16), 3, "body")]
+    assert (step.cost, step.allocation) == (0.0, {})
+    body, _ = apply(Tile("m", 4), whole, TARGET).holes
+    assert step.holes[0].spec == body.spec
+
+
+def test_where_overlaps_are_refused() -> None:
+    whole = spec(10, 8, 16, accumulates=False)
+    refuse(Overlap("m", 10), whole, "the tile must be smaller than m")
+    refuse(Overlap("m", 0), whole, "at least 1")
+    refuse(Overlap("m", 5), whole, "such tiles of m do not overlap; tile it")
+    refuse(Overlap("k", 3), whole, "k is reduced; split it")
+    refuse(Overlap("x", 3), whole, "no dimension 'x'; its dimensions are: m, k, n")
+    refuse(Overlap("m", 4), spec(10, 8, 16), "MatmulAccum reads what it writes; tile m")
+    refuse(Overlap("m", 4), replace(whole, parallel=True), "it is to be run in parallel")
+    divided = goal(divide_vec_scalar(2, 1), (10, 8), (F32, F32))
+    refuse(Overlap("i", 4), divided, "DivideVecScalar reads what it writes; tile i")
+    refuse(Overlap("j", 3), softmax_goal(10, 8), "Softmax needs j whole")
+
+
+def test_the_last_of_tiles_that_overlap_cuts_no_panels_and_no_registers() -> None:
+    paneled = gapless(panels(2, 1, 16))
+    ragged = spec(4, 8, 72, placements=(ROWS, paneled, ROWS), accumulates=False)
+    refuse(Overlap("n", 32), ragged, "it would cut panels of b")
+    exact = replace(ragged, sizes=(4, 8, 80))
+    (body,) = apply(Overlap("n", 32), exact, TARGET).holes
+    assert (body.times, body.spec.placements[1]) == (3, paneled)
+    (inside,) = apply(Overlap("n", 5), replace(ragged, sizes=(4, 8, 16)), TARGET).holes
+    assert inside.times == 4
+    held = spec(
+        5, 1, 40, (L1, L1, REGISTERS), (ROWS, ROWS, registers(16)), accumulates=False
+    )  # fmt: skip
+    refuse(Overlap("n", 16), held, "it would cut registers of c")
+    assert sizes(apply(Overlap("m", 2), held, TARGET)) == [((2, 1, 40), 3, "body")]
+
+
 def test_split() -> None:
     step = apply(Split("k", 4), spec(12, 10, 16), TARGET)
     assert sizes(step) == [((12, 4, 16), 2, "body"), ((12, 2, 16), 1, "remainder")]
@@ -176,6 +217,9 @@ def test_a_loop_covers_all_of_its_dimension(size: int, data: st.DataObject) -> N
     step = apply(Tile("m", tile), spec(size, 3, 5), TARGET)
     assert sum(hole.spec.size("m") * hole.times for hole in step.holes) == size
     assert all(hole.spec.sizes[1:] == (3, 5) for hole in step.holes)
+    if size % tile:
+        (body,) = apply(Overlap("m", tile), spec(size, 3, 5, accumulates=False), TARGET).holes
+        assert size < body.times * tile < size + tile
 
 
 # ---- to_accumulate

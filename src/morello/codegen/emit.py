@@ -7,7 +7,15 @@ from dataclasses import replace
 from itertools import count
 
 from morello.codegen.conv import matmul_views, merged_rows
-from morello.codegen.loops import MergedLoop, cut, cut_each, emits_nothing, loops, over_registers
+from morello.codegen.loops import (
+    Loop,
+    MergedLoop,
+    cut,
+    cut_each,
+    emits_nothing,
+    loops,
+    over_registers,
+)
 from morello.codegen.statements import (
     Block,
     Buffer,
@@ -39,6 +47,7 @@ from morello.rewrites import (
     Bufferize,
     Move,
     MoveAll,
+    Overlap,
     PadFirst,
     Parallel,
     ParallelSplit,
@@ -82,7 +91,7 @@ class Emitter:
 
     # ---- loops
 
-    def _loop(self, node: Node, rewrite: Tile | Split, views: Sequence[View]) -> list[Statement]:
+    def _loop(self, node: Node, rewrite: Loop, views: Sequence[View]) -> list[Statement]:
         dim = rewrite.dim
         if over_registers(node.impl.spec.operation, dim, views):
             return self._unrolled(node, rewrite, views)
@@ -102,16 +111,16 @@ class Emitter:
             )
         ]  # fmt: skip
 
-    def _unrolled(
-        self, node: Node, rewrite: Tile | Split, views: Sequence[View]
-    ) -> list[Statement]:
-        spec, dim, tile = node.impl.spec, rewrite.dim, rewrite.size
-        first, *rest = node.children
-        starts = range(0, spec.size(dim), tile)
-        bodies = [first] * (spec.size(dim) // tile) + rest
-        lines = []
-        for start, body in zip(starts, bodies, strict=True):
-            lines += self.emit(body, cut(spec, body.impl.spec, views, dim, start))
+    def _unrolled(self, node: Node, rewrite: Loop, views: Sequence[View]) -> list[Statement]:
+        spec, dim = node.impl.spec, rewrite.dim
+        lines: list[Statement] = []
+        start = 0
+        for branch, body in zip(node.impl.children, node.children, strict=True):
+            inner = body.impl.spec
+            for _ in range(branch.times):
+                start = min(start, spec.size(dim) - inner.size(dim))
+                lines += self.emit(body, cut(spec, inner, views, dim, start))
+                start += inner.size(dim)
         return lines
 
     # ---- convolutions
@@ -311,6 +320,7 @@ class Emitter:
 
 EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     Tile: Emitter._loop,
+    Overlap: Emitter._loop,
     Split: Emitter._loop,
     Select: Emitter._kernel,
     Parallel: Emitter._parallel,

@@ -9,7 +9,10 @@ from morello.codegen.views import MemoryView, RegisterView, View
 from morello.impl.tree import Impl, Node
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
-from morello.rewrites import Split, Tile
+from morello.rewrites import Overlap, Split, Tile
+
+Loop = Tile | Overlap | Split
+"""The rewrites that are loops over tiles along one dimension."""
 
 LONG = 32
 """Iterations from which on compilers keep a loop rather than unroll it."""
@@ -17,7 +20,10 @@ LONG = 32
 
 @dataclass(frozen=True)
 class MergedLoop:
-    """A loop over `size` elements of a dimension of a Spec, `step` at a time, from its views on."""
+    """A loop over `size` elements of a dimension of a Spec, `step` at a time, from its views on.
+
+    If steps do not fit, the last one overlaps the one before (see `statements.For`).
+    """
 
     spec: Spec
     views: Sequence[View]
@@ -28,7 +34,11 @@ class MergedLoop:
 
     @property
     def times(self) -> int:
-        return self.size // self.step
+        return -(-self.size // self.step)
+
+    @property
+    def overlaps(self) -> bool:
+        return self.size % self.step != 0
 
     @property
     def accumulates_in_registers(self) -> bool:
@@ -75,7 +85,7 @@ def _nested(node: Node, views: Sequence[View], dim: str) -> Iterator[MergedLoop]
     while emits_nothing(loop.impl):
         (loop,) = loop.children
     spec, rewrite = loop.impl.spec, loop.impl.rewrite
-    if not isinstance(rewrite, Tile | Split) or rewrite.dim != dim:
+    if not isinstance(rewrite, Loop) or rewrite.dim != dim:
         yield MergedLoop(spec, views, dim, spec.size(dim), spec.size(dim), node)
         return
     body, *others = loop.children
@@ -83,7 +93,8 @@ def _nested(node: Node, views: Sequence[View], dim: str) -> Iterator[MergedLoop]
     if times == 1:
         yield from loops(body, cut(spec, body.impl.spec, views, dim, 0), dim)
     else:
-        yield _collapsed(MergedLoop(spec, views, dim, times * rewrite.size, rewrite.size, body))
+        size = min(times * rewrite.size, spec.size(dim))
+        yield _collapsed(MergedLoop(spec, views, dim, size, rewrite.size, body))
     for rest in others:
         start = spec.size(dim) // rewrite.size * rewrite.size
         yield from loops(rest, cut(spec, rest.impl.spec, views, dim, start), dim)
@@ -92,7 +103,7 @@ def _nested(node: Node, views: Sequence[View], dim: str) -> Iterator[MergedLoop]
 def _collapsed(loop: MergedLoop) -> MergedLoop:
     """A loop and the loop that is its body as a single one, if that is possible."""
     inner, *others = loops(loop.body, loop.tiles(None), loop.dim)
-    if others or inner.times < LONG:
+    if others or inner.times < LONG or loop.overlaps or inner.overlaps:
         return loop
     single = replace(loop, step=inner.step, body=inner.body)
     per_outer = [stride * inner.times for stride in inner.strides()]
@@ -103,7 +114,7 @@ def _collapsed(loop: MergedLoop) -> MergedLoop:
 
 def _continues(loop: MergedLoop, other: MergedLoop) -> bool:
     """Whether the other begins where the first ends, and has the same body."""
-    if loop.step != other.step or loop.body.impl != other.body.impl:
+    if loop.overlaps or loop.step != other.step or loop.body.impl != other.body.impl:
         return False
     strides = loop.strides()
     ends = [

@@ -72,7 +72,9 @@ class Printer:
         end = f"{start} + {loop.size}" if loop.start else str(loop.size)
         step = f"++{variable}" if loop.step == 1 else f"{variable} += {loop.step}"
         head = f"for (long {variable} = {start}; {variable} < {end}; {step}) {{"
-        return [head, *self._indented(loop.body), "}"]
+        last = f"{start} + {loop.last}" if loop.start else str(loop.last)
+        clamp = [f"  if ({variable} > {last}) {variable} = {last};"] if loop.overlaps else []
+        return [head, *clamp, *self._indented(loop.body), "}"]
 
     def _pointer(self, statement: Buffer | Groups) -> str:
         name = self._called[statement.name]

@@ -84,6 +84,7 @@ Definition = Buffer | Registers | Groups | ItemIndex
 class For:
     """A loop whose variable goes from `start`, another variable or 0, over `size` in steps.
 
+    Its last iteration ends where the loop does: it overlaps the one before if steps do not fit.
     `views` are those of the operands that its body works on. It is a reduction loop if it adds to
     sums that are in registers. `node` is the number of the rewrite that it comes from.
     """
@@ -99,7 +100,17 @@ class For:
 
     @property
     def times(self) -> int:
-        return self.size // self.step
+        return -(-self.size // self.step)
+
+    @property
+    def last(self) -> int:
+        """Where the last iteration begins, counted from the start."""
+        return self.size - self.step
+
+    @property
+    def overlaps(self) -> bool:
+        """Whether the last iteration overlaps the one before."""
+        return self.size % self.step != 0
 
 
 @dataclass(frozen=True)

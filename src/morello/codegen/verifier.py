@@ -134,7 +134,7 @@ class _Verifier:
         if loop.start:
             yield from _unknown([loop.start], scope.variables, "variable")
             low, high = scope.variables.get(loop.start, (0, 0))
-        inner.variables[loop.variable] = low, high + (loop.size - 1) // loop.step * loop.step
+        inner.variables[loop.variable] = low, high + loop.last
         yield from self.defects(loop.body, inner)
 
     def _definition(

@@ -197,6 +197,11 @@ class Operation:
         """Whether a loop may tile this dimension."""
         return dim not in self.untiled and (self.accumulates or dim not in self.reduced)
 
+    def may_overlap(self, dim: str) -> bool:
+        """Whether tiles along this dimension may overlap: no output is read, or a sum in parts."""
+        reads = any(self.reads(output) for output in self.outputs)
+        return self.may_cut(dim) and dim not in self.reduced and not reads
+
     def __str__(self) -> str:
         return self.name
 

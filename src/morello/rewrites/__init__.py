@@ -10,13 +10,13 @@ from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.parallel_split import ParallelSplit, may_split
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, apply, expand
 from morello.rewrites.select import Select
-from morello.rewrites.tile import Divide, SizedTile, Split, Tile
+from morello.rewrites.tile import Divide, Overlap, SizedTile, Split, Tile
 
 REWRITES: dict[str, type[Rewrite]] = {
     kind.name: kind
     for kind in (
-        Tile, Split, ToAccumulate, Move, MoveAll, Select, Parallel, Serial, Bufferize, Decompose,
-        SpatialSplit, Pointwise, PadFirst, Pack, ParallelSplit,
+        Tile, Overlap, Split, ToAccumulate, Move, MoveAll, Select, Parallel, Serial, Bufferize,
+        Decompose, SpatialSplit, Pointwise, PadFirst, Pack, ParallelSplit,
     )
 }  # fmt: skip
 """The rewrites that programs are made of, by name."""
@@ -32,6 +32,7 @@ __all__ = [
     "Edges",
     "Move",
     "MoveAll",
+    "Overlap",
     "Pack",
     "PadFirst",
     "Parallel",

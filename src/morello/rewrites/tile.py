@@ -1,4 +1,4 @@
-"""Loops: over tiles of an output dimension (tile), or of a reduction (split)."""
+"""Loops over tiles of an output dimension, which may overlap, or over pieces of a reduction."""
 
 from __future__ import annotations
 
@@ -67,6 +67,30 @@ class Tile(_Loop):
         yield Condition(everywhere(batch, not reduced), f"{self.dim} is reduced; split it")
         yield _not_whole(batch, self.dim)
         yield from loop_conditions(batch, self.dim, tile)
+
+
+@dataclass(frozen=True)
+class Overlap(_Loop):
+    """Loop over tiles of one size; the last begins so that it ends with the output dimension.
+
+    Matmul(m=10, k=8, n=8)
+      -> for m in 0..10 by 4, the last from 6: Matmul(m=4, k=8, n=8)
+
+    What two tiles share is computed twice. So the operation must overwrite its outputs, and read
+    none of them.
+    """
+
+    name = "overlap"
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        yield from _overlap_conditions(batch, self.dim, self._column(batch))
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        return _overlapping(batch, self.dim, self._column(batch))
+
+    def words(self, applied: Application) -> str:
+        size = applied.spec.size(self.dim)
+        return f"for {self.dim} in 0..{size} by {self.size}, the last from {size - self.size}"
 
 
 @dataclass(frozen=True)
@@ -185,6 +209,19 @@ def loop_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
             yield from _panel_conditions(batch, operand, dim, tile)
 
 
+def _overlap_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
+    """What two tiles share is the same from both, and the last one begins inside of no panel."""
+    operation, size = batch.operation, batch.sizes[dim_index(batch, dim)]
+    yield Condition(everywhere(batch, dim not in operation.reduced), f"{dim} is reduced; split it")
+    yield _not_whole(batch, dim)
+    legal = operation.may_overlap(dim)
+    yield Condition(everywhere(batch, legal), f"{operation} reads what it writes; tile {dim}")
+    yield Condition(everywhere(batch, not batch.parallel), "it is to be run in parallel")
+    yield from loop_conditions(batch, dim, tile)
+    yield Condition(size % tile != 0, f"such tiles of {dim} do not overlap; tile it")
+    yield from loop_conditions(batch, dim, size - tile)
+
+
 def _panel_conditions(batch: Batch, operand: int, dim: str, tile: Ints) -> Iterator[Condition]:
     """Tiles along a dimension cut no panels and no registers of an operand."""
     position, _ = batch.operation.places[operand, dim]
@@ -230,6 +267,12 @@ def loop(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
         rest = Child(tiled(selected, dim, remainder[ragged]), role="remainder")
         result.append(Edges(ragged, children=(body, rest)))
     return result
+
+
+def _overlapping(batch: Batch, dim: str, tile: Ints) -> list[Edges]:
+    """The edges of a loop over tiles that cover a dimension they do not divide."""
+    body = Child(tiled(batch, dim, tile), -(-batch.size(dim) // tile))
+    return [Edges(np.arange(len(batch)), children=(body,))]
 
 
 def tiled(batch: Batch, dim: str, tile: Ints) -> Batch:
