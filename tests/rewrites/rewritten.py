@@ -22,7 +22,7 @@ from morello.targets import find_target
 from morello.targets.machines import X86_64_V4
 from morello.targets.x86 import avx512
 
-SEARCH_ONLY = {"SizedTile", "Divide", "Spread"}
+SEARCH_ONLY = {"SizedTile", "SizedOverlap", "Divide", "Spread"}
 """Rewrites of the search alone; programs have tiles, splits and parallel loops in their place."""
 
 FOUR = replace(find_target("avx512"), cores=4)

@@ -25,6 +25,7 @@ from morello.rewrites import (
     Pointwise,
     Rewrite,
     Select,
+    SizedOverlap,
     SpatialSplit,
     Split,
     Tile,
@@ -123,11 +124,14 @@ def test_overlap() -> None:
     assert (step.cost, step.allocation) == (0.0, {})
     body, _ = apply(Tile("m", 4), whole, TARGET).holes
     assert step.holes[0].spec == body.spec
+    covering = SizedOverlap("m", lambda size: size * 0 + 4)
+    assert covering.concrete(whole) == Overlap("m", 4)
+    assert apply(covering, whole, TARGET) == step
 
 
 def test_where_overlaps_are_refused() -> None:
     whole = spec(10, 8, 16, accumulates=False)
-    refuse(Overlap("m", 10), whole, "the tile must be smaller than m")
+    refuse(Overlap("m", 12), whole, "the tile must be smaller than m")
     refuse(Overlap("m", 0), whole, "at least 1")
     refuse(Overlap("m", 5), whole, "such tiles of m do not overlap; tile it")
     refuse(Overlap("k", 3), whole, "k is reduced; split it")

@@ -70,6 +70,11 @@ class Operation:
     def dims(self, operand: int) -> str:
         return self.operands[operand].partition(":")[2]
 
+    def overlaps(self, dim: str) -> bool:
+        """Whether parts along a dimension may: what is written twice is the same both times."""
+        outputs = (self.names.index(name) for name in self.written)
+        return dim not in self.reduced and not any(self.reads(output) for output in outputs)
+
     def reads(self, operand: int) -> bool:
         name = self.names[operand]
         again = self.accumulates and name in dict(self.start)
@@ -183,7 +188,7 @@ def lines(addresses: Amounts) -> int:
 
 def tiles(size: int) -> list[int]:
     """The sizes of parts: all divisors, but of sizes with other factors than 2 and 3 the largest
-    power of two, which leaves a remainder."""
+    power of two, which leaves a remainder, or overlaps. (Larger sizes have others that overlap.)"""
     if size in SMOOTH:
         return [n for n in range(1, size) if size % n == 0]
     return [1 << size.bit_length() - 1]
@@ -298,7 +303,7 @@ class Definition:
     # ---- rules
 
     def loops(self, task: Task) -> Iterator[Step]:
-        """Over parts of equal sizes and places, and over what remains."""
+        """Over parts of equal sizes and places, and over what remains, if they do not overlap."""
         operation = task.operation
         for dim, size in task.sizes:
             if dim in operation.whole or (dim in operation.reduced and not operation.accumulates):
@@ -309,6 +314,10 @@ class Definition:
                 if whole[0] is not None and len(set(whole)) == 1 and (rest or not size % tile):
                     left = ((len(whole), whole[0]),) + (((1, rest),) if rest else ())
                     yield Step(left=left)
+                last = self.part(task, dim, size - tile, size)
+                overlaps = size % tile != 0 and operation.overlaps(dim)
+                if overlaps and last is not None and {*whole} == {last}:
+                    yield Step(left=((len(whole) + 1, last),))
 
     def part(self, task: Task, dim: str, start: int, stop: int) -> Task | None:
         """The task for a part of a dimension; None if that cuts registers."""

@@ -29,7 +29,7 @@ from tests.support import searched
 from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import column_major
 from morello.ir.spec import Spec, matmul_spec
-from morello.rewrites import Decompose, Divide, Move, ToAccumulate
+from morello.rewrites import Decompose, Divide, Move, SizedOverlap, ToAccumulate
 from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
@@ -81,6 +81,7 @@ CASES = [
     *[(matmul_goal(*sizes), (ENOUGH, FEW)) for sizes in ((1, 1, 1), (2, 3, 4), (1, 2, 8))],
     *[(matmul_goal(*sizes), (ENOUGH, FEWEST)) for sizes in ((4, 4, 1), (1, 5, 2), (4, 2, 4))],
     (matmul_goal(2, 2, 2), (ENOUGH, FEW, FEWEST)),
+    *[(matmul_goal(*sizes), (ENOUGH, FEW)) for sizes in ((5, 1, 2), (1, 1, 7))],
     (matmul_goal(1, 4, 4), (ENOUGH, FEWEST, (8, 8, 8))),
     (columns_first(4, 2, 2), (ENOUGH, FEW)),
     (columns_first(1, 4, 4), (ENOUGH, FEWEST)),
@@ -97,8 +98,16 @@ def test_nothing_is_cheaper_by_definition(spec: Spec, limits: Sequence[Amounts])
         assert (solution.cost if solution else inf) == pytest.approx(wanted), amounts
 
 
-@pytest.mark.parametrize("lost", [Divide, Move, ToAccumulate, Decompose])
-def test_a_rule_that_is_missing_is_told_apart(lost: type, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("lost", "spec"),
+    [
+        *[(lost, softmax_goal(2, 2)) for lost in (Divide, Move, ToAccumulate, Decompose)],
+        (SizedOverlap, matmul_goal(1, 1, 7)),
+    ],
+)
+def test_a_rule_that_is_missing_is_told_apart(
+    lost: type, spec: Spec, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def fewer(kind: Kind, target: Target, sizes: Sizes, **options: bool) -> list[Rules]:
         return [
             Rules(group.guard, tuple(r for r in group.rewrites if not isinstance(r, lost)))
@@ -106,7 +115,6 @@ def test_a_rule_that_is_missing_is_told_apart(lost: type, monkeypatch: pytest.Mo
         ]
 
     monkeypatch.setattr("morello.space.space.rules", fewer)
-    spec = softmax_goal(2, 2)
     solution = searched(spec, toy(ENOUGH))
     wanted = Definition(1).cheapest(task_of(spec), ENOUGH)
     assert wanted < (solution.cost if solution else inf)

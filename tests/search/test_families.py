@@ -33,6 +33,7 @@ from morello.rewrites import (
     ParallelSplit,
     Pointwise,
     Select,
+    SizedOverlap,
     SizedTile,
     SpatialSplit,
     Spread,
@@ -66,7 +67,9 @@ PRIMITIVES = {
 }  # fmt: skip
 
 NEEDED: list[tuple[str, type]] = [
-    ("matmul", Divide), ("matmul-ragged", SizedTile), ("matmul", Move), ("matmul", ToAccumulate),
+    ("matmul", Divide), ("sum", SizedTile), ("narrow", SizedTile), ("matmul", Move),
+    ("matmul", ToAccumulate),
+    ("matmul-ragged", SizedOverlap), ("move-masked", SizedOverlap),
     ("matmul-bf16-packed", Pack), ("matmul-bytes-packed", Pack), ("conv-strides", SpatialSplit),
     ("conv-pointwise", Pointwise), ("conv-padded-strides", PadFirst), ("Softmax", Decompose),
     ("matmul-chain", Bufferize), ("map-of-map", MoveAll), ("parallel-matmul", Spread),

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 from morello.space.sizes import (
     CUT_TO_ROWS,
     FACTORS,
+    MOST_COVERED,
     MOST_CUTS,
     ROWS,
     VECTOR,
     Ints,
     Sizes,
+    cover,
     cuts,
     is_smooth,
     steps,
@@ -100,6 +102,35 @@ def test_a_cut_leaves_a_loop_and_a_smaller_remainder(size: int) -> None:
     for tile in cuts(size):
         assert 0 < tile < size
         assert is_smooth(tile) or tile % VECTOR == 0
+
+
+@given(sizes, widths)
+def test_a_cover_exceeds_its_size_by_little(size: int, panels: frozenset[int]) -> None:
+    tile = cover(size, panels)
+    assert tile == int(Sizes([size], panels).cover(np.array([size]))[0])
+    if tile:
+        assert 8 <= tile < size <= MOST_COVERED and not is_smooth(size) and is_smooth(tile)
+        assert 0 < -size % tile <= size / 12
+        assert tile not in cuts(size, panels) and (tile,) in steps(size, panels)
+
+
+@pytest.mark.parametrize(
+    ("size", "tile"),
+    [
+        (127, 64),
+        (90, 48),
+        (77, 16),
+        (61, 32),
+        (139, 48),
+        (333, 0),
+        (11, 0),
+        (1000, 0),
+        (97, 8),
+        (96, 0),
+    ],
+)
+def test_the_cover_is_the_largest_tile_that_exceeds_the_size_least(size: int, tile: int) -> None:
+    assert cover(size) == tile
 
 
 @given(smooth_sizes)

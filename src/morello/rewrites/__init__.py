@@ -10,7 +10,7 @@ from morello.rewrites.parallel import Parallel, Serial, Spread
 from morello.rewrites.parallel_split import ParallelSplit, may_split
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, apply, expand
 from morello.rewrites.select import Select
-from morello.rewrites.tile import Divide, Overlap, SizedTile, Split, Tile
+from morello.rewrites.tile import Divide, Overlap, SizedOverlap, SizedTile, Split, Tile
 
 REWRITES: dict[str, type[Rewrite]] = {
     kind.name: kind
@@ -42,6 +42,7 @@ __all__ = [
     "Rewrite",
     "Select",
     "Serial",
+    "SizedOverlap",
     "SizedTile",
     "SpatialSplit",
     "Split",

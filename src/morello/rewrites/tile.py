@@ -189,6 +189,33 @@ class SizedTile(Rewrite):
         return kind(self.dim, int(self.choose(size)[0]))
 
 
+@dataclass(frozen=True)
+class SizedOverlap(Rewrite):
+    """Cover a dimension with tiles whose size is a function of the dimension's size.
+
+    Matmul(m=10, k=8, n=8), choosing 4 of 10
+      -> for m in 0..10 by 4, the last from 6: Matmul(m=4, k=8, n=8)
+    """
+
+    dim: str
+    choose: Callable[[Ints], Ints]
+
+    def __str__(self) -> str:
+        return f"cover({self.dim})"
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        tile = self.choose(batch.size(self.dim))
+        yield Condition(tile > 0, f"there is no tile for {self.dim}")
+        yield from _overlap_conditions(batch, self.dim, np.maximum(tile, 1))
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        return _overlapping(batch, self.dim, self.choose(batch.size(self.dim)))
+
+    def concrete(self, spec: Spec) -> Rewrite:
+        size = np.array([spec.size(self.dim)], np.int32)
+        return Overlap(self.dim, int(self.choose(size)[0]))
+
+
 def tiles_text(dim: str, size: int, tile: int) -> str:
     """The range of a loop over whole tiles, as text."""
     return f"{dim} in 0..{size // tile * tile}" + (f" by {tile}" if tile > 1 else "")
@@ -217,8 +244,8 @@ def _overlap_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Conditio
     legal = operation.may_overlap(dim)
     yield Condition(everywhere(batch, legal), f"{operation} reads what it writes; tile {dim}")
     yield Condition(everywhere(batch, not batch.parallel), "it is to be run in parallel")
-    yield from loop_conditions(batch, dim, tile)
     yield Condition(size % tile != 0, f"such tiles of {dim} do not overlap; tile it")
+    yield from loop_conditions(batch, dim, tile)
     yield from loop_conditions(batch, dim, size - tile)
 
 

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from functools import partial
+
+import numpy as np
+
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools
-from morello.rewrites import Divide, SizedTile
+from morello.rewrites import Divide, SizedOverlap, SizedTile
 from morello.space.guards import Guard, Rules
 from morello.space.sizes import FACTORS, MOST_CUTS, Cut, Sizes
 
 
-def loop_rules(dim: str, sizes: Sizes, *, vectors: bool) -> list[Rules]:
+def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[Rules]:
     """Loops over a dimension: smooth sizes are divided by small primes, others cut to tiles.
 
-    With `vectors`, smooth sizes are also cut to tiles of whole vectors or panels.
+    With `vectors`, smooth sizes are also cut to tiles of whole vectors or panels. With `overlap`,
+    tiles also cover a dimension, in place of a remainder that is at least a quarter of a tile.
     """
 
     def smooth(batch: Batch) -> Bools:
@@ -27,9 +32,30 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool) -> list[Rules]:
 
         return guard
 
-    divisions = tuple(Divide(dim, factor) for factor in FACTORS)
-    cuts = [Rules(has(rank), (SizedTile(dim, Cut(sizes, rank)),)) for rank in range(MOST_CUTS)]
-    return [Rules(smooth, divisions), *cuts]
+    def overlaps(rank: int) -> Guard:
+        def guard(batch: Batch) -> Bools:
+            size = batch.size(dim)
+            tile = sizes.cut(size, rank)
+            much: Bools = size % np.maximum(tile, 1) * 4 >= np.maximum(tile, 1)
+            return much
+
+        return guard
+
+    groups = [Rules(smooth, tuple(Divide(dim, factor) for factor in FACTORS))]
+    for rank in range(MOST_CUTS):
+        cut = Cut(sizes, rank)
+        groups.append(Rules(has(rank), (SizedTile(dim, cut),)))
+        if overlap:
+            groups.append(Rules(overlaps(rank), (SizedOverlap(dim, cut),)))
+    if overlap:
+        has_cover = partial(_has_cover, dim, sizes)
+        groups.append(Rules(has_cover, (SizedOverlap(dim, sizes.cover),)))
+    return groups
+
+
+def _has_cover(dim: str, sizes: Sizes, batch: Batch) -> Bools:
+    result: Bools = sizes.cover(batch.size(dim)) > 0
+    return result
 
 
 def has_rows(dim: str, sizes: Sizes, batch: Batch) -> Bools:

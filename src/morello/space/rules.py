@@ -32,7 +32,10 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
     groups = kernel_rules(kind, target)
     for dim in operation.dims:
         if operation.may_cut(dim) and not _is_tiled_later(operation, dim):
-            groups += loop_rules(dim, sizes, vectors=operation.lowers_to is None)
+            groups += loop_rules(
+                dim, sizes,
+                vectors=operation.lowers_to is None, overlap=operation.may_overlap(dim),
+            )  # fmt: skip
         if target.cuts_to_rows and operation.contracted and dim not in operation.reduced:
             groups.append(Rules(partial(has_rows, dim, sizes), (SizedTile(dim, sizes.rows),)))
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target)]

@@ -1,7 +1,8 @@
 """The sizes a dimension may be tiled to, and their numbers.
 
 A *smooth* size (2^a * 3^b) is divided by 2 or 3, which reaches all its divisors. Any
-other size is first cut to a smooth tile, which leaves a remainder of any size.
+other size is first cut to a smooth tile, which leaves a remainder of any size, or covered with
+smooth tiles, of which the last two overlap.
 """
 
 from __future__ import annotations
@@ -30,6 +31,9 @@ No power of two is a multiple of it.
 """
 CUT_TO_ROWS = (16, 64)
 """Powers of two that may be cut to tiles of `ROWS`, which leaves a remainder of four rows."""
+
+MOST_COVERED = 256
+"""The largest size that has a tile of its own to cover it: of larger ones, little remains."""
 
 _DENSE = 1 << 22
 """Sizes are looked up in a dense array if all are below this, otherwise by binary search."""
@@ -62,6 +66,22 @@ def cuts(size: int, widths: frozenset[int] = frozenset()) -> tuple[int, ...]:
     return tuple(sorted(tiles | panels))
 
 
+def cover(size: int, widths: frozenset[int] = frozenset()) -> int:
+    """The tile, besides those that a size is cut to, that covers the size with overlap.
+
+    For sizes that are not smooth, and at most `MOST_COVERED`. It is the largest 2^a or 3 * 2^a, as
+    for cuts, of those whose multiples exceed the size least; 0 if that is by more than a twelfth:
+    a remainder is cheaper.
+    """
+    powers = [1 << a for a in range(3, size.bit_length())]
+    tiles = [t for p in powers for t in (p // 2 * 3, p) if t < size and (t == p or t >= 3 * VECTOR)]
+    if is_smooth(size) or size > MOST_COVERED or not tiles:
+        return 0
+    tile = min(tiles, key=lambda t: (-size % t, -t))
+    fits = 0 < -size % tile <= size / 12 and tile not in cuts(size, widths)
+    return tile if fits else 0
+
+
 def smooth_part(size: int) -> int:
     """The largest smooth divisor."""
     part = 1
@@ -73,9 +93,10 @@ def smooth_part(size: int) -> int:
 
 def steps(size: int, widths: frozenset[int] = frozenset()) -> list[tuple[int, ...]]:
     """The sizes that each step of tiling may leave: the tile's, and the remainder's if any."""
-    divisions = [(size // f,) for f in FACTORS if size % f == 0 and is_smooth(size)]
+    single = [size // f for f in FACTORS if size % f == 0 and is_smooth(size)]
+    single += [tile] if (tile := cover(size, widths)) else []
     tiles = (*cuts(size, widths), *[ROWS] * (size in CUT_TO_ROWS))
-    return divisions + [(t, size % t) if size % t else (t,) for t in tiles]
+    return [(tile,) for tile in single] + [(t, size % t) if size % t else (t,) for t in tiles]
 
 
 class Sizes:
@@ -90,6 +111,7 @@ class Sizes:
         self._reached: dict[int, int] = {1: 0}
         self._last: tuple[Ints | None, Ints] = None, np.empty(0, np.int16)
         self.by_number, self.depths, self._smooth, self._index = (Lookup() for _ in range(4))
+        self._covers = Lookup()
         self._cuts = [Lookup() for _ in range(MOST_CUTS)]
         self._add(goal)
 
@@ -132,6 +154,12 @@ class Sizes:
         result: Ints = self._cuts[rank][numbers]
         return result
 
+    def cover(self, column: Ints) -> Ints:
+        """The tile that each size may be covered with (see `cover`), 0 for sizes without one."""
+        numbers = self.numbers(column)
+        result: Ints = self._covers[numbers]
+        return result
+
     def rows(self, column: Ints) -> Ints:
         """`ROWS` for each size that may be cut to that, 0 for others."""
         result: Ints = np.isin(column, CUT_TO_ROWS) * ROWS
@@ -172,6 +200,7 @@ class Sizes:
         self._index.set(index)
         self.depths.set(list(self._reached.values()))
         self._smooth.set([is_smooth(size) for size in self._reached])
+        self._covers.set([cover(size, self.widths) for size in self._reached])
         tiles = [cuts(size, self.widths)[::-1] for size in self._reached]
         for rank, lookup in enumerate(self._cuts):
             lookup.set([each[rank] if rank < len(each) else 0 for each in tiles])
