@@ -84,6 +84,7 @@ def test_columns_of_cuts_are_the_cuts(size: int, panels: frozenset[int]) -> None
     column = np.array([size])
     found = [int(known.cut(column, rank)[0]) for rank in range(MOST_CUTS)]
     wanted = cuts(size, known.widths)
+    assert len(wanted) <= known.most_cuts <= MOST_CUTS
     assert sorted(found) == [0] * (MOST_CUTS - len(wanted)) + list(wanted)
 
 

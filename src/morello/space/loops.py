@@ -10,7 +10,7 @@ from morello.ir.batch import Batch
 from morello.ir.placements import Bools
 from morello.rewrites import Divide, SizedOverlap, SizedTile
 from morello.space.guards import Guard, Rules
-from morello.space.sizes import FACTORS, MOST_CUTS, Cut, Sizes
+from morello.space.sizes import FACTORS, Cut, Sizes
 
 
 def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[Rules]:
@@ -42,7 +42,7 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[
         return guard
 
     groups = [Rules(smooth, tuple(Divide(dim, factor) for factor in FACTORS))]
-    for rank in range(MOST_CUTS):
+    for rank in range(sizes.most_cuts):
         cut = Cut(sizes, rank)
         groups.append(Rules(has(rank), (SizedTile(dim, cut),)))
         if overlap:

@@ -120,6 +120,11 @@ class Sizes:
         """The sizes, in the order of their numbers."""
         return self.by_number.array
 
+    @property
+    def most_cuts(self) -> int:
+        """The most tiles that any size may be cut to: those that `cuts` lists, and the widths."""
+        return 2 + len(self.widths)
+
     def __len__(self) -> int:
         return len(self._reached)
 
