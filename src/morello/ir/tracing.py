@@ -50,6 +50,8 @@ class Lookup:
         return str(self.array.dtype.kind)
 
     def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, np.ndarray):  # nearly always
+            return self.array[index]
         indices = index if isinstance(index, tuple) else (index,)
         for column in indices:
             if isinstance(column, Traced):

@@ -51,7 +51,7 @@ class _Rule:
 
 _NEVER = _Rule()
 
-FEW = 2
+FEW = 4
 """So often a rule is applied by NumPy: to trace it takes as long as several such calls."""
 
 _NONE = np.empty(0, np.int32)
@@ -96,16 +96,14 @@ class TracedRules:
         numbers = counts.nonzero()[0]
         self._uses[numbers] += 1
         few = numbers[self._uses[numbers] <= FEW] if runner() else numbers
-        if len(few):
-            parts = [
-                r for n in few.tolist() for r in self._by_numpy(n, keys, wanted[n].nonzero()[0])
-            ]
-            if len(few) < len(numbers):
-                wanted = wanted.copy()
-                wanted[few] = False
-                parts.append(self._by_tape(keys, wanted))
-            return _concatenated(parts)
-        return self._by_tape(keys, wanted)
+        if not len(few):
+            return self._by_tape(keys, wanted)
+        parts = self._by_numpy(keys, [(n, wanted[n].nonzero()[0]) for n in few.tolist()])
+        if len(few) < len(numbers):
+            wanted = wanted.copy()
+            wanted[few] = False
+            parts.append(self._by_tape(keys, wanted))
+        return _concatenated(parts)
 
     def _by_tape(self, keys: Ints, wanted: Bools) -> Recorded:
         counts = np.count_nonzero(wanted, axis=1)
@@ -115,13 +113,12 @@ class TracedRules:
         words = np.stack(self._encoding.split(keys))
         tables = [lookup.values for lookup in self._trace.lookups]
         recorded = tape.run(tables, words, wanted, edges, children, self._width)
-        parts = [recorded]
-        for number in np.unique(recorded.unsure_rule).tolist():
-            rows = recorded.unsure_row[recorded.unsure_rule == number]
-            parts += self._by_numpy(number, keys, rows)
-        for number in self.untraced:
-            parts += self._by_numpy(number, keys, wanted[number].nonzero()[0])
-        return recorded if len(parts) == 1 else _concatenated(parts)
+        others = [
+            (number, recorded.unsure_row[recorded.unsure_rule == number])
+            for number in np.unique(recorded.unsure_rule).tolist()
+        ]
+        others += [(number, wanted[number].nonzero()[0]) for number in sorted(self.untraced)]
+        return _concatenated([recorded, *self._by_numpy(keys, others)]) if others else recorded
 
     @property
     def _encoding(self) -> SpecEncoding:
@@ -129,20 +126,28 @@ class TracedRules:
 
     # ---- without a tape
 
-    def _by_numpy(self, number: int, keys: Ints, rows: Ints) -> Iterator[Recorded]:
-        """The edges of one rule. What was not known of the Specs is worked out on the way."""
-        guard, rewrite = self._given[number]
-        batch = self._encoding.batch(keys[rows], self.space.placements)
-        admitted = guard(batch).nonzero()[0]
-        if len(admitted):
-            for edges in expand(rewrite, batch[admitted], self.space.target):
-                yield self._columns(number, rows[admitted[edges.rows]], edges)
+    def _by_numpy(self, keys: Ints, rules: Sequence[tuple[int, Ints]]) -> list[Recorded]:
+        """The edges of rules for rows. What was not known of these is worked out on the way."""
+        batch = self._encoding.batch(keys, self.space.placements)
+        admitted: dict[Guard, Bools] = {}
+        parts = []
+        for number, rows in rules:
+            guard, rewrite = self._given[number]
+            if guard not in admitted:
+                admitted[guard] = guard(batch)
+            rows = rows[admitted[guard][rows]]
+            if len(rows):
+                some = batch if len(rows) == len(batch) else batch[rows]
+                for edges in expand(rewrite, some, self.space.target):
+                    parts.append(self._columns(number, rows[edges.rows], edges))
+        return parts
 
     def _columns(self, number: int, rows: Ints, edges: Edges) -> Recorded:
         count, arity = len(rows), len(edges.children)
         kinds = [self.space.kind_number(child.batch) for child in edges.children]
         times = np.empty((count, arity), np.int32)
-        words = np.zeros((self._width, count, arity), np.int64)
+        width = max((self.space.encodings[kind].words for kind in kinds), default=1)
+        words = np.zeros((width, count, arity), np.int64)
         for position, (kind, child) in enumerate(zip(kinds, edges.children, strict=True)):
             times[:, position] = child.times
             for number_, word in enumerate(self.space.encodings[kind].words_of(child.batch)):
@@ -152,7 +157,7 @@ class TracedRules:
             np.full(count, arity, np.uint8), np.full(count, edges.cost, np.float64),
             self.space.limits.column(edges.allocation, count),
             np.tile(np.array(kinds, np.int16), count), times.ravel(),
-            words.reshape(self._width, -1), _NONE, _NONE,
+            words.reshape(width, -1), _NONE, _NONE,
         )  # fmt: skip
 
     # ---- tracing
