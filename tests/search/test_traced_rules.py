@@ -11,6 +11,7 @@ import pytest
 from morello.engine.tape import Recorded
 from morello.frontends.text import parse
 from morello.ir.placements import Ints
+from morello.search.session import Session
 from morello.search.traced_rules import FEW, TracedRules
 from morello.space.space import Space, goal_sizes
 from morello.targets.catalog import find_target
@@ -100,3 +101,11 @@ def test_only_what_is_wanted_is_applied() -> None:
     some[::2] = False
     assert edges(rules.run(keys, some)) == [edge for edge in all_edges if edge[1] % 2]
     assert edges(rules.run(keys, everything & False)) == []
+
+
+def test_without_a_c_compiler_numpy_applies_all_rules(monkeypatch: pytest.MonkeyPatch) -> None:
+    goal, target = on_cores(parse("f32[12,13] @ f32[13,20]"), find_target("x86-64-v3"))
+    wanted = Session(goal, target).cost
+    monkeypatch.setattr("morello.search.traced_rules.runner", lambda: None)
+    monkeypatch.setattr("morello.engine.tape.Tape.run", None)  # not to be called
+    assert Session(goal, target).cost == wanted
