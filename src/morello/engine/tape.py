@@ -214,7 +214,8 @@ def runner() -> Any:
             )
             function: Any = ctypes.PyDLL(str(library)).run_tape  # one thread at a time
         except (MorelloError, OSError) as error:
-            debug.show("search", f"tape.c: {error}")
+            if debug.shows("search"):
+                debug.show("search", f"tape.c: {error}")
             continue
         function.restype = None
         function.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_int64, ctypes.c_void_p]

@@ -174,7 +174,8 @@ class TracedRules:
             edges = rewrite.edges(batch, self.space.target)
             return _Rule(tuple(conditions), tuple(self._edge(each) for each in edges))
         except (UntraceableError, TypeError, IndexError) as error:
-            debug.show("trace", f"{rewrite}: {error}")
+            if debug.shows("search"):
+                debug.show("search", f"{rewrite} is not traced: {error}")
             self.untraced.add(number)
             return _NEVER
 
