@@ -37,7 +37,7 @@ def test_every_step_leads_to_known_and_shallower_sizes(
     values = known.values.tolist()
     assert len(set(values)) == len(values) == len(known)
     assert {1, *several} <= set(values)
-    depth = dict(zip(values, known.depth(known.values).tolist(), strict=True))
+    depth = dict(zip(values, known.depths[known.numbers(known.values)].tolist(), strict=True))
     for size in values:
         assert size == 1 or steps(size, panels)
         for step in steps(size, panels):
@@ -70,7 +70,12 @@ def test_large_sizes_are_found_as_small_ones_are(largest: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "question", [Sizes.depth, Sizes.is_smooth, lambda known, column: known.cut(column, 0)]
+    "question",
+    [
+        lambda known, column: known.depths[known.numbers(column)],
+        Sizes.is_smooth,
+        lambda known, column: known.cut(column, 0),
+    ],
 )
 def test_what_is_asked_about_is_added(question: Callable[[Sizes, Ints], Ints]) -> None:
     column = np.array([7, 24, 5])

@@ -1,11 +1,9 @@
-// Runs recorded operations on columns; see tape.py, which also defines the numbers of operations.
+// Runs recorded operations on columns; see tape.py, which also defines the operations and BLOCK.
 
 #include <math.h>
 #include <stdint.h>
 
-enum { BLOCK = 32 };  // the rows that are run together
-
-static const int64_t UNKNOWN = INT32_MIN;
+static const int64_t UNKNOWN = INT32_MIN;  // as in ir/tracing.py
 
 typedef struct {
   const void *values;

@@ -25,7 +25,7 @@ from morello.native.build import build
 from morello.native.toolchain import arch_flags, find_compiler
 
 BLOCK = 32
-"""The rows that `tape.c` runs together."""
+"""The rows that are run together: `tape.c` has a bit for each in a word of 32."""
 
 
 class Code(IntEnum):
@@ -203,15 +203,14 @@ def runner() -> Any:
     functions that Numba compiles are, or else in the cache of kernels.
     """
     names = ", ".join(f"{code.name} = {code.value}" for code in Code)
-    text = Path(__file__).with_name("tape.c").read_text(encoding="utf-8")
+    body = Path(__file__).with_name("tape.c").read_text(encoding="utf-8")
+    text = f"enum {{ BLOCK = {BLOCK}, {names} }};\n{body}"
     for folder in (Path(__file__).parent / "__pycache__", None):
         try:
             compiler = find_compiler()
             # costs are to be the same as NumPy's: no contraction to fused multiply-adds
             flags = (*arch_flags(compiler, "native"), "-ffp-contract=off")
-            library = build(
-                f"enum {{ {names} }};\n{text}", compiler=compiler, flags=flags, cache=folder
-            )
+            library = build(text, compiler=compiler, flags=flags, cache=folder)
             function: Any = ctypes.PyDLL(str(library)).run_tape  # one thread at a time
         except (MorelloError, OSError) as error:
             if debug.shows("search"):

@@ -250,7 +250,7 @@ class Placements:
     def _worked_out(
         self, codes: Ints, function: Callable[..., object], work_out: Callable[[Placement], int]
     ) -> Ints:
-        """What is worked out of single placements; it is kept by `function`."""
+        """Apply `work_out` to the placement of each code; results are memoized under `function`."""
         key: Hashable = function
         if isinstance(function, partial):
             key = function.func, function.args, tuple(function.keywords.items())

@@ -46,7 +46,7 @@ class Lookup:
 
     @property
     def kind(self) -> str:
-        """Whether it has truth values ("b"), integers ("i"), or floats ("f")."""
+        """The type of its entries: Boolean ("b"), integer ("i"), or floating-point ("f")."""
         return str(self.array.dtype.kind)
 
     def __getitem__(self, index: Any) -> Any:
@@ -94,7 +94,7 @@ class Trace:
     ) -> Traced:
         """The column of an operation on up to three others or numbers.
 
-        It is of truth values ("b"), integers ("i"), or floats ("f").
+        Its elements are Boolean ("b"), integer ("i"), or floating-point ("f").
         """
         first = x.number if type(x) is Traced else self.number(x)
         second = y.number if type(y) is Traced else 0 if y is None else self.number(y)
@@ -278,7 +278,7 @@ def _arithmetic(name: str, left: Any, right: Any) -> Any:
 
 
 _NEUTRAL = {"add": 0, "subtract": 0, "multiply": 1, "floor_divide": 1, "left_shift": 0}
-"""What leaves an integer as it is, on the right of operations."""
+"""The right identity element of operations on integers."""
 
 
 def _division(name: str, left: Any, right: Any) -> Any:

@@ -158,16 +158,27 @@ class Divide(Rewrite):
 
 
 @dataclass(frozen=True)
-class SizedTile(Rewrite):
+class _Sized(Rewrite):
+    """A loop over tiles whose size is a function of the dimension's size; 0 if there is none."""
+
+    dim: str
+    choose: Callable[[Ints], Ints]
+
+    def _tile(self, batch: Batch) -> Ints:
+        return self.choose(batch.size(self.dim))
+
+    def _tile_of(self, spec: Spec) -> int:
+        return int(self.choose(np.array([spec.size(self.dim)], np.int32))[0])
+
+
+@dataclass(frozen=True)
+class SizedTile(_Sized):
     """Tile or split a dimension into pieces whose size is a function of the dimension's size.
 
     Matmul(m=10, k=8, n=8), choosing 8 of 10
       -> for m in 0..8 by 8: Matmul(m=8, k=8, n=8)
          Matmul(m=2, k=8, n=8)
     """
-
-    dim: str
-    choose: Callable[[Ints], Ints]
 
     def __str__(self) -> str:
         return f"cut({self.dim})"
@@ -176,44 +187,39 @@ class SizedTile(Rewrite):
         legal = batch.operation.may_cut(self.dim)
         yield Condition(everywhere(batch, legal), f"{batch.operation} keeps {self.dim} whole")
         yield from _whole_sums(batch, self.dim)
-        tile = self.choose(batch.size(self.dim))
+        tile = self._tile(batch)
         yield Condition(tile > 0, f"there is no tile for {self.dim}")
         yield from loop_conditions(batch, self.dim, np.maximum(tile, 1))
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return loop(batch, self.dim, self.choose(batch.size(self.dim)))
+        return loop(batch, self.dim, self._tile(batch))
 
     def concrete(self, spec: Spec) -> Rewrite:
         kind = Split if self.dim in spec.operation.reduced else Tile
-        size = np.array([spec.size(self.dim)], np.int32)
-        return kind(self.dim, int(self.choose(size)[0]))
+        return kind(self.dim, self._tile_of(spec))
 
 
 @dataclass(frozen=True)
-class SizedOverlap(Rewrite):
+class SizedOverlap(_Sized):
     """Cover a dimension with tiles whose size is a function of the dimension's size.
 
     Matmul(m=10, k=8, n=8), choosing 4 of 10
       -> for m in 0..10 by 4, the last from 6: Matmul(m=4, k=8, n=8)
     """
 
-    dim: str
-    choose: Callable[[Ints], Ints]
-
     def __str__(self) -> str:
         return f"cover({self.dim})"
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        tile = self.choose(batch.size(self.dim))
+        tile = self._tile(batch)
         yield Condition(tile > 0, f"there is no tile for {self.dim}")
         yield from _overlap_conditions(batch, self.dim, np.maximum(tile, 1))
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        return _overlapping(batch, self.dim, self.choose(batch.size(self.dim)))
+        return _overlapping(batch, self.dim, self._tile(batch))
 
     def concrete(self, spec: Spec) -> Rewrite:
-        size = np.array([spec.size(self.dim)], np.int32)
-        return Overlap(self.dim, int(self.choose(size)[0]))
+        return Overlap(self.dim, self._tile_of(spec))
 
 
 def tiles_text(dim: str, size: int, tile: int) -> str:
@@ -237,7 +243,7 @@ def loop_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
 
 
 def _overlap_conditions(batch: Batch, dim: str, tile: Ints) -> Iterator[Condition]:
-    """What two tiles share is the same from both, and the last one begins inside of no panel."""
+    """Tiles write equal values where they overlap, and none of them starts inside a panel."""
     operation, size = batch.operation, batch.sizes[dim_index(batch, dim)]
     yield Condition(everywhere(batch, dim not in operation.reduced), f"{dim} is reduced; split it")
     yield _not_whole(batch, dim)

@@ -16,7 +16,6 @@ from morello.rewrites import Rank, Rewrite
 from morello.search.graph import Dropped, Floats
 from morello.search.traced_rules import TracedRules
 from morello.space.encoding import SpecEncoding
-from morello.space.kind import Kind
 from morello.space.space import Space
 
 _NONE = np.empty(0, np.int32), np.empty(0, np.uint8), np.empty(0)
@@ -166,21 +165,17 @@ class Rewriter:
     def apply(self, kind: int, specs: Specs, extents: bool) -> Iterator[Applied]:
         """The edges of all rewrites that lower only the extent, or of all others."""
         encoding = self.space.encodings[kind]
-        numbers = self._numbers(encoding.kind, extents)
+        rewrites = self.space.rewrites(encoding.kind)
+        tried = np.array([(rewrite.lowers is Rank.EXTENT) is extents for rewrite in rewrites])
         for start in range(0, len(specs.keys), MOST_ROWS):
             some = specs.of(slice(start, start + MOST_ROWS))
             allowed = None
             if self.pruning is not None:
-                rewrites = self.space.rewrites(encoding.kind)
                 bound = self.pruning.bound
                 allowed = bound.affordable(encoding, some.keys, some.cutoffs, rewrites)
             if allowed is None:
-                allowed = np.zeros(
-                    (len(self.space.rewrites(encoding.kind)), len(some.keys)), np.bool_
-                )
-                allowed[numbers] = True
-            else:
-                allowed = allowed & numbers[:, np.newaxis]
+                allowed = np.ones((len(rewrites), len(some.keys)), np.bool_)
+            allowed &= tried[:, np.newaxis]
             yield from self.apply_rules(kind, some, allowed)
 
     def apply_rules(self, kind: int, specs: Specs, allowed: Bools) -> Iterator[Applied]:
@@ -203,11 +198,6 @@ class Rewriter:
             f"{space.goal.expression}, {bound}, wave {wave}: {specs:,} Specs, {rewrites:,} "
             f"rewrites, {1e3 * seconds:.1f} ms",
         )
-
-    def _numbers(self, kind: Kind, extents: bool) -> Bools:
-        """Which rewrites lower only the extent, or which do not."""
-        rewrites = self.space.rewrites(kind)
-        return np.array([(rewrite.lowers is Rank.EXTENT) is extents for rewrite in rewrites])
 
     def _admitted(self, specs: Specs, recorded: Recorded) -> Applied:
         """The edges that fit their limits and may belong to a program that is cheap enough."""

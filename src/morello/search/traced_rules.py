@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,6 @@ from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.ir.tracing import Chosen, Trace, Traced, UntraceableError
 from morello.rewrites import Child, Edges, Rewrite, expand
-from morello.space.encoding import SpecEncoding
 from morello.space.guards import Guard
 from morello.space.space import Space
 
@@ -36,7 +35,7 @@ class _Part:
     """A condition or an edge, as numbers of operations; see `engine.tape.Instructions`."""
 
     holds: int
-    own: int = 0
+    own: int = 0  # conditions have none of these
     allocation: int = 0
     children: tuple[_Child, ...] = ()
 
@@ -61,22 +60,15 @@ _NOTHING = Recorded(
 )  # fmt: skip
 
 
-@dataclass
 class TracedRules:
-    """The rules of a kind, by their numbers in the space.
+    """The rules of a kind, by their numbers in the space."""
 
-    `untraced` are those that a trace cannot record; they have to be applied by NumPy.
-    """
-
-    space: Space
-    kind: int
-    untraced: set[int] = field(default_factory=set)
-
-    def __post_init__(self) -> None:
+    def __init__(self, space: Space, kind: int) -> None:
+        self.space, self._encoding = space, space.encodings[kind]
         encoding = self._encoding
+        self._untraced: set[int] = set()  # those that only NumPy can apply
         self._trace = Trace()
         self._inputs = [self._trace.input() for _ in range(encoding.words)]
-        self._zero = self._trace.number(0), self._trace.number(0.0)
         self._batch = encoding.batch_of_words(self._inputs, self.space.placements)
         self._given = [
             (group.guard, rewrite)
@@ -97,16 +89,16 @@ class TracedRules:
         self._uses[numbers] += 1
         few = numbers[self._uses[numbers] <= FEW] if runner() else numbers
         if not len(few):
-            return self._by_tape(keys, wanted)
+            return self._by_tape(keys, wanted, counts)
         parts = self._by_numpy(keys, [(n, wanted[n].nonzero()[0]) for n in few.tolist()])
         if len(few) < len(numbers):
             wanted = wanted.copy()
-            wanted[few] = False
-            parts.append(self._by_tape(keys, wanted))
+            wanted[few], counts[few] = False, 0
+            parts.append(self._by_tape(keys, wanted, counts))
         return _concatenated(parts)
 
-    def _by_tape(self, keys: Ints, wanted: Bools) -> Recorded:
-        counts = np.count_nonzero(wanted, axis=1)
+    def _by_tape(self, keys: Ints, wanted: Bools, counts: Ints) -> Recorded:
+        """As `run`, without NumPy where possible; `counts` are those of the rows by rule."""
         tape = self._tape_with(counts.nonzero()[0].tolist())
         edges = max(1, int((counts * self._most_edges).sum()))
         children = max(1, int((counts * self._most_children).sum()))
@@ -117,12 +109,8 @@ class TracedRules:
             (number, recorded.unsure_row[recorded.unsure_rule == number])
             for number in np.unique(recorded.unsure_rule).tolist()
         ]
-        others += [(number, wanted[number].nonzero()[0]) for number in sorted(self.untraced)]
+        others += [(number, wanted[number].nonzero()[0]) for number in sorted(self._untraced)]
         return _concatenated([recorded, *self._by_numpy(keys, others)]) if others else recorded
-
-    @property
-    def _encoding(self) -> SpecEncoding:
-        return self.space.encodings[self.kind]
 
     # ---- without a tape
 
@@ -168,7 +156,7 @@ class TracedRules:
             conditions = []
             for holds in self._holding(guard, rewrite, batch):
                 if isinstance(holds, Traced):
-                    conditions.append(self._part(holds))
+                    conditions.append(_Part(holds.number))
                 elif not np.all(holds):
                     return _NEVER
             edges = rewrite.edges(batch, self.space.target)
@@ -176,16 +164,13 @@ class TracedRules:
         except (UntraceableError, TypeError, IndexError) as error:
             if debug.shows("search"):
                 debug.show("search", f"{rewrite} is not traced: {error}")
-            self.untraced.add(number)
+            self._untraced.add(number)
             return _NEVER
 
     def _holding(self, guard: Guard, rewrite: Rewrite, batch: Batch) -> Iterator[Any]:
         yield guard(batch)
         for condition in rewrite.conditions(batch, self.space.target):
             yield condition.holds
-
-    def _part(self, holds: Traced) -> _Part:
-        return _Part(holds.number, self._zero[1], self._zero[0])
 
     def _edge(self, edges: Edges) -> _Part:
         holds: Any = edges.rows.holds if isinstance(edges.rows, Chosen) else True

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from morello.ir.batch import Batch
-from morello.ir.placements import Bools
+from morello.ir.placements import Bools, Ints
 from morello.rewrites import Divide, SizedOverlap, SizedTile
 from morello.space.guards import Guard, Rules
 from morello.space.sizes import FACTORS, Cut, Sizes
@@ -48,17 +49,12 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[
         if overlap:
             groups.append(Rules(overlaps(rank), (SizedOverlap(dim, cut),)))
     if overlap:
-        has_cover = partial(_has_cover, dim, sizes)
+        has_cover = partial(has_tile, dim, sizes.cover)
         groups.append(Rules(has_cover, (SizedOverlap(dim, sizes.cover),)))
     return groups
 
 
-def _has_cover(dim: str, sizes: Sizes, batch: Batch) -> Bools:
-    result: Bools = sizes.cover(batch.size(dim)) > 0
-    return result
-
-
-def has_rows(dim: str, sizes: Sizes, batch: Batch) -> Bools:
-    """Where a dimension may be cut to `sizes.ROWS`, which fills the registers."""
-    result: Bools = sizes.rows(batch.size(dim)) > 0
+def has_tile(dim: str, choose: Callable[[Ints], Ints], batch: Batch) -> Bools:
+    """Where a function of a dimension's size gives a tile for it, rather than 0."""
+    result: Bools = choose(batch.size(dim)) > 0
     return result

@@ -10,7 +10,7 @@ from morello.rewrites import MoveAll, Serial, SizedTile
 from morello.space.guards import Rules, always
 from morello.space.kernels import kernel_rules
 from morello.space.kind import Kind
-from morello.space.loops import has_rows, loop_rules
+from morello.space.loops import has_tile, loop_rules
 from morello.space.moves import copies_out_of_blocks, move_rules
 from morello.space.parallel import parallel_rewrites, reduction_splits
 from morello.space.sizes import Sizes
@@ -37,7 +37,7 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
                 vectors=operation.lowers_to is None, overlap=operation.may_overlap(dim),
             )  # fmt: skip
         if target.cuts_to_rows and operation.contracted and dim not in operation.reduced:
-            groups.append(Rules(partial(has_rows, dim, sizes), (SizedTile(dim, sizes.rows),)))
+            groups.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target)]
     if operation.components and not any(c.operation.is_product for c in operation.components):
         caches = target.levels[1 : target.registers]

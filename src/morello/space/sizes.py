@@ -142,12 +142,6 @@ class Sizes:
         self._last = column, numbers
         return numbers
 
-    def depth(self, column: Ints) -> Ints:
-        """The longest chain of steps from each size down to 1."""
-        numbers = self.numbers(column)  # first, as it may add sizes, which replaces `depths`
-        result: Ints = self.depths[numbers]
-        return result
-
     def is_smooth(self, column: Ints) -> npt.NDArray[np.bool_]:
         numbers = self.numbers(column)
         result: npt.NDArray[np.bool_] = self._smooth[numbers]
