@@ -165,18 +165,20 @@ class Placements:
     def not_row_major(self, codes: Ints) -> Bools:
         return self._may(codes, ~self._row_major[codes])
 
+    def cut_at(self, codes: Ints, dim: int, width: Ints | int) -> Bools:
+        """Whether there are panels or odd-even blocks of this width along `dim`."""
+        return self._may(codes, (self._panel_dim[codes] == dim) & (self._panel[codes] == width))
+
     def in_panels(self, codes: Ints, dim: int, width: int) -> Bools:
         """Whether there are panels of this width along `dim`, not odd-even."""
-        panels = (self._panel_dim[codes] == dim) & (self._panel[codes] == width)
-        return self._may(codes, panels & ~self._odd_even[codes])
+        return self.cut_at(codes, dim, width) & self._may(codes, ~self._odd_even[codes])
 
     def odd_even(self, codes: Ints) -> Bools:
         return self._may(codes, self._odd_even[codes])
 
     def in_blocks(self, codes: Ints, dim: int, width: int) -> Bools:
         """Whether there are odd-even blocks of this width along `dim`."""
-        blocks = (self._panel_dim[codes] == dim) & (self._panel[codes] == width)
-        return self._may(codes, blocks & self._odd_even[codes])
+        return self.cut_at(codes, dim, width) & self.odd_even(codes)
 
     def in_one_block(self, codes: Ints, shape: Sequence[Ints]) -> Bools:
         """Whether all elements are in one odd-even block."""

@@ -28,8 +28,11 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[
     def has(rank: int) -> Guard:
         def guard(batch: Batch) -> Bools:
             size = batch.size(dim)
-            has_tile: Bools = sizes.cut(size, rank) > 0
-            return has_tile if vectors else has_tile & ~sizes.is_smooth(size)
+            tile = sizes.cut(size, rank)
+            useful = tile > 0
+            if sizes.widths:
+                useful &= sizes.cuts_to_all(size, rank) | _has_panels(batch, dim, tile)
+            return useful if vectors else useful & ~sizes.is_smooth(size)
 
         return guard
 
@@ -52,6 +55,16 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[
         has_cover = partial(has_tile, dim, sizes.cover)
         groups.append(Rules(has_cover, (SizedOverlap(dim, sizes.cover),)))
     return groups
+
+
+def _has_panels(batch: Batch, dim: str, width: Ints) -> Bools:
+    """Where an operand has panels or odd-even blocks of this width along a dimension."""
+    has_panels: Bools = np.zeros(len(batch), np.bool_)
+    for operand, codes in zip(batch.operation.operands, batch.codes, strict=True):
+        if dim in operand.dims:
+            place = operand.dims.index(dim)
+            has_panels = has_panels | batch.placements.cut_at(codes, place, width)
+    return has_panels
 
 
 def has_tile(dim: str, choose: Callable[[Ints], Ints], batch: Batch) -> Bools:

@@ -113,6 +113,7 @@ class Sizes:
         self.by_number, self.depths, self._smooth, self._index = (Lookup() for _ in range(4))
         self._covers = Lookup()
         self._cuts = [Lookup() for _ in range(MOST_CUTS)]
+        self._plain = [Lookup() for _ in range(MOST_CUTS)]
         self._add(goal)
 
     @property
@@ -151,6 +152,12 @@ class Sizes:
         """The `rank`-th tile that each size may be cut to, largest first; 0 if it has fewer."""
         numbers = self.numbers(column)
         result: Ints = self._cuts[rank][numbers]
+        return result
+
+    def cuts_to_all(self, column: Ints, rank: int) -> npt.NDArray[np.bool_]:
+        """Where `cut` gives a tile that does not depend on panel widths."""
+        numbers = self.numbers(column)
+        result: npt.NDArray[np.bool_] = self._plain[rank][numbers]
         return result
 
     def cover(self, column: Ints) -> Ints:
@@ -202,7 +209,10 @@ class Sizes:
         self._covers.set([cover(size, self.widths) for size in self._reached])
         tiles = [cuts(size, self.widths)[::-1] for size in self._reached]
         for rank, lookup in enumerate(self._cuts):
-            lookup.set([each[rank] if rank < len(each) else 0 for each in tiles])
+            column = [each[rank] if rank < len(each) else 0 for each in tiles]
+            lookup.set(column)
+            pairs = zip(self._reached, column, strict=True)
+            self._plain[rank].set([tile in cuts(size) for size, tile in pairs])
 
     def _reach(self, size: int) -> int:
         """Add a size and all that tiling reaches from it; the longest chain of steps down to 1."""
