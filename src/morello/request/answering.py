@@ -1,4 +1,4 @@
-"""Answering a request by search: one, or several for layouts of weights or for machines."""
+"""Answering a request by search, or by several for as many machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from morello.impl.tree import Impl, replay
 from morello.ir.spec import Spec
 from morello.measure.choose import build_and_time, candidate_impls
 from morello.native.toolchain import find_compiler
-from morello.request.choosing import chosen, sessions_of
+from morello.request.choosing import chosen, goals_of, spec_table
 from morello.request.request import Answer, Request
 from morello.search.budget import LEAST_S
 from morello.search.result import SearchStatistics
@@ -29,7 +29,7 @@ def find(goal: Spec, request: Request) -> Answer:
     """The program of a goal that is requested, and the statistics of the search for it."""
     if request.choice > 1:
         return chosen(goal, request)
-    search = _for_many_machines if request.target.tunings else _over_layouts
+    search = _for_many_machines if request.target.tunings else _for_one_machine
     return search(goal, request)
 
 
@@ -38,7 +38,7 @@ def _for_many_machines(goal: Spec, request: Request) -> Answer:
     machine = request.target
     tunings = [on_cores(goal, tuning, machine.cores)[1] for tuning in machine.tunings]
     answers = _in_turn(
-        tunings, request, lambda tuning, share: _over_layouts(goal, replace(share, target=tuning))
+        tunings, request, lambda one, share: _for_one_machine(goal, replace(share, target=one))
     )
     costs = [[cost_on(impl, tuning) for tuning in tunings] for impl, _ in answers]
     least = [min(column) for column in zip(*costs, strict=True)]
@@ -48,28 +48,6 @@ def _for_many_machines(goal: Spec, request: Request) -> Answer:
     gap = statistics.gap if len(answers) == len(tunings) else inf
     statistics = replace(statistics, gap=gap, worst=min(losses) - 1)
     return replay(impl.spec, machine, impl.decisions()), statistics
-
-
-def _over_layouts(goal: Spec, request: Request) -> Answer:
-    """The best program, with the layouts of weights that the request allows."""
-    sessions = sessions_of(goal, request)
-    if request.weights == "plain":
-        return _searched(sessions[0], request)
-    if request.wants_cheapest:
-        return _best_layout(sessions, request)
-    shares = request.budget.shares(2)
-    best, _ = _best_layout(sessions, replace(request, measure=1, ranking=None, budget=next(shares)))
-    (session,) = (session for session in sessions if session.goal == best.spec)
-    return _searched(session, replace(request, budget=next(shares)))
-
-
-def _best_layout(sessions: Sequence[Session], request: Request) -> Answer:
-    """The cheapest program over all layouts of the weights."""
-    answers = _in_turn(sessions, request, _searched)
-    impl, _ = min(answers, key=lambda answer: answer[0].cost)
-    lower = min(impl.cost / (1 + statistics.gap) for impl, statistics in answers)
-    gap = impl.cost / lower - 1 if lower and len(answers) == len(sessions) else inf
-    return impl, replace(_together([statistics for _, statistics in answers]), gap=gap)
 
 
 def _together(parts: Sequence[SearchStatistics]) -> SearchStatistics:
@@ -102,8 +80,10 @@ def _in_turn(
     return answers
 
 
-def _searched(session: Session, request: Request) -> Answer:
-    """The program of a session's goal that is requested."""
+def _for_one_machine(goal: Spec, request: Request) -> Answer:
+    """The program that is requested, with the layouts of weights that the request allows."""
+    goal, *others = goals_of(goal, request)
+    session = Session(goal, request.target, spec_table(request), others=others)
     budget = request.budget
     solution = session.solve(budget, request.progress)
     impl = reconstruct(session.goal, session.target, solution.decisions)

@@ -65,10 +65,18 @@ def chosen(goal: Spec, request: Request) -> Answer:
 
 def sessions_of(goal: Spec, request: Request) -> list[Session]:
     """A search for every layout of weights that the request allows."""
-    machine = request.target
-    table = request.table if isinstance(request.table, Table) else None
-    variants = [goal] if request.weights == "plain" else with_layouts(goal, machine)
-    return [Session(variant, machine, table) for variant in variants]
+    table = spec_table(request)
+    return [Session(each, request.target, table) for each in goals_of(goal, request)]
+
+
+def goals_of(goal: Spec, request: Request) -> list[Spec]:
+    """The goal, and those that differ from it in the layouts of weights that are allowed."""
+    return [goal] if request.weights == "plain" else with_layouts(goal, request.target)
+
+
+def spec_table(request: Request) -> Table | None:
+    """The table of the request, if it has results for Specs."""
+    return request.table if isinstance(request.table, Table) else None
 
 
 @interruptible

@@ -9,7 +9,7 @@ that it soon has a good program (as in weighted A*), and less and less so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -20,7 +20,7 @@ from morello.ir.placements import Ints
 from morello.rewrites import Rewrite
 from morello.search.budget import BudgetError, Progress, Watch
 from morello.search.deepening import narrow
-from morello.search.graph import Floats, SearchGraph
+from morello.search.graph import Floats, SearchGraph, TakeGoal
 from morello.search.growing_graph import GrowingGraph, Snapshot
 from morello.search.incumbent import Incumbent, gap_to
 from morello.search.relaxed_bound import RelaxedBound
@@ -81,12 +81,21 @@ class BestFirst:
                 pass
         except (BudgetError, MemoryError):
             if self._upper == inf:
-                return narrow(self.graph.space, self.graph.bound, self._lower, self.watch)
+                return self._narrowed()
         graph, proven = self.graph, self._upper <= self._lower * engine.NEARLY
         return Incumbent(
             self._upper, self._decisions, self._upper if proven else self._lower, graph.expanded,
             graph.edge_count, self._entries, self._tried,
         )  # fmt: skip
+
+    def _narrowed(self) -> Incumbent:
+        """The cheapest program of the narrowed space of the goal, the first if there are others."""
+        space = self.graph.space
+        if len(space.goals) == 1:
+            return narrow(space, self.graph.bound, self._lower, self.watch)
+        one = Space(space.goal, space.target, space.sizes)
+        found = narrow(one, self.graph.bound, self._lower, self.watch)
+        return replace(found, decisions=(TakeGoal(0), *found.decisions))
 
     def programs(self, upper: float, progress: Progress | None = None) -> SearchGraph:
         """A graph that has all programs which cost at most `upper`, and all parts of these."""

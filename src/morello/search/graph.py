@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,10 +15,29 @@ from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
 from morello.memo.answers import MemoizedAnswers
-from morello.rewrites import Rewrite
+from morello.rewrites import Edges, Rewrite
 from morello.space.space import Space
+from morello.targets.target import Condition, Target
 
 Floats = npt.NDArray[np.floating[Any]]
+
+CHOICE = -1
+"""In place of the number of a kind: that of a node whose edges lead to several goals."""
+
+
+@dataclass(frozen=True)
+class TakeGoal(Rewrite):
+    """Which of a space's goals a program is of; its first decision, if there are several goals."""
+
+    number: int
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        """None: a program of any goal will do."""
+        return iter(())
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        """None: it is not a rewrite of a Spec."""
+        return ()
 
 
 class Nodes(NamedTuple):
@@ -59,7 +78,7 @@ class Dropped(NamedTuple):
 
 @dataclass
 class SearchGraph:
-    """A hypergraph of Specs and rewrites, in which node 0 is the goal.
+    """A hypergraph of Specs and rewrites, in which node 0 is the goal, or the choice of one.
 
     It was expanded in so many `waves` from its `roots`: the goal or, if it is to be added to
     another graph, nodes of that. `dropped` are the rewrites that need more memory than their
@@ -111,9 +130,11 @@ class SearchGraph:
 
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
-        node = int(self.edges.parent[edge])
+        node, rule = int(self.edges.parent[edge]), int(self.edges.rule[edge])
+        if self.nodes.kind[node] == CHOICE:
+            return TakeGoal(rule)
         kind = self.space.encodings[int(self.nodes.kind[node])].kind
-        return self.space.rewrites(kind)[int(self.edges.rule[edge])].concrete(self.spec(node))
+        return self.space.rewrites(kind)[rule].concrete(self.spec(node))
 
     def edges_of(self, decisions: Sequence[Rewrite]) -> list[int] | None:
         """The edges of a program's decisions, in pre-order; None if any is not in the graph."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,16 +12,18 @@ from morello import engine
 from morello.engine.arrays import INFINITE
 from morello.engine.columns import Column
 from morello.engine.keys import Numbering
+from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints
 from morello.memo.answers import MemoizedAnswers
 from morello.rewrites import Rewrite
 from morello.search.budget import Progress
-from morello.search.graph import Dropped, Floats, Nodes, SearchGraph
+from morello.search.graph import CHOICE, Dropped, Floats, Nodes, SearchGraph, TakeGoal
 from morello.search.relaxed_bound import RelaxedBound
-from morello.search.rewriting import Applied, EdgeColumns, Rewriter, Specs, edge_of_slots
+from morello.search.rewriting import EdgeColumns, Rewriter, Specs, edge_of_slots
 from morello.space.encoding import SpecEncoding
 from morello.space.ranks import common_rank
 from morello.space.space import Space
+from morello.targets.target import Target
 
 _WEIGHT_BITS, _EXTENT_BITS = 20, 16
 
@@ -48,8 +51,11 @@ class _Reached:
         self.keys, self.nodes = Numbering(), Column(np.int32)
         parallel, weight, single, overwrites = map(int, common_rank(encoding.kind))
         rank = ((parallel << _WEIGHT_BITS | weight) << 1 | single) << 1 | overwrites
-        self.rank = rank << _EXTENT_BITS
-        """The rank of its Specs as an integer, without the last part."""
+        self._rank = rank << _EXTENT_BITS
+
+    def ranks(self, keys: Ints, target: Target) -> Ints:
+        """The ranks of Specs as integers."""
+        return self._rank + self.encoding.extents(keys, target)
 
 
 class Snapshot(NamedTuple):
@@ -65,10 +71,10 @@ class Snapshot(NamedTuple):
 
 
 class GrowingGraph:
-    """Specs that were reached from a goal, with some of their rewrites. Node 0 is the goal.
+    """Specs that were reached from a goal, with some of their rewrites.
 
-    Of each node, the rewrites were `applied` whose lower bounds are at most so much; the others
-    cost at least `rest`.
+    Node 0 is the goal or, if there are several, has an edge to each. Of each node, the rewrites
+    were `applied` whose lower bounds are at most so much; the others cost at least `rest`.
     """
 
     def __init__(self, space: Space, bound: RelaxedBound, progress: Progress | None) -> None:
@@ -88,10 +94,27 @@ class GrowingGraph:
         self._user = Column(np.int32)
         self._order: Ints = np.empty(0, np.int32)
         self._new: list[Ints] = []
-        goal = space.goal_batch()
-        self._reach(space.kind_number(goal), space.encoding(goal).keys(goal))
+        self._begin(space.goal_batch())
         self.limit = space.limits.pack(space.target.limits)
         self.values.limit[0], self.values.stale[0], self._grown.now[0] = self.limit, 2, True
+
+    def _begin(self, goals: Batch) -> None:
+        """Reach the goals; if there are several, from a node that stands for any of them."""
+        kind, keys = self.space.kind_number(goals), self.space.encoding(goals).keys(goals)
+        if len(goals) == 1:
+            self._reach(kind, keys)
+            return
+        above = self._reached_of(kind)
+        bound = self.bound.of(above.encoding, keys, self.space.placements)
+        rank = above.ranks(keys, self.space.target)
+        self._new_nodes(CHOICE, np.zeros(1, np.int64), bound.min(keepdims=True), rank[:1] + 1)
+        self._rest.now[0] = INFINITE
+        number: Any = np.arange(len(goals), dtype=np.uint8)
+        zero, one = np.zeros(len(goals), np.int32), np.ones(len(goals), np.int32)
+        nothing = self.space.limits.column({}, len(goals))
+        free = zero.astype(np.float64)
+        edges = EdgeColumns(zero, number, one.astype(np.uint8), free, nothing, one)
+        self._add(edges, [(kind, keys, number)])
 
     # ---- size
 
@@ -143,13 +166,12 @@ class GrowingGraph:
         self._rest.now[nodes] = np.maximum(beyond, self._rest.now[nodes])
         self.values.stale[nodes], self._grown.now[nodes] = 2, True
         for each in applied:
-            self._add(each)
+            self._add(each.edges, each.children)
 
-    def _add(self, applied: Applied) -> None:
-        """Add edges, and reach the Specs that they lead to."""
-        edges = applied.edges
+    def _add(self, edges: EdgeColumns, children: Sequence[tuple[int, Ints, Ints]]) -> None:
+        """Add edges, and reach the Specs that they lead to (see `Applied`)."""
         child = np.empty(len(edges.times), np.int32)
-        for kind, keys, slots in applied.children:
+        for kind, keys, slots in children:
             child[slots] = self._reach(kind, keys)
         # not the values so far, which may be infinite for lack of memory
         bounds = edges.times * self._bound.now[child]
@@ -172,9 +194,7 @@ class GrowingGraph:
 
     def _reach(self, kind: int, keys: Ints) -> Ints:
         """The nodes of Specs of a kind; some may be new."""
-        if kind not in self._reached:
-            self._reached[kind] = _Reached(self.space.encodings[kind])
-        reached = self._reached[kind]
+        reached = self._reached_of(kind)
         before = len(reached.keys.values)
         numbers = reached.keys.numbers(keys)
         count = len(reached.keys.values) - before
@@ -182,16 +202,21 @@ class GrowingGraph:
             rows = np.flatnonzero(numbers >= before)[::-1]
             first = np.empty(count, np.int64)
             first[numbers[rows] - before] = rows  # the last to be written is the first row
-            nodes = self._new_nodes(kind, keys[first])
+            new, target = keys[first], self.space.target
+            bound = self.bound.of(reached.encoding, new, self.space.placements)
+            nodes = self._new_nodes(kind, new, bound, reached.ranks(new, target))
             reached.nodes.append(nodes, count)
         result: Ints = reached.nodes.now[numbers]
         return result
 
-    def _new_nodes(self, kind: int, keys: Ints) -> Ints:
+    def _reached_of(self, kind: int) -> _Reached:
+        if kind not in self._reached:
+            self._reached[kind] = _Reached(self.space.encodings[kind])
+        return self._reached[kind]
+
+    def _new_nodes(self, kind: int, keys: Ints, bound: Floats, rank: Ints) -> Ints:
         """Add nodes for new Specs of a kind."""
-        count, space, encoding = len(keys), self.space, self._reached[kind].encoding
-        bound = self.bound.of(encoding, keys, space.placements)
-        rank = self._reached[kind].rank + encoding.extents(keys, space.target)
+        count = len(keys)
         nodes = np.arange(self.node_count, self.node_count + count, dtype=np.int32)
         columns: list[tuple[Column, npt.ArrayLike]] = [
             (self._kind, kind), (self._key, keys), (self._rank, rank), (self._bound, bound),
@@ -265,13 +290,18 @@ class GrowingGraph:
         while todo:
             node = todo.pop()
             edge = int(choice[node])
-            encoding = self._reached[int(self._kind.now[node])].encoding
-            spec = encoding.batch(self._key.now[[node]], self.space.placements).spec()
-            rewrite = self.space.rewrites(encoding.kind)[int(rules[edge])]
-            rewrites.append(rewrite.concrete(spec))
+            rewrites.append(self._rewrite(int(self._kind.now[node]), node, int(rules[edge])))
             first, last = self._first_child.now[edge : edge + 2].tolist()
             todo += self._child.now[first:last][::-1].tolist()
         return rewrites
+
+    def _rewrite(self, kind: int, node: int, rule: int) -> Rewrite:
+        """The rewrite of an edge of a node, made concrete for its Spec."""
+        if kind == CHOICE:
+            return TakeGoal(rule)
+        encoding = self._reached[kind].encoding
+        spec = encoding.batch(self._key.now[[node]], self.space.placements).spec()
+        return self.space.rewrites(encoding.kind)[rule].concrete(spec)
 
     def snapshot(self, *, optimistic: bool) -> Snapshot:
         """The graph as it is now, of all edges that fit their nodes' limits.

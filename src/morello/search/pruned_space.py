@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from morello.ir.spec import Spec
 from morello.memo.space_memo import SpaceMemo
 from morello.search.budget import Progress
@@ -16,13 +18,26 @@ from morello.targets.target import Target
 class PrunedSpace:
     """The search space of a goal, and a lower bound on the costs of its Specs.
 
-    The bound is computed, or read from the memo, when it is first needed.
+    The bound is computed, or read from the memo, when it is first needed. With `others`, it is the
+    space of several goals that differ in their layouts.
     """
 
-    def __init__(self, goal: Spec, target: Target, memo: SpaceMemo | None = None) -> None:
-        self.space = Space(goal, target, goal_sizes(goal))
+    def __init__(
+        self,
+        goal: Spec,
+        target: Target,
+        memo: SpaceMemo | None = None,
+        others: Sequence[Spec] = (),
+    ) -> None:
+        self.space = Space(goal, target, goal_sizes(goal, others), others=others)
         self._memo = memo
         self._bound: RelaxedBound | None = None
+
+    def of_goal(self, goal: Spec) -> PrunedSpace:
+        """The space of one of several goals, which have the same bound."""
+        result = PrunedSpace(goal, self.space.target)
+        result.space, result._bound = Space(goal, self.space.target, self.space.sizes), self._bound
+        return result
 
     def bound(self, progress: Progress | None = None) -> RelaxedBound:
         """The lower bound."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from math import inf
 from random import Random
@@ -27,7 +27,7 @@ from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
 from morello.search.deepening import FIRST, deepen, exhaust
-from morello.search.graph import SearchGraph
+from morello.search.graph import SearchGraph, TakeGoal
 from morello.search.incumbent import Incumbent
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
@@ -50,17 +50,25 @@ class Session:
     are added to it, unless an operand of the goal is not in main memory: answers assume that the
     operands of a Spec take room where they are. If the `cost` of the cheapest program is known
     already, the goal need not be solved first.
+
+    With `others`, Specs that differ from the goal in their layouts, it searches for the cheapest
+    program of any, without the table; the Spec of that program is the goal from then on.
     """
 
     def __init__(
-        self, goal: Spec, target: Target, table: Table | None = None, cost: float | None = None
+        self,
+        goal: Spec,
+        target: Target,
+        table: Table | None = None,
+        cost: float | None = None,
+        others: Sequence[Spec] = (),
     ) -> None:
         self.goal, self.target = goal, target
         self._table, self._cost = table, cost
         self._memo: SpaceMemo | None = None
-        if table is not None and not any(goal.levels):
+        if table is not None and not any(goal.levels) and not others:
             self._memo = SpaceMemo(table, target, Panels.of(goal))
-        self._space = PrunedSpace(goal, target, self._memo)
+        self._space = PrunedSpace(goal, target, self._memo, others)
         self._best_first: BestFirst | None = None
         self._graph: SearchGraph | None = None
         self._result: SearchResult | None = None
@@ -100,6 +108,9 @@ class Session:
             raise SearchError(f"{self.goal.expression}: the search ran out of memory.") from None
         if memo is not None:
             memo.write()
+        if len(self._space.space.goals) > 1:
+            self.goal = self._result.goal
+            self._space, self._best_first = self._space.of_goal(self.goal), None
         self._cost = self._result.cost
         return self._result
 
@@ -187,12 +198,17 @@ class Session:
             return self._in_parts(watch, began)
         if not incumbent.found:
             raise SearchError(why_none(self.goal, self.target))
+        goal, goals, decisions = self.goal, self._space.space.goals, incumbent.decisions
+        if len(goals) > 1:
+            first, *others = decisions
+            assert isinstance(first, TakeGoal)
+            goal, decisions = goals[first.number], tuple(others)
         self._graph = incumbent.graph
         statistics = SearchStatistics(
             time.perf_counter() - began, incumbent.specs, incumbent.rewrites, incumbent.entries,
             incumbent.tried, self._space.relaxed_specs, everything, gap=incumbent.gap,
         )  # fmt: skip
-        return SearchResult(self.goal, self.target, incumbent.cost, incumbent.decisions, statistics)
+        return SearchResult(goal, self.target, incumbent.cost, decisions, statistics)
 
     def _incumbent(self, everything: bool, watch: Watch) -> Incumbent | None:
         """The cheapest program that is found; None if the goal is to be cut into parts."""

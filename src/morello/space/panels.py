@@ -1,4 +1,4 @@
-"""The panel layouts of a goal's operands, which affect its search space."""
+"""The panel layouts of goals' operands, which affect their search space."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from morello.ir.spec import Spec
 
 @dataclass(frozen=True)
 class Panels:
-    """The widths of a goal's panels, and whether any of them are `odd_even`.
+    """The widths of the panels of goals, and whether any of them are `odd_even`.
 
     Tiles may be cut to these widths. Odd-even operands are copied to row-major, as few kernels
     read them.
@@ -19,10 +19,8 @@ class Panels:
     odd_even: bool = False
 
     @staticmethod
-    def of(goal: Spec) -> Panels:
-        layouts = [
-            placement.layout for placement in goal.placements if placement.layout.panel is not None
-        ]
+    def of(*goals: Spec) -> Panels:
+        layouts = [placement.layout for goal in goals for placement in goal.placements]
         widths = frozenset(layout.panel[1] for layout in layouts if layout.panel is not None)
         return Panels(widths, any(layout.odd_even for layout in layouts))
 

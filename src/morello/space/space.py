@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from morello.base.errors import SearchError
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
@@ -25,13 +27,23 @@ class Space:
     """The search space of a goal: its rules, sizes, and kinds of Specs.
 
     Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
+    There may be several goals, which differ in their layouts: a program of any of them will do.
     """
 
-    def __init__(self, goal: Spec, target: Target, sizes: Sizes, *, relaxed: bool = False) -> None:
+    def __init__(
+        self,
+        goal: Spec,
+        target: Target,
+        sizes: Sizes,
+        *,
+        relaxed: bool = False,
+        others: Sequence[Spec] = (),
+    ) -> None:
         self.goal, self.target, self.sizes, self.relaxed = goal, target, sizes, relaxed
+        self.goals = (goal, *others)
         self.limits = Limits(target.limits)
         self.placements = Placements()
-        self._blocks = Panels.of(goal).odd_even
+        self._blocks = Panels.of(*self.goals).odd_even
         self._rank = _rank(goal.operation)
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
@@ -65,8 +77,10 @@ class Space:
         return [rewrite for group in self.rules(kind) for rewrite in group.rewrites]
 
     def goal_batch(self) -> Batch:
-        goal = Batch.of([self.goal], self.placements)
-        return goal.relaxed() if self.relaxed else goal
+        """The goals; in a relaxed space, one Spec stands for all of them."""
+        if self.relaxed:
+            return Batch.of([self.goal], self.placements).relaxed()
+        return Batch.of(self.goals, self.placements)
 
 
 def _rank(operation: Operation) -> int:
@@ -76,6 +90,6 @@ def _rank(operation: Operation) -> int:
     return max(len(dims) for dims in tensors)
 
 
-def goal_sizes(goal: Spec) -> Sizes:
-    """All sizes that tiling a goal can reach."""
-    return Sizes(goal.sizes, Panels.of(goal).widths)
+def goal_sizes(goal: Spec, others: Sequence[Spec] = ()) -> Sizes:
+    """All sizes that tiling a goal, or others that differ in their layouts, can reach."""
+    return Sizes(goal.sizes, Panels.of(goal, *others).widths)

@@ -1,0 +1,65 @@
+"""One search over several goals that differ in the layouts of their weights."""
+
+from __future__ import annotations
+
+import pytest
+
+from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
+from morello.search.budget import UNTIMED, Budget, BudgetError
+from morello.search.growing_graph import GrowingGraph
+from morello.search.prepacking import with_layouts
+from morello.search.session import Session
+from morello.targets.catalog import find_target
+
+GOALS = (
+    "f32[6,24] @ f32[24,48]",
+    "f32[16,12] @ f32[12,32] + f32[32]",
+    "u8[4,16] @ i8[16,64]",
+    "bf16[2,32] @ bf16[32,64]",
+    "conv(f32[1,3,6,6], f32[16,3,3,3])",
+    "relu(f32[5,7] @ f32[7,16])",
+)
+
+
+@pytest.mark.parametrize("name", ["avx2", "avx512"])
+@pytest.mark.parametrize("text", GOALS)
+def test_the_program_is_the_cheapest_of_any_goal(text: str, name: str) -> None:
+    target = find_target(name)
+    first, *others = with_layouts(parse(text), target)
+    session = Session(first, target, others=others)
+    result = session.solve()
+    costs = {goal: Session(goal, target).solve().cost for goal in (first, *others)}
+    assert result.cost == pytest.approx(min(costs.values()), rel=1e-12)
+    assert costs[result.goal] == pytest.approx(result.cost, rel=1e-12)
+    assert result.statistics.proven
+    assert reconstruct(result.goal, target, result.decisions).cost == pytest.approx(result.cost)
+    assert session.goal == result.goal
+
+
+def test_after_the_search_its_goal_is_that_of_the_program() -> None:
+    target = find_target("avx2")
+    first, *others = with_layouts(parse("f32[12,128] @ f32[128,1024]"), target)
+    session = Session(first, target, others=others)
+    best = session.solve()
+    assert best.goal != first
+    cheapest = next(session.alternatives(UNTIMED.start()))
+    impl = reconstruct(best.goal, target, cheapest)
+    assert impl.cost == pytest.approx(best.cost, rel=1e-12)
+    assert session.solve() is best
+
+
+def test_without_time_there_is_a_program_of_the_first_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = find_target("avx2")
+    first, *others = with_layouts(parse("f32[16,24] @ f32[24,48]"), target)
+    session = Session(first, target, others=others)
+    session._bound(UNTIMED.start())
+
+    def used_up(graph: GrowingGraph) -> None:
+        raise BudgetError("no time is left")
+
+    monkeypatch.setattr(GrowingGraph, "check", used_up)
+    result = session.solve(Budget(1.0))
+    assert result.goal == first
+    assert reconstruct(first, target, result.decisions).cost == pytest.approx(result.cost)
+    assert not result.statistics.proven
