@@ -70,7 +70,8 @@ def test_a_chosen_program_is_compiled_and_not_kept_as_the_cheapest(tmp_path: Pat
         kernel = morello.compile(GOAL, choice=3, table=table)
         assert kernel.impl == third and kernel.max_error is not None
         assert morello.compile(third).source == kernel.source
-        assert morello.implement(GOAL, table=table)[0].cost < third.cost
+        cheapest, _ = morello.implement(GOAL, table=table)
+        assert cheapest != third and cheapest.cost <= third.cost
         assert morello.implement(GOAL, choice=3, table=table)[0] == third
 
 
