@@ -64,6 +64,8 @@ V3 = ("avx2", "fma")
         (cpu(INTEL, 6, 0x6A), "Ice Lake-SP"),
         (cpu(INTEL, 6, 0x8C), "Ice Lake"),
         (cpu(INTEL, 6, 0x8F), "Sapphire Rapids"),
+        (cpu(INTEL, 6, 0xA7, *V3, "avx512f", "avx512_vbmi2"), "Ice Lake"),
+        (cpu(INTEL, 6, 0xA7, *V3, "avx512f", "avx512_vbmi2", "amx_tile"), "Sapphire Rapids"),
         (cpu(INTEL, 6, 0xF0, *V3), "Skylake"),
         (cpu(INTEL, 6, 0xF0, *V3, "avx_vnni"), "Alder Lake"),
         (cpu(INTEL, 6, 0xF1, *V3, "avx512f", "avx512_vbmi2", "amx_tile"), "Sapphire Rapids"),

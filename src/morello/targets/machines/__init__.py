@@ -38,14 +38,17 @@ def machine_of(cpu: HostCPU) -> Machine | None:
     """The microarchitecture of a CPU, or the most similar one; None if there is none.
 
     For an unknown CPU, that is the last one of its vendor whose features it has, else the last
-    such generic one.
+    such generic one. So it is for one that has all features of its machine and of a later one:
+    hypervisors may report the model of an older CPU.
     """
     vendor = _VENDORS.get(cpu.vendor, cpu.vendor)
+    likely = [machine for machine in MACHINES if cpu.has(*machine.features)]
     for machine in MACHINES:
         if machine.vendor == vendor and cpu.number in machine.models.get(cpu.family, ()):
-            return machine
+            later = [m for m in likely if m.vendor == vendor and m.features > machine.features]
+            return later[-1] if later else machine
     for wanted in (vendor, ""):
-        alike = [m for m in MACHINES if m.vendor == wanted and cpu.has(*m.features)]
+        alike = [machine for machine in likely if machine.vendor == wanted]
         if alike:
             return alike[-1]
     return None
