@@ -134,6 +134,7 @@ class Placements:
         self.without_alias.set(np.array([ends[0] for ends in self._ends], np.int16))
         self.with_alias.set(np.array([ends[1] for ends in self._ends], np.int16))
         self._make_room(0)
+        self._fill()
 
     # ---- what programs gain from: true of the ideal placement
 
@@ -344,13 +345,21 @@ class Placements:
         return self._tiled[codes, situation], self._cut[codes, situation]
 
     def _make_room(self, situations: int) -> None:
-        """Have tables of tiles for all placements. Those that tiling does not change are filled."""
+        """Have tables of tiles for all placements."""
         shape = len(self.placements), max(situations, self._tiled.array.shape[1])
-        if all(new <= old for new, old in zip(shape, self._tiled.array.shape, strict=True)):
-            return
-        tiled, cut = _grown(self._tiled, shape), _grown(self._cut, shape)
-        for code in self._fixed.array.nonzero()[0].tolist():
-            tiled[code], cut[code] = code, self._contiguous.array[code]
+        if any(new > old for new, old in zip(shape, self._tiled.array.shape, strict=True)):
+            _grown(self._tiled, shape)
+            _grown(self._cut, shape)
+            self._fill()
+
+    def _fill(self) -> None:
+        """Fill the tables of tiles for placements that tiling does not change.
+
+        They are never looked up when rows are all of these, but a trace looks up all.
+        """
+        fixed = self._fixed.array.nonzero()[0]
+        self._tiled.array[fixed] = fixed[:, np.newaxis]
+        self._cut.array[fixed] = self._contiguous.array[fixed][:, np.newaxis]
 
     @staticmethod
     def _sample_tile(placement: Placement, situation: int, rank: int) -> tuple[Placement, int]:
