@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion fuzz learn docs picture test check pythons lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion bench-search fuzz learn docs picture test check pythons lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -35,6 +35,9 @@ bench-tuning: setup ## hardware seconds that tuning needs; TUNING="EXPR --second
 
 bench-fusion: setup ## what fusion by prediction is worth; FUSION="--only chain" for less
 	$(BIN)/python -m benchmarks.fusion $(FUSION)
+
+bench-search: setup ## how long searches take; SEARCH="models -j 2", "random --gap 0.02" for others
+	$(BIN)/python -m benchmarks.searches $(SEARCH)
 
 fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KINDS="programs text"
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))

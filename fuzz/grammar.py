@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import ClassVar
 
 from fuzz.bounded import FLOATS
 from fuzz.reading import Type
@@ -57,13 +58,14 @@ NAMES = (
     "restrict",
     "int8_t",
 )
-MOST_ELEMENTS = 4096
 MOST_DIMS = 6
 
 
 @dataclass
 class Grammar:
     """Generates one text. Each method gives an expression of a shape and dtype."""
+
+    most_elements: ClassVar[int] = 4096
 
     random: Random
     lets: list[tuple[str, str]] = field(default_factory=list)
@@ -101,7 +103,7 @@ class Grammar:
 
     def shape(self, rank: int) -> Shape:
         sizes = [self.size() for _ in range(rank)]
-        while _elements(sizes) > MOST_ELEMENTS:
+        while _elements(sizes) > self.most_elements:
             sizes[sizes.index(max(sizes))] = 2
         return tuple(sizes)
 
@@ -244,7 +246,7 @@ class Grammar:
             axis = r.randrange(len(whole) + 1)
             whole = (*whole[:axis], self.size(), *whole[axis:])
             axes = [*(a + (a >= axis) for a in axes), axis]
-        if _elements(whole) > 4 * MOST_ELEMENTS:
+        if _elements(whole) > 4 * self.most_elements:
             return self.unary(shape, dtype, depth)
         name = r.choice(("sum", "max", "mean") if dtype in FLOATS else ("sum", "max"))
         inner = self.any(whole, dtype, depth)

@@ -1,0 +1,192 @@
+"""How long searches take, and what they prove.
+
+    python -m benchmarks.searches [LIST ...] [--only TEXT] [--target NAME] [--budget S] [--gap G]
+                                  [-j N] [--json PATH]
+
+LIST is "shapes" (products and compositions of awkward sizes), "models" (sixty Specs of two models,
+weights constant), or "random" (compositions of 1 to 8 operations and sizes up to 300; `--count`,
+`--seed`). Nothing is remembered from one run to the next. Each of N processes searches one Spec
+after another, as a program that compiles a model does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict, dataclass
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from random import Random
+from statistics import median
+from typing import ClassVar
+
+import psutil
+from rich.console import Console
+
+from benchmarks.model_specs import resnet50, transformer
+from fuzz.grammar import Grammar
+from morello import implement
+from morello.base.errors import MorelloError
+from morello.base.files import write_text
+from morello.frontends.text import parse
+from morello.search.prepacking import weights_of
+
+SHAPES = (
+    *(f"f32[{n},{n}] @ f32[{n},{n}]" for n in (512, 2048, 127, 1000, 117, 448, 1700)),
+    "f32[333,777] @ f32[777,555]",
+    "f32[16,2048] @ f32[2048,5632]",
+    "f32[6,3000] @ f32[3000,3500]",
+    "bf16[3700,3700] @ bf16[3700,3700]",
+    "i16[60,23] @ i16[23,50]",
+    "layer_norm(f32[77,640], f32[640], f32[640])",
+    "conv(f32[1,96,13,13], f32[128,96,3,3], padding=1)",
+    "conv(f32[1,512,7,7], f32[512,512,3,3], padding=1)",
+    "softmax(f32[197,64] @ f32[64,197])",
+    "attention(f32[12,128,64], f32[12,128,64], f32[12,128,64])",
+    " @ ".join(["f32[48,48]"] * 6),
+)
+"""What searches found hard at some time: remainders, compositions, and sizes that are large."""
+
+FIRST = "f32[1,1] @ f32[1,1]"
+"""What each process searches first, so that what it loads and calibrates is not timed."""
+
+MOST_SIZE = 300
+MOST_OPERATIONS = 8
+ENOUGH_GAP = 0.02
+
+
+@dataclass(frozen=True)
+class Searched:
+    """A search: its seconds, what it expanded, its gap, and the memory of its process, in bytes."""
+
+    text: str
+    seconds: float
+    bounded: int
+    specs: int
+    gap: float
+    cost: float
+    memory: int
+
+    @property
+    def near(self) -> bool:
+        """Whether the program is proven, or to cost little more than the bound."""
+        return self.gap <= ENOUGH_GAP
+
+
+class _Compositions(Grammar):
+    """Random compositions of larger tensors than those that are compiled to be compared."""
+
+    most_elements: ClassVar[int] = MOST_SIZE**2 * 4
+
+    def size(self) -> int:
+        r = self.random
+        sizes = (1, r.randint(1, 16), r.choice((16, 32, 64, 128, 256)))
+        return r.choice((*sizes, r.randint(2, MOST_SIZE), r.randint(2, MOST_SIZE)))
+
+
+def random_compositions(count: int, seed: int) -> Iterator[str]:
+    """So many random expressions of up to `MOST_OPERATIONS` operations, always the same."""
+    number = found = 0
+    while found < count:
+        number += 1
+        text = _Compositions(Random(f"{seed} {number}")).goal()
+        try:
+            operation = parse(text).operation
+        except MorelloError:
+            continue
+        if len(operation.components) <= MOST_OPERATIONS:
+            found += 1
+            yield text
+
+
+def searched(text: str, target: str, budget: float, gap: float, *, constant: bool) -> Searched:
+    """Search for a program of a Spec, the weights of which may be constant."""
+    weights = "constant" if constant and weights_of(parse(text).operation) else "plain"
+    began = time.perf_counter()
+    impl, statistics = implement(
+        text, target=target, budget=budget, gap=gap, weights=weights, table="off"
+    )
+    seconds = time.perf_counter() - began
+    assert statistics is not None
+    return Searched(
+        text, seconds, statistics.bounded, statistics.specs, statistics.gap, impl.cost,
+        psutil.Process().memory_info().rss,
+    )  # fmt: skip
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command; returns its exit code."""
+    arguments = _parser().parse_args(argv)
+    console = Console(highlight=False)
+    result: dict[str, list[dict[str, object]]] = {}
+    for name in arguments.lists or ("shapes",):
+        lists = {
+            "shapes": lambda: SHAPES,
+            "models": lambda: (*transformer(), *resnet50()),
+            "random": lambda: tuple(random_compositions(arguments.count, arguments.seed)),
+        }
+        texts = [text for text in lists[name]() if arguments.only in text]
+        search = partial(
+            searched, target=arguments.target, budget=arguments.budget, gap=arguments.gap,
+            constant=name == "models",
+        )  # fmt: skip
+        began = time.perf_counter()
+        rows = []
+        with ProcessPoolExecutor(arguments.j, get_context("spawn"), search, (FIRST,)) as pool:
+            for row in pool.map(search, texts):
+                rows.append(row)
+                console.print(_line(row), markup=False, soft_wrap=True)
+        wall = time.perf_counter() - began
+        console.print(_summary(name, rows, wall), markup=False, soft_wrap=True)
+        result[name] = [asdict(row) for row in rows]
+    if arguments.json:
+        write_text(arguments.json, json.dumps(result, indent=1) + "\n")
+    return 0
+
+
+def _line(row: Searched) -> str:
+    return (
+        f"{row.seconds:7.2f} s {row.bounded:10,} relaxed {row.specs:9,} Specs"
+        f"  gap {row.gap:6.1%}  {row.memory / 2**20:6,.0f} MiB  {row.text}"
+    )
+
+
+def _summary(name: str, rows: Sequence[Searched], wall: float) -> str:
+    seconds = [row.seconds for row in rows]
+    if not seconds:
+        return f"{name}: none"
+    near = sum(row.near for row in rows)
+    quick = sum(row.near and row.seconds <= 1 for row in rows)
+    return (
+        f"{name}: {len(rows)} searches in {wall:.1f} s; {median(seconds):.2f} s in the median, "
+        f"{max(seconds):.2f} s at most; {near} within {ENOUGH_GAP:.0%} of the bound or proven, "
+        f"{quick} of them in a second"
+    )
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.searches", description="How long searches take."
+    )
+    parser.add_argument(
+        "lists", nargs="*", metavar="LIST", choices=("shapes", "models", "random"),
+        help="shapes, models or random (shapes)",
+    )  # fmt: skip
+    parser.add_argument("--only", default="", metavar="TEXT", help="Specs with this text")
+    parser.add_argument("--target", default="native", help="the machine (native)")
+    parser.add_argument("--budget", type=float, default=20.0, help="seconds for each (20)")
+    parser.add_argument("--gap", type=float, default=0.0, help="end at this gap (0)")
+    parser.add_argument("--count", type=int, default=100, help="of random compositions (100)")
+    parser.add_argument("--seed", type=int, default=0, help="of random compositions (0)")
+    parser.add_argument("-j", type=int, default=1, metavar="N", help="processes (1)")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the rows there")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())
