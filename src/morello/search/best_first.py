@@ -9,7 +9,9 @@ that it soon has a good program (as in weighted A*), and less and less so.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -19,8 +21,7 @@ from morello.base import debug
 from morello.ir.placements import Ints
 from morello.rewrites import Rewrite
 from morello.search.budget import BudgetError, Progress, Watch
-from morello.search.deepening import narrow
-from morello.search.graph import Floats, SearchGraph, TakeGoal
+from morello.search.graph import Floats, SearchGraph
 from morello.search.growing_graph import GrowingGraph, Snapshot
 from morello.search.incumbent import Incumbent, gap_to
 from morello.search.relaxed_bound import RelaxedBound
@@ -50,14 +51,19 @@ AHEAD = 1.05
 
 
 class BestFirst:
-    """A best-first search for the cheapest program of a space's goal."""
+    """A best-first search for the cheapest program of a space's goal.
 
-    def __init__(self, space: Space, bound: RelaxedBound, watch: Watch) -> None:
-        self.graph = GrowingGraph(space, bound, watch)
+    Up to its first program, another watch may end it: `first`.
+    """
+
+    def __init__(
+        self, space: Space, bound: RelaxedBound, watch: Watch, first: Watch | None = None
+    ) -> None:
+        self.graph = GrowingGraph(space, bound, first or watch)
         self._limits, self.watch = space.limits, watch
         self._stages = iter(STAGES)
         self._stage = next(self._stages)
-        self._lower, self._upper = 0.0, inf
+        self._lower, self._upper = float(self.graph.values.low[0]), inf
         self._decisions: tuple[Rewrite, ...] = ()
         self._entries = self._tried = self._steps = 0
 
@@ -72,30 +78,26 @@ class BestFirst:
     def run(self) -> Incumbent:
         """The cheapest program, or the cheapest that is known once the watch ends the search.
 
-        If none is known then, it is the cheapest of a narrowed space. Raises `BudgetError` or
-        `MemoryError` if the memory does not suffice for that. `MORELLO_DEBUG=search` reports every
-        step.
+        If none is known then, it may be called again, once it was given one (see `improve`).
+        `MORELLO_DEBUG=search` reports every step.
         """
-        try:
+        with suppress(BudgetError, MemoryError):
             while not self._step():
                 pass
-        except (BudgetError, MemoryError):
-            if self._upper == inf:
-                return self._narrowed()
         graph, proven = self.graph, self._upper <= self._lower * engine.NEARLY
         return Incumbent(
             self._upper, self._decisions, self._upper if proven else self._lower, graph.expanded,
-            graph.edge_count, self._entries, self._tried,
+            graph.edge_count, self._entries, self._tried, graph.bound.specs,
         )  # fmt: skip
 
-    def _narrowed(self) -> Incumbent:
-        """The cheapest program of the narrowed space of the goal, the first if there are others."""
-        space = self.graph.space
-        if len(space.goals) == 1:
-            return narrow(space, self.graph.bound, self._lower, self.watch)
-        one = Space(space.goal, space.target, space.sizes)
-        found = narrow(one, self.graph.bound, self._lower, self.watch)
-        return replace(found, decisions=(TakeGoal(0), *found.decisions))
+    def improve(self, cost: float, decisions: Sequence[Rewrite]) -> None:
+        """Take a program for the cheapest one so far, unless it costs more.
+
+        It need not be in the space.
+        """
+        if cost <= self._upper * engine.NEARLY:
+            self._upper, self._decisions = cost, tuple(decisions)
+            self.graph.progress = self.watch
 
     def programs(self, upper: float, progress: Progress | None = None) -> SearchGraph:
         """A graph that has all programs which cost at most `upper`, and all parts of these."""
@@ -120,13 +122,13 @@ class BestFirst:
         self._steps += 1
         if debug.shows("search"):
             debug.show("search", str(self))
-        if self._lower >= engine.INFINITE:
+        if self._lower >= engine.INFINITE or self._lower > self._upper * engine.NEARLY:
             return True
         if values.high[0] < min(self._upper, engine.INFINITE) and self._fits(values.high_peak[0]):
-            self._improve(float(values.high[0]), graph.decisions())
+            self.improve(float(values.high[0]), graph.decisions())
         if values.complete[0] and self._fits(values.low_peak[0]):
             # of programs that cost the same, always the same one
-            self._improve(float(values.low[0]), graph.decisions())
+            self.improve(float(values.low[0]), graph.decisions())
             return True
         if self._upper < inf and gap_to(self._lower, self._upper) <= self.watch.gap > 0:
             return True
@@ -175,7 +177,7 @@ class BestFirst:
         if not fits:
             solved = self._solved(self.graph.snapshot(optimistic=False))
             if solved.cost < min(self._upper, engine.INFINITE):
-                self._improve(solved.cost, solved.decisions())
+                self.improve(solved.cost, solved.decisions())
         self._stage = next(self._stages)
         self.graph.reweigh()
 
@@ -195,7 +197,7 @@ class BestFirst:
             if edge >= snapshot.known
         }
         if not unknown:
-            self._improve(solved.cost, solved.decisions())
+            self.improve(solved.cost, solved.decisions())
         nodes: Ints = snapshot.nodes[sorted(unknown)]
         return nodes
 
@@ -203,9 +205,6 @@ class BestFirst:
         solved = solve_graph(snapshot.graph, progress=self.graph.progress)
         self._entries, self._tried = self._entries + solved.count, self._tried + solved.tried
         return solved
-
-    def _improve(self, cost: float, decisions: list[Rewrite]) -> None:
-        self._upper, self._decisions = cost, tuple(decisions)
 
     def _fits(self, peak: int) -> bool:
         return bool(self._limits.fits(int(peak), self.graph.limit))

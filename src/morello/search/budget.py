@@ -139,6 +139,17 @@ class Watch:
         if self._report is not None:
             self._report(specs, rewrites)
 
+    @property
+    def timed(self) -> bool:
+        """Whether there is a time limit."""
+        return self._ends < inf
+
+    def within(self, seconds: float) -> Watch:
+        """A watch with the time left, but at most so many seconds."""
+        now = time.monotonic()
+        ends = min(self._ends, now + seconds)
+        return Watch(now, ends, self._most, self._free, self._report, self.gap)
+
     def part(self, share: float) -> Watch:
         """A watch with this share of the time left."""
         now = time.monotonic()

@@ -1,7 +1,4 @@
-"""Iterative deepening: search ever larger parts of a space until the optimum is proven.
-
-If the budget is used up before there is a program, search a narrowed space instead.
-"""
+"""Iterative deepening: search ever larger parts of a space until the optimum is proven."""
 
 from __future__ import annotations
 
@@ -31,7 +28,7 @@ WIDTHS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128, 1 << 30)
 """How many rewrites of each Spec a narrowed space keeps, attempt by attempt; at last all."""
 
 FIRST = 0.6
-"""The share of the time after which the space is narrowed if there is no program yet."""
+"""The share of the time after which a search ends if there is no program yet."""
 
 
 def exhaust(space: Space, memo: SpaceMemo | None, watch: Watch) -> Incumbent:
@@ -44,16 +41,16 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
 
     Once a space of fewer than `FEW` Specs has a program, the next attempt allows its whole cost,
     and is the last. If the watch ends the search, or its gap is reached, this gives the cheapest
-    program found so far, or, if there is none, that of a narrowed space.
+    program found so far, if there is any.
     """
     relaxed = float(bound(space.goal_batch())[0])
-    best: Incumbent | None = None
+    best = Incumbent(inf, (), relaxed, 0, 0, 0, 0)
     lower, enough = relaxed, inf
     small, early = True, watch.part(FIRST)
     for slack in SLACKS:
         upper = enough if small and enough < inf else min(relaxed * slack, enough)
         try:
-            solved = _solved(space, Pruning(bound, upper), memo, watch if best else early)
+            solved = _solved(space, Pruning(bound, upper), memo, watch if best.found else early)
         except (BudgetError, MemoryError):
             break
         if solved.last <= upper * engine.NEARLY:
@@ -66,9 +63,7 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
         if solved.last < engine.INFINITE:
             enough = solved.last
         del solved  # the next attempt needs the memory
-    return (
-        replace(best, lower=min(lower, best.cost)) if best else narrow(space, bound, lower, watch)
-    )
+    return replace(best, lower=min(lower, best.cost))
 
 
 def narrow(space: Space, bound: RelaxedBound, lower: float, watch: Watch) -> Incumbent:

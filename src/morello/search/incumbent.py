@@ -17,8 +17,9 @@ class Incumbent:
     """The cheapest program found so far, as decisions in pre-order, and the size of the search.
 
     No program costs less than `lower`. `specs` and `rewrites` count the space that was expanded,
-    `entries` the boxes, and `tried` the rewrites that the engine tried. `graph` is the one in
-    which the program is proven the cheapest, unless parts of that came from the memo.
+    `entries` the boxes, `tried` the rewrites that the engine tried, and `bounded` the relaxed
+    Specs. `graph` is the one in which the program is proven the cheapest, unless parts of that
+    came from the memo.
     """
 
     cost: float
@@ -28,6 +29,7 @@ class Incumbent:
     rewrites: int
     entries: int
     tried: int
+    bounded: int = 0
     graph: SearchGraph | None = None
 
     @staticmethod
@@ -46,6 +48,11 @@ class Incumbent:
     def found(self) -> bool:
         """Whether there is a program."""
         return self.cost < inf
+
+    @property
+    def undecided(self) -> bool:
+        """Whether there is no program so far, though there may be some."""
+        return not self.found and self.lower < engine.INFINITE
 
     @property
     def gap(self) -> float:

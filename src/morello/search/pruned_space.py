@@ -11,6 +11,7 @@ from morello.search.expansion import build
 from morello.search.graph import SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
+from morello.space.sizes import Sizes
 from morello.space.space import Space, goal_sizes
 from morello.targets.target import Target
 
@@ -19,7 +20,8 @@ class PrunedSpace:
     """The search space of a goal, and a lower bound on the costs of its Specs.
 
     The bound is computed, or read from the memo, when it is first needed. With `others`, it is the
-    space of several goals that differ in their layouts.
+    space of several goals that differ in their layouts. The `sizes` are all that tiling the goals
+    can reach, unless others are given.
     """
 
     def __init__(
@@ -28,8 +30,9 @@ class PrunedSpace:
         target: Target,
         memo: SpaceMemo | None = None,
         others: Sequence[Spec] = (),
+        sizes: Sizes | None = None,
     ) -> None:
-        self.space = Space(goal, target, goal_sizes(goal, others), others=others)
+        self.space = Space(goal, target, sizes or goal_sizes(goal, others), others=others)
         self._memo = memo
         self._bound: RelaxedBound | None = None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from operator import ne
@@ -17,28 +16,36 @@ from morello.ir.layout import row_major
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec, goal
 from morello.ir.tensor import canonical, gapless
-from morello.search.budget import Budget, BudgetError, Watch
+from morello.search.budget import BudgetError, Watch
 from morello.search.pruned_space import PrunedSpace
 from morello.space.kernels import closing_operation
 from morello.space.kind import Kind
 from morello.targets.target import Target
 
 SECONDS = 10.0
-"""The time limit of the analysis."""
+"""The time limit of the analysis, if that of the search is not closer."""
 
 _NAMED = 4
 """The most combinations of dtypes that a message lists as supported."""
 
 
-def why_none(spec: Spec, target: Target) -> str:
-    """A message that says why a goal has no program, and what would work instead."""
-    with suppress(BudgetError, MemoryError):
-        roomy, watch = _roomy(target), Budget(SECONDS).start()
+def why_none(spec: Spec, target: Target, watch: Watch) -> str:
+    """A message that says why a goal has no program, and what would work instead.
+
+    Without the reason, if the watch ends first.
+    """
+    roomy, watch = _roomy(target), watch.within(SECONDS)
+    try:
         for primitive in _primitives(spec):
             if PrunedSpace(primitive, roomy).lower_bound(watch) >= INFINITE:
                 return f"{spec.expression}: {_unsupported_dtypes(primitive, target)}"
         if not _possible(spec, roomy, watch):
             return f"{spec.expression}: {_unsupported_layouts(spec, roomy, watch)}"
+    except (BudgetError, MemoryError):
+        return (
+            f"{spec.expression}: there is no program for {target.name}; "
+            "a larger budget may tell why."
+        )
     *caches, registers = target.levels[1:]
     sizes = [f"{cache.capacity} lines of {cache.name}" for cache in caches]
     sizes.append(str(registers.capacity))

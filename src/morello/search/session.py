@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache
-from math import inf
 from random import Random
 
 import numpy as np
@@ -15,20 +15,18 @@ from morello.base.errors import SearchError
 from morello.base.jit import interruptible
 from morello.engine.keys import Numbering
 from morello.engine.tape import runner
-from morello.ir.compose import inputs_of, producer
-from morello.ir.layout import row_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.memo import Table
 from morello.memo.space_memo import SpaceMemo
-from morello.rewrites import Bufferize, Rewrite
-from morello.rewrites.rewrite import apply
+from morello.rewrites import Rewrite
 from morello.search.alternatives import in_order
 from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
-from morello.search.deepening import FIRST, deepen, exhaust
+from morello.search.deepening import FIRST, deepen, exhaust, narrow
 from morello.search.graph import SearchGraph, TakeGoal
 from morello.search.incumbent import Incumbent
+from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
 from morello.search.relaxed_bound import RelaxedBound
@@ -40,6 +38,12 @@ from morello.space.panels import Panels
 from morello.space.steps import cut_points
 from morello.targets import find_target
 from morello.targets.target import Target
+
+BOUND = 0.4
+"""The share of the time that the lower bound may take."""
+
+MOST_CUTS = 4
+"""A composition of more cuts is searched part by part if there is a time limit."""
 
 
 class Session:
@@ -194,10 +198,8 @@ class Session:
             # a page of the table may be damaged
             self._memo, self._space = None, PrunedSpace(self.goal, self.target)
             return self._solve(everything, watch)
-        if incumbent is None:
-            return self._in_parts(watch, began)
         if not incumbent.found:
-            raise SearchError(why_none(self.goal, self.target))
+            raise SearchError(why_none(self.goal, self.target, watch))
         goal, goals, decisions = self.goal, self._space.space.goals, incumbent.decisions
         if len(goals) > 1:
             first, *others = decisions
@@ -206,60 +208,54 @@ class Session:
         self._graph = incumbent.graph
         statistics = SearchStatistics(
             time.perf_counter() - began, incumbent.specs, incumbent.rewrites, incumbent.entries,
-            incumbent.tried, self._space.relaxed_specs, everything, gap=incumbent.gap,
+            incumbent.tried, incumbent.bounded, everything, gap=incumbent.gap,
         )  # fmt: skip
         return SearchResult(goal, self.target, incumbent.cost, decisions, statistics)
 
-    def _incumbent(self, everything: bool, watch: Watch) -> Incumbent | None:
-        """The cheapest program that is found; None if the goal is to be cut into parts."""
+    def _incumbent(self, everything: bool, watch: Watch) -> Incumbent:
+        """The cheapest program that is found.
+
+        Once a large share of the time is used up without a bound, or without a program, those of
+        the goal's parts are found first.
+        """
         if everything:
             return exhaust(self._space.space, self._memo, watch)
-        bound = self._bound(watch)
+        bound = self._bound(watch.part(BOUND))
         if bound is None:
-            return None
-        if self._memo is not None:
-            return deepen(self._space.space, bound, self._memo, watch)
-        self._best_first = BestFirst(self._space.space, bound, watch)
-        return self._best_first.run()
+            found = self._of_first(Parts(self.goal, self.target).best(watch))
+        elif self._memo is not None:
+            found = deepen(self._space.space, bound, self._memo, watch)
+            if found.undecided:
+                plain = self._of_first(Parts(self.goal, self.target).plain(watch))
+                found = replace(plain, lower=min(found.lower, plain.cost))
+        else:
+            search = BestFirst(self._space.space, bound, watch, watch.part(FIRST))
+            self._best_first = search
+            found = search.run()
+            if found.undecided:
+                plain = self._of_first(Parts(self.goal, self.target).plain(watch))
+                search.improve(plain.cost, plain.decisions)
+                found = search.run()
+        if found.undecided:  # few sizes do not suffice
+            one = self._space.of_goal(self.goal)
+            narrowed = narrow(one.space, one.bound(watch.untimed()), found.lower, watch)
+            found = self._of_first(narrowed)
+        return found
+
+    def _of_first(self, found: Incumbent) -> Incumbent:
+        """What was found for the first goal, as a program of any."""
+        if len(self._space.space.goals) == 1:
+            return found
+        return replace(found, decisions=(TakeGoal(0), *found.decisions), lower=0.0)
 
     def _bound(self, watch: Watch) -> RelaxedBound | None:
-        """The lower bound; None if that exceeds the budget and the goal can be cut into parts."""
-        if not cut_points(self.goal.operation):
-            return self._space.bound(watch.untimed())
+        """The lower bound; None if it is not found in time, or not worth the time."""
+        if watch.timed and len(cut_points(self.goal.operation)) > MOST_CUTS:
+            return None
         try:
-            return self._space.bound(watch.part(FIRST))
+            return self._space.bound(watch)
         except (BudgetError, MemoryError):
             return None
-
-    def _in_parts(self, watch: Watch, began: float) -> SearchResult:
-        """A program of a composition cut in two, with the tensor between the parts in main memory.
-
-        Each part is searched alone, so the gap to the cheapest program of the whole is unknown.
-        """
-        goal, target = self.goal, self.target
-        operation, memory = goal.operation, target.levels[0].name
-        tensor = cut_points(operation)[0]
-        layout = row_major(len(producer(operation, tensor).result_dims))
-        cut = Bufferize(tensor - inputs_of(operation), memory, layout)
-        step = apply(cut, goal, target)
-        parts = [
-            Session(hole.spec, target)._solve(False, watch.part(1 / (len(step.holes) - number)))
-            for number, hole in enumerate(step.holes)
-        ]
-        of_parts = [part.statistics for part in parts]
-        statistics = SearchStatistics(
-            time.perf_counter() - began,
-            specs=sum(part.specs for part in of_parts),
-            rewrites=sum(part.rewrites for part in of_parts),
-            entries=sum(part.entries for part in of_parts),
-            tried=sum(part.tried for part in of_parts),
-            bounded=sum(part.bounded for part in of_parts),
-            exhaustive=False,
-            gap=inf,
-        )
-        costs = [hole.times * part.cost for hole, part in zip(step.holes, parts, strict=True)]
-        decisions = (cut, *(decision for part in parts for decision in part.decisions))
-        return SearchResult(goal, target, step.cost + sum(costs), decisions, statistics)
 
     def _memoized(self, began: float) -> SearchResult | None:
         """The result, if the memo has all answers that it needs."""

@@ -144,6 +144,7 @@ class Sizes:
         return numbers
 
     def is_smooth(self, column: Ints) -> npt.NDArray[np.bool_]:
+        """Which sizes are divided by the `FACTORS`."""
         numbers = self.numbers(column)
         result: npt.NDArray[np.bool_] = self._smooth[numbers]
         return result
@@ -205,9 +206,9 @@ class Sizes:
         index[values[dense]] = np.flatnonzero(dense)
         self._index.set(index)
         self.depths.set(list(self._reached.values()))
-        self._smooth.set([is_smooth(size) for size in self._reached])
-        self._covers.set([cover(size, self.widths) for size in self._reached])
-        tiles = [cuts(size, self.widths)[::-1] for size in self._reached]
+        self._smooth.set([self._divided(size) for size in self._reached])
+        self._covers.set([self._cover(size) for size in self._reached])
+        tiles = [self._tiles(size)[::-1] for size in self._reached]
         for rank, lookup in enumerate(self._cuts):
             column = [each[rank] if rank < len(each) else 0 for each in tiles]
             lookup.set(column)
@@ -217,9 +218,50 @@ class Sizes:
     def _reach(self, size: int) -> int:
         """Add a size and all that tiling reaches from it; the longest chain of steps down to 1."""
         if size not in self._reached:
-            deepest = max(self._reach(part) for parts in steps(size, self.widths) for part in parts)
+            deepest = max(self._reach(part) for parts in self._steps(size) for part in parts)
             self._reached[size] = 1 + deepest
         return self._reached[size]
+
+    def _divided(self, size: int) -> bool:
+        return is_smooth(size)
+
+    def _tiles(self, size: int) -> tuple[int, ...]:
+        return cuts(size, self.widths)
+
+    def _cover(self, size: int) -> int:
+        return cover(size, self.widths)
+
+    def _steps(self, size: int) -> list[tuple[int, ...]]:
+        return steps(size, self.widths)
+
+
+class CoarseSizes(Sizes):
+    """Few sizes: each is cut to the largest power of a `ratio` below it, or to panels or rows.
+
+    They have good programs, and far fewer Specs.
+    """
+
+    def __init__(self, goal: Iterable[int], ratio: int, widths: Iterable[int] = ()) -> None:
+        self.ratio = ratio
+        super().__init__(goal, widths)
+
+    def _divided(self, size: int) -> bool:
+        return False
+
+    def _tiles(self, size: int) -> tuple[int, ...]:
+        if size == 1:
+            return ()
+        tile = 1
+        while tile * self.ratio < size:
+            tile *= self.ratio
+        return tuple(sorted({tile} | {width for width in self.widths if width < size}))
+
+    def _cover(self, size: int) -> int:
+        return 0
+
+    def _steps(self, size: int) -> list[tuple[int, ...]]:
+        tiles = (*self._tiles(size), *[ROWS] * (size in CUT_TO_ROWS))
+        return [(t, size % t) if size % t else (t,) for t in tiles]
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from morello.space.guards import Rules, relaxed
 from morello.space.kind import Kind
 from morello.space.panels import Panels
 from morello.space.rules import rules
-from morello.space.sizes import Sizes
+from morello.space.sizes import CoarseSizes, Sizes
 from morello.targets.target import Target
 
 _MOST_REWRITES = 256  # their numbers are stored as bytes
@@ -93,3 +93,8 @@ def _rank(operation: Operation) -> int:
 def goal_sizes(goal: Spec, others: Sequence[Spec] = ()) -> Sizes:
     """All sizes that tiling a goal, or others that differ in their layouts, can reach."""
     return Sizes(goal.sizes, Panels.of(goal, *others).widths)
+
+
+def coarse_sizes(goal: Spec, ratio: int) -> Sizes:
+    """A few of the sizes that tiling a goal can reach, for a program that is found soon."""
+    return CoarseSizes(goal.sizes, ratio, Panels.of(goal).widths)
