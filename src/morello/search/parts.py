@@ -39,10 +39,15 @@ _NONE: Program = inf, ()
 
 @dataclass(frozen=True)
 class _Cut:
-    """A way to cut a composition in two: the rewrite, and what it leaves to do."""
+    """A way to cut a composition in two, after a component: the rewrite, and what it leaves.
 
-    rewrite: Bufferize
+    `at_product` says whether it is before or after a sum of products.
+    """
+
+    rewrite: Rewrite
+    component: int
     step: Step
+    at_product: bool
 
 
 class Parts:
@@ -60,22 +65,35 @@ class Parts:
         self._cut(goal)
 
     def plain(self, watch: Watch) -> Incumbent:
-        """What cannot be cut, one after the other; their first programs, whatever the time."""
-        for spec, cuts in self.cuts.items():
-            if not cuts:
-                self._search(spec, COARSEST, watch, first=watch.untimed())
+        """Sums of products, and what is between them, one after the other.
+
+        The first programs of these, whatever the time.
+        """
+        for spec in dict.fromkeys(self._plain(self.goal)):
+            self._search(spec, COARSEST, watch, first=watch.untimed())
         return self._best()
 
     def best(self, watch: Watch) -> Incumbent:
-        """As `plain`, and then of larger pieces and all sizes, as there is time."""
+        """As `plain`, and then of all pieces and of ever more sizes, as there is time."""
+        plain = set(self._plain(self.goal))
         self.plain(watch)
         pieces = sorted(filter(_is_piece, self.cuts), key=_cut_count)
-        for number, spec in enumerate(pieces):
-            share = watch.part(1 / (len(pieces) - number))
+        todo = [(spec, ratio) for ratio in (COARSEST, COARSE, None) for spec in pieces]
+        todo = [(spec, ratio) for spec, ratio in todo if ratio != COARSEST or spec not in plain]
+        for number, (spec, ratio) in enumerate(todo):
             with suppress(BudgetError, MemoryError):
-                self._search(spec, COARSE, share)
-                self._search(spec, None, share)
+                self._search(spec, ratio, watch.part(1 / (len(todo) - number)))
         return self._best()
+
+    def _plain(self, spec: Spec) -> Iterator[Spec]:
+        """The pieces of a Spec that is cut before and after sums of products only."""
+        cuts = [cut for cut in self.cuts[spec] if cut.at_product]
+        if not cuts and not _is_piece(spec):
+            cuts = self.cuts[spec][-1:]
+        if not cuts:
+            yield spec
+        for hole in cuts[0].step.holes if cuts else ():
+            yield from self._plain(hole.spec)
 
     def _cut(self, spec: Spec) -> None:
         """Find the ways to cut a Spec, and what they leave.
@@ -87,7 +105,7 @@ class Parts:
         cuts = list(_cuts(spec, self.target))
         if not _is_piece(spec):
             small = [cut for cut in cuts if _is_piece(cut.step.holes[0].spec)] or cuts
-            first = [cut for cut in small if _begins(spec.operation, cut.rewrite.component)]
+            first = [cut for cut in small if _begins(spec.operation, cut.component)]
             cuts = first or small
         self.cuts[spec] = cuts
         for cut in cuts:
@@ -101,7 +119,7 @@ class Parts:
 
         Raises `BudgetError` or `MemoryError` if there is no bound by then.
         """
-        sizes = goal_sizes(spec) if ratio is None else coarse_sizes(spec, ratio)
+        sizes = goal_sizes(spec) if ratio is None else coarse_sizes(spec, self.target, ratio)
         pruned = PrunedSpace(spec, self.target, sizes=sizes)
         bound = pruned.bound(first or watch)
         found = BestFirst(pruned.space, bound, watch, first).run()
@@ -119,11 +137,12 @@ class Parts:
             if spec not in best:
                 ways = [self.found.get(spec, _NONE)]
                 for cut in self.cuts[spec]:
-                    total, decisions = cut.step.cost, (cut.rewrite,)
+                    total, decisions = cut.step.cost, [cut.rewrite]
                     for hole in cut.step.holes:
                         cost, below = solve(hole.spec)
-                        total, decisions = total + hole.times * cost, (*decisions, *below)
-                    ways.append((total, decisions))
+                        total += hole.times * cost
+                        decisions += below
+                    ways.append((total, tuple(decisions)))
                 best[spec] = min(ways, key=_cost)
             return best[spec]
 
@@ -142,9 +161,12 @@ def _cuts(spec: Spec, target: Target) -> Iterator[_Cut]:
     """The ways to cut a Spec with a buffer in main memory."""
     operation, memory = spec.operation, target.levels[0].name
     for tensor in cut_points(operation):
-        layout = row_major(len(producer(operation, tensor).result_dims))
-        rewrite = Bufferize(tensor - inputs_of(operation), memory, layout)
-        yield _Cut(rewrite, apply(rewrite, spec, target))
+        source = producer(operation, tensor)
+        users = [component for component in operation.components if tensor in component.inputs]
+        component = tensor - inputs_of(operation)
+        rewrite = Bufferize(component, memory, row_major(len(source.result_dims)))
+        at_product = any(component.operation.is_product for component in (source, *users))
+        yield _Cut(rewrite, component, apply(rewrite, spec, target), at_product)
 
 
 def _begins(operation: Operation, component: int) -> bool:

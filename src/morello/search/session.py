@@ -166,8 +166,11 @@ class Session:
     ) -> list[Choice]:
         """The decisions of the cheapest program, each with up to `count` that come next.
 
-        Those are of programs of the goal that cost at most `slack` times as much as the cheapest.
+        Those are of programs of the goal that cost at most `slack` times as much as the cheapest,
+        which is proven first, as one found in haste may have tiles that the graph lacks.
         """
+        if not self.result.statistics.proven:
+            self.solve(progress=progress)
         return choices(self.graph(self.cost * slack, progress), self.decisions, count, progress)
 
     def walker(self, random: Random, progress: Progress | None = None) -> Walker:

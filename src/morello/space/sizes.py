@@ -236,13 +236,16 @@ class Sizes:
 
 
 class CoarseSizes(Sizes):
-    """Few sizes: each is cut to the largest power of a `ratio` below it, or to panels or rows.
+    """Few sizes: each is cut to the largest of a few tiles below it, or to panels or rows.
 
-    They have good programs, and far fewer Specs.
+    The tiles are a `vector`, that times powers of the `ratio`, and the quotients above 1. They have
+    good programs, and far fewer Specs.
     """
 
-    def __init__(self, goal: Iterable[int], ratio: int, widths: Iterable[int] = ()) -> None:
-        self.ratio = ratio
+    def __init__(
+        self, goal: Iterable[int], vector: int, ratio: int, widths: Iterable[int] = ()
+    ) -> None:
+        self.vector, self.ratio = vector, ratio
         super().__init__(goal, widths)
 
     def _divided(self, size: int) -> bool:
@@ -251,9 +254,11 @@ class CoarseSizes(Sizes):
     def _tiles(self, size: int) -> tuple[int, ...]:
         if size == 1:
             return ()
-        tile = 1
+        tile = self.vector
         while tile * self.ratio < size:
             tile *= self.ratio
+        while tile >= size:
+            tile = max(1, tile // self.ratio)
         return tuple(sorted({tile} | {width for width in self.widths if width < size}))
 
     def _cover(self, size: int) -> int:

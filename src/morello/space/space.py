@@ -95,6 +95,7 @@ def goal_sizes(goal: Spec, others: Sequence[Spec] = ()) -> Sizes:
     return Sizes(goal.sizes, Panels.of(goal, *others).widths)
 
 
-def coarse_sizes(goal: Spec, ratio: int) -> Sizes:
+def coarse_sizes(goal: Spec, target: Target, ratio: int) -> Sizes:
     """A few of the sizes that tiling a goal can reach, for a program that is found soon."""
-    return CoarseSizes(goal.sizes, ratio, Panels.of(goal).widths)
+    vector = min(max(target.widths(dtype), default=1) for dtype in goal.dtypes)
+    return CoarseSizes(goal.sizes, vector, ratio, Panels.of(goal).widths)
