@@ -242,11 +242,11 @@ class Session:
         if found.undecided:  # few sizes do not suffice
             one = self._space.of_goal(self.goal)
             narrowed = narrow(one.space, one.bound(watch.untimed()), found.lower, watch)
-            found = self._of_first(narrowed)
+            found = replace(self._of_first(narrowed), lower=narrowed.lower)
         return found
 
     def _of_first(self, found: Incumbent) -> Incumbent:
-        """What was found for the first goal, as a program of any."""
+        """What was found for the first goal, as a program of any; others may cost less."""
         if len(self._space.space.goals) == 1:
             return found
         return replace(found, decisions=(TakeGoal(0), *found.decisions), lower=0.0)
