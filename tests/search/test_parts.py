@@ -1,0 +1,160 @@
+"""Programs of few sizes, and of parts one after the other."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from math import inf
+
+import pytest
+
+from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
+from morello.ir.spec import Spec
+from morello.search import budget as module
+from morello.search.best_first import BestFirst
+from morello.search.budget import UNTIMED, Budget
+from morello.search.incumbent import Incumbent
+from morello.search.parts import COARSE, COARSEST, FUSED, Parts
+from morello.search.pruned_space import PrunedSpace
+from morello.search.reasons import why_none
+from morello.search.session import search
+from morello.space.space import coarse_sizes
+from morello.space.steps import cut_points
+from morello.targets import find_target
+
+AVX2 = find_target("avx2")
+SMALL = (
+    "f32[6,7] @ f32[7,10]",
+    "relu(f32[5,7] @ f32[7,6] + f32[6])",
+    "softmax(f32[3,2] @ f32[2,5]) @ f32[5,1]",
+    "rms_norm(f32[3,7], f32[7])",
+    "u16[4,3] @ u16[3,2] @ u16[2,3]",
+)
+LARGER = (
+    "f32[512,300] @ f32[300,127]",
+    "relu(f32[127,64] @ f32[64,200])",
+    "i16[60,23] @ i16[23,50]",
+)
+CHAIN = "f32[2,3] @ f32[3,2] @ f32[2,4] @ f32[4,1] @ f32[1,2]"
+EQUAL = " @ ".join(["f32[8,8]"] * 6)
+SHORT = Budget(1e-6)
+
+
+def agreed(found: Incumbent, goal: Spec) -> None:
+    """The program is complete, within all limits, and costs what was said."""
+    impl = reconstruct(goal, AVX2, found.decisions)
+    assert impl.complete and impl.cost == pytest.approx(found.cost)
+
+
+@pytest.mark.parametrize("expression", [*SMALL, CHAIN])
+def test_plain_programs_cost_no_less_than_the_cheapest(expression: str) -> None:
+    goal = parse(expression)
+    plain = Parts(goal, AVX2).plain(SHORT.start())
+    agreed(plain, goal)
+    assert plain.gap == inf
+    if expression != CHAIN:
+        assert search(goal, AVX2).cost <= plain.cost * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("expression", SMALL)
+def test_with_time_enough_a_small_composition_is_proven(expression: str) -> None:
+    goal, parts = parse(expression), Parts(parse(expression), AVX2)
+    best = parts.best(UNTIMED.start())
+    agreed(best, goal)
+    if len(cut_points(goal.operation)) <= FUSED:
+        cheapest = search(goal, AVX2).cost
+        assert best.lower == pytest.approx(cheapest)
+        assert best.cost <= cheapest * (1 + 1e-9)
+
+
+def test_the_best_split_is_chosen() -> None:
+    """That of all ways to cut a chain into pieces, each with the cheapest program."""
+
+    @cache
+    def cheapest(spec: Spec) -> float:
+        whole = search(spec, AVX2).cost if len(cut_points(spec.operation)) <= FUSED else inf
+        ways = [sum(cheapest(hole.spec) for hole in cut.step.holes) for cut in parts.cuts[spec]]
+        return min(whole, *ways, inf)
+
+    goal = parse(CHAIN)
+    parts = Parts(goal, AVX2)
+    best = parts.best(UNTIMED.start())
+    agreed(best, goal)
+    assert best.cost <= cheapest(goal) * (1 + 1e-9)
+    assert best.gap == inf  # a buffer in a cache may be cheaper
+    pieces = [spec for spec in parts.cuts if len(cut_points(spec.operation)) <= FUSED]
+    assert {*parts.found} == {*pieces} and goal not in pieces
+
+
+def test_equal_pieces_are_searched_once() -> None:
+    goal = parse(EQUAL)
+    parts = Parts(goal, AVX2)
+    agreed(parts.plain(SHORT.start()), goal)
+    assert [spec.expression for spec in parts.found] == ["f32[8,8] @ f32[8,8]"]
+
+
+@pytest.mark.parametrize("expression", SMALL)
+def test_a_search_that_begins_with_a_program_finds_the_same_optimum(expression: str) -> None:
+    goal = parse(expression)
+    plain, space = Parts(goal, AVX2).plain(SHORT.start()), PrunedSpace(goal, AVX2)
+    begun = BestFirst(space.space, space.bound(), UNTIMED.start())
+    begun.improve(plain.cost, plain.decisions)
+    found, cheapest = begun.run(), search(goal, AVX2).cost
+    agreed(found, goal)
+    assert found.gap == 0.0
+    assert found.cost == pytest.approx(min(cheapest, plain.cost))
+
+
+def test_a_program_from_outside_may_be_cheaper_than_all_of_the_space() -> None:
+    goal = parse(SMALL[0])
+    space = PrunedSpace(goal, AVX2)
+    begun = BestFirst(space.space, space.bound(), UNTIMED.start())
+    begun.improve(1.0, ())
+    assert (begun.run().cost, begun.run().decisions) == (1.0, ())
+
+
+@pytest.mark.parametrize("expression", LARGER)
+def test_few_sizes_have_fewer_specs_and_costlier_programs(expression: str) -> None:
+    goal = parse(expression)
+    costs, counts = [], []
+    for ratio in (COARSEST, COARSE, None):
+        sizes = None if ratio is None else coarse_sizes(goal, AVX2, ratio)
+        space = PrunedSpace(goal, AVX2, sizes=sizes)
+        found = BestFirst(space.space, space.bound(), UNTIMED.start()).run()
+        agreed(found, goal)
+        costs.append(found.cost)
+        counts.append(space.relaxed_specs)
+    assert counts[0] < counts[1] < counts[2] / 2
+    assert min(costs) == costs[2] and costs[0] <= 1.5 * costs[2]
+
+
+@pytest.mark.parametrize("expression", [*SMALL, CHAIN])
+def test_a_budget_is_exceeded_by_no_more_than_a_plain_program_takes(
+    expression: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that ticks whenever it is looked at, so that it does not depend on the machine."""
+    tick, now = 2 * module.INTERVAL_S, 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += tick
+        return now
+
+    goal = parse(expression)
+    search(parse("f32[1,1] @ f32[1,1]"), AVX2)
+    monkeypatch.setattr(time, "monotonic", clock)
+    taken = []
+    for ticks in (1, 50, 200, 1000):
+        began = now
+        found = search(goal, AVX2, budget=Budget(ticks * tick))
+        assert reconstruct(goal, AVX2, found.decisions).cost == pytest.approx(found.cost)
+        taken.append((now - began) / tick - ticks)
+    assert all(over <= taken[0] + 20 for over in taken)
+
+
+def test_a_reason_is_not_sought_longer_than_the_budget() -> None:
+    watch = SHORT.start()
+    time.sleep(0.001)
+    text = why_none(parse(SMALL[0]), AVX2, watch)
+    assert text == (f"{SMALL[0]}: there is no program for avx2; a larger budget may tell why.")
