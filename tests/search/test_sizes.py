@@ -16,6 +16,7 @@ from morello.space.sizes import (
     MOST_CUTS,
     ROWS,
     VECTOR,
+    CoarseSizes,
     Ints,
     Sizes,
     cover,
@@ -150,3 +151,17 @@ def test_smooth_sizes_are_divided_into_equal_parts(size: int) -> None:
 def test_smooth(size: int) -> None:
     assert is_smooth(size)
     assert not is_smooth(size * 5)
+
+
+@given(sizes, widths, st.sampled_from([4, 16]), st.sampled_from([1, 4, 8, 16]))
+def test_coarse_sizes_have_one_tile_besides_those_of_panels_and_rows(
+    size: int, panels: frozenset[int], ratio: int, vector: int
+) -> None:
+    known, column = CoarseSizes([size], vector, ratio, panels), np.array([size])
+    tiles = [int(known.cut(column, rank)[0]) for rank in range(MOST_CUTS)]
+    own = [t for rank, t in enumerate(tiles) if t and known.cuts_to_all(column, rank)[0]]
+    assert len(own) == (size > 1)
+    for tile in own:
+        assert tile < size <= tile * ratio * max(1, vector)
+    assert {*tiles} - {0, *own} <= known.widths
+    assert not known.is_smooth(column)[0] and known.cover(column)[0] == 0

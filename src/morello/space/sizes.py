@@ -35,6 +35,8 @@ CUT_TO_ROWS = (16, 64)
 MOST_COVERED = 256
 """The largest size that has a tile of its own to cover it: of larger ones, little remains."""
 
+_NO_PANELS: frozenset[int] = frozenset()
+
 _DENSE = 1 << 22
 """Sizes are looked up in a dense array if all are below this, otherwise by binary search."""
 
@@ -208,12 +210,12 @@ class Sizes:
         self.depths.set(list(self._reached.values()))
         self._smooth.set([self._divided(size) for size in self._reached])
         self._covers.set([self._cover(size) for size in self._reached])
-        tiles = [self._tiles(size)[::-1] for size in self._reached]
+        tiles = [self._tiles(size, self.widths)[::-1] for size in self._reached]
         for rank, lookup in enumerate(self._cuts):
             column = [each[rank] if rank < len(each) else 0 for each in tiles]
             lookup.set(column)
             pairs = zip(self._reached, column, strict=True)
-            self._plain[rank].set([tile in cuts(size) for size, tile in pairs])
+            self._plain[rank].set([tile in self._tiles(size, _NO_PANELS) for size, tile in pairs])
 
     def _reach(self, size: int) -> int:
         """Add a size and all that tiling reaches from it; the longest chain of steps down to 1."""
@@ -225,8 +227,8 @@ class Sizes:
     def _divided(self, size: int) -> bool:
         return is_smooth(size)
 
-    def _tiles(self, size: int) -> tuple[int, ...]:
-        return cuts(size, self.widths)
+    def _tiles(self, size: int, widths: frozenset[int]) -> tuple[int, ...]:
+        return cuts(size, widths)
 
     def _cover(self, size: int) -> int:
         return cover(size, self.widths)
@@ -251,7 +253,7 @@ class CoarseSizes(Sizes):
     def _divided(self, size: int) -> bool:
         return False
 
-    def _tiles(self, size: int) -> tuple[int, ...]:
+    def _tiles(self, size: int, widths: frozenset[int]) -> tuple[int, ...]:
         if size == 1:
             return ()
         tile = self.vector
@@ -259,13 +261,13 @@ class CoarseSizes(Sizes):
             tile *= self.ratio
         while tile >= size:
             tile = max(1, tile // self.ratio)
-        return tuple(sorted({tile} | {width for width in self.widths if width < size}))
+        return tuple(sorted({tile} | {width for width in widths if width < size}))
 
     def _cover(self, size: int) -> int:
         return 0
 
     def _steps(self, size: int) -> list[tuple[int, ...]]:
-        tiles = (*self._tiles(size), *[ROWS] * (size in CUT_TO_ROWS))
+        tiles = (*self._tiles(size, self.widths), *[ROWS] * (size in CUT_TO_ROWS))
         return [(t, size % t) if size % t else (t,) for t in tiles]
 
 
