@@ -122,11 +122,11 @@ class Parts:
         sizes = goal_sizes(spec) if ratio is None else coarse_sizes(spec, self.target, ratio)
         pruned = PrunedSpace(spec, self.target, sizes=sizes)
         bound = pruned.bound(first or watch)
-        found = BestFirst(pruned.space, bound, watch, first).run()
-        self._searched.append(found)
+        incumbent = BestFirst(pruned.space, bound, watch, first).run()
+        self._searched.append(incumbent)
         if ratio is None and spec == self.goal:
-            self._lower = found.lower
-        program = found.cost, found.decisions
+            self._lower = incumbent.lower
+        program = incumbent.cost, incumbent.decisions
         self.found[spec] = min(self.found.get(spec, _NONE), program, key=_cost)
 
     def _best(self) -> Incumbent:

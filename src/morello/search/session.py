@@ -225,31 +225,31 @@ class Session:
             return exhaust(self._space.space, self._memo, watch)
         bound = self._bound(watch.part(BOUND))
         if bound is None:
-            found = self._of_first(Parts(self.goal, self.target).best(watch))
+            incumbent = self._of_first(Parts(self.goal, self.target).best(watch))
         elif self._memo is not None:
-            found = deepen(self._space.space, bound, self._memo, watch)
-            if found.undecided:
+            incumbent = deepen(self._space.space, bound, self._memo, watch)
+            if incumbent.undecided:
                 plain = self._of_first(Parts(self.goal, self.target).plain(watch))
-                found = replace(plain, lower=min(found.lower, plain.cost))
+                incumbent = replace(plain, lower=min(incumbent.lower, plain.cost))
         else:
             search = BestFirst(self._space.space, bound, watch, watch.part(FIRST))
             self._best_first = search
-            found = search.run()
-            if found.undecided:
+            incumbent = search.run()
+            if incumbent.undecided:
                 plain = self._of_first(Parts(self.goal, self.target).plain(watch))
                 search.improve(plain.cost, plain.decisions)
-                found = search.run()
-        if found.undecided:  # few sizes do not suffice
-            one = self._space.of_goal(self.goal)
-            narrowed = narrow(one.space, one.bound(watch.untimed()), found.lower, watch)
-            found = replace(self._of_first(narrowed), lower=narrowed.lower)
-        return found
+                incumbent = search.run()
+        if incumbent.undecided:  # few sizes do not suffice
+            space = self._space.of_goal(self.goal)
+            narrowed = narrow(space.space, space.bound(watch.untimed()), incumbent.lower, watch)
+            incumbent = replace(self._of_first(narrowed), lower=narrowed.lower)
+        return incumbent
 
-    def _of_first(self, found: Incumbent) -> Incumbent:
+    def _of_first(self, incumbent: Incumbent) -> Incumbent:
         """What was found for the first goal, as a program of any; others may cost less."""
         if len(self._space.space.goals) == 1:
-            return found
-        return replace(found, decisions=(TakeGoal(0), *found.decisions), lower=0.0)
+            return incumbent
+        return replace(incumbent, decisions=(TakeGoal(0), *incumbent.decisions), lower=0.0)
 
     def _bound(self, watch: Watch) -> RelaxedBound | None:
         """The lower bound; None if it is not found in time, or not worth the time."""
