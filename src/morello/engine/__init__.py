@@ -6,6 +6,7 @@ from morello.engine.best_first import Growing as Growing
 from morello.engine.best_first import Values as Values
 from morello.engine.best_first import by_falling_rank as by_falling_rank
 from morello.engine.best_first import chain as chain
+from morello.engine.best_first import edges_within as edges_within
 from morello.engine.best_first import evaluate as evaluate
 from morello.engine.best_first import open_nodes as open_nodes
 from morello.engine.best_first import pass_memory_on as pass_memory_on

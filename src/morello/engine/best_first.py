@@ -234,14 +234,50 @@ def open_nodes(
                     likely += times * values.estimate[child]
                 far = max(away, likely / estimate - 1.0)
                 if cost <= most and cost < INFINITE and far <= farthest:
+                    pass_cutoff_on(edges, edge, values.cutoff[node], cost, values)
                     for j in range(edges.first_child[edge], edges.first_child[edge + 1]):
-                        child, times = edges.child[j], edges.times[j]
-                        # A child that runs 0 times (in parallel with others) costs nothing; its
-                        # cutoff is the parent's, so that it is pruned as well.
-                        share = values.cutoff[node]
-                        if times > 0:
-                            share = max(share - cost, 0.0) / times + values.low[child]
-                        values.cutoff[child] = max(values.cutoff[child], share)
+                        child = edges.child[j]
                         values.away[child] = min(values.away[child], far)
             edge = graph.following[edge]
     return nodes[:count], distance[:count]
+
+
+@compiled
+def pass_cutoff_on(
+    edges: Hypergraph, edge: int, cutoff: float, cost: float, values: Values
+) -> None:
+    """Raise the cutoffs of an edge's children to what its node's leaves; the edge costs `cost`."""
+    for j in range(edges.first_child[edge], edges.first_child[edge + 1]):
+        child, times = edges.child[j], edges.times[j]
+        # A child that runs 0 times (in parallel with others) costs nothing; its cutoff is the
+        # parent's, so that it is pruned as well.
+        share = cutoff
+        if times > 0:
+            share = max(share - cost, 0.0) / times + values.low[child]
+        values.cutoff[child] = max(values.cutoff[child], share)
+
+
+@compiled
+def edges_within(
+    graph: Growing, order: Ints, values: Values, upper: float, packing: LimitPacking
+) -> Bools:
+    """Which edges a program of at most `upper` may contain; sets the cutoffs for that."""
+    edges = graph.edges
+    within = np.zeros(edges.rule.shape[0], np.bool_)
+    values.cutoff[order] = -1.0
+    values.cutoff[order[0]] = upper
+    for node in order:
+        if values.cutoff[node] < 0:
+            continue
+        most = values.cutoff[node] * NEARLY
+        edge = graph.last[node]
+        while edge >= 0:
+            if fits(edges.allocation[edge], values.limit[node], packing):
+                cost = edges.own[edge]
+                for j in range(edges.first_child[edge], edges.first_child[edge + 1]):
+                    cost += edges.times[j] * values.low[edges.child[j]]
+                if cost <= most and cost < INFINITE:
+                    within[edge] = True
+                    pass_cutoff_on(edges, edge, values.cutoff[node], cost, values)
+            edge = graph.following[edge]
+    return within

@@ -111,7 +111,7 @@ class BestFirst:
             if len(nodes):
                 self._expand(self._nearest(nodes, distances, len(nodes) // 2))
             elif not values.stale[values.away < engine.INFINITE].any():
-                return graph.snapshot(optimistic=False).graph
+                return graph.snapshot(upper, optimistic=False).graph
 
     def _step(self) -> bool:
         """Grow the graph once; gives whether the search is complete instead."""
@@ -175,7 +175,7 @@ class BestFirst:
         If it does not fit the memory limits, the cheapest known program that does is sought.
         """
         if not fits:
-            solved = self._solved(self.graph.snapshot(optimistic=False))
+            solved = self._solved(self.graph.snapshot(self._upper, optimistic=False))
             if solved.cost < min(self._upper, engine.INFINITE):
                 self.improve(solved.cost, solved.decisions())
         self._stage = next(self._stages)
@@ -186,7 +186,7 @@ class BestFirst:
 
         If there are none, the program is proven.
         """
-        snapshot = self.graph.snapshot(optimistic=True)
+        snapshot = self.graph.snapshot(self._upper, optimistic=True)
         solved = self._solved(snapshot)
         self._lower = max(self._lower, solved.cost)
         if solved.cost >= engine.INFINITE:

@@ -59,7 +59,7 @@ class _Reached:
 
 
 class Snapshot(NamedTuple):
-    """A growing graph at one time, in the order of its ranks.
+    """A part of a growing graph at one time, in the order of its ranks.
 
     `nodes` are the numbers that its nodes have in the growing graph. After its first `known`
     edges follow those that stand for edges which are not known yet.
@@ -303,48 +303,53 @@ class GrowingGraph:
         spec = encoding.batch(self._key.now[[node]], self.space.placements).spec()
         return self.space.rewrites(encoding.kind)[rule].concrete(spec)
 
-    def snapshot(self, *, optimistic: bool) -> Snapshot:
-        """The graph as it is now, of all edges that fit their nodes' limits.
+    def snapshot(self, upper: float, *, optimistic: bool) -> Snapshot:
+        """What programs of at most `upper` may contain of the graph as it is now.
 
         If it is `optimistic`, each node that has edges which are not known has one more that
         needs no memory and costs as little as these may.
         """
-        position = np.empty(self.node_count, np.int32)
-        position[self._order] = np.arange(self.node_count, dtype=np.int32)
-        edges = self._edge_columns
-        left = self.values.limit[edges.parent]
-        fitting = (left >= 0) & self.space.limits.fits(edges.allocation, np.maximum(left, 0))
-        child = position[self._child.now[fitting[edge_of_slots(edges.arity)]]]
-        beyond = edges.of(~fitting)
-        dropped = Dropped.concatenate(
-            [*self._rewriter.dropped, Dropped(beyond.parent, beyond.rule, beyond.own)]
-        )
-        edges = edges.of(fitting)
+        values, columns = self.values, self._edge_columns
+        chosen = engine.edges_within(self._growing, self._order, values, upper, self.packing)
+        order = self._order[values.cutoff[self._order] >= 0]
+        position = np.full(self.node_count, -1, np.int32)
+        position[order] = np.arange(len(order), dtype=np.int32)
+        child = position[self._child.now[chosen[edge_of_slots(columns.arity)]]]
+        edges = columns.of(chosen)
         edges = edges._replace(parent=position[edges.parent])
         known = len(edges.parent)
         if optimistic:
-            edges = EdgeColumns.concatenate([edges, self._unknown(position)])
-        order, values = self._order, self.values
+            edges = EdgeColumns.concatenate([edges, self._unknown(order)])
         nodes = Nodes(
-            self._kind.now[order], self._key.now[order], np.maximum(values.limit[order], 0),
-            values.cutoff[order],
-        )  # fmt: skip
+            self._kind.now[order], self._key.now[order], values.limit[order], values.cutoff[order]
+        )
         graph = SearchGraph(
             space=self.space,
             nodes=nodes,
             edges=edges.hypergraph(child),
-            waves=len(np.unique(self._rank.now)),
+            waves=len(np.unique(self._rank.now[order])),
             roots=np.zeros(1, np.int32),
-            dropped=dropped._replace(parent=position[dropped.parent]),
-            memoized=MemoizedAnswers.nothing(self.node_count),
+            dropped=self._dropped(position),
+            memoized=MemoizedAnswers.nothing(len(order)),
         )
         return Snapshot(graph, order, known)
 
-    def _unknown(self, position: Ints) -> EdgeColumns:
-        """Edges that stand for those which are not known, with the positions of their nodes."""
-        nodes = np.flatnonzero(self._rest.now < INFINITE)
-        none: Any = np.zeros(len(nodes), np.uint8)
+    def _dropped(self, position: Ints) -> Dropped:
+        """The edges that exceed the limits of nodes, by their positions, which are -1 for some."""
+        columns = self._edge_columns
+        left = self.values.limit[columns.parent]
+        beyond: Bools = (left >= 0) & ~self.space.limits.fits(columns.allocation, left)
+        edges = Dropped(columns.parent[beyond], columns.rule[beyond], columns.own[beyond])
+        dropped = Dropped.concatenate([*self._rewriter.dropped, edges])
+        parent = position[dropped.parent]
+        here = parent >= 0
+        return Dropped(parent[here], dropped.rule[here], dropped.bound[here])
+
+    def _unknown(self, order: Ints) -> EdgeColumns:
+        """Edges that stand for those of some nodes which are not known, with their positions."""
+        position = np.flatnonzero(self._rest.now[order] < INFINITE).astype(np.int32)
+        none: Any = np.zeros(len(position), np.uint8)
         return EdgeColumns(
-            position[nodes], none, none, self._rest.now[nodes], none.astype(np.int64),
+            position, none, none, self._rest.now[order[position]], none.astype(np.int64),
             np.empty(0, np.int32),
         )  # fmt: skip
