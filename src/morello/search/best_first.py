@@ -46,6 +46,10 @@ TOGETHER = 15
 GROWTH = 0.06
 """As `TOGETHER`, as a fraction of all nodes, so that a large graph grows in few steps."""
 
+SLACK = 1.02
+"""A known program that fits the limits is sought up to so many times the cost of one that need
+not: this bounds the time that it takes, which grows fast with the limit."""
+
 AHEAD = 1.05
 """Rewrites up to this many times a node's bound are applied together."""
 
@@ -172,14 +176,22 @@ class BestFirst:
     def _next_stage(self, fits: bool) -> None:
         """Go on to the next stage, as the program that this one sought is known.
 
-        If it does not fit the memory limits, the cheapest known program that does is sought.
+        If it does not fit the memory limits, the cheapest known program that does is sought: one
+        that costs little more or, before the last stage if there is none so far, any.
         """
         if not fits:
-            solved = self._solved(self.graph.snapshot(self._upper, optimistic=False))
-            if solved.cost < min(self._upper, engine.INFINITE):
-                self.improve(solved.cost, solved.decisions())
+            self._improve_under_limits(float(self.graph.values.high[0]) * SLACK)
         self._stage = next(self._stages)
+        if self._stage is STAGES[-1] and self._upper == inf:
+            self._improve_under_limits(inf)
         self.graph.reweigh()
+
+    def _improve_under_limits(self, upper: float) -> None:
+        """Seek the cheapest known program that fits the limits, among those of at most `upper`."""
+        upper = min(self._upper, upper)
+        solved = self._solved(self.graph.snapshot(upper, optimistic=False))
+        if solved.cost < min(upper, engine.INFINITE):
+            self.improve(solved.cost, solved.decisions())
 
     def _under_limits(self) -> Ints:
         """The nodes of the cheapest program under memory limits whose edges are not known.
