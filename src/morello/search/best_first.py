@@ -46,9 +46,9 @@ TOGETHER = 15
 GROWTH = 0.06
 """As `TOGETHER`, as a fraction of all nodes, so that a large graph grows in few steps."""
 
-SLACK = 1.02
-"""A known program that fits the limits is sought up to so many times the cost of one that need
-not: this bounds the time that it takes, which grows fast with the limit."""
+SLACKS = 1.002, 1.008, 1.03
+"""The cheapest program under limits is sought up to so many times the cost that it has at least,
+one after the other, as the time that it takes grows fast with the most that it may cost."""
 
 AHEAD = 1.05
 """Rewrites up to this many times a node's bound are applied together."""
@@ -180,7 +180,7 @@ class BestFirst:
         that costs little more or, before the last stage if there is none so far, any.
         """
         if not fits:
-            self._improve_under_limits(float(self.graph.values.high[0]) * SLACK)
+            self._improve_under_limits(float(self.graph.values.high[0]) * SLACKS[-1])
         self._stage = next(self._stages)
         if self._stage is STAGES[-1] and self._upper == inf:
             self._improve_under_limits(inf)
@@ -188,9 +188,8 @@ class BestFirst:
 
     def _improve_under_limits(self, upper: float) -> None:
         """Seek the cheapest known program that fits the limits, among those of at most `upper`."""
-        upper = min(self._upper, upper)
-        solved = self._solved(self.graph.snapshot(upper, optimistic=False))
-        if solved.cost < min(upper, engine.INFINITE):
+        solved = self._solved(self.graph.snapshot(min(self._upper, upper), optimistic=False))
+        if solved.cost < min(self._upper, engine.INFINITE):
             self.improve(solved.cost, solved.decisions())
 
     def _under_limits(self) -> Ints:
@@ -198,8 +197,13 @@ class BestFirst:
 
         If there are none, the program is proven.
         """
-        snapshot = self.graph.snapshot(self._upper, optimistic=True)
-        solved = self._solved(snapshot)
+        for cap in (*(self._lower * slack for slack in SLACKS), inf):
+            upper = min(self._upper, cap)
+            snapshot = self.graph.snapshot(upper, optimistic=True)
+            solved = self._solved(snapshot)
+            if solved.cost <= upper:
+                break
+            self._lower = max(self._lower, upper)
         self._lower = max(self._lower, solved.cost)
         if solved.cost >= engine.INFINITE:
             return np.empty(0, np.int32)

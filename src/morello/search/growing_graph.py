@@ -309,13 +309,12 @@ class GrowingGraph:
         If it is `optimistic`, each node that has edges which are not known has one more that
         needs no memory and costs as little as these may.
         """
-        values, columns = self.values, self._edge_columns
-        chosen = engine.edges_within(self._growing, self._order, values, upper, self.packing)
+        values = self.values
+        within = engine.edges_within(self._growing, self._order, values, upper, self.packing)
         order = self._order[values.cutoff[self._order] >= 0]
         position = np.full(self.node_count, -1, np.int32)
         position[order] = np.arange(len(order), dtype=np.int32)
-        child = position[self._child.now[chosen[edge_of_slots(columns.arity)]]]
-        edges = columns.of(chosen)
+        edges, slots = self._some_edges(within.nonzero()[0])
         edges = edges._replace(parent=position[edges.parent])
         known = len(edges.parent)
         if optimistic:
@@ -326,7 +325,7 @@ class GrowingGraph:
         graph = SearchGraph(
             space=self.space,
             nodes=nodes,
-            edges=edges.hypergraph(child),
+            edges=edges.hypergraph(position[self._child.now[slots]]),
             waves=len(np.unique(self._rank.now[order])),
             roots=np.zeros(1, np.int32),
             dropped=self._dropped(position),
@@ -334,11 +333,22 @@ class GrowingGraph:
         )
         return Snapshot(graph, order, known)
 
+    def _some_edges(self, chosen: Ints) -> tuple[EdgeColumns, Ints]:
+        """Some of the edges, and the numbers of their slots."""
+        arity = self._edges["arity"].now[chosen]
+        ends = np.cumsum(arity, dtype=np.int32)
+        offset = self._first_child.now[chosen] + arity - ends
+        slots = np.repeat(offset, arity) + np.arange(len(offset) and ends[-1], dtype=np.int32)
+        rows = {name: slots if name == "times" else chosen for name in self._edges}
+        columns = {name: column.now[rows[name]] for name, column in self._edges.items()}
+        return EdgeColumns(**columns), slots
+
     def _dropped(self, position: Ints) -> Dropped:
         """The edges that exceed the limits of nodes, by their positions, which are -1 for some."""
         columns = self._edge_columns
         left = self.values.limit[columns.parent]
-        beyond: Bools = (left >= 0) & ~self.space.limits.fits(columns.allocation, left)
+        fitting: Bools = np.asarray(self.space.limits.fits(columns.allocation, left))
+        beyond: Bools = (left >= 0) & ~fitting
         edges = Dropped(columns.parent[beyond], columns.rule[beyond], columns.own[beyond])
         dropped = Dropped.concatenate([*self._rewriter.dropped, edges])
         parent = position[dropped.parent]
