@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -28,20 +27,17 @@ from morello.search.relaxed_bound import RelaxedBound
 from morello.search.solved_graph import SolvedGraph, solve_graph
 from morello.space.space import Space
 
+WEIGHTS = 1.3, 1.1, 1.03, 1.0
+"""How much weighs what is not known, stage by stage of a search; the last one proves."""
 
-@dataclass(frozen=True)
-class Stage:
-    """A part of a search: how much weighs what is not known, and how far it looks for that."""
-
-    weight: float
-    farthest: float
-
-
-STAGES = tuple(Stage(weight, 0.03) for weight in (1.3, 1.1, 1.03, 1.0))
-"""The stages of a search; the last one proves."""
+NEAR, FAR = 0.03, 1.0
+"""How far a search looks, and how far at most if there is little to expand nearby."""
 
 TOGETHER = 15
 """How many nodes of each kind are expanded together, at least, if there are as many near."""
+
+FEWEST = 2
+"""How many nodes of each kind there should be to expand; with fewer, a search looks farther."""
 
 GROWTH = 0.06
 """As `TOGETHER`, as a fraction of all nodes, so that a large graph grows in few steps."""
@@ -65,8 +61,8 @@ class BestFirst:
     ) -> None:
         self.graph = GrowingGraph(space, bound, first or watch)
         self._limits, self.watch = space.limits, watch
-        self._stages = iter(STAGES)
-        self._stage = next(self._stages)
+        self._weights = iter(WEIGHTS)
+        self._weight, self._farthest = next(self._weights), NEAR
         self._lower, self._upper = float(self.graph.values.low[0]), inf
         self._decisions: tuple[Rewrite, ...] = ()
         self._entries = self._tried = self._steps = 0
@@ -119,9 +115,9 @@ class BestFirst:
 
     def _step(self) -> bool:
         """Grow the graph once; gives whether the search is complete instead."""
-        graph, stage = self.graph, self._stage
+        graph, weight = self.graph, self._weight
         graph.check()
-        values = graph.evaluate(stage.weight)
+        values = graph.evaluate(weight)
         self._lower = max(self._lower, float(values.low[0]))
         self._steps += 1
         if debug.shows("search"):
@@ -136,12 +132,13 @@ class BestFirst:
             return True
         if self._upper < inf and gap_to(self._lower, self._upper) <= self.watch.gap > 0:
             return True
-        if values.settled[0] and stage.weight > 1.0:
+        if values.settled[0] and weight > 1.0:
             self._next_stage(self._fits(values.high_peak[0]))
             return False
         if values.complete[0]:
             return self._step_under_limits()
-        nodes, distances = graph.open_nodes(self._upper, stage.farthest, stage.weight)
+        nodes, distances = graph.open_nodes(self._upper, self._farthest, weight)
+        self._look(len(nodes))
         if len(nodes):
             self._expand(self._nearest(nodes, distances, TOGETHER * graph.kind_count))
         elif not values.stale[values.away < engine.INFINITE].any():
@@ -157,6 +154,17 @@ class BestFirst:
         nearest = self._nearest(nodes, distances, TOGETHER * self.graph.kind_count)
         self._expand(np.union1d(nearest, needed))
         return False
+
+    def _look(self, found: int) -> None:
+        """Set how far the next step looks, as this one found so many nodes.
+
+        A step takes its time for each kind of nodes, however few they are.
+        """
+        wanted = FEWEST * self.graph.kind_count
+        if found < wanted:
+            self._farthest = min(2 * self._farthest, FAR)
+        elif found > 4 * wanted:
+            self._farthest = max(self._farthest / 2, NEAR)
 
     def _nearest(self, nodes: Ints, distances: Floats, count: int) -> Ints:
         """So many of the nodes, or more if the graph is large: those with the least distances."""
@@ -181,8 +189,8 @@ class BestFirst:
         """
         if not fits:
             self._improve_under_limits(float(self.graph.values.high[0]) * SLACKS[-1])
-        self._stage = next(self._stages)
-        if self._stage is STAGES[-1] and self._upper == inf:
+        self._weight = next(self._weights)
+        if self._weight == WEIGHTS[-1] and self._upper == inf:
             self._improve_under_limits(inf)
         self.graph.reweigh()
 
