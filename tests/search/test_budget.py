@@ -76,7 +76,7 @@ def test_time_enough_changes_nothing(name: str) -> None:
 
 
 def parts_of(goal: Spec, target: Target) -> tuple[Space, RelaxedBound]:
-    sizes = goal_sizes(goal)
+    sizes = goal_sizes(goal, target)
     return Space(goal, target, sizes), RelaxedBound(goal, target, sizes)
 
 

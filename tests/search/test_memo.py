@@ -214,7 +214,7 @@ def test_a_goal_whose_operand_is_in_registers_is_worked_out() -> None:
 def test_grown_nodes_have_what_they_dropped() -> None:
     """A rewrite dropped for lack of memory limits what is claimed of larger limits."""
     goal = matmul_goal(8, 8, 16)
-    space = Space(goal, AVX2, goal_sizes(goal))
+    space = Space(goal, AVX2, goal_sizes(goal, AVX2))
     bound = RelaxedBound(goal, AVX2, space.sizes)
     pruning = Pruning(bound, 2.0 * float(bound(space.goal_batch())[0]))
 
@@ -359,7 +359,7 @@ def other_machines(target: Target) -> list[Target]:
         replace(target, levels=slower),
         replace(target, fork=target.fork + 1),
         replace(target, in_flight=target.in_flight + 1),
-        replace(target, cuts_to_rows=not target.cuts_to_rows),
+        replace(target, rows=target.rows + 1),
         replace(target, features=("more",)),
         with_capacities(target, (63, 8)),
         with_capacities(target, (64, 7)),

@@ -10,18 +10,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from morello.space.sizes import (
-    CUT_TO_ROWS,
     FACTORS,
+    FEWEST_ROWS,
+    LARGE,
     MOST_COVERED,
     MOST_CUTS,
-    ROWS,
     VECTOR,
     CoarseSizes,
     Ints,
     Sizes,
     cover,
     cuts,
+    divides,
     is_smooth,
+    row_tile,
     steps,
 )
 
@@ -30,18 +32,18 @@ sizes = st.integers(1, 5000) | smooth_sizes
 widths = st.frozensets(st.sampled_from([3, 4, 16, 32, 100]), max_size=3)
 
 
-@given(st.lists(sizes, min_size=1, max_size=4), widths)
+@given(st.lists(sizes, min_size=1, max_size=4), widths, st.sampled_from([0, 6, 14]))
 def test_every_step_leads_to_known_and_shallower_sizes(
-    several: list[int], panels: frozenset[int]
+    several: list[int], panels: frozenset[int], most: int
 ) -> None:
-    known = Sizes(several, panels)
+    known = Sizes(several, panels, most)
     values = known.values.tolist()
     assert len(set(values)) == len(values) == len(known)
     assert {1, *several} <= set(values)
     depth = dict(zip(values, known.depths[known.numbers(known.values)].tolist(), strict=True))
     for size in values:
-        assert size == 1 or steps(size, panels)
-        for step in steps(size, panels):
+        assert size == 1 or steps(size, panels, most)
+        for step in steps(size, panels, most):
             for part in step:
                 assert depth[part] < depth[size]
     assert depth[1] == 0
@@ -94,12 +96,41 @@ def test_columns_of_cuts_are_the_cuts(size: int, panels: frozenset[int]) -> None
     assert sorted(found) == [0] * (MOST_CUTS - len(wanted)) + list(wanted)
 
 
-@pytest.mark.parametrize("size", [1, 6, 8, 16, 32, 64, 100])
-def test_powers_of_two_are_cut_to_rows(size: int) -> None:
-    tile = int(Sizes([size]).rows(np.array([size]))[0])
-    assert tile == (ROWS if size in CUT_TO_ROWS else 0)
-    if tile:
-        assert (tile, size % tile) in steps(size) and size % tile == 4
+@pytest.mark.parametrize(
+    ("most", "tiles"),
+    [
+        (0, {}),
+        (6, {16: 6, 64: 6}),
+        (14, {64: 14, 448: 14, 640: 10, 132: 11, 130: 13, 50: 10, 14: 0, 72: 0, 97: 0}),
+    ],
+)
+def test_sizes_are_cut_to_the_rows_of_a_register_tile(most: int, tiles: dict[int, int]) -> None:
+    several = [1, 6, 8, 14, 16, 32, 50, 64, 72, 97, 100, 130, 132, 448, 640]
+    known = Sizes(several, rows=most)
+    found = dict(zip(several, known.rows(np.array(several)).tolist(), strict=True))
+    assert found == {size: row_tile(size, most) for size in several}
+    assert {size: found[size] for size in tiles} == tiles
+    for size, tile in found.items():
+        assert not tile or (tile,) in steps(size, most_rows=most) or size % tile * 2 > tile
+
+
+@given(sizes, st.integers(0, 16))
+def test_row_tiles_divide_sizes_that_are_not_smooth(size: int, most: int) -> None:
+    tile = row_tile(size, most)
+    assert tile <= most and (tile < size or not tile)
+    if tile and not is_smooth(size):
+        assert tile >= FEWEST_ROWS and size % tile == 0 and not is_smooth(tile)
+        larger = range(tile + 1, min(most + 1, size))
+        assert all(size % rows or is_smooth(rows) for rows in larger)
+
+
+@given(sizes, st.sampled_from(FACTORS))
+def test_other_sizes_are_divided_into_large_parts(size: int, factor: int) -> None:
+    column = np.array([size])
+    assert divides(size, factor) == Sizes([size]).divides(column, factor)[0]
+    if not is_smooth(size):
+        large = size >= LARGE * factor and size % (2 * VECTOR * factor) == 0
+        assert divides(size, factor) == large == ((size // factor,) in steps(size))
 
 
 @given(sizes)

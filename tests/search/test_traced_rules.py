@@ -78,7 +78,7 @@ def test_a_tape_leaves_the_edges_that_numpy_does(
 ) -> None:
     text, target_name, cores = GOALS[name]
     goal, target = on_cores(parse(text), find_target(target_name), cores)
-    space = Space(goal, target, goal_sizes(goal), relaxed=relaxed)
+    space = Space(goal, target, goal_sizes(goal, target), relaxed=relaxed)
     compared = 0
     for rules, keys in walk(space):
         wanted = np.ones((len(rules), len(keys)), np.bool_)
@@ -94,7 +94,7 @@ def test_a_tape_leaves_the_edges_that_numpy_does(
 
 def test_only_what_is_wanted_is_applied() -> None:
     goal, target = on_cores(parse("f32[12,13] @ f32[13,20]"), find_target("x86-64-v3"))
-    space = Space(goal, target, goal_sizes(goal))
+    space = Space(goal, target, goal_sizes(goal, target))
     rules, keys = next(walk(space))
     everything = np.ones((len(rules), len(keys)), np.bool_)
     for _ in range(FEW + 1):

@@ -119,7 +119,11 @@ class Parts:
 
         Raises `BudgetError` or `MemoryError` if there is no bound by then.
         """
-        sizes = goal_sizes(spec) if ratio is None else coarse_sizes(spec, self.target, ratio)
+        sizes = (
+            goal_sizes(spec, self.target)
+            if ratio is None
+            else coarse_sizes(spec, self.target, ratio)
+        )
         pruned = PrunedSpace(spec, self.target, sizes=sizes)
         bound = pruned.bound(first or watch)
         incumbent = BestFirst(pruned.space, bound, watch, first).run()

@@ -32,7 +32,7 @@ class PrunedSpace:
         others: Sequence[Spec] = (),
         sizes: Sizes | None = None,
     ) -> None:
-        self.space = Space(goal, target, sizes or goal_sizes(goal, others), others=others)
+        self.space = Space(goal, target, sizes or goal_sizes(goal, target, others), others=others)
         self._memo = memo
         self._bound: RelaxedBound | None = None
 

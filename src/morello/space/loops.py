@@ -15,15 +15,14 @@ from morello.space.sizes import FACTORS, Cut, Sizes
 
 
 def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[Rules]:
-    """Loops over a dimension: smooth sizes are divided by small primes, others cut to tiles.
+    """Loops over a dimension: sizes are divided by small primes, if smooth, or cut to tiles.
 
     With `vectors`, smooth sizes are also cut to tiles of whole vectors or panels. With `overlap`,
     tiles also cover a dimension, in place of a remainder that is at least a quarter of a tile.
     """
 
-    def smooth(batch: Batch) -> Bools:
-        size = batch.size(dim)
-        return sizes.is_smooth(size) & (size > 1)
+    def divided(factor: int) -> Guard:
+        return lambda batch: sizes.divides(batch.size(dim), factor)
 
     def has(rank: int) -> Guard:
         def guard(batch: Batch) -> Bools:
@@ -45,7 +44,7 @@ def loop_rules(dim: str, sizes: Sizes, *, vectors: bool, overlap: bool) -> list[
 
         return guard
 
-    groups = [Rules(smooth, tuple(Divide(dim, factor) for factor in FACTORS))]
+    groups = [Rules(divided(factor), (Divide(dim, factor),)) for factor in FACTORS]
     for rank in range(sizes.most_cuts):
         cut = Cut(sizes, rank)
         groups.append(Rules(has(rank), (SizedTile(dim, cut),)))

@@ -36,7 +36,7 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
                 dim, sizes,
                 vectors=operation.lowers_to is None, overlap=operation.may_overlap(dim),
             )  # fmt: skip
-        if target.cuts_to_rows and operation.contracted and dim not in operation.reduced:
+        if target.rows and operation.contracted and dim not in operation.reduced:
             groups.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target)]
     if operation.components and not any(c.operation.is_product for c in operation.components):

@@ -2,7 +2,8 @@
 
 A *smooth* size (2^a * 3^b) is divided by 2 or 3, which reaches all its divisors. Any
 other size is first cut to a smooth tile, which leaves a remainder of any size, or covered with
-smooth tiles, of which the last two overlap.
+smooth tiles, of which the last two overlap. It is also divided where the parts are large tiles
+for caches, or the rows of a register tile.
 """
 
 from __future__ import annotations
@@ -24,13 +25,12 @@ VECTOR = 16
 MOST_CUTS = 6
 """The most tiles that one size may be cut to."""
 
-ROWS = 6
-"""The rows of a register tile that fill 16 registers best, with two accumulators in each row.
-
-No power of two is a multiple of it.
-"""
+LARGE = 8 * VECTOR
+"""The smallest parts that sizes are divided into although they are not smooth."""
 CUT_TO_ROWS = (16, 64)
-"""Powers of two that may be cut to tiles of `ROWS`, which leaves a remainder of four rows."""
+"""Powers of two that may be cut to tiles of rows, if more than half a tile remains."""
+FEWEST_ROWS = 9
+"""The fewest rows that are not smooth to be tried: eight are as good as fewer."""
 
 MOST_COVERED = 256
 """The largest size that has a tile of its own to cover it: of larger ones, little remains."""
@@ -84,6 +84,27 @@ def cover(size: int, widths: frozenset[int] = frozenset()) -> int:
     return tile if fits else 0
 
 
+def divides(size: int, factor: int) -> bool:
+    """Whether a size is divided by a factor: always if it is smooth, otherwise into large parts.
+
+    Those are of whole pairs of vectors, as register tiles are.
+    """
+    part, rest = divmod(size, factor)
+    return rest == 0 and (is_smooth(size) or (part >= LARGE and part % (2 * VECTOR) == 0))
+
+
+def row_tile(size: int, most: int) -> int:
+    """The rows of a register tile that a size may be cut to, where at most so many fit; or 0.
+
+    For sizes that are not smooth, they are the most that divide them, of those that are not smooth
+    either: others are reached from the smooth part.
+    """
+    if size in CUT_TO_ROWS:
+        return most if 0 < most < size and size % most * 2 > most else 0
+    exact = [rows for rows in range(FEWEST_ROWS, min(most + 1, size)) if size % rows == 0]
+    return max((rows for rows in exact if not is_smooth(rows)), default=0)
+
+
 def smooth_part(size: int) -> int:
     """The largest smooth divisor."""
     part = 1
@@ -93,11 +114,14 @@ def smooth_part(size: int) -> int:
     return part
 
 
-def steps(size: int, widths: frozenset[int] = frozenset()) -> list[tuple[int, ...]]:
+def steps(
+    size: int, widths: frozenset[int] = frozenset(), most_rows: int = 0
+) -> list[tuple[int, ...]]:
     """The sizes that each step of tiling may leave: the tile's, and the remainder's if any."""
-    single = [size // f for f in FACTORS if size % f == 0 and is_smooth(size)]
+    single = [size // f for f in FACTORS if divides(size, f)]
     single += [tile] if (tile := cover(size, widths)) else []
-    tiles = (*cuts(size, widths), *[ROWS] * (size in CUT_TO_ROWS))
+    rows = row_tile(size, most_rows)
+    tiles = (*cuts(size, widths), *([rows] if rows else []))
     return [(tile,) for tile in single] + [(t, size % t) if size % t else (t,) for t in tiles]
 
 
@@ -105,15 +129,18 @@ class Sizes:
     """All sizes that tiling reaches from those of a goal, each with a number that never changes.
 
     Sizes above one of the panel `widths` may be cut to it, so that tiles need not cut panels.
-    Other sizes are added when their numbers are asked for.
+    Register tiles have at most `rows` rows. Other sizes are added when their numbers are asked
+    for.
     """
 
-    def __init__(self, goal: Iterable[int], widths: Iterable[int] = ()) -> None:
+    def __init__(self, goal: Iterable[int], widths: Iterable[int] = (), rows: int = 0) -> None:
         self.widths = frozenset(sorted(widths)[: MOST_CUTS - 2])
+        self.most_rows = rows
         self._reached: dict[int, int] = {1: 0}
         self._last: tuple[Ints | None, Ints] = None, np.empty(0, np.int16)
         self.by_number, self.depths, self._smooth, self._index = (Lookup() for _ in range(4))
-        self._covers = Lookup()
+        self._covers, self._rows = Lookup(), Lookup()
+        self._dividing = {factor: Lookup() for factor in FACTORS}
         self._cuts = [Lookup() for _ in range(MOST_CUTS)]
         self._plain = [Lookup() for _ in range(MOST_CUTS)]
         self._add(goal)
@@ -146,9 +173,15 @@ class Sizes:
         return numbers
 
     def is_smooth(self, column: Ints) -> npt.NDArray[np.bool_]:
-        """Which sizes are divided by the `FACTORS`."""
+        """Which sizes are divided by the `FACTORS`, down to 1."""
         numbers = self.numbers(column)
         result: npt.NDArray[np.bool_] = self._smooth[numbers]
+        return result
+
+    def divides(self, column: Ints, factor: int) -> npt.NDArray[np.bool_]:
+        """Which sizes of a column are divided by a factor."""
+        numbers = self.numbers(column)
+        result: npt.NDArray[np.bool_] = self._dividing[factor][numbers]
         return result
 
     def cut(self, column: Ints, rank: int) -> Ints:
@@ -170,8 +203,9 @@ class Sizes:
         return result
 
     def rows(self, column: Ints) -> Ints:
-        """`ROWS` for each size that may be cut to that, 0 for others."""
-        result: Ints = np.isin(column, CUT_TO_ROWS) * ROWS
+        """The rows that each size may be cut to (see `row_tile`), 0 for sizes without them."""
+        numbers = self.numbers(column)
+        result: Ints = self._rows[numbers]
         return result
 
     def has(self, column: Ints) -> npt.NDArray[np.bool_]:
@@ -209,6 +243,9 @@ class Sizes:
         self._index.set(index)
         self.depths.set(list(self._reached.values()))
         self._smooth.set([self._divided(size) for size in self._reached])
+        for factor, lookup in self._dividing.items():
+            lookup.set([self._divides(size, factor) for size in self._reached])
+        self._rows.set([row_tile(size, self.most_rows) for size in self._reached])
         self._covers.set([self._cover(size) for size in self._reached])
         tiles = [self._tiles(size, self.widths)[::-1] for size in self._reached]
         for rank, lookup in enumerate(self._cuts):
@@ -227,6 +264,9 @@ class Sizes:
     def _divided(self, size: int) -> bool:
         return is_smooth(size)
 
+    def _divides(self, size: int, factor: int) -> bool:
+        return divides(size, factor)
+
     def _tiles(self, size: int, widths: frozenset[int]) -> tuple[int, ...]:
         return cuts(size, widths)
 
@@ -234,7 +274,7 @@ class Sizes:
         return cover(size, self.widths)
 
     def _steps(self, size: int) -> list[tuple[int, ...]]:
-        return steps(size, self.widths)
+        return steps(size, self.widths, self.most_rows)
 
 
 class CoarseSizes(Sizes):
@@ -245,12 +285,20 @@ class CoarseSizes(Sizes):
     """
 
     def __init__(
-        self, goal: Iterable[int], vector: int, ratio: int, widths: Iterable[int] = ()
+        self,
+        goal: Iterable[int],
+        vector: int,
+        ratio: int,
+        widths: Iterable[int] = (),
+        rows: int = 0,
     ) -> None:
         self.vector, self.ratio = vector, ratio
-        super().__init__(goal, widths)
+        super().__init__(goal, widths, rows)
 
     def _divided(self, size: int) -> bool:
+        return False
+
+    def _divides(self, size: int, factor: int) -> bool:
         return False
 
     def _tiles(self, size: int, widths: frozenset[int]) -> tuple[int, ...]:
@@ -267,7 +315,8 @@ class CoarseSizes(Sizes):
         return 0
 
     def _steps(self, size: int) -> list[tuple[int, ...]]:
-        tiles = (*self._tiles(size, self.widths), *[ROWS] * (size in CUT_TO_ROWS))
+        rows = row_tile(size, self.most_rows)
+        tiles = (*self._tiles(size, self.widths), *([rows] if rows else []))
         return [(t, size % t) if size % t else (t,) for t in tiles]
 
 

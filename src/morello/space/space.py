@@ -90,12 +90,12 @@ def _rank(operation: Operation) -> int:
     return max(len(dims) for dims in tensors)
 
 
-def goal_sizes(goal: Spec, others: Sequence[Spec] = ()) -> Sizes:
+def goal_sizes(goal: Spec, target: Target, others: Sequence[Spec] = ()) -> Sizes:
     """All sizes that tiling a goal, or others that differ in their layouts, can reach."""
-    return Sizes(goal.sizes, Panels.of(goal, *others).widths)
+    return Sizes(goal.sizes, Panels.of(goal, *others).widths, target.rows)
 
 
 def coarse_sizes(goal: Spec, target: Target, ratio: int) -> Sizes:
     """A few of the sizes that tiling a goal can reach, for a program that is found soon."""
     vector = min(max(target.widths(dtype), default=1) for dtype in goal.dtypes)
-    return CoarseSizes(goal.sizes, vector, ratio, Panels.of(goal).widths)
+    return CoarseSizes(goal.sizes, vector, ratio, Panels.of(goal).widths, target.rows)

@@ -141,11 +141,11 @@ class Target:
     composition exceed the `usable_cache` part of it, each line that is read from memory again
     takes `refetch` cycles more. With fewer accumulator registers than `in_flight`, each step of a
     reduction takes `accumulator_stall` cycles longer for every register that is missing.
-    `cuts_to_rows` adds tiles of as many rows as fill the registers, if they are so few that powers
-    of two fill them badly. `machine` names the microarchitecture whose costs the kernels have, if
-    any. `streaming` are factors on costs, by name, for goals whose operands exceed the last cache
-    (see `costs`). If the code is for several microarchitectures, `tunings` are the same target
-    with the costs of each.
+    `rows` are those of the register tile that fills the registers, with two accumulators in each
+    row; 0 if none but powers of two and three times them are to be tried. `machine` names the
+    microarchitecture whose costs the kernels have, if any. `streaming` are factors on costs, by
+    name, for goals whose operands exceed the last cache (see `costs`). If the code is for several
+    microarchitectures, `tunings` are the same target with the costs of each.
     """
 
     name: str
@@ -167,7 +167,7 @@ class Target:
     refetch: float = 3.5
     in_flight: float = 0.0
     accumulator_stall: float = 0.0
-    cuts_to_rows: bool = False
+    rows: int = 0
     streaming: Mapping[str, float] = field(default_factory=dict)
     machine: str = ""
     tunings: tuple[Target, ...] = ()
