@@ -151,10 +151,12 @@ def test_a_table_keeps_no_program_with_a_large_gap(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    "options", [{"weights": "constant", **OPTIONS}, {"target": "x86-64-v3"}], ids=str
+    ("options", "searches"),
+    [({"weights": "constant", **OPTIONS}, range(1, 2)), ({"target": "x86-64-v3"}, range(3, 99))],
+    ids=["layouts", "machines"],
 )
 def test_what_there_is_no_time_for_is_left_out(
-    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    options: dict[str, Any], searches: range, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first of several layouts, or machines, is searched in any case."""
     solved = 0
@@ -171,7 +173,7 @@ def test_what_there_is_no_time_for_is_left_out(
     assert solved == 1 and impl.complete
     assert statistics is not None and statistics.gap == inf
     _, statistics = morello.implement(PRODUCT, gap=inf, **options)
-    assert solved > 3 and statistics is not None and statistics.gap < inf
+    assert solved - 1 in searches and statistics is not None and statistics.gap < inf
 
 
 def test_levels_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -309,12 +311,12 @@ def test_python_raises_interrupts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_interruptible")
-def test_an_interrupt_keeps_the_best_of_the_layouts_searched(
+def test_an_interrupt_keeps_the_best_for_the_machines_searched(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It ends the search of the second layout, which has no program yet."""
+    """It ends the search for the second machine, which has no program yet."""
     stand_in(monkeypatch, found=False, spared=1)
-    assert main(["explain", PRODUCT, "--target", "avx2", "--weights", "constant"]) == 0
+    assert main(["explain", PRODUCT, "--target", "x86-64-v3"]) == 0
     captured = capsys.readouterr()
     assert "Found with an unknown gap" in captured.out
     assert captured.err == "morello: interrupted; the best program so far has an unknown gap.\n"

@@ -38,7 +38,9 @@ def _for_many_machines(goal: Spec, request: Request) -> Answer:
     machine = request.target
     tunings = [on_cores(goal, tuning, machine.cores)[1] for tuning in machine.tunings]
     answers = _in_turn(
-        tunings, request, lambda one, share: _for_one_machine(goal, replace(share, target=one))
+        tunings,
+        request,
+        lambda tuning, share: _for_one_machine(goal, replace(share, target=tuning)),
     )
     costs = [[cost_on(impl, tuning) for tuning in tunings] for impl, _ in answers]
     least = [min(column) for column in zip(*costs, strict=True)]

@@ -155,15 +155,15 @@ class BestFirst:
         self._expand(np.union1d(nearest, needed))
         return False
 
-    def _look(self, found: int) -> None:
-        """Set how far the next step looks, as this one found so many nodes.
+    def _look(self, count: int) -> None:
+        """Set how far the next step looks, as this one has so many nodes near.
 
         A step takes its time for each kind of nodes, however few they are.
         """
         wanted = FEWEST * self.graph.kind_count
-        if found < wanted:
+        if count < wanted:
             self._farthest = min(2 * self._farthest, FAR)
-        elif found > 4 * wanted:
+        elif count > 4 * wanted:
             self._farthest = max(self._farthest / 2, NEAR)
 
     def _nearest(self, nodes: Ints, distances: Floats, count: int) -> Ints:

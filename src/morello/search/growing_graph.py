@@ -110,10 +110,10 @@ class GrowingGraph:
         self._new_nodes(CHOICE, np.zeros(1, np.int64), bound.min(keepdims=True), rank[:1] + 1)
         self._rest.now[0] = INFINITE
         number: Any = np.arange(len(goals), dtype=np.uint8)
-        zero, one = np.zeros(len(goals), np.int32), np.ones(len(goals), np.int32)
+        zeros, ones = np.zeros(len(goals), np.int32), np.ones(len(goals), np.int32)
         nothing = self.space.limits.column({}, len(goals))
-        free = zero.astype(np.float64)
-        edges = EdgeColumns(zero, number, one.astype(np.uint8), free, nothing, one)
+        free = zeros.astype(np.float64)
+        edges = EdgeColumns(zeros, number, ones.astype(np.uint8), free, nothing, ones)
         self._add(edges, [(kind, keys, number)])
 
     # ---- size
