@@ -131,6 +131,7 @@ def test_an_aliased_form_has_a_plain_twin(chain: Chain) -> None:
 COLUMN = column([512])
 HELPS: dict[str, tuple[object, ...]] = {
     "alike": (column([1]),),
+    "cut_at": (0, 8),
     "differ": (column([0]),),
     "either": (np.array([True]), False),
     "gapless_along": (0,),
