@@ -30,6 +30,7 @@ from morello.ir.batch import LINE_BYTES, Batch
 from morello.ir.layout import column_major
 from morello.ir.spec import Spec, matmul_spec
 from morello.rewrites import Decompose, Divide, Move, SizedOverlap, ToAccumulate
+from morello.search.traces import trace_of
 from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.rules import rules
@@ -106,7 +107,7 @@ def test_nothing_is_cheaper_by_definition(spec: Spec, limits: Sequence[Amounts])
     ],
 )
 def test_a_rule_that_is_missing_is_told_apart(
-    lost: type, spec: Spec, monkeypatch: pytest.MonkeyPatch
+    lost: type, spec: Spec, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     def fewer(kind: Kind, target: Target, sizes: Sizes, **options: bool) -> list[Rules]:
         return [
@@ -114,7 +115,9 @@ def test_a_rule_that_is_missing_is_told_apart(
             for group in rules(kind, target, sizes, **options)
         ]
 
-    monkeypatch.setattr("morello.space.space.rules", fewer)
+    monkeypatch.setattr("morello.space.family.rules", fewer)
+    trace_of.cache_clear()
+    request.addfinalizer(trace_of.cache_clear)
     solution = searched(spec, toy(ENOUGH))
     wanted = Definition(1).cheapest(task_of(spec), ENOUGH)
     assert wanted < (solution.cost if solution else inf)

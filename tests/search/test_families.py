@@ -44,6 +44,7 @@ from morello.search.graph import Floats, SearchGraph
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.session import Session
 from morello.search.solved_graph import solve_graph
+from morello.search.traces import trace_of
 from morello.space.encoding import SpecEncoding
 from morello.space.guards import Rules
 from morello.space.kind import Kind
@@ -182,7 +183,7 @@ def test_the_decisions_make_the_program_that_was_promised(name: str) -> None:
 
 @pytest.mark.parametrize(("name", "kind"), NEEDED, ids=lambda one: getattr(one, "__name__", one))
 def test_a_search_without_a_rewrite_is_told_apart(
-    name: str, kind: type, monkeypatch: pytest.MonkeyPatch
+    name: str, kind: type, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     """Else goals would not test what they are here for."""
 
@@ -192,7 +193,9 @@ def test_a_search_without_a_rewrite_is_told_apart(
             for group in rules(one, target, sizes, **options)
         ]
 
-    monkeypatch.setattr("morello.space.space.rules", fewer)
+    monkeypatch.setattr("morello.space.family.rules", fewer)
+    trace_of.cache_clear()
+    request.addfinalizer(trace_of.cache_clear)
     spec, target = GOALS[name]
     for everything in (True, False):
         found = cheapest(Session(spec, target), everything=everything)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -12,7 +14,8 @@ from morello.engine.tape import Recorded
 from morello.frontends.text import parse
 from morello.ir.placements import Ints
 from morello.search.session import Session
-from morello.search.traced_rules import FEW, TracedRules
+from morello.search.traced_rules import TracedRules
+from morello.search.traces import trace_of
 from morello.space.space import Space, goal_sizes
 from morello.targets.catalog import find_target
 from morello.targets.costs import on_cores
@@ -31,16 +34,16 @@ GOALS = {
 
 
 def edges(recorded: Recorded) -> list[Edge]:
-    """Edges by value, in any order: row, rule, cost, allocation, and children."""
+    """Edges by value, in their order: row, rule, cost, allocation, and children."""
     words = recorded.words.T.tolist()
     slots = zip(recorded.kind.tolist(), recorded.times.tolist(), map(_trimmed, words), strict=True)
     columns = (recorded.row, recorded.rule, recorded.own, recorded.allocation)
     by_edge = zip(*(column.tolist() for column in columns), strict=True)
     children = iter(slots)
-    return sorted(
+    return [
         (*values, tuple(next(children) for _ in range(arity)))
         for values, arity in zip(by_edge, recorded.arity.tolist(), strict=True)
-    )
+    ]
 
 
 def _trimmed(words: list[int]) -> tuple[int, ...]:
@@ -74,20 +77,29 @@ def walk(space: Space, together: int = 25) -> Iterator[tuple[TracedRules, Ints]]
 @pytest.mark.parametrize("relaxed", [False, True], ids=["exact", "relaxed"])
 @pytest.mark.parametrize("name", GOALS)
 def test_a_tape_leaves_the_edges_that_numpy_does(
-    name: str, relaxed: bool, capsys: pytest.CaptureFixture[str]
+    name: str, relaxed: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     text, target_name, cores = GOALS[name]
     goal, target = on_cores(parse(text), find_target(target_name), cores)
     space = Space(goal, target, goal_sizes(goal, target), relaxed=relaxed)
+    asked: list[int] = []
+    by_numpy_alone = TracedRules._by_numpy
+
+    def by_numpy_asked(self: TracedRules, keys: Ints, rules: Any) -> list[Recorded]:
+        asked.extend(number for number, _ in rules)
+        return by_numpy_alone(self, keys, rules)
+
+    monkeypatch.setattr(TracedRules, "_by_numpy", by_numpy_asked)
     compared = 0
     for rules, keys in walk(space):
         wanted = np.ones((len(rules), len(keys)), np.bool_)
-        by_numpy = [rules.run(keys, wanted) for _ in range(FEW)][-1]
-        first, again = (rules.run(keys, wanted) for _ in range(2))
-        assert edges(first) == edges(by_numpy)
-        assert edges(again) == edges(by_numpy)
-        assert len(again.unsure_rule) == 0, "what was not known is known by now"
-        compared += len(by_numpy.rule)
+        first, by_numpy = edges(rules.run(keys, wanted)), edges(rules.by_numpy(keys, wanted))
+        assert first == by_numpy
+        asked.clear()
+        assert edges(rules.run(keys, wanted)) == by_numpy
+        traced = np.all([tapes._tape.traced for tapes in rules._tapes if tapes._tape], axis=0)
+        assert not any(traced[number] for number in asked), "what was not known is known by now"
+        compared += len(by_numpy)
     assert compared > 500
     assert capsys.readouterr().err == ""  # also of rules that cannot be traced
 
@@ -97,8 +109,7 @@ def test_only_what_is_wanted_is_applied() -> None:
     space = Space(goal, target, goal_sizes(goal, target))
     rules, keys = next(walk(space))
     everything = np.ones((len(rules), len(keys)), np.bool_)
-    for _ in range(FEW + 1):
-        all_edges = edges(rules.run(keys, everything))
+    all_edges = edges(rules.run(keys, everything))
     some = everything.copy()
     some[::2] = False
     assert edges(rules.run(keys, some)) == [edge for edge in all_edges if edge[1] % 2]
@@ -111,3 +122,86 @@ def test_without_a_c_compiler_numpy_applies_all_rules(monkeypatch: pytest.Monkey
     monkeypatch.setattr("morello.search.traced_rules.runner", lambda: None)
     monkeypatch.setattr("morello.engine.tape.Tape.run", None)  # not to be called
     assert Session(goal, target).cost == wanted
+
+
+TOGETHER = (
+    ("f32[12,13] @ f32[13,20]", 1),
+    ("f32[24,9] @ f32[9,17]", 1),
+    ("layer_norm(f32[7,20], f32[20], f32[20])", 1),
+    ("layer_norm(f32[3,45], f32[45], f32[45])", 1),
+    ("softmax(f32[3,8] @ f32[8,32])", 1),
+    ("f32[32,32]{1,0:T(1,16)} @ f32[32,12]", 1),
+    ("i16[6,10] @ i16[10,12]", 1),
+    ("conv(f32[1,4,9,9], f32[8,4,3,3], padding=1)", 1),
+    ("f32[16,8] @ f32[8,32]", 2),
+)
+"""Goals, and the cores they run on, that share kinds of Specs, but not all their sizes."""
+
+
+def answer(text: str, cores: int) -> tuple[Any, ...]:
+    """All that a search for a goal says, and in which order it numbers kinds."""
+    session = Session(*on_cores(parse(text), find_target("x86-64-v4"), cores))
+    result = session.solve()
+    statistics = result.statistics
+    kinds = [encoding.kind for encoding in session._space.space.encodings]
+    return result.cost, result.decisions, statistics.specs, statistics.rewrites, kinds
+
+
+@pytest.fixture(scope="module")
+def alone() -> dict[tuple[str, int], tuple[Any, ...]]:
+    """The answers of searches for which nothing was traced before."""
+    answers = {}
+    for goal in TOGETHER:
+        trace_of.cache_clear()
+        answers[goal] = answer(*goal)
+    return answers
+
+
+@pytest.mark.parametrize("seed", [None, 1, 2])
+def test_goals_that_share_traces_are_solved_as_alone(
+    seed: int | None, alone: dict[tuple[str, int], tuple[Any, ...]]
+) -> None:
+    goals = list(TOGETHER)
+    if seed is not None:
+        Random(seed).shuffle(goals)
+    trace_of.cache_clear()
+    for goal in goals:
+        assert answer(*goal) == alone[goal], goal
+    assert trace_of.cache_info().hits > len(goals)
+
+
+def test_threads_share_traces(alone: dict[tuple[str, int], tuple[Any, ...]]) -> None:
+    trace_of.cache_clear()
+    with ThreadPoolExecutor(3) as pool:
+        found = pool.map(lambda goal: answer(*goal), TOGETHER)
+        for goal, one in zip(TOGETHER, found, strict=True):
+            assert one == alone[goal], goal
+
+
+@pytest.mark.parametrize("relaxed", [False, True], ids=["exact", "relaxed"])
+@pytest.mark.parametrize("last", [0, 5])
+def test_trace_of_other_goals_leave_the_edges_that_numpy_does(last: int, relaxed: bool) -> None:
+    trace_of.cache_clear()
+    compared = 0
+    for text, cores in (*TOGETHER[last + 1 :], *TOGETHER[: last + 1]):
+        goal, target = on_cores(parse(text), find_target("x86-64-v4"), cores)
+        space = Space(goal, target, goal_sizes(goal, target), relaxed=relaxed)
+        for rules, keys in walk(space, together=6):
+            wanted = np.ones((len(rules), len(keys)), np.bool_)
+            assert edges(rules.run(keys, wanted)) == edges(rules.by_numpy(keys, wanted))
+            compared += len(keys)
+    assert compared > 1000
+
+
+def test_edges_come_in_the_same_order_whatever_rows_are_ideal() -> None:
+    """Specs with and without ideal placements are found in one relaxed space, and mixed."""
+    trace_of.cache_clear()
+    goal, target = on_cores(parse("softmax(f32[3,8] @ f32[8,32])"), find_target("x86-64-v4"))
+    space = Space(goal, target, goal_sizes(goal, target), relaxed=True)
+    mixed = 0
+    for rules, keys in walk(space, together=100):
+        ideal = rules._encoding.ideal(keys, space.placements)
+        mixed += bool(ideal.any() and not ideal.all())
+        wanted = np.random.default_rng(0).random((len(rules), len(keys))) < 0.5
+        assert edges(rules.run(keys, wanted)) == edges(rules.by_numpy(keys, wanted))
+    assert mixed

@@ -19,12 +19,19 @@ typedef struct {
   const int32_t *kind, *times, *first_word, *words;
   int64_t input_count, rule_count;
   const uint8_t *arity;  // by code: how many operands are other operations
+  const int64_t *constant_ints;  // constants: the first operand is their number
+  const double *constant_floats;
+} Tape;
+
+// By operation of the tape that is run: its values, the block they were worked out for, and a bit
+// for each row of that for which they are unknown. Each block of any tape has a stamp of its own.
+typedef struct {
   int64_t *ints;
   double *floats;
   int64_t *done;
-  uint32_t *unknown;  // by operation: a bit for each row of the block
+  uint32_t *unknown;
   int64_t stamp;
-} Tape;
+} Scratch;
 
 typedef struct {
   int32_t *row;
@@ -113,18 +120,18 @@ static uint32_t look_up(const Table *table, const int64_t *restrict x, const int
 }
 
 // Run one operation; gives the rows for which what it looks up itself is unknown.
-static uint32_t run(Tape *tape, const Table *tables, int32_t operation) {
+static uint32_t run(const Tape *tape, Scratch *scratch, const Table *tables, int32_t operation) {
   int code = tape->code[operation];
   const int32_t *operands = tape->operands + 4 * operation;
-  const int64_t *x = tape->ints + BLOCK * (int64_t)operands[0];
-  const int64_t *y = tape->ints + BLOCK * (int64_t)operands[1];
-  const int64_t *z = tape->ints + BLOCK * (int64_t)operands[2];
-  const double *u = tape->floats + BLOCK * (int64_t)operands[0];
-  const double *v = tape->floats + BLOCK * (int64_t)operands[1];
-  const double *w = tape->floats + BLOCK * (int64_t)operands[2];
+  const int64_t *x = scratch->ints + BLOCK * (int64_t)operands[0];
+  const int64_t *y = scratch->ints + BLOCK * (int64_t)operands[1];
+  const int64_t *z = scratch->ints + BLOCK * (int64_t)operands[2];
+  const double *u = scratch->floats + BLOCK * (int64_t)operands[0];
+  const double *v = scratch->floats + BLOCK * (int64_t)operands[1];
+  const double *w = scratch->floats + BLOCK * (int64_t)operands[2];
   const Table *table = tables + operands[3];
-  int64_t *r = tape->ints + BLOCK * (int64_t)operation;
-  double *f = tape->floats + BLOCK * (int64_t)operation;
+  int64_t *r = scratch->ints + BLOCK * (int64_t)operation;
+  double *f = scratch->floats + BLOCK * (int64_t)operation;
   switch (code) {
     case LOOKUP_1: return look_up(table, x, 0, r);
     case LOOKUP_2: return look_up(table, x, y, r);
@@ -142,6 +149,10 @@ static uint32_t run(Tape *tape, const Table *tables, int32_t operation) {
     case TO_INT: for (int i = 0; i < BLOCK; i++) r[i] = (int64_t)u[i]; break;
     case TO_FLOAT: for (int i = 0; i < BLOCK; i++) f[i] = (double)x[i]; break;
     case WHERE_FLOAT: for (int i = 0; i < BLOCK; i++) f[i] = x[i] ? v[i] : w[i]; break;
+    case CONSTANT:
+      for (int i = 0; i < BLOCK; i++) r[i] = tape->constant_ints[operands[0]];
+      for (int i = 0; i < BLOCK; i++) f[i] = tape->constant_floats[operands[0]];
+      break;
     default: on_integers(code, x, y, z, r);
   }
   return 0;
@@ -149,93 +160,98 @@ static uint32_t run(Tape *tape, const Table *tables, int32_t operation) {
 
 // Run an operation, and before all that it needs, unless that is done for this block. Gives the rows
 // for which something that it needs is unknown.
-static uint32_t work_out(Tape *tape, const Table *tables, int32_t operation) {
+static uint32_t work_out(const Tape *tape, Scratch *scratch, const Table *tables,
+                         int32_t operation) {
   int code = tape->code[operation];
-  if (code == CONSTANT || code == INPUT) return 0;
-  if (tape->done[operation] != tape->stamp) {
-    tape->done[operation] = tape->stamp;
+  if (code == INPUT) return 0;
+  if (scratch->done[operation] != scratch->stamp) {
+    scratch->done[operation] = scratch->stamp;
     uint32_t unknown = 0;
     for (int k = 0; k < tape->arity[code]; k++)
-      unknown |= work_out(tape, tables, tape->operands[4 * operation + k]);
-    tape->unknown[operation] = unknown | run(tape, tables, operation);
+      unknown |= work_out(tape, scratch, tables, tape->operands[4 * operation + k]);
+    scratch->unknown[operation] = unknown | run(tape, scratch, tables, operation);
   }
-  return tape->unknown[operation];
+  return scratch->unknown[operation];
 }
 
 // Whether a part holds, for the rows of the block, as bits.
-static uint32_t holding(Tape *tape, const Table *tables, int32_t part, uint32_t *unknown) {
+static uint32_t holding(const Tape *tape, Scratch *scratch, const Table *tables, int32_t part,
+                        uint32_t *unknown) {
   int32_t operation = tape->holds[part];
   *unknown = 0;
   if (operation < 0) return UINT32_MAX;
-  *unknown = work_out(tape, tables, operation);
-  const int64_t *values = tape->ints + BLOCK * (int64_t)operation;
+  *unknown = work_out(tape, scratch, tables, operation);
+  const int64_t *values = scratch->ints + BLOCK * (int64_t)operation;
   uint32_t result = 0;
   for (int i = 0; i < BLOCK; i++) result |= (uint32_t)(values[i] != 0) << i;
   return result;
 }
 
 // Work out all that an edge records; gives the rows for which something of it is unknown.
-static uint32_t prepare(Tape *tape, const Table *tables, int32_t part) {
-  uint32_t unknown = work_out(tape, tables, tape->own[part]);
-  unknown |= work_out(tape, tables, tape->allocation[part]);
+static uint32_t prepare(const Tape *tape, Scratch *scratch, const Table *tables, int32_t part) {
+  uint32_t unknown = work_out(tape, scratch, tables, tape->own[part]);
+  unknown |= work_out(tape, scratch, tables, tape->allocation[part]);
   for (int32_t child = tape->first_child[part]; child < tape->first_child[part + 1]; child++) {
-    unknown |= work_out(tape, tables, tape->times[child]);
+    unknown |= work_out(tape, scratch, tables, tape->times[child]);
     for (int32_t k = tape->first_word[child]; k < tape->first_word[child + 1]; k++)
-      unknown |= work_out(tape, tables, tape->words[k]);
+      unknown |= work_out(tape, scratch, tables, tape->words[k]);
   }
   return unknown;
 }
 
-static void record(const Tape *tape, int32_t part, int row, Recorded *to) {
+static void record(const Tape *tape, const Scratch *scratch, int32_t part, int row, Recorded *to) {
   int32_t first = tape->first_child[part], last = tape->first_child[part + 1];
   to->arity[to->edges] = (uint8_t)(last - first);
-  to->own[to->edges] = tape->floats[BLOCK * (int64_t)tape->own[part] + row];
-  to->allocation[to->edges] = tape->ints[BLOCK * (int64_t)tape->allocation[part] + row];
+  to->own[to->edges] = scratch->floats[BLOCK * (int64_t)tape->own[part] + row];
+  to->allocation[to->edges] = scratch->ints[BLOCK * (int64_t)tape->allocation[part] + row];
   to->edges++;
   for (int32_t child = first; child < last; child++) {
     to->kind[to->children] = (int16_t)tape->kind[child];
-    to->times[to->children] = (int32_t)tape->ints[BLOCK * (int64_t)tape->times[child] + row];
+    to->times[to->children] = (int32_t)scratch->ints[BLOCK * (int64_t)tape->times[child] + row];
     int64_t *word = to->words + to->children++;
     for (int32_t k = tape->first_word[child]; k < tape->first_word[child + 1]; k++) {
-      *word = tape->ints[BLOCK * (int64_t)tape->words[k] + row];
+      *word = scratch->ints[BLOCK * (int64_t)tape->words[k] + row];
       word += to->room;
     }
   }
 }
 
 // Apply rules to rows, by rule and row where they are wanted; the rows are keys, by word and row.
-void run_tape(Tape *tape, const Table *tables, const int64_t *words, const uint8_t *wanted,
-              int64_t rows, Recorded *to) {
+void run_tape(const Tape *tape, Scratch *scratch, const Table *tables, const int64_t *words,
+              const uint8_t *wanted, int64_t rows, Recorded *to) {
   for (int64_t start = 0; start < rows; start += BLOCK) {
     int count = rows - start < BLOCK ? (int)(rows - start) : BLOCK;
-    tape->stamp++;
+    scratch->stamp++;
     for (int64_t k = 0; k < tape->input_count; k++)
       for (int i = 0; i < count; i++)
-        tape->ints[BLOCK * (int64_t)tape->inputs[k] + i] = words[k * rows + start + i];
+        scratch->ints[BLOCK * (int64_t)tape->inputs[k] + i] = words[k * rows + start + i];
     for (int64_t rule = 0; rule < tape->rule_count; rule++) {
       uint32_t applies = 0, unsure = 0, unknown;
       for (int i = 0; i < count; i++)
         applies |= (uint32_t)(wanted[rule * rows + start + i] != 0) << i;
       int32_t first = tape->first_edge[rule], last = tape->first_condition[rule + 1];
       for (int32_t part = tape->first_condition[rule]; part < first && applies; part++) {
-        uint32_t fulfilled = holding(tape, tables, part, &unknown);
+        uint32_t fulfilled = holding(tape, scratch, tables, part, &unknown);
         applies &= fulfilled | unknown;
         unsure |= unknown;
       }
       unsure &= applies;
       if (!applies) continue;
       for (int32_t part = first; part < last; part++) {
-        uint32_t here = holding(tape, tables, part, &unknown);
+        uint32_t here = holding(tape, scratch, tables, part, &unknown);
         unsure |= applies & unknown;
-        if (applies & here & ~unsure) unsure |= applies & here & prepare(tape, tables, part);
+        if (applies & here & ~unsure) unsure |= applies & here & prepare(tape, scratch, tables, part);
       }
-      for (int32_t part = first; part < last; part++) {
-        uint32_t sure = applies & ~unsure & holding(tape, tables, part, &unknown);
-        for (int i = 0; i < count; i++) {
-          if (!(sure >> i & 1)) continue;
+      uint32_t here[last - first + 1], some = 0;
+      for (int32_t part = first; part < last; part++)
+        some |= here[part - first] = applies & ~unsure & holding(tape, scratch, tables, part, &unknown);
+      for (int i = 0; i < count; i++) {
+        if (!(some >> i & 1)) continue;
+        for (int32_t part = first; part < last; part++) {
+          if (!(here[part - first] >> i & 1)) continue;
           to->row[to->edges] = (int32_t)(start + i);
           to->rule[to->edges] = (uint8_t)rule;
-          record(tape, part, i, to);
+          record(tape, scratch, part, i, to);
         }
       }
       for (int i = 0; i < count; i++) {

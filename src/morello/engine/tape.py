@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from enum import IntEnum, auto
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -126,20 +126,19 @@ class Tape:
     """Instructions ready to be run, for which there must be a `runner`."""
 
     def __init__(self, instructions: Instructions, constants: dict[int, float]) -> None:
-        count = len(instructions.code)
+        operands = instructions.operands.copy()
+        for place, number in enumerate(constants):
+            operands[4 * number] = place
+        instructions = instructions._replace(operands=operands)
         self._instructions = Instructions(*map(np.ascontiguousarray, instructions))
-        self._ints, self._floats = np.zeros((count, BLOCK), np.int64), np.zeros((count, BLOCK))
-        for number, value in constants.items():
-            self._floats[number] = value
-            self._ints[number] = int(min(max(value, -(2.0**62)), 2.0**62)) if value else 0
-        self._done, self._unknown = np.zeros(count, np.int64), np.zeros(count, np.uint32)
-        own = (self._ints, self._floats, self._done, self._unknown)
+        values = constants.values()
+        clipped = [int(min(max(v, -(2.0**62)), 2.0**62)) if v else 0 for v in values]
+        self._constants = np.array(clipped, np.int64), np.array([*values], np.float64)
         self._tape = _Tape(
             *map(_address, self._instructions),
             len(instructions.inputs),
             len(instructions.first_edge),
-            *map(_address, (_ARITY, *own)),
-            0,
+            *map(_address, (_ARITY, *self._constants)),
         )  # fmt: skip
 
     def run(
@@ -160,9 +159,10 @@ class Tape:
         shapes = [(_address(t), len(t), t.shape[1] if t.ndim > 1 else 1) for t in tables]
         layout = np.array(shapes, np.int64)
         words, wanted = np.ascontiguousarray(words), np.ascontiguousarray(wanted)
+        scratch = _Scratch.for_operations(len(self._instructions.code))
         runner()(
-            ctypes.byref(self._tape), _address(layout), _address(words), _address(wanted), rows,
-            ctypes.byref(recorded),
+            ctypes.byref(self._tape), ctypes.byref(scratch.pointers), _address(layout),
+            _address(words), _address(wanted), rows, ctypes.byref(recorded),
         )  # fmt: skip
         ends = [recorded.edges] * len(_BY_EDGE) + [recorded.children] * (len(_BY_CHILD) + 1)
         ends += [recorded.unsure] * 2
@@ -178,9 +178,37 @@ class _Tape(ctypes.Structure):
         *((name, ctypes.c_void_p) for name in Instructions._fields),
         ("input_count", ctypes.c_int64), ("rule_count", ctypes.c_int64),
         ("arity", ctypes.c_void_p),
+        ("constant_ints", ctypes.c_void_p), ("constant_floats", ctypes.c_void_p),
+    ]  # fmt: skip
+
+
+class _Pointers(ctypes.Structure):
+    _fields_ = [
         *((name, ctypes.c_void_p) for name in ("ints", "floats", "done", "unknown")),
         ("stamp", ctypes.c_int64),
     ]  # fmt: skip
+
+
+class _Scratch:
+    """Room for what the operations of a tape give, which all tapes share: one runs at a time."""
+
+    _shared: ClassVar[_Scratch | None] = None
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self._columns = (
+            np.zeros((count, BLOCK), np.int64), np.zeros((count, BLOCK)),
+            np.zeros(count, np.int64), np.zeros(count, np.uint32),
+        )  # fmt: skip
+        self.pointers = _Pointers(*map(_address, self._columns), 0)
+
+    @classmethod
+    def for_operations(cls, count: int) -> _Scratch:
+        """Room for at least so many operations."""
+        shared = cls._shared
+        if shared is None or shared.count < count:
+            shared = cls._shared = cls(2 * count)
+        return shared
 
 
 class _Recorded(ctypes.Structure):
@@ -217,6 +245,6 @@ def runner() -> Any:
                 debug.show("search", f"tape.c: {error}")
             continue
         function.restype = None
-        function.argtypes = [ctypes.c_void_p] * 4 + [ctypes.c_int64, ctypes.c_void_p]
+        function.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_int64, ctypes.c_void_p]
         return function
     return None

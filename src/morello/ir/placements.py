@@ -12,11 +12,11 @@ rewrite and no kernel forgets the ideal placement.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 from functools import cache, partial, reduce
 from math import prod
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,7 +30,7 @@ from morello.ir.tensor import (
     relaxed,
     tile_placement,
 )
-from morello.ir.tracing import UNKNOWN, Lookup, Traced
+from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
 
 Ints = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
@@ -41,6 +41,14 @@ _Facts = tuple[tuple[int, ...], tuple[int, ...], tuple[bool, ...]]
 _NUMBERS = "_count", "_contiguous", "vector", "_fastest", "_panel_dim", "_panel"
 _MARKS = "_fixed", "_ideal", "_aliased", "_gapless", "_odd_even", "_row_major"
 """The attributes of `Placements` that have the numbers and the flags of `_Facts`."""
+_ENDS = "without_alias", "with_alias"
+
+
+class _Tiles(NamedTuple):
+    """The role of a table of tiles of a rank, by code and situation: their codes, or where cut."""
+
+    cut: bool
+    rank: int
 
 
 @cache
@@ -87,17 +95,33 @@ class Placements:
         self.placements: list[Placement] = []
         self._facts: list[_Facts] = []
         self._ends: list[tuple[int, int]] = []
-        self._order, self._tiled, self._cut = (Lookup(np.empty((0, 0), np.int32)) for _ in range(3))
+        self._tables: dict[Hashable, Lookup] = {}
+        self._order = self.table("order")
         self._count, self._contiguous, self.vector, self._fastest, self._panel_dim, self._panel = (
-            Lookup() for _ in _NUMBERS
+            map(self.table, _NUMBERS)
         )
         self._fixed, self._ideal, self._aliased, self._gapless, self._odd_even, self._row_major = (
-            Lookup() for _ in _MARKS
+            map(self.table, _MARKS)
         )
-        self.without_alias, self.with_alias = Lookup(), Lookup()
+        self.without_alias, self.with_alias = map(self.table, _ENDS)
         """The codes of the same placements without and with `aliased`."""
-        self._functions: dict[Hashable, Lookup] = {}
-        self._add(IDEAL)
+        self.codes([IDEAL])
+
+    def table(self, role: Hashable) -> Lookup:
+        """The table in a role, which has a column by code unless it is that of one placement."""
+        if role not in self._tables:
+            if isinstance(role, Placement):
+                self._tables[role] = Lookup([self.code(role)], role)
+            elif isinstance(role, _Tiles):
+                self._tables[role] = Lookup(np.empty((0, 4**role.rank * 3), np.int32), role)
+                self._fill(role, self._tables[role])
+            else:
+                self._tables[role] = Lookup(np.empty(0, np.int32), role)
+        return self._tables[role]
+
+    def column(self, placement: Placement, rows: int) -> Ints:
+        """The column of so many rows that all have the code of one placement."""
+        return np.full(rows, self.code(placement), np.int16)
 
     def code(self, placement: Placement) -> int:
         """The code of `placement`. A new one gets two, with and without `aliased`."""
@@ -133,8 +157,22 @@ class Placements:
                 getattr(self, name).set(np.array(column, dtype))
         self.without_alias.set(np.array([ends[0] for ends in self._ends], np.int16))
         self.with_alias.set(np.array([ends[1] for ends in self._ends], np.int16))
-        self._make_room(0)
-        self._fill()
+        for role, lookup in self._tables.items():
+            if isinstance(role, _Tiles):
+                self._fill(role, lookup)
+
+    def _fill(self, role: _Tiles, lookup: Lookup) -> None:
+        """Have a table of tiles for all placements, filled for those that tiling does not change.
+
+        These are never looked up when rows are all of them, but a trace looks up all.
+        """
+        table = _grown(lookup, len(self.placements))
+        fixed = self._fixed.array.nonzero()[0]
+        table[fixed] = (self._contiguous.array[fixed] if role.cut else fixed)[:, np.newaxis]
+
+    def ideal(self, codes: Ints) -> Any:
+        """Whether a placement is the ideal one, or that of registers without a layout."""
+        return self._ideal[codes]
 
     # ---- what programs gain from: true of the ideal placement
 
@@ -221,18 +259,23 @@ class Placements:
 
     def cuts_panels(self, codes: Ints, dim: int, size: Ints, tile: Ints) -> Bools:
         """Whether tiles along `dim` would begin or end inside of panels."""
+        paneled = self.paneled_along(codes, dim)
+        if not any_row(paneled):
+            return paneled
         crossed = (size > self._panel[codes]) | self._odd_even[codes]
         cut: Bools = crossed & (tile % self._panel[codes] != 0)
-        return self.paneled_along(codes, dim) & cut
+        return paneled & cut
 
     def in_registers_along(self, codes: Ints, dim: int) -> Bools:
         return self._must(codes, (self.vector[codes] > 1) & (self._fastest[codes] == dim))
 
     def cuts_registers(self, codes: Ints, dim: int, tile: Ints) -> Bools:
         """Whether tiles along `dim` would begin or end inside of registers."""
-        width = np.maximum(self.vector[codes], 1)
-        cut: Bools = tile % width != 0
-        return self.in_registers_along(codes, dim) & cut
+        held = self.in_registers_along(codes, dim)
+        if not any_row(held):
+            return held
+        cut: Bools = tile % np.maximum(self.vector[codes], 1) != 0
+        return held & cut
 
     def rows_collide(self, codes: Ints, row_bytes: Ints) -> Bools:
         """Whether rows, not in panels, share the same sets; `row_bytes` is the size of one."""
@@ -257,9 +300,9 @@ class Placements:
         key: Hashable = function
         if isinstance(function, partial):
             key = function.func, function.args, tuple(function.keywords.items())
-        lookup = self._functions.setdefault(key, Lookup(np.empty(0, np.int32)))
+        lookup = self.table(key)
         if isinstance(codes, np.ndarray):
-            known = _grown(lookup, (len(self.placements),))
+            known = _grown(lookup, len(self.placements))
             for code in np.unique(codes[known[codes] == UNKNOWN]).tolist():
                 known[code] = work_out(self.placements[code])
         result: Ints = lookup[codes]
@@ -330,36 +373,19 @@ class Placements:
 
     def _tile(self, codes: Ints, situation: Ints, rank: int) -> tuple[Ints, Ints]:
         """The codes of tiles (not aliased), and their innermost contiguous dimensions."""
-        size = 4**rank * 3
-        self._make_room(size)
+        tiled, cut = (self.table(_Tiles(which, rank)) for which in (False, True))
         if isinstance(codes, np.ndarray) and isinstance(situation, np.ndarray):
-            unknown = self._tiled.array[codes, situation] == UNKNOWN
+            unknown = tiled.array[codes, situation] == UNKNOWN
             if any_row(unknown):
+                size = 4**rank * 3
                 flat = codes.astype(np.int64) * size + situation
                 for pair in np.unique(flat[unknown]).tolist():
                     code, which = divmod(pair, size)
                     tile, contiguous = self._sample_tile(self.placements[code], which, rank)
                     interned = self.code(tile)  # first, as it may make room
-                    self._tiled.array[code, which] = interned
-                    self._cut.array[code, which] = contiguous
-        return self._tiled[codes, situation], self._cut[codes, situation]
-
-    def _make_room(self, situations: int) -> None:
-        """Have tables of tiles for all placements."""
-        shape = len(self.placements), max(situations, self._tiled.array.shape[1])
-        if any(new > old for new, old in zip(shape, self._tiled.array.shape, strict=True)):
-            _grown(self._tiled, shape)
-            _grown(self._cut, shape)
-            self._fill()
-
-    def _fill(self) -> None:
-        """Fill the tables of tiles for placements that tiling does not change.
-
-        They are never looked up when rows are all of these, but a trace looks up all.
-        """
-        fixed = self._fixed.array.nonzero()[0]
-        self._tiled.array[fixed] = fixed[:, np.newaxis]
-        self._cut.array[fixed] = self._contiguous.array[fixed][:, np.newaxis]
+                    tiled.array[code, which] = interned
+                    cut.array[code, which] = contiguous
+        return tiled[codes, situation], cut[codes, situation]
 
     @staticmethod
     def _sample_tile(placement: Placement, situation: int, rank: int) -> tuple[Placement, int]:
@@ -395,12 +421,11 @@ class Placements:
         return product
 
 
-def _grown(lookup: Lookup, shape: tuple[int, ...]) -> Ints:
-    """The table of a lookup that has this shape at least; new entries are unknown."""
-    if any(new > old for new, old in zip(shape, lookup.array.shape, strict=True)):
-        rows, *columns = np.maximum(shape, lookup.array.shape).tolist()
-        grown = np.full((2 * rows + 32, *columns), UNKNOWN, np.int32)
-        grown[tuple(map(slice, lookup.array.shape))] = lookup.array
+def _grown(lookup: Lookup, rows: int) -> Ints:
+    """The table of a lookup that has so many rows at least; new entries are unknown."""
+    if len(lookup.array) < rows:
+        grown = np.full((2 * rows + 32, *lookup.array.shape[1:]), UNKNOWN, np.int32)
+        grown[: len(lookup.array)] = lookup.array
         lookup.set(grown)
     return lookup.array
 
@@ -433,3 +458,29 @@ def all_rows(column: Bools) -> bool:
 
 def prod_columns(columns: Sequence[Ints]) -> Ints:
     return prod(columns[1:], start=columns[0].astype(np.int64))
+
+
+class TracedPlacements(Placements):
+    """Placements to trace rewrites with, whose trace can be run with any others."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self._trace = trace
+
+    def column(self, placement: Placement, rows: int) -> Any:
+        codes = self._trace.lookup(self.table(placement), (0,))
+        self._assume(codes, placement, (*_NUMBERS, *_MARKS))
+        return codes
+
+    def assume_ideal(self, codes: Any) -> None:
+        """Trace what follows only for those of these placements that are ideal."""
+        self._assume(codes, IDEAL, {*_NUMBERS, *_MARKS} - {"vector"})
+        for name in _ENDS:
+            self._trace.assume(self.table(name), codes, codes)
+
+    def _assume(self, codes: Traced, placement: Placement, names: Collection[str]) -> None:
+        """Assume that these facts hold of all codes in a column, as they do of a placement."""
+        _, numbers, marks = _facts(placement)
+        for name, fact in zip((*_NUMBERS, *_MARKS), (*numbers, *marks), strict=True):
+            if name in names:
+                self._trace.assume(self.table(name), codes, np.array([fact]))

@@ -9,7 +9,8 @@ are then run without NumPy (see `engine.tape`).
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from functools import cache, reduce
 from typing import Any
 
@@ -22,6 +23,10 @@ UNKNOWN = -(2**31)
 """An entry of a lookup that is not worked out yet, and what is looked up with an unknown index."""
 
 
+_BITS = 24
+"""Those of the number of an operation."""
+
+
 class UntraceableError(MorelloError):
     """Code that a trace cannot record: what it does depends on the values in columns."""
 
@@ -29,12 +34,15 @@ class UntraceableError(MorelloError):
 class Lookup:
     """A table that columns of indices are looked up in, of one or two dimensions.
 
-    It may be replaced by a larger one, and integers may be `UNKNOWN` until they are needed.
+    It may be replaced by a larger one, and integers may be `UNKNOWN` until they are needed. Tables
+    that are not the same for all goals have a `role`; a trace with those of one goal may be run
+    with those that have the same roles for another.
     """
 
-    __slots__ = ("array", "values")
+    __slots__ = ("array", "role", "values")
 
-    def __init__(self, table: npt.ArrayLike = ()) -> None:
+    def __init__(self, table: npt.ArrayLike = (), role: Hashable = None) -> None:
+        self.role = role
         self.set(table)
 
     def set(self, table: npt.ArrayLike) -> None:
@@ -71,11 +79,14 @@ class Trace:
         self.operands = array("i")
         self.constants: dict[int, float] = {}
         self.lookups: list[Lookup] = []
-        self._numbers: dict[Any, int] = {}
+        self._operations: dict[str, dict[int, int]] = defaultdict(dict)
+        self._constants: dict[tuple[type, float], int] = {}
+        self._tables: dict[Lookup, int] = {}
+        self._known: dict[tuple[Lookup, int], Any] = {}
 
     def input(self) -> Traced:
         """A column of integers that is given when the trace is run."""
-        return Traced(self, self._add(("input", len(self.names)), "input", 0, 0, 0, 0), "i")
+        return Traced(self, self._add("input"), "i")
 
     def number(self, value: Any) -> int:
         """The number of the operation that has this value: a column, or a constant."""
@@ -83,11 +94,15 @@ class Trace:
         if type(value) is Traced:
             return value.number
         key = type(value), value
-        number = self._numbers.get(key)
+        number = self._constants.get(key)
         if number is None:
-            number = self._add(key, "constant", 0, 0, 0, 0)
+            number = self._constants[key] = self._add("constant")
             self.constants[number] = value
         return number
+
+    def constant(self, value: Any) -> Traced:
+        """A column that has the same integer in all rows."""
+        return Traced(self, self.number(value), "i")
 
     def apply(
         self, name: str, kind: str, x: Any, y: Any = None, z: Any = None, table: int = 0
@@ -99,17 +114,25 @@ class Trace:
         first = x.number if type(x) is Traced else self.number(x)
         second = y.number if type(y) is Traced else 0 if y is None else self.number(y)
         third = z.number if type(z) is Traced else 0 if z is None else self.number(z)
-        key = name, first, second, third, table
-        number = self._numbers.get(key)
+        known = self._operations[name]
+        key = ((table << _BITS | third) << _BITS | second) << _BITS | first
+        number = known.get(key)
         if number is None:
-            number = self._add(key, *key)
+            number = known[key] = self._add(name, first, second, third, table)
         return Traced(self, number, kind)
 
-    def lookup(self, table: Lookup, indices: Sequence[Any]) -> Traced:
+    def assume(self, table: Lookup, index: Traced, entry: Any) -> None:
+        """Take what is looked up in a table at an index for known: a column of one row or any."""
+        self._known[table, index.number] = entry
+
+    def lookup(self, table: Lookup, indices: Sequence[Any]) -> Any:
         """The entries of a table at these indices."""
-        number = self._numbers.get(table)
+        index = indices[0]
+        if len(indices) == 1 and isinstance(index, Traced) and (table, index.number) in self._known:
+            return self._known[table, index.number]
+        number = self._tables.get(table)
         if number is None:
-            number = self._numbers[table] = len(self.lookups)
+            number = self._tables[table] = len(self.lookups)
             self.lookups.append(table)
         name = "lookup_float" if table.kind == "f" else f"lookup_{len(indices)}"
         first, second = (*indices, None)[:2]
@@ -122,10 +145,10 @@ class Trace:
         index, _, _, table = self.operands[4 * column.number : 4 * column.number + 4]
         return self.lookups[table], Traced(self, index, "i")
 
-    def _add(self, key: Any, name: str, *operands: int) -> int:
-        self._numbers[key] = number = len(self.names)
+    def _add(self, name: str, x: int = 0, y: int = 0, z: int = 0, table: int = 0) -> int:
+        number = len(self.names)
         self.names.append(name)
-        self.operands.extend(operands)
+        self.operands.extend((x, y, z, table))
         return number
 
 

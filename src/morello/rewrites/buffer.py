@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-import numpy as np
-
 from morello.base.errors import RewriteError, quoted
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
@@ -50,8 +48,8 @@ def buffer_codes(
     """The placements, as codes, of new tensors of these shapes."""
     if vector:
         placement = Placement(layout, layout.rank, vector=vector)
-        return np.full(len(batch), batch.placements.code(placement), np.int16)
-    fresh = np.full(len(batch), batch.placements.code(gapless(layout)), np.int16)
+        return batch.placements.column(placement, len(batch))
+    fresh = batch.placements.column(gapless(layout), len(batch))
     return batch.placements.tile(shape, shape, fresh, dtype.bytes)
 
 

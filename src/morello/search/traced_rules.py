@@ -1,57 +1,20 @@
-"""The rules of a kind of Specs as a tape: traced once, then run for any Specs of the kind."""
+"""Applying the rules of a kind to Specs of a goal: by a tape, or by NumPy where that is better."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
-from morello.base import debug
-from morello.engine.tape import Code, Instructions, Recorded, Tape, runner
-from morello.ir.batch import Batch
+from morello.engine.tape import BLOCK, Recorded, runner
 from morello.ir.placements import Bools, Ints
-from morello.ir.tracing import Chosen, Trace, Traced, UntraceableError
-from morello.rewrites import Child, Edges, Rewrite, expand
+from morello.ir.tracing import Lookup
+from morello.rewrites import Edges, expand
+from morello.search.traces import KIND_NUMBERS, KindTrace, TapeOfRules, trace_of
 from morello.space.guards import Guard
+from morello.space.kind import Kind
 from morello.space.space import Space
-
-_ALWAYS = -1
-_CODES = {code.name.lower(): code.value for code in Code}
-
-
-@dataclass(frozen=True)
-class _Child:
-    """A child of an edge: its kind, and the operations for how often it runs and its key."""
-
-    kind: int
-    times: int
-    words: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class _Part:
-    """A condition or an edge, as numbers of operations; see `engine.tape.Instructions`."""
-
-    holds: int
-    own: int = 0  # conditions have none of these
-    allocation: int = 0
-    children: tuple[_Child, ...] = ()
-
-
-@dataclass(frozen=True)
-class _Rule:
-    """A rule: conditions, and edges where they hold."""
-
-    conditions: tuple[_Part, ...] = ()
-    edges: tuple[_Part, ...] = ()
-
-
-_NEVER = _Rule()
-
-FEW = 4
-"""So often a rule is applied by NumPy: to trace it takes as long as several such calls."""
 
 _NONE = np.empty(0, np.int32)
 _NOTHING = Recorded(
@@ -59,63 +22,59 @@ _NOTHING = Recorded(
     _NONE.astype(np.int16), _NONE, np.empty((1, 0), np.int64), _NONE, _NONE,
 )  # fmt: skip
 
+_MOST_RULES = 256
+
 
 class TracedRules:
-    """The rules of a kind, by their numbers in the space."""
+    """The rules of a kind, by their numbers in the space.
+
+    Edges come in an order that does not depend on how they were found: by block of rows, rule,
+    and row. So whatever was traced before, kinds and Specs are numbered alike.
+    """
 
     def __init__(self, space: Space, kind: int) -> None:
         self.space, self._encoding = space, space.encodings[kind]
-        encoding = self._encoding
-        self._untraced: set[int] = set()  # those that only NumPy can apply
-        self._trace = Trace()
-        self._inputs = [self._trace.input() for _ in range(encoding.words)]
-        self._batch = encoding.batch_of_words(self._inputs, self.space.placements)
         self._given = [
             (group.guard, rewrite)
-            for group in self.space.rules(encoding.kind)
+            for group in space.rules(self._encoding.kind)
             for rewrite in group.rewrites
         ]
-        self._rules: list[_Rule | None] = [None] * len(self._given)
-        self._uses = np.zeros(len(self._given), np.int32)
-        self._tape: Tape | None = None
+        self._tapes = [_Tapes(space, self._encoding.kind, ideal) for ideal in (False, True)]
+        self._numbers: Ints = np.empty(0, np.int16)  # in the space, of kinds with shared numbers
 
     def __len__(self) -> int:
-        return len(self._rules)
+        return len(self._given)
 
     def run(self, keys: Ints, wanted: Bools) -> Recorded:
         """The edges of Specs with these keys, of the rules that are wanted, by rule and row."""
-        counts = np.count_nonzero(wanted, axis=1)
-        numbers = counts.nonzero()[0]
-        self._uses[numbers] += 1
-        few = numbers[self._uses[numbers] <= FEW] if runner() else numbers
-        if not len(few):
-            return self._by_tape(keys, wanted, counts)
-        parts = self._by_numpy(keys, [(n, wanted[n].nonzero()[0]) for n in few.tolist()])
-        if len(few) < len(numbers):
-            wanted = wanted.copy()
-            wanted[few], counts[few] = False, 0
-            parts.append(self._by_tape(keys, wanted, counts))
-        return _concatenated(parts)
+        if not runner():
+            return self.by_numpy(keys, wanted)
+        words, parts, others = np.stack(self._encoding.split(keys)), [], []
+        for tapes, rows in zip(self._tapes, self._parted(keys), strict=True):
+            if len(rows):
+                whole = len(rows) == len(keys)
+                some, here = (words, wanted) if whole else (words[:, rows], wanted[:, rows])
+                recorded, left = tapes.run(some, here)
+                parts.append(recorded if whole else recorded._replace(row=rows[recorded.row]))
+                others += [(number, rows[left_rows]) for number, left_rows in left]
+        parts += self._by_numpy(keys, others)
+        return self._numbered(parts[0] if len(parts) == 1 else _in_order(parts))
 
-    def _by_tape(self, keys: Ints, wanted: Bools, counts: Ints) -> Recorded:
-        """As `run`, without NumPy where possible; `counts` are those of the rows by rule."""
-        tape = self._tape_with(counts.nonzero()[0].tolist())
-        edges = max(1, int((counts * self._most_edges).sum()))
-        children = max(1, int((counts * self._most_children).sum()))
-        words = np.stack(self._encoding.split(keys))
-        tables = [lookup.values for lookup in self._trace.lookups]
-        recorded = tape.run(tables, words, wanted, edges, children, self._width)
-        others = [
-            (number, recorded.unsure_row[recorded.unsure_rule == number])
-            for number in np.unique(recorded.unsure_rule).tolist()
-        ]
-        others += [(number, wanted[number].nonzero()[0]) for number in sorted(self._untraced)]
-        return _concatenated([recorded, *self._by_numpy(keys, others)]) if others else recorded
+    def by_numpy(self, keys: Ints, wanted: Bools) -> Recorded:
+        """The same as `run`, without a tape."""
+        return self._numbered(_in_order(self._by_numpy(keys, _by_rule(*wanted.nonzero()))))
 
-    # ---- without a tape
+    def _parted(self, keys: Ints) -> tuple[Ints, Ints]:
+        """The rows of all Specs but those whose placements are all ideal, and of these."""
+        if not self.space.relaxed:
+            return np.arange(len(keys)), _NONE
+        ideal = self._encoding.ideal(keys, self.space.placements)
+        return (~ideal).nonzero()[0], ideal.nonzero()[0]
 
-    def _by_numpy(self, keys: Ints, rules: Sequence[tuple[int, Ints]]) -> list[Recorded]:
+    def _by_numpy(self, keys: Ints, rules: Iterable[tuple[int, Ints]]) -> list[Recorded]:
         """The edges of rules for rows. What was not known of these is worked out on the way."""
+        if not rules:
+            return []
         batch = self._encoding.batch(keys, self.space.placements)
         admitted: dict[Guard, Bools] = {}
         parts = []
@@ -132,121 +91,93 @@ class TracedRules:
 
     def _columns(self, number: int, rows: Ints, edges: Edges) -> Recorded:
         count, arity = len(rows), len(edges.children)
-        kinds = [self.space.kind_number(child.batch) for child in edges.children]
+        kinds = [Kind.of(child.batch) for child in edges.children]
+        encodings = [self.space.encoding_of(kind) for kind in kinds]
         times = np.empty((count, arity), np.int32)
-        width = max((self.space.encodings[kind].words for kind in kinds), default=1)
+        width = max((encoding.words for encoding in encodings), default=1)
         words = np.zeros((width, count, arity), np.int64)
-        for position, (kind, child) in enumerate(zip(kinds, edges.children, strict=True)):
+        for position, (encoding, child) in enumerate(zip(encodings, edges.children, strict=True)):
             times[:, position] = child.times
-            for number_, word in enumerate(self.space.encodings[kind].words_of(child.batch)):
-                words[number_, :, position] = word
+            for place, word in enumerate(encoding.words_of(child.batch)):
+                words[place, :, position] = word
+        numbers = np.array([KIND_NUMBERS[kind] for kind in kinds], np.int16)
         return Recorded(
             rows.astype(np.int32), np.full(count, number, np.uint8),
             np.full(count, arity, np.uint8), np.full(count, edges.cost, np.float64),
             self.space.limits.column(edges.allocation, count),
-            np.tile(np.array(kinds, np.int16), count), times.ravel(),
+            np.tile(numbers, count), times.ravel(),
             words.reshape(width, -1), _NONE, _NONE,
         )  # fmt: skip
 
-    # ---- tracing
-
-    def _traced(self, number: int) -> _Rule:
-        (guard, rewrite), batch = self._given[number], self._batch
-        try:
-            conditions = []
-            for holds in self._holding(guard, rewrite, batch):
-                if isinstance(holds, Traced):
-                    conditions.append(_Part(holds.number))
-                elif not np.all(holds):
-                    return _NEVER
-            edges = rewrite.edges(batch, self.space.target)
-            return _Rule(tuple(conditions), tuple(self._edge(each) for each in edges))
-        except (UntraceableError, TypeError, IndexError) as error:
-            if debug.shows("search"):
-                debug.show("search", f"{rewrite} is not traced: {error}")
-            self._untraced.add(number)
-            return _NEVER
-
-    def _holding(self, guard: Guard, rewrite: Rewrite, batch: Batch) -> Iterator[Any]:
-        yield guard(batch)
-        for condition in rewrite.conditions(batch, self.space.target):
-            yield condition.holds
-
-    def _edge(self, edges: Edges) -> _Part:
-        holds: Any = edges.rows.holds if isinstance(edges.rows, Chosen) else True
-        number = holds.number if isinstance(holds, Traced) else _ALWAYS
-        cost: Any = edges.cost
-        own = cost.astype(np.float64) if isinstance(cost, Traced) else np.asarray(cost, np.float64)
-        allocation = self.space.limits.column(edges.allocation, 1)
-        children = tuple(self._child(child) for child in edges.children)
-        return _Part(number, self._trace.number(own), self._trace.number(allocation), children)
-
-    def _child(self, child: Child) -> _Child:
-        kind = self.space.kind_number(child.batch)
-        words = self.space.encodings[kind].words_of(child.batch)
-        return _Child(
-            kind, self._trace.number(child.times), tuple(self._trace.number(w) for w in words)
-        )
-
-    # ---- the tape
-
-    @property
-    def _width(self) -> int:
-        """The most words of a key."""
-        return max(encoding.words for encoding in self.space.encodings)
-
-    def _tape_with(self, numbers: Sequence[int]) -> Tape:
-        """A tape that has these rules; they are traced when they are wanted first."""
-        new = [number for number in numbers if self._rules[number] is None]
-        for number in new:
-            self._rules[number] = self._traced(number)
-        if self._tape is None or new:
-            rules = [rule or _NEVER for rule in self._rules]
-            self._most_edges = np.array([len(rule.edges) for rule in rules])
-            self._most_children = np.array(
-                [sum(len(edge.children) for edge in rule.edges) for rule in rules]
-            )
-            self._tape = self._made_of(rules)
-        return self._tape
-
-    def _made_of(self, rules: Sequence[_Rule]) -> Tape:
-        trace = self._trace
-        parts = [part for rule in rules for part in (*rule.conditions, *rule.edges)]
-        counts = [(len(rule.conditions), len(rule.edges)) for rule in rules]
-        first_condition = _starts([sum(both) for both in counts])
-        conditions = np.array([both[0] for both in counts], np.int32)
-        children = [child for part in parts for child in part.children]
-        instructions = Instructions(
-            np.array([_CODES[name] for name in trace.names], np.int16),
-            np.array(trace.operands, np.int32),
-            np.array([column.number for column in self._inputs], np.int32),
-            first_condition, first_condition[:-1] + conditions,
-            np.array([part.holds for part in parts], np.int32),
-            np.array([part.own for part in parts], np.int32),
-            np.array([part.allocation for part in parts], np.int32),
-            _starts([len(part.children) for part in parts]),
-            np.array([child.kind for child in children], np.int32),
-            np.array([child.times for child in children], np.int32),
-            _starts([len(child.words) for child in children]),
-            _joined([list(child.words) for child in children]),
-        )  # fmt: skip
-        return Tape(instructions, trace.constants)
+    def _numbered(self, recorded: Recorded) -> Recorded:
+        """The same with the numbers that kinds have in the space; new ones get the next."""
+        count = len(KIND_NUMBERS.kinds)
+        if len(self._numbers) < count:
+            more = np.full(count - len(self._numbers), -1, np.int16)
+            self._numbers = np.concatenate([self._numbers, more])
+        kind = self._numbers[recorded.kind]
+        if len(kind) and kind.min() < 0:
+            new, first = np.unique(recorded.kind[kind < 0], return_index=True)
+            for number in new[np.argsort(first)].tolist():
+                self._numbers[number] = self.space.number(KIND_NUMBERS.kinds[number])
+            kind = self._numbers[recorded.kind]
+        return recorded._replace(kind=kind)
 
 
-def _concatenated(parts: Sequence[Recorded]) -> Recorded:
-    """All edges; keys of fewer words than others get more, which are 0."""
-    width = max((len(part.words) for part in parts), default=1)
+class _Tapes:
+    """The tape of a kind as it is by now, with the tables of a goal."""
+
+    def __init__(self, space: Space, kind: Kind, ideal: bool) -> None:
+        self._space, self._kind, self._ideal = space, kind, ideal
+        self._tape: TapeOfRules | None = None
+        self._lookups: list[Lookup] = []
+
+    @cached_property
+    def _trace(self) -> KindTrace:
+        return trace_of(self._space.family, self._kind, self._ideal)
+
+    def run(self, words: Ints, wanted: Bools) -> tuple[Recorded, list[tuple[int, Ints]]]:
+        """The edges that the tape leaves, and by rule the rows that are left to NumPy."""
+        counts = np.count_nonzero(wanted, axis=1)
+        numbers = counts.nonzero()[0]
+        tape = self._trace.tape(numbers)
+        others = numbers[~tape.traced[numbers]]
+        left = [(number, wanted[number].nonzero()[0]) for number in others.tolist()]
+        if len(others) == len(numbers):
+            return _NOTHING, left
+        if tape is not self._tape:
+            self._tape, self._lookups = tape, [self._space.table(each) for each in tape.lookups]
+        edges = max(1, int((counts * tape.most_edges).sum()))
+        children = max(1, int((counts * tape.most_children).sum()))
+        tables = [lookup.values for lookup in self._lookups]
+        recorded = tape.tape.run(tables, words, wanted, edges, children, tape.width)
+        return recorded, left + _by_rule(recorded.unsure_rule, recorded.unsure_row)
+
+
+def _by_rule(rules: Ints, rows: Ints) -> list[tuple[int, Ints]]:
+    """The rows of each rule."""
+    return [(number, rows[rules == number]) for number in np.unique(rules).tolist()]
+
+
+def _in_order(parts: Sequence[Recorded]) -> Recorded:
+    """All edges, in the order that a tape leaves them; shorter keys get more words, which are 0."""
+    if not parts:
+        return _NOTHING
+    width = max(len(part.words) for part in parts)
     columns = zip(*(part._replace(words=_padded(part.words, width)) for part in parts), strict=True)
-    return Recorded(*(np.concatenate(column, axis=-1) for column in columns)) if parts else _NOTHING
+    joined = Recorded(*(np.concatenate(column, axis=-1) for column in columns))
+    block, row = np.divmod(joined.row.astype(np.int64), BLOCK)
+    order = np.argsort((block * _MOST_RULES + joined.rule) * BLOCK + row, kind="stable")
+    arity = joined.arity.astype(np.int64)
+    first = (np.cumsum(arity) - arity)[order]
+    arity = arity[order]
+    slots = np.arange(len(joined.times)) + np.repeat(first - np.cumsum(arity) + arity, arity)
+    return Recorded(
+        joined.row[order], joined.rule[order], joined.arity[order], joined.own[order],
+        joined.allocation[order], joined.kind[slots], joined.times[slots], joined.words[:, slots],
+        _NONE, _NONE,
+    )  # fmt: skip
 
 
 def _padded(words: Ints, width: int) -> Ints:
     return np.pad(words, ((0, width - len(words)), (0, 0)))
-
-
-def _starts(counts: list[int]) -> Ints:
-    return np.cumsum([0, *counts]).astype(np.int32)
-
-
-def _joined(parts: list[list[int]]) -> Ints:
-    return np.array([item for part in parts for item in part], np.int32)

@@ -17,24 +17,24 @@ from morello.targets.target import Target
 
 _SIZE_BITS = 8
 _LEVEL_BITS = 3
-_PLACEMENT_BITS, _MANY_PLACEMENT_BITS = 9, 14  # of tensors of up to four dimensions, and of more
-_FEW_DIMS = 4
+MANY_DIMS = 5
+_PLACEMENT_BITS, _MANY_PLACEMENT_BITS = 9, 14  # of tensors of fewer dimensions, and of many
 
 
 class SpecEncoding:
     """Packs the Specs of a kind into integers: all sizes, then each operand's level and placement.
 
-    `rank` is the largest number of dimensions of any tensor in the search; the bits for placements
-    depend on it, as there are more layouts of more dimensions.
+    Placements get more bits if the kind has `MANY_DIMS`, or any tensor in the search has: there are
+    more layouts of more dimensions.
     """
 
-    def __init__(self, kind: Kind, sizes: Sizes, rank: int) -> None:
+    def __init__(self, kind: Kind, sizes: Sizes, many_dims: bool) -> None:
         self.kind, self._sizes = kind, sizes
         operands, dims = len(kind.operation.operands), len(kind.operation.dims)
         position = [_SIZE_BITS] * dims + [_LEVEL_BITS] * operands
         self._positions = Keys(position)
-        few = max(dims, rank) <= _FEW_DIMS
-        self._placement_bits = _PLACEMENT_BITS if few else _MANY_PLACEMENT_BITS
+        many = many_dims or dims >= MANY_DIMS
+        self._placement_bits = _MANY_PLACEMENT_BITS if many else _PLACEMENT_BITS
         self._keys = Keys([*position, *[self._placement_bits] * operands])
 
     @property
@@ -103,6 +103,12 @@ class SpecEncoding:
             return keys >> (self._placement_bits * len(self.kind.operation.operands))
         columns = self._keys.unpack(keys)
         return self._positions.pack(columns[: -len(self.kind.operation.operands)])
+
+    def ideal(self, keys: Ints, placements: Placements) -> Bools:
+        """Whether all placements of the Specs with these keys are ideal."""
+        columns = self._keys.unpack(keys)[-len(self.kind.operation.operands) :]
+        result: Bools = np.logical_and.reduce([placements.ideal(codes) for codes in columns])
+        return result
 
     def extents(self, keys: Ints, target: Target) -> Ints:
         """The last part of the ranks of the Specs with these keys (see `ranks`)."""

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from morello.ir.tracing import UNKNOWN, Lookup, Traced
+from morello.ir.tracing import UNKNOWN, Lookup, Trace, Traced
 
 Ints = npt.NDArray[np.integer[Any]]
 
@@ -36,6 +36,8 @@ MOST_COVERED = 256
 """The largest size that has a tile of its own to cover it: of larger ones, little remains."""
 
 _NO_PANELS: frozenset[int] = frozenset()
+
+_ROLES = "size", "depth", "smooth size", "number of a size", "cover", "rows"
 
 _DENSE = 1 << 22
 """Sizes are looked up in a dense array if all are below this, otherwise by binary search."""
@@ -138,12 +140,15 @@ class Sizes:
         self.most_rows = rows
         self._reached: dict[int, int] = {1: 0}
         self._last: tuple[Ints | None, Ints] = None, np.empty(0, np.int16)
-        self.by_number, self.depths, self._smooth, self._index = (Lookup() for _ in range(4))
-        self._covers, self._rows = Lookup(), Lookup()
-        self._dividing = {factor: Lookup() for factor in FACTORS}
-        self._cuts = [Lookup() for _ in range(MOST_CUTS)]
-        self._plain = [Lookup() for _ in range(MOST_CUTS)]
+        lookups = [Lookup(role=role) for role in _ROLES]
+        self.by_number, self.depths, self._smooth, self._index, self._covers, self._rows = lookups
+        self._dividing = {factor: Lookup(role=f"divided by {factor}") for factor in FACTORS}
+        self._cuts = [Lookup(role=f"cut {rank}") for rank in range(MOST_CUTS)]
+        self._plain = [Lookup(role=f"plain cut {rank}") for rank in range(MOST_CUTS)]
         self._add(goal)
+        lookups += [*self._dividing.values(), *self._cuts, *self._plain]
+        self.tables = {lookup.role: lookup for lookup in lookups}
+        """All tables by their roles."""
 
     @property
     def values(self) -> Ints:
@@ -318,6 +323,19 @@ class CoarseSizes(Sizes):
         rows = row_tile(size, self.most_rows)
         tiles = (*self._tiles(size, self.widths), *([rows] if rows else []))
         return [(t, size % t) if size % t else (t,) for t in tiles]
+
+
+class TracedSizes(Sizes):
+    """Sizes to trace rewrites with, whose trace can be run with the sizes of any goal."""
+
+    def __init__(self, trace: Trace, widths: Iterable[int]) -> None:
+        super().__init__((), widths)
+        self._trace = trace
+
+    def numbers(self, column: Ints) -> Any:
+        if isinstance(column, Traced):
+            return self._traced_numbers(column)
+        return self._traced_numbers(self._trace.constant(column))
 
 
 @dataclass(frozen=True)

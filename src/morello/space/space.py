@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from morello.base.errors import SearchError
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
-from morello.ir.dtype import DType
 from morello.ir.operation import Operation
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
+from morello.ir.tracing import Lookup
 from morello.rewrites import Rewrite
-from morello.space.encoding import SpecEncoding
-from morello.space.guards import Rules, relaxed
+from morello.space.encoding import MANY_DIMS, SpecEncoding
+from morello.space.family import Family
+from morello.space.guards import Rules
 from morello.space.kind import Kind
 from morello.space.panels import Panels
-from morello.space.rules import rules
 from morello.space.sizes import CoarseSizes, Sizes
 from morello.targets.target import Target
-
-_MOST_REWRITES = 256  # their numbers are stored as bytes
 
 
 class Space:
@@ -43,33 +40,45 @@ class Space:
         self.goals = (goal, *others)
         self.limits = Limits(target.limits)
         self.placements = Placements()
-        self._blocks = Panels.of(*self.goals).odd_even
-        self._rank = _rank(goal.operation)
+        blocks, many_dims = Panels.of(*self.goals).odd_even, _rank(goal.operation) >= MANY_DIMS
+        self.family = Family(target, relaxed, blocks, sizes.widths, many_dims)
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
-        self._numbers: dict[tuple[Operation, tuple[DType, ...], bool], int] = {}
+        self._numbers: dict[Kind, int] = {}
+        self._encodings: dict[Kind, SpecEncoding] = {}
         self._rules: dict[Kind, list[Rules]] = {}
 
+    def number(self, kind: Kind) -> int:
+        """The number of a kind; a new one gets the next."""
+        if kind not in self._numbers:
+            self._numbers[kind] = len(self.encodings)
+            self.encodings.append(self.encoding_of(kind))
+        return self._numbers[kind]
+
     def kind_number(self, batch: Batch) -> int:
-        """The number of the kind of a batch's Specs; a new kind gets the next one."""
-        key = batch.operation, batch.dtypes, batch.parallel
-        if key not in self._numbers:
-            self._numbers[key] = len(self.encodings)
-            self.encodings.append(SpecEncoding(Kind(*key), self.sizes, self._rank))
-        return self._numbers[key]
+        """The number of the kind of a batch's Specs."""
+        return self.number(Kind.of(batch))
 
     def encoding(self, batch: Batch) -> SpecEncoding:
         """The encoding of a batch's Specs."""
-        return self.encodings[self.kind_number(batch)]
+        return self.encoding_of(Kind.of(batch))
+
+    def encoding_of(self, kind: Kind) -> SpecEncoding:
+        """The encoding of Specs of a kind, which need not have a number."""
+        if kind not in self._encodings:
+            self._encodings[kind] = self.family.encoding(kind, self.sizes)
+        return self._encodings[kind]
+
+    def table(self, lookup: Lookup) -> Lookup:
+        """The table that has in this space the role of one in another space of the family."""
+        if lookup.role is None:
+            return lookup
+        own = self.sizes.tables.get(lookup.role)
+        return self.placements.table(lookup.role) if own is None else own
 
     def rules(self, kind: Kind) -> list[Rules]:
         """The rules for Specs of a kind."""
         if kind not in self._rules:
-            groups = rules(kind, self.target, self.sizes, blocks=self._blocks)
-            if self.relaxed:
-                groups = relaxed(groups)
-            if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:
-                raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
-            self._rules[kind] = groups
+            self._rules[kind] = self.family.rules(kind, self.sizes)
         return self._rules[kind]
 
     def rewrites(self, kind: Kind) -> list[Rewrite]:

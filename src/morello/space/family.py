@@ -1,0 +1,43 @@
+"""What search spaces of different goals may have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from morello.base.errors import SearchError
+from morello.space.encoding import SpecEncoding
+from morello.space.guards import Rules, relaxed
+from morello.space.kind import Kind
+from morello.space.rules import rules
+from morello.space.sizes import Sizes
+from morello.targets.target import Target
+
+_MOST_REWRITES = 256  # their numbers are stored as bytes
+
+
+@dataclass(frozen=True)
+class Family:
+    """All that the rules of a kind and the keys of its Specs depend on, but for sizes.
+
+    With `blocks`, operands of the goal may have odd-even layouts. Sizes may be cut to the panel
+    `widths`. With `many_dims`, tensors may have `MANY_DIMS`.
+    """
+
+    target: Target
+    relaxed: bool
+    blocks: bool
+    widths: frozenset[int]
+    many_dims: bool
+
+    def encoding(self, kind: Kind, sizes: Sizes) -> SpecEncoding:
+        """The encoding of Specs of a kind that have these sizes."""
+        return SpecEncoding(kind, sizes, self.many_dims)
+
+    def rules(self, kind: Kind, sizes: Sizes) -> list[Rules]:
+        """The rules for Specs of a kind that have these sizes, in the same order for all sizes."""
+        groups = rules(kind, self.target, sizes, blocks=self.blocks)
+        if self.relaxed:
+            groups = relaxed(groups)
+        if sum(len(group.rewrites) for group in groups) > _MOST_REWRITES:
+            raise SearchError(f"{kind.operation} has more rewrites than can be searched.")
+        return groups
