@@ -213,7 +213,7 @@ def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
     ) -> Floats:
         levels = encoding.batch(keys, placements).levels
         held = np.maximum.reduce(levels) == target.registers
-        return admissible(bound, encoding, keys, placements) * np.where(held, 2.0, 1.0)
+        return admissible(bound, encoding, keys, placements) * np.where(held, 20.0, 1.0)
 
     monkeypatch.setattr(RelaxedBound, "of", higher)
     found = cheapest(Session(spec, target))
