@@ -84,6 +84,8 @@ class BestFirst:
         with suppress(BudgetError, MemoryError):
             while not self._step():
                 pass
+        if debug.shows("search"):
+            debug.show("search", str(self))
         graph, proven = self.graph, self._upper <= self._lower * engine.NEARLY
         return Incumbent(
             self._upper, self._decisions, self._upper if proven else self._lower, graph.expanded,
