@@ -227,13 +227,13 @@ def test_a_kernel_is_the_same_when_it_is_remembered(
 
 def test_kernels_for_threads_are_remembered(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("morello.runtime.threads.available_threads", lambda: 2)
-    goal = "f32[64,64] @ f32[64,64]"
+    goal = "f32[256,256] @ f32[256,256]"  # so much that two threads pay on any machine
     first = morello.compile(goal, threads=2)
     monkeypatch.setattr(building, "compile_anew", lambda *_, **__: pytest.fail("it was forgotten"))
     again = morello.compile(goal, threads=2)
     assert again.threads == first.threads == 2
-    a = np.ones((64, 64), np.float32)
-    assert (again(a, a) == 64).all()
+    a = np.ones((256, 256), np.float32)
+    assert (again(a, a) == 256).all()
 
 
 def test_prepacked_weights_are_remembered(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
