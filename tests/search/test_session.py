@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from dataclasses import replace
 from itertools import islice
 
@@ -10,7 +12,7 @@ from tests.search.small_goals import GOALS
 from tests.support import with_capacities
 
 from morello.frontends.text import parse
-from morello.ir.spec import Spec
+from morello.ir.spec import Spec, matmul_spec
 from morello.memo import Table
 from morello.rewrites import Rewrite
 from morello.rewrites.rewrite import apply
@@ -170,3 +172,17 @@ def test_a_parallel_target_has_its_choices() -> None:
     choices = session.runners_up()
     assert choices[0].taken.cost == pytest.approx(session.cost)
     assert [choice.taken.rewrite for choice in choices] == list(session.decisions)
+
+
+def test_a_search_is_freed_without_the_collector_of_cycles() -> None:
+    """Its graph is large: until that is freed, the next search would need as much again."""
+    session = Session(matmul_spec((8, 8), (8, 8)), AVX2)
+    session.solve()
+    assert session._best_first is not None
+    graph = weakref.ref(session._best_first.graph)
+    gc.disable()
+    try:
+        del session
+        assert graph() is None
+    finally:
+        gc.enable()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import resource
 from pathlib import Path
 
@@ -30,6 +31,13 @@ def allocatable() -> int:
     if limit == resource.RLIM_INFINITY:
         return free_memory()
     return max(0, min(free_memory(), limit - int(psutil.Process().memory_info().vms)))
+
+
+def return_freed() -> None:
+    """Return memory that was freed to the system; glibc keeps it, in pieces that others left."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
 
 
 def gib(count: int) -> str:

@@ -114,7 +114,7 @@ class _Expansion:
         self.nodes: list[Nodes] = []
         self.edges: list[EdgeColumns] = []
         self.resolved: list[tuple[Ints, Ints]] = []  # slots, and the nodes of their children
-        self.rewriter = Rewriter(space, pruning, self._check)
+        self.rewriter = Rewriter(space, pruning)
         self.memoized: list[MemoizedAnswers] = []
         self.node_count = self.edge_count = self.slot_count = self.root_slots = 0
 
@@ -221,6 +221,7 @@ class _Expansion:
 
     def _add(self, applied: Applied) -> None:
         """Record edges, and defer the Specs that they lead to."""
+        self._check()
         edges = applied.edges
         edge, times = edge_of_slots(edges.arity), edges.times
         self.edges.append(edges)

@@ -80,7 +80,7 @@ class GrowingGraph:
     def __init__(self, space: Space, bound: RelaxedBound, progress: Progress | None) -> None:
         self.space, self.bound, self.progress = space, bound, progress
         self.packing = space.limits.packing
-        self._rewriter = Rewriter(space, None, self.check)
+        self._rewriter = Rewriter(space, None)
         self._reached: dict[int, _Reached] = {}
         self._kind, self._key, self._rank = Column(np.int16), Column(np.int64), Column(np.int64)
         self._bound, self._rest, self._applied = (Column(np.float64) for _ in range(3))
@@ -153,6 +153,7 @@ class GrowingGraph:
             self._expand(kind, nodes[here], upto[here])
 
     def _expand(self, kind: int, nodes: Ints, upto: Floats) -> None:
+        self.check()
         encoding = self._reached[kind].encoding
         keys = self._key.now[nodes]
         rewrites = self.space.rewrites(encoding.kind)

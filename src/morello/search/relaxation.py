@@ -52,7 +52,7 @@ class _Relaxation:
 
     def __init__(self, space: Space, progress: Progress | None) -> None:
         self.space, self.progress = space, progress
-        self.rewriter = Rewriter(space, None, self._check)
+        self.rewriter = Rewriter(space, None)
         self.reached: dict[int, _Reached] = {}
         self.edges: list[tuple[int, EdgeColumns]] = []
         self.children: list[tuple[int, Ints, Ints]] = []
@@ -107,6 +107,7 @@ class _Relaxation:
 
     def _add(self, kind: int, applied: Applied) -> None:
         """Record edges of Specs of a kind, and reach the Specs that they lead to."""
+        self._check()
         self.edges.append((kind, applied.edges))
         for child_kind, keys, slots in applied.children:
             children = self._reach(child_kind, keys)

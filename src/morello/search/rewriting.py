@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -153,12 +153,11 @@ def edge_of_slots(arity: Ints) -> Ints:
 class Rewriter:
     """Applies the rewrites of a space to Specs.
 
-    `dropped` has the edges that exceeded their limits. `check` is called again and again, to raise
-    an error when the budget is used up.
+    `dropped` has the edges that exceeded their limits.
     """
 
-    def __init__(self, space: Space, pruning: Pruning | None, check: Callable[[], None]) -> None:
-        self.space, self.pruning, self._check = space, pruning, check
+    def __init__(self, space: Space, pruning: Pruning | None) -> None:
+        self.space, self.pruning = space, pruning
         self.dropped: list[Dropped] = [Dropped(*_NONE)]
         self._traced: dict[int, TracedRules] = {}
 
@@ -180,7 +179,6 @@ class Rewriter:
 
     def apply_rules(self, kind: int, specs: Specs, allowed: Bools) -> Iterator[Applied]:
         """The edges of the rewrites that are allowed, by rule and row."""
-        self._check()
         if kind not in self._traced:
             self._traced[kind] = TracedRules(self.space, kind)
         recorded = self._traced[kind].run(specs.keys, allowed)

@@ -13,6 +13,7 @@ import numpy as np
 from morello import engine
 from morello.base.errors import SearchError
 from morello.base.jit import interruptible
+from morello.base.memory import return_freed
 from morello.engine.keys import Numbering
 from morello.engine.tape import runner
 from morello.ir.spec import Spec, matmul_spec
@@ -101,6 +102,7 @@ class Session:
         if known is not None and known.statistics.gap <= budget.gap and not everything:
             return known
         _load_engine()
+        return_freed()  # of other searches
         if self._table is not None:
             _load_table()
         memo = self._memo
