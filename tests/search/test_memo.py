@@ -162,6 +162,7 @@ def test_what_is_known_of_others_is_not_worked_out_again() -> None:
         again = solved(spec, AVX2, table)
     assert cold and warm and alone and again
     assert warm.statistics.specs < alone.statistics.specs
+    assert cold.statistics.bounded > 0
     assert (again.statistics.specs, again.statistics.bounded) == (0, 0)
     assert cold.cost == again.cost
     assert again.decisions == cold.decisions

@@ -230,6 +230,7 @@ class Session:
             incumbent = self._of_first(Parts(self.goal, self.target).best(watch))
         elif self._memo is not None:
             incumbent = deepen(self._space.space, bound, self._memo, watch)
+            incumbent = replace(incumbent, bounded=bound.specs)
             if incumbent.undecided:
                 plain = self._of_first(Parts(self.goal, self.target).plain(watch))
                 incumbent = replace(plain, lower=min(incumbent.lower, plain.cost))
@@ -244,7 +245,9 @@ class Session:
         if incumbent.undecided:  # few sizes do not suffice
             space = self._space.of_goal(self.goal)
             narrowed = narrow(space.space, space.bound(watch.untimed()), incumbent.lower, watch)
-            incumbent = replace(self._of_first(narrowed), lower=narrowed.lower)
+            incumbent = replace(
+                self._of_first(narrowed), lower=narrowed.lower, bounded=space.relaxed_specs
+            )
         return incumbent
 
     def _of_first(self, incumbent: Incumbent) -> Incumbent:
