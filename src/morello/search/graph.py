@@ -40,6 +40,15 @@ class TakeGoal(Rewrite):
         return ()
 
 
+def rewrite_of(space: Space, kind: int, key: int, rule: int) -> Rewrite:
+    """A rule made concrete for the Spec of a kind that has this key, or the choice of a goal."""
+    if kind == CHOICE:
+        return TakeGoal(rule)
+    encoding = space.encodings[kind]
+    spec = encoding.batch(np.array([key]), space.placements).spec()
+    return space.rewrites(encoding.kind)[rule].concrete(spec)
+
+
 class Nodes(NamedTuple):
     """The Specs of a graph, one per node.
 
@@ -131,10 +140,7 @@ class SearchGraph:
     def rewrite(self, edge: int) -> Rewrite:
         """The rewrite of an edge, made concrete for its Spec."""
         node, rule = int(self.edges.parent[edge]), int(self.edges.rule[edge])
-        if self.nodes.kind[node] == CHOICE:
-            return TakeGoal(rule)
-        kind = self.space.encodings[int(self.nodes.kind[node])].kind
-        return self.space.rewrites(kind)[rule].concrete(self.spec(node))
+        return rewrite_of(self.space, int(self.nodes.kind[node]), int(self.nodes.key[node]), rule)
 
     def edges_of(self, decisions: Sequence[Rewrite]) -> list[int] | None:
         """The edges of a program's decisions, in pre-order; None if any is not in the graph."""

@@ -17,7 +17,7 @@ from morello.ir.placements import Bools, Ints
 from morello.memo.answers import MemoizedAnswers
 from morello.rewrites import Rewrite
 from morello.search.budget import Progress
-from morello.search.graph import CHOICE, Dropped, Floats, Nodes, SearchGraph, TakeGoal
+from morello.search.graph import CHOICE, Dropped, Floats, Nodes, SearchGraph, rewrite_of
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import EdgeColumns, Rewriter, Specs, edge_of_slots
 from morello.space.encoding import SpecEncoding
@@ -291,18 +291,11 @@ class GrowingGraph:
         while todo:
             node = todo.pop()
             edge = int(choice[node])
-            rewrites.append(self._rewrite(int(self._kind.now[node]), node, int(rules[edge])))
+            kind, key = int(self._kind.now[node]), int(self._key.now[node])
+            rewrites.append(rewrite_of(self.space, kind, key, int(rules[edge])))
             first, last = self._first_child.now[edge : edge + 2].tolist()
             todo += self._child.now[first:last][::-1].tolist()
         return rewrites
-
-    def _rewrite(self, kind: int, node: int, rule: int) -> Rewrite:
-        """The rewrite of an edge of a node, made concrete for its Spec."""
-        if kind == CHOICE:
-            return TakeGoal(rule)
-        encoding = self._reached[kind].encoding
-        spec = encoding.batch(self._key.now[[node]], self.space.placements).spec()
-        return self.space.rewrites(encoding.kind)[rule].concrete(spec)
 
     def snapshot(self, upper: float, *, optimistic: bool) -> Snapshot:
         """What programs of at most `upper` may contain of the graph as it is now.
