@@ -122,9 +122,17 @@ def steps(
     """The sizes that each step of tiling may leave: the tile's, and the remainder's if any."""
     single = [size // f for f in FACTORS if divides(size, f)]
     single += [tile] if (tile := cover(size, widths)) else []
+    return [(tile,) for tile in single] + _pieces(size, cuts(size, widths), most_rows)
+
+
+def _pieces(size: int, tiles: tuple[int, ...], most_rows: int) -> list[tuple[int, ...]]:
+    """What is left of a size that is cut to each of these tiles, or to the rows of a register tile.
+
+    That is the tile, and the remainder if there is any.
+    """
     rows = row_tile(size, most_rows)
-    tiles = (*cuts(size, widths), *([rows] if rows else []))
-    return [(tile,) for tile in single] + [(t, size % t) if size % t else (t,) for t in tiles]
+    all_tiles = (*tiles, *([rows] if rows else []))
+    return [(t, size % t) if size % t else (t,) for t in all_tiles]
 
 
 class Sizes:
@@ -320,9 +328,7 @@ class CoarseSizes(Sizes):
         return 0
 
     def _steps(self, size: int) -> list[tuple[int, ...]]:
-        rows = row_tile(size, self.most_rows)
-        tiles = (*self._tiles(size, self.widths), *([rows] if rows else []))
-        return [(t, size % t) if size % t else (t,) for t in tiles]
+        return _pieces(size, self._tiles(size, self.widths), self.most_rows)
 
 
 class TracedSizes(Sizes):
