@@ -15,7 +15,7 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -50,10 +50,10 @@ SHAPES = (
     "attention(f32[12,128,64], f32[12,128,64], f32[12,128,64])",
     " @ ".join(["f32[48,48]"] * 6),
 )
-"""What searches found hard at some time: remainders, compositions, and sizes that are large."""
+"""Specs whose searches took long at some time: with remainders, large sizes, or compositions."""
 
 FIRST = "f32[1,1] @ f32[1,1]"
-"""What each process searches first, so that what it loads and calibrates is not timed."""
+"""The warm-up of each process: what it loads, compiles and calibrates is not timed."""
 
 MOST_SIZE = 300
 MOST_OPERATIONS = 8
@@ -125,12 +125,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     console = Console(highlight=False)
     result: dict[str, list[dict[str, object]]] = {}
     for name in arguments.lists or ("shapes",):
-        lists = {
-            "shapes": lambda: SHAPES,
-            "models": lambda: (*transformer(), *resnet50()),
-            "random": lambda: tuple(random_compositions(arguments.count, arguments.seed)),
-        }
-        texts = [text for text in lists[name]() if arguments.only in text]
+        texts = [text for text in _texts(name, arguments) if arguments.only in text]
         search = partial(
             searched, target=arguments.target, budget=arguments.budget, gap=arguments.gap,
             constant=name == "models",
@@ -147,6 +142,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     if arguments.json:
         write_text(arguments.json, json.dumps(result, indent=1) + "\n")
     return 0
+
+
+def _texts(name: str, arguments: argparse.Namespace) -> Iterable[str]:
+    """The expressions of a list."""
+    if name == "models":
+        return (*transformer(), *resnet50())
+    if name == "random":
+        return random_compositions(arguments.count, arguments.seed)
+    return SHAPES
 
 
 def _line(row: Searched) -> str:

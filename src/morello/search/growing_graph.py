@@ -298,7 +298,7 @@ class GrowingGraph:
         return rewrites
 
     def snapshot(self, upper: float, *, optimistic: bool) -> Snapshot:
-        """What programs of at most `upper` may contain of the graph as it is now.
+        """The subgraph, as it is now, of all edges that a program of at most `upper` may use.
 
         If it is `optimistic`, each node that has edges which are not known has one more that
         needs no memory and costs as little as these may.

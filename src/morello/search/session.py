@@ -251,7 +251,10 @@ class Session:
         return incumbent
 
     def _of_first(self, incumbent: Incumbent) -> Incumbent:
-        """What was found for the first goal, as a program of any; others may cost less."""
+        """A program of the first goal, as one of a search over all goals.
+
+        If there are others, no lower bound is known: their programs may cost less.
+        """
         if len(self._space.space.goals) == 1:
             return incumbent
         return replace(incumbent, decisions=(TakeGoal(0), *incumbent.decisions), lower=0.0)

@@ -1,4 +1,4 @@
-"""What search spaces of different goals may have in common."""
+"""Families of search spaces, whose goals share rules and the encoding of Specs, but for sizes."""
 
 from __future__ import annotations
 
