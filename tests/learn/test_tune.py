@@ -159,7 +159,7 @@ def test_choices_depend_on_the_seed_and_on_what_was_measured(
     monkeypatch.setattr("morello.learn.anneal.STEPS", 6)
     spec, target = plan("sum(f32[8,32], axis=0)")
     session = Session(spec, target)
-    graph = sampling_graph(PrunedSpace(spec, target), session.cost)
+    graph = sampling_graph(PrunedSpace([(spec,)], target), session.cost)
     others = list(islice(session.candidates(UNTIMED.start()), 6))
     monkeypatch.setattr(session, "walker", lambda random, _: Walker(graph, random))
     monkeypatch.setattr(session, "candidates", lambda _: iter(others))

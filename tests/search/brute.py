@@ -63,7 +63,7 @@ class Brute:
     """Remembers the steps from every Spec, and the least cost under every limit."""
 
     def __init__(self, goal: Spec, target: Target) -> None:
-        self.goal, self.target, self.sizes = goal, target, goal_sizes(goal, target)
+        self.goal, self.target, self.sizes = goal, target, goal_sizes([(goal,)], target)
         self.specs: list[Spec] = []
         self._numbers: dict[Spec, int] = {}  # by which all else is kept, as Specs hash slowly
         self._rules: dict[Kind, list[Rules]] = {}

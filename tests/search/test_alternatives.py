@@ -58,12 +58,12 @@ def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alter
     """Of all programs, or of those within a slack of the cheapest."""
     spec, target = GOALS[name]
     tight = with_capacities(target, capacities)
-    sizes = goal_sizes(spec, tight)
-    space = Space(spec, tight, sizes)
+    sizes = goal_sizes([(spec,)], tight)
+    space = Space([(spec,)], tight, sizes)
     if slack == np.inf:
         return Alternatives(build(space))
     upper = search(spec, tight).cost * slack
-    return Alternatives(build(space, Pruning(RelaxedBound(spec, tight, sizes), upper)))
+    return Alternatives(build(space, Pruning(RelaxedBound([(spec,)], tight, sizes), upper)))
 
 
 @each

@@ -76,15 +76,15 @@ def test_time_enough_changes_nothing(name: str) -> None:
 
 
 def parts_of(goal: Spec, target: Target) -> tuple[Space, RelaxedBound]:
-    sizes = goal_sizes(goal, target)
-    return Space(goal, target, sizes), RelaxedBound(goal, target, sizes)
+    sizes = goal_sizes([(goal,)], target)
+    return Space([(goal,)], target, sizes), RelaxedBound([(goal,)], target, sizes)
 
 
 @pytest.mark.parametrize("name", SOME)
 def test_a_narrowed_space_holds_no_cheaper_program(name: str) -> None:
     goal, target = GOALS[name]
     space, bound = parts_of(goal, target)
-    least = float(bound(space.goal_batch())[0])
+    least = float(bound(space.goal_batches()[0])[0])
     narrowed = narrow(space, bound, least, SHORT.start())
     cheapest = search(goal, target).cost
     assert narrowed.found

@@ -99,7 +99,7 @@ def whole_graph(name: str, capacities: Amounts) -> SearchGraph:
     """Everything that the search expands where nothing is left out."""
     spec, target = GOALS[name]
     tight = with_capacities(target, capacities)
-    return build(Space(spec, tight, goal_sizes(spec, tight)))
+    return build(Space([(spec,)], tight, goal_sizes([(spec,)], tight)))
 
 
 def extremes(name: str) -> tuple[Amounts, Amounts]:
@@ -222,7 +222,7 @@ def test_a_search_by_a_bound_that_is_too_high_is_told_apart(
 
 def test_parts_have_room_for_the_layouts_of_all_their_goal() -> None:
     goal = parse("max(f32[2,2,2,2,2,2] * f32[2,2,2,2,2,2], axis=[1,2]) + 1")
-    space = Space(goal, AVX2, goal_sizes(goal, AVX2))
+    space = Space([(goal,)], AVX2, goal_sizes([(goal,)], AVX2))
     part = parse("f32[2,2,2,2] + 1")
     orders = (Layout(order) for order in permutations(range(6)))
     space.placements.codes([Placement(order, 6) for order in orders])

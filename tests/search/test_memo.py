@@ -215,9 +215,9 @@ def test_a_goal_whose_operand_is_in_registers_is_worked_out() -> None:
 def test_grown_nodes_have_what_they_dropped() -> None:
     """A rewrite dropped for lack of memory limits what is claimed of larger limits."""
     goal = matmul_goal(8, 8, 16)
-    space = Space(goal, AVX2, goal_sizes(goal, AVX2))
-    bound = RelaxedBound(goal, AVX2, space.sizes)
-    pruning = Pruning(bound, 2.0 * float(bound(space.goal_batch())[0]))
+    space = Space([(goal,)], AVX2, goal_sizes([(goal,)], AVX2))
+    bound = RelaxedBound([(goal,)], AVX2, space.sizes)
+    pruning = Pruning(bound, 2.0 * float(bound(space.goal_batches()[0])[0]))
 
     def known(batch: Batch) -> MemoizedAnswers:
         """All Specs with one operand in registers and the others in the nearest cache."""

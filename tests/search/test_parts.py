@@ -97,10 +97,10 @@ def test_equal_pieces_are_searched_once() -> None:
 @pytest.mark.parametrize("expression", SMALL)
 def test_a_search_that_begins_with_a_program_finds_the_same_optimum(expression: str) -> None:
     goal = parse(expression)
-    plain, space = Parts(goal, AVX2).plain(SHORT.start()), PrunedSpace(goal, AVX2)
+    plain, space = Parts(goal, AVX2).plain(SHORT.start()), PrunedSpace([(goal,)], AVX2)
     begun = BestFirst(space.space, space.bound(), UNTIMED.start())
     begun.improve(plain.cost, plain.decisions)
-    found, cheapest = begun.run(), search(goal, AVX2).cost
+    (found,), cheapest = begun.run(), search(goal, AVX2).cost
     agreed(found, goal)
     assert found.gap == 0.0
     assert found.cost == pytest.approx(min(cheapest, plain.cost))
@@ -108,10 +108,11 @@ def test_a_search_that_begins_with_a_program_finds_the_same_optimum(expression: 
 
 def test_a_program_from_outside_may_be_cheaper_than_all_of_the_space() -> None:
     goal = parse(SMALL[0])
-    space = PrunedSpace(goal, AVX2)
+    space = PrunedSpace([(goal,)], AVX2)
     begun = BestFirst(space.space, space.bound(), UNTIMED.start())
     begun.improve(1.0, ())
-    assert (begun.run().cost, begun.run().decisions) == (1.0, ())
+    (found,) = begun.run()
+    assert (found.cost, found.decisions) == (1.0, ())
 
 
 @pytest.mark.parametrize("expression", LARGER)
@@ -120,8 +121,8 @@ def test_few_sizes_have_fewer_specs_and_costlier_programs(expression: str) -> No
     costs, counts = [], []
     for ratio in (COARSEST, COARSE, None):
         sizes = None if ratio is None else coarse_sizes(goal, AVX2, ratio)
-        space = PrunedSpace(goal, AVX2, sizes=sizes)
-        found = BestFirst(space.space, space.bound(), UNTIMED.start()).run()
+        space = PrunedSpace([(goal,)], AVX2, sizes=sizes)
+        (found,) = BestFirst(space.space, space.bound(), UNTIMED.start()).run()
         agreed(found, goal)
         costs.append(found.cost)
         counts.append(space.relaxed_specs)

@@ -46,7 +46,7 @@ def described(graph: SearchGraph) -> tuple[dict[object, object], Counter[object]
 @pytest.mark.parametrize("name", CASES)
 def test_both_reach_the_same(name: str) -> None:
     goal, target = CASES[name]
-    space = Space(goal, target, goal_sizes(goal, target), relaxed=True)
+    space = Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=True)
     graph, waves = relax(space), build(space)
     assert described(graph) == described(waves)
     assert graph.node_count == waves.node_count
@@ -55,7 +55,7 @@ def test_both_reach_the_same(name: str) -> None:
 
 def test_only_what_exceeds_a_limit_is_dropped() -> None:
     goal, target = CASES["f32[8,8] @ f32[8,16]"]
-    graph = relax(Space(goal, target, goal_sizes(goal, target), relaxed=True))
+    graph = relax(Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=True))
     space, dropped = graph.space, graph.dropped
     assert len(dropped.parent) > 100
     for parent, rule in list(zip(dropped.parent.tolist(), dropped.rule.tolist(), strict=True))[::9]:

@@ -113,8 +113,8 @@ def test_leaving_out_what_cannot_win_changes_nothing(
 
 def whole(spec: Spec, target: Target) -> tuple[RelaxedBound, SearchGraph]:
     """The lower bound of a goal, and the graph of everything that can be reached from it."""
-    sizes = goal_sizes(spec, target)
-    return RelaxedBound(spec, target, sizes), build(Space(spec, target, sizes))
+    sizes = goal_sizes([(spec,)], target)
+    return RelaxedBound([(spec,)], target, sizes), build(Space([(spec,)], target, sizes))
 
 
 @given(goals(), targets)
@@ -219,8 +219,8 @@ def test_limits_too_large_to_pack_are_said() -> None:
 def test_statistics_count_the_space() -> None:
     spec = goal(4, 4, 4)
     full, pruned = (search(spec, AVX2, everything=e).statistics for e in (True, False))
-    sizes = goal_sizes(spec, AVX2)
-    graph = build(Space(spec, AVX2, sizes))
+    sizes = goal_sizes([(spec,)], AVX2)
+    graph = build(Space([(spec,)], AVX2, sizes))
     assert (full.specs, full.rewrites) == (graph.node_count, graph.edge_count)
     assert pruned.specs < full.specs
     assert (full.bounded, full.exhaustive) == (0, True)

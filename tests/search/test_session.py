@@ -25,6 +25,7 @@ from morello.search.pruned_space import PrunedSpace
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.runners_up import Choice
 from morello.search.session import Session, search
+from morello.space.space import Goal
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
 
@@ -45,7 +46,7 @@ def first(session: Session, count: int = 8) -> list[list[Rewrite]]:
 def test_alternatives_are_those_of_new_graphs(name: str) -> None:
     goal, target = GOALS[name]
     cost = search(goal, target).cost
-    graphs = PrunedSpace(goal, target).graph
+    graphs = PrunedSpace([(goal,)], target).graph
     wanted = list(islice(candidates(graphs, cost, UNTIMED.start()), 8))
     solved, known, whole = (
         Session(goal, target),
@@ -63,11 +64,12 @@ def test_alternatives_are_those_of_new_graphs(name: str) -> None:
 
 
 def test_one_bound_serves_everything(monkeypatch: pytest.MonkeyPatch) -> None:
-    bounds, graphs = [], []
+    bounds: list[Goal] = []
+    graphs = []
 
-    def counted_bound(goal: Spec, *arguments: object) -> RelaxedBound:
-        bounds.append(goal)
-        return RelaxedBound(goal, *arguments)  # type: ignore[arg-type]
+    def counted_bound(goals: tuple[Goal, ...], *arguments: object) -> RelaxedBound:
+        bounds.extend(goals)
+        return RelaxedBound(goals, *arguments)  # type: ignore[arg-type]
 
     def counted_build(*arguments: object) -> SearchGraph:
         graphs.append(arguments)
@@ -83,7 +85,7 @@ def test_one_bound_serves_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(graphs) == before  # the last graph has them all
     session.sample(5)
     session.runners_up()
-    assert bounds.count(session.goal) == 1
+    assert bounds.count((session.goal,)) == 1
     bounds.clear()
     graphs.clear()
     whole = Session(*GOALS["matmul"])

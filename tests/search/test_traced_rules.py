@@ -53,7 +53,7 @@ def _trimmed(words: list[int]) -> tuple[int, ...]:
 
 def walk(space: Space, together: int = 25) -> Iterator[tuple[TracedRules, Ints]]:
     """Specs that can be reached from the goal, some of each kind at a time; nothing repeats."""
-    goal = space.goal_batch()
+    goal = space.goal_batches()[0]
     random = np.random.default_rng(0)
     waiting = {space.kind_number(goal): set(space.encoding(goal).keys(goal).tolist())}
     seen = {kind: set(keys) for kind, keys in waiting.items()}
@@ -81,7 +81,7 @@ def test_a_tape_leaves_the_edges_that_numpy_does(
 ) -> None:
     text, target_name, cores = GOALS[name]
     goal, target = on_cores(parse(text), find_target(target_name), cores)
-    space = Space(goal, target, goal_sizes(goal, target), relaxed=relaxed)
+    space = Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=relaxed)
     asked: list[int] = []
     by_numpy_alone = TracedRules._by_numpy
 
@@ -106,7 +106,7 @@ def test_a_tape_leaves_the_edges_that_numpy_does(
 
 def test_only_what_is_wanted_is_applied() -> None:
     goal, target = on_cores(parse("f32[12,13] @ f32[13,20]"), find_target("x86-64-v3"))
-    space = Space(goal, target, goal_sizes(goal, target))
+    space = Space([(goal,)], target, goal_sizes([(goal,)], target))
     rules, keys = next(walk(space))
     everything = np.ones((len(rules), len(keys)), np.bool_)
     all_edges = edges(rules.run(keys, everything))
@@ -185,7 +185,7 @@ def test_trace_of_other_goals_leave_the_edges_that_numpy_does(last: int, relaxed
     compared = 0
     for text, cores in (*TOGETHER[last + 1 :], *TOGETHER[: last + 1]):
         goal, target = on_cores(parse(text), find_target("x86-64-v4"), cores)
-        space = Space(goal, target, goal_sizes(goal, target), relaxed=relaxed)
+        space = Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=relaxed)
         for rules, keys in walk(space, together=6):
             wanted = np.ones((len(rules), len(keys)), np.bool_)
             assert edges(rules.run(keys, wanted)) == edges(rules.by_numpy(keys, wanted))
@@ -197,7 +197,7 @@ def test_edges_come_in_the_same_order_whatever_rows_are_ideal() -> None:
     """Specs with and without ideal placements are found in one relaxed space, and mixed."""
     trace_of.cache_clear()
     goal, target = on_cores(parse("softmax(f32[3,8] @ f32[8,32])"), find_target("x86-64-v4"))
-    space = Space(goal, target, goal_sizes(goal, target), relaxed=True)
+    space = Space([(goal,)], target, goal_sizes([(goal,)], target), relaxed=True)
     mixed = 0
     for rules, keys in walk(space, together=100):
         ideal = rules._encoding.ideal(keys, space.placements)

@@ -86,7 +86,8 @@ def stops() -> tuple[Stop, ...]:
 
 def _way(goal: Spec, target: Target, random: Random) -> Iterator[Stop]:
     """From a goal down to a Spec that only kernels apply to."""
-    space, whims, spec = Space(goal, target, goal_sizes(goal, target)), Whims(target, random), goal
+    space = Space([(goal,)], target, goal_sizes([(goal,)], target))
+    whims, spec = Whims(target, random), goal
     for _ in range(DEEPEST):
         rules = space.rules(Kind.of(Batch.of([spec], space.placements)))
         stop = Stop(space, spec, rules, [whims.any(spec) for _ in range(WHIMS)])

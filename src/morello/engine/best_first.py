@@ -195,22 +195,24 @@ def open_nodes(
     graph: Growing,
     order: Ints,
     values: Values,
-    upper: float,
+    roots: Ints,
+    uppers: Floats,
     farthest: float,
     weight: float,
     packing: LimitPacking,
 ) -> tuple[Ints, Floats]:
-    """The nodes with edges to look for, as a program of at most `upper` may contain them.
+    """The nodes with edges to look for, as a program of a root may contain them.
 
-    An edge is as far away as its estimate exceeds that of its node, as a fraction, and a node as
-    the farthest edge on the nearest path to it. Only nodes up to `farthest` are visited. Gives
-    them with their distances, those of the edges that are not known included, and sets the
-    cutoffs.
+    Programs of each root cost at most its upper bound. An edge is as far away as its estimate
+    exceeds that of its node, as a fraction, and a node as the farthest edge on the nearest path to
+    it from a root. Only nodes up to `farthest` are visited. Gives them with their distances, those
+    of the edges that are not known included, and sets the cutoffs.
     """
     edges = graph.edges
     values.cutoff[order] = -1.0
     values.away[order] = INFINITE
-    values.cutoff[order[0]], values.away[order[0]] = upper, 0.0
+    for i in range(roots.shape[0]):
+        values.cutoff[roots[i]], values.away[roots[i]] = uppers[i], 0.0
     nodes = np.empty(order.shape[0], np.int32)
     distance = np.empty(order.shape[0])
     count = 0
@@ -259,13 +261,13 @@ def pass_cutoff_on(
 
 @compiled
 def edges_within(
-    graph: Growing, order: Ints, values: Values, upper: float, packing: LimitPacking
+    graph: Growing, order: Ints, values: Values, root: int, upper: float, packing: LimitPacking
 ) -> Bools:
-    """Which edges a program of at most `upper` may contain; sets the cutoffs for that."""
+    """Which edges a program of a root may contain that costs at most `upper`; sets the cutoffs."""
     edges = graph.edges
     within = np.zeros(edges.rule.shape[0], np.bool_)
     values.cutoff[order] = -1.0
-    values.cutoff[order[0]] = upper
+    values.cutoff[root] = upper
     for node in order:
         if values.cutoff[node] < 0:
             continue

@@ -109,18 +109,18 @@ def peak_of(graph: Hypergraph, edge: int, peaks: Ints, packing: LimitPacking) ->
 
 @compiled
 def memory_left(
-    graph: Hypergraph, start: Ints, edges: Ints, limit: int, packing: LimitPacking
+    graph: Hypergraph, start: Ints, edges: Ints, roots: Ints, limit: int, packing: LimitPacking
 ) -> tuple[Ints, Bools]:
     """The memory that is left for every node, and the edges that fit what is left for theirs.
 
-    All of `limit` is left for the first node. What an edge leaves, is left for its children; of
+    All of `limit` is left for the roots. What an edge leaves, is left for its children; of
     the amounts that several edges leave for one node, the largest counts, level by level. A node
     that no edge which fits leads to gets -1. `start` and `edges` are the edges by node (see
     `by_group`).
     """
     limits = np.full(start.shape[0] - 1, -1, np.int64)
     fit = np.zeros(edges.shape[0], np.bool_)
-    limits[0] = limit
+    limits[roots] = limit
     for node in range(limits.shape[0]):
         if limits[node] < 0:
             continue

@@ -42,7 +42,7 @@ class SpecAnswer:
 def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""
     memo = SpaceMemo(table, target, Panels.of(spec))
-    space = Space(spec, target, goal_sizes(spec, target))
+    space = Space([(spec,)], target, goal_sizes([(spec,)], target))
     listed = memo.decisions(Batch.of([spec], space.placements))
     unpack = space.limits.unpack
     unsorted = [

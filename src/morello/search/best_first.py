@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from math import inf
 
 import numpy as np
@@ -50,10 +51,29 @@ AHEAD = 1.05
 """Rewrites up to this many times a node's bound are applied together."""
 
 
-class BestFirst:
-    """A best-first search for the cheapest program of a space's goal.
+@dataclass
+class _Goal:
+    """What is known of a goal: a lower bound, and its cheapest program so far.
 
-    Up to its first program, another watch may end it: `first`.
+    `root` is its node. It has `ended` once there is nothing more to search for.
+    """
+
+    root: int
+    lower: float
+    upper: float = inf
+    decisions: tuple[Rewrite, ...] = ()
+    ended: bool = False
+
+    @property
+    def proven(self) -> bool:
+        """Whether no program costs less."""
+        return self.upper <= self.lower * engine.NEARLY
+
+
+class BestFirst:
+    """A best-first search for the cheapest programs of a space's goals.
+
+    Up to the first program of each, another watch may end it: `first`.
     """
 
     def __init__(
@@ -63,99 +83,126 @@ class BestFirst:
         self._limits, self.watch = space.limits, watch
         self._weights = iter(WEIGHTS)
         self._weight, self._farthest = next(self._weights), NEAR
-        self._lower, self._upper = float(self.graph.values.low[0]), inf
-        self._decisions: tuple[Rewrite, ...] = ()
+        low, roots = self.graph.values.low, self.graph.roots.tolist()
+        self._goals = [_Goal(root, float(low[root])) for root in roots]
         self._entries = self._tried = self._steps = 0
 
     def __str__(self) -> str:
         graph = self.graph
-        upper = f"{self._upper:,.0f} cycles" if self._upper < inf else "no program yet"
+        costs = [
+            f"at least {goal.lower:,.0f} cycles, "
+            + (f"{goal.upper:,.0f} cycles" if goal.upper < inf else "no program yet")
+            for goal in self._goals
+        ]
         return (
-            f"{graph.space.goal.expression}, step {self._steps}: {graph.expanded:,} Specs, "
-            f"{graph.edge_count:,} rewrites, at least {self._lower:,.0f} cycles, {upper}"
+            f"{graph.space}, step {self._steps}: {graph.expanded:,} Specs, "
+            f"{graph.edge_count:,} rewrites; {'; '.join(costs)}"
         )
 
-    def run(self) -> Incumbent:
-        """The cheapest program, or the cheapest that is known once the watch ends the search.
+    def run(self) -> list[Incumbent]:
+        """The cheapest program of each goal, or the cheapest known once the watch ends the search.
 
         If none is known then, it may be called again, once it was given one (see `improve`).
         `MORELLO_DEBUG=search` reports every step.
         """
         with suppress(BudgetError, MemoryError):
-            while not self._step():
-                pass
+            while self._open:
+                self._step()
         if debug.shows("search"):
             debug.show("search", str(self))
-        graph, proven = self.graph, self._upper <= self._lower * engine.NEARLY
+        return [self._incumbent(goal) for goal in self._goals]
+
+    def _incumbent(self, goal: _Goal) -> Incumbent:
+        graph, lower = self.graph, goal.upper if goal.proven else goal.lower
         return Incumbent(
-            self._upper, self._decisions, self._upper if proven else self._lower, graph.expanded,
-            graph.edge_count, self._entries, self._tried, graph.bound.specs,
+            goal.upper, goal.decisions, lower, graph.expanded, graph.edge_count, self._entries,
+            self._tried, graph.bound.specs,
         )  # fmt: skip
 
-    def improve(self, cost: float, decisions: Sequence[Rewrite]) -> None:
-        """Take a program for the cheapest one so far, unless it costs more.
+    def improve(self, cost: float, decisions: Sequence[Rewrite], number: int = 0) -> None:
+        """Take a program for the cheapest so far of the goal of a number, unless it costs more.
 
         It need not be in the space.
         """
-        if cost <= self._upper * engine.NEARLY:
-            self._upper, self._decisions = cost, tuple(decisions)
-            self.graph.progress = self.watch
+        self._improve(self._goals[number], cost, decisions)
+
+    def _improve(self, goal: _Goal, cost: float, decisions: Sequence[Rewrite]) -> None:
+        if cost <= goal.upper * engine.NEARLY:
+            goal.upper, goal.decisions = cost, tuple(decisions)
+            if all(each.upper < inf for each in self._goals):
+                self.graph.progress = self.watch
 
     def programs(self, upper: float, progress: Progress | None = None) -> SearchGraph:
-        """A graph that has all programs which cost at most `upper`, and all parts of these."""
-        graph = self.graph
+        """A graph that has all programs of the first goal which cost at most `upper`."""
+        graph, (goal, *_) = self.graph, self._goals
         graph.progress = progress
         graph.reweigh()
+        roots, uppers = np.array([goal.root]), np.array([upper * engine.NEARLY])
         while True:
             graph.check()
             values = graph.evaluate(1.0)
-            nodes, distances = graph.open_nodes(upper * engine.NEARLY, engine.INFINITE, 1.0)
+            nodes, distances = graph.open_nodes(roots, uppers, engine.INFINITE, 1.0)
             if len(nodes):
                 self._expand(self._nearest(nodes, distances, len(nodes) // 2))
             elif not values.stale[values.away < engine.INFINITE].any():
-                return graph.snapshot(upper, optimistic=False).graph
+                return graph.snapshot(goal.root, upper, optimistic=False).graph
 
-    def _step(self) -> bool:
-        """Grow the graph once; gives whether the search is complete instead."""
+    @property
+    def _open(self) -> list[_Goal]:
+        """The goals that have not ended."""
+        return [goal for goal in self._goals if not goal.ended]
+
+    def _step(self) -> None:
+        """Grow the graph once, unless that is not needed."""
         graph, weight = self.graph, self._weight
         graph.check()
         values = graph.evaluate(weight)
-        self._lower = max(self._lower, float(values.low[0]))
         self._steps += 1
+        for goal in self._open:
+            self._update(goal, values)
         if debug.shows("search"):
             debug.show("search", str(self))
-        if self._lower >= engine.INFINITE or self._lower > self._upper * engine.NEARLY:
-            return True
-        if values.high[0] < min(self._upper, engine.INFINITE) and self._fits(values.high_peak[0]):
-            self.improve(float(values.high[0]), graph.decisions())
-        if values.complete[0] and self._fits(values.low_peak[0]):
-            # of programs that cost the same, always the same one
-            self.improve(float(values.low[0]), graph.decisions())
-            return True
-        if self._upper < inf and gap_to(self._lower, self._upper) <= self.watch.gap > 0:
-            return True
-        if values.settled[0] and weight > 1.0:
-            self._next_stage(self._fits(values.high_peak[0]))
-            return False
-        if values.complete[0]:
-            return self._step_under_limits()
-        nodes, distances = graph.open_nodes(self._upper, self._farthest, weight)
+        goals = [goal for goal in self._open if weight == 1.0 or not values.settled[goal.root]]
+        if not goals:
+            if self._open:
+                self._next_stage()
+            return
+        nodes, distances = self._open_nodes(goals, self._farthest, weight)
         self._look(len(nodes))
-        if len(nodes):
-            self._expand(self._nearest(nodes, distances, TOGETHER * graph.kind_count))
-        elif not values.stale[values.away < engine.INFINITE].any():
-            return self._step_under_limits()
-        return False
+        limited = [goal for goal in goals if values.complete[goal.root]]
+        if not len(nodes) and not values.stale[values.away < engine.INFINITE].any():
+            limited = goals
+        if limited:
+            needed = [self._under_limits(goal) for goal in limited]
+            goals = [goal for goal in goals if not goal.ended]
+            nodes, distances = self._open_nodes(goals, engine.INFINITE, 1.0)
+        nearest = self._nearest(nodes, distances, TOGETHER * graph.kind_count * len(goals))
+        self._expand(np.unique(np.concatenate([nearest, *needed])) if limited else nearest)
 
-    def _step_under_limits(self) -> bool:
-        """As `_step`, when only limits keep the program that seems the cheapest from being it."""
-        needed = self._under_limits()
-        if not len(needed):
-            return True
-        nodes, distances = self.graph.open_nodes(self._upper, engine.INFINITE, 1.0)
-        nearest = self._nearest(nodes, distances, TOGETHER * self.graph.kind_count)
-        self._expand(np.union1d(nearest, needed))
-        return False
+    def _update(self, goal: _Goal, values: engine.Values) -> None:
+        """Take over what the graph tells of a goal by now."""
+        root, graph = goal.root, self.graph
+        goal.lower = max(goal.lower, float(values.low[root]))
+        if goal.lower >= engine.INFINITE or goal.lower > goal.upper * engine.NEARLY:
+            goal.ended = True
+            return
+        high = float(values.high[root])
+        if high < min(goal.upper, engine.INFINITE) and self._fits(values.high_peak[root]):
+            self._improve(goal, high, graph.decisions(root))
+        if values.complete[root] and self._fits(values.low_peak[root]):
+            # of programs that cost the same, always the same one
+            self._improve(goal, float(values.low[root]), graph.decisions(root))
+            goal.ended = True
+        if goal.upper < inf and gap_to(goal.lower, goal.upper) <= self.watch.gap > 0:
+            goal.ended = True
+
+    def _open_nodes(
+        self, goals: Sequence[_Goal], farthest: float, weight: float
+    ) -> tuple[Ints, Floats]:
+        """The nodes with edges to look for in programs of goals, and their distances."""
+        roots = np.array([goal.root for goal in goals], np.int64)
+        uppers = np.array([goal.upper for goal in goals])
+        return self.graph.open_nodes(roots, uppers, farthest, weight)
 
     def _look(self, count: int) -> None:
         """Set how far the next step looks, as this one has so many nodes near.
@@ -183,39 +230,43 @@ class BestFirst:
         ahead = np.minimum(np.maximum(rest, values.low[nodes]) * AHEAD, values.cutoff[nodes])
         graph.expand(nodes, np.maximum(ahead, rest))
 
-    def _next_stage(self, fits: bool) -> None:
-        """Go on to the next stage, as the program that this one sought is known.
+    def _next_stage(self) -> None:
+        """Go on to the next stage, as the programs that this one sought are known.
 
-        If it does not fit the memory limits, the cheapest known program that does is sought: one
-        that costs little more or, before the last stage if there is none so far, any.
+        Where such a program does not fit the memory limits, the cheapest known one that does is
+        sought: one that costs little more or, before the last stage if there is none so far, any.
         """
-        if not fits:
-            self._improve_under_limits(float(self.graph.values.high[0]) * SLACKS[-1])
         self._weight = next(self._weights)
-        if self._weight == WEIGHTS[-1] and self._upper == inf:
-            self._improve_under_limits(inf)
+        for goal in self._open:
+            values = self.graph.values
+            if not self._fits(values.high_peak[goal.root]):
+                self._improve_under_limits(goal, float(values.high[goal.root]) * SLACKS[-1])
+            if self._weight == WEIGHTS[-1] and goal.upper == inf:
+                self._improve_under_limits(goal, inf)
         self.graph.reweigh()
 
-    def _improve_under_limits(self, upper: float) -> None:
+    def _improve_under_limits(self, goal: _Goal, upper: float) -> None:
         """Seek the cheapest known program that fits the limits, among those of at most `upper`."""
-        solved = self._solved(self.graph.snapshot(min(self._upper, upper), optimistic=False))
-        if solved.cost < min(self._upper, engine.INFINITE):
-            self.improve(solved.cost, solved.decisions())
+        upper = min(goal.upper, upper)
+        solved = self._solved(self.graph.snapshot(goal.root, upper, optimistic=False))
+        if solved.cost < min(goal.upper, engine.INFINITE):
+            self._improve(goal, solved.cost, solved.decisions())
 
-    def _under_limits(self) -> Ints:
+    def _under_limits(self, goal: _Goal) -> Ints:
         """The nodes of the cheapest program under memory limits whose edges are not known.
 
-        If there are none, the program is proven.
+        If there are none, the program is proven, or there is none, and the goal has ended.
         """
-        for cap in (*(self._lower * slack for slack in SLACKS), inf):
-            upper = min(self._upper, cap)
-            snapshot = self.graph.snapshot(upper, optimistic=True)
+        for cap in (*(goal.lower * slack for slack in SLACKS), inf):
+            upper = min(goal.upper, cap)
+            snapshot = self.graph.snapshot(goal.root, upper, optimistic=True)
             solved = self._solved(snapshot)
             if solved.cost <= upper:
                 break
-            self._lower = max(self._lower, upper)
-        self._lower = max(self._lower, solved.cost)
+            goal.lower = max(goal.lower, upper)
+        goal.lower = max(goal.lower, solved.cost)
         if solved.cost >= engine.INFINITE:
+            goal.ended = True
             return np.empty(0, np.int32)
         unknown = {
             int(snapshot.graph.edges.parent[edge])
@@ -223,7 +274,8 @@ class BestFirst:
             if edge >= snapshot.known
         }
         if not unknown:
-            self.improve(solved.cost, solved.decisions())
+            self._improve(goal, solved.cost, solved.decisions())
+            goal.ended = True
         nodes: Ints = snapshot.nodes[sorted(unknown)]
         return nodes
 

@@ -43,7 +43,7 @@ def deepen(space: Space, bound: RelaxedBound, memo: SpaceMemo | None, watch: Wat
     and is the last. If the watch ends the search, or its gap is reached, this gives the cheapest
     program found so far, if there is any.
     """
-    relaxed = float(bound(space.goal_batch())[0])
+    relaxed = float(bound(space.goal_batches()[0])[0])
     best = Incumbent(inf, (), relaxed, 0, 0, 0, 0)
     lower, enough = relaxed, inf
     small, early = True, watch.part(FIRST)

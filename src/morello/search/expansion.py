@@ -263,10 +263,10 @@ def build(
     progress: Progress | None = None,
     memo: Memo | None = None,
 ) -> SearchGraph:
-    """Expand the space's goal, except for pruned edges and Specs that are memoized."""
+    """Expand the space's first goal, except for pruned edges and Specs that are memoized."""
     cutoff = np.array([pruning.upper if pruning else np.inf]) * engine.NEARLY
     limit = np.array([space.limits.pack(space.target.limits)])
-    goal = Start(space.goal_batch(), limit, cutoff)
+    goal = Start(space.goal_batches()[0], limit, cutoff)
     return _Expansion(space, pruning, memo, progress).run([goal])
 
 

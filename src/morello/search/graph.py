@@ -1,4 +1,4 @@
-"""The graph of what a search has reached of a goal's space."""
+"""The graph of what a search has reached of a space."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from morello.ir.placements import Ints
 from morello.ir.spec import Spec
 from morello.memo.answers import MemoizedAnswers
 from morello.rewrites import Edges, Rewrite
-from morello.space.space import Space
+from morello.space.space import Goal, Space
 from morello.targets.target import Condition, Target
 
 Floats = npt.NDArray[np.floating[Any]]
 
 CHOICE = -1
-"""In place of the number of a kind: that of a node whose edges lead to several goals."""
+"""In place of the number of a kind: that of a node whose edges lead to the Specs of a goal."""
 
 
 @dataclass(frozen=True)
-class TakeGoal(Rewrite):
-    """Which of a space's goals a program is of; its first decision, if there are several goals."""
+class TakeSpec(Rewrite):
+    """Which Spec of a goal a program is of; its first decision, if the goal has several."""
 
     number: int
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        """None: a program of any goal will do."""
+        """None: a program of any of them will do."""
         return iter(())
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
@@ -41,12 +41,23 @@ class TakeGoal(Rewrite):
 
 
 def rewrite_of(space: Space, kind: int, key: int, rule: int) -> Rewrite:
-    """A rule made concrete for the Spec of a kind that has this key, or the choice of a goal."""
+    """A rule made concrete for the Spec of a kind that has this key, or the choice of one."""
     if kind == CHOICE:
-        return TakeGoal(rule)
+        return TakeSpec(rule)
     encoding = space.encodings[kind]
     spec = encoding.batch(np.array([key]), space.placements).spec()
     return space.rewrites(encoding.kind)[rule].concrete(spec)
+
+
+def spec_and_decisions(
+    goal: Goal, decisions: Sequence[Rewrite]
+) -> tuple[Spec, tuple[Rewrite, ...]]:
+    """Which Spec of a goal a program is of, and the decisions from there on, in pre-order."""
+    if len(goal) == 1:
+        return goal[0], tuple(decisions)
+    first, *others = decisions
+    assert isinstance(first, TakeSpec)
+    return goal[first.number], tuple(others)
 
 
 class Nodes(NamedTuple):

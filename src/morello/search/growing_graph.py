@@ -71,9 +71,10 @@ class Snapshot(NamedTuple):
 
 
 class GrowingGraph:
-    """Specs that were reached from a goal, with some of their rewrites.
+    """Specs that were reached from goals, with some of their rewrites.
 
-    Node 0 is the goal or, if there are several, has an edge to each. Of each node, the rewrites
+    The `roots` are the nodes of the goals. That of a goal of several Specs has an edge to each. Of
+    each node, the rewrites
     were `applied` whose lower bounds are at most so much; the others cost at least `rest`.
     """
 
@@ -94,27 +95,30 @@ class GrowingGraph:
         self._user = Column(np.int32)
         self._order: Ints = np.empty(0, np.int32)
         self._new: list[Ints] = []
-        self._begin(space.goal_batch())
+        self.roots = np.array([self._begin(goal) for goal in space.goal_batches()])
         self.limit = space.limits.pack(space.target.limits)
-        self.values.limit[0], self.values.stale[0], self._grown.now[0] = self.limit, 2, True
+        values = self.values
+        values.limit[self.roots], values.stale[self.roots] = self.limit, 2
+        self._grown.now[self.roots] = True
 
-    def _begin(self, goals: Batch) -> None:
-        """Reach the goals; if there are several, from a node that stands for any of them."""
-        kind, keys = self.space.kind_number(goals), self.space.encoding(goals).keys(goals)
-        if len(goals) == 1:
-            self._reach(kind, keys)
-            return
+    def _begin(self, goal: Batch) -> int:
+        """The node of a goal; if that has several Specs, one that stands for any of them."""
+        kind, keys = self.space.kind_number(goal), self.space.encoding(goal).keys(goal)
+        if len(goal) == 1:
+            return int(self._reach(kind, keys)[0])
         above = self._reached_of(kind)
         bound = self.bound.of(above.encoding, keys, self.space.placements)
         rank = above.ranks(keys, self.space.target)
-        self._new_nodes(CHOICE, np.zeros(1, np.int64), bound.min(keepdims=True), rank[:1] + 1)
-        self._rest.now[0] = INFINITE
-        number: Any = np.arange(len(goals), dtype=np.uint8)
-        zeros, ones = np.zeros(len(goals), np.int32), np.ones(len(goals), np.int32)
-        nothing = self.space.limits.column({}, len(goals))
-        free = zeros.astype(np.float64)
-        edges = EdgeColumns(zeros, number, ones.astype(np.uint8), free, nothing, ones)
+        none, least = np.zeros(1, np.int64), bound.min(keepdims=True)
+        root = self._new_nodes(CHOICE, none, least, rank[:1] + 1)
+        self._rest.now[root] = INFINITE
+        number: Any = np.arange(len(goal), dtype=np.uint8)
+        ones = np.ones(len(goal), np.int32)
+        nothing = self.space.limits.column({}, len(goal))
+        free = np.zeros(len(goal))
+        edges = EdgeColumns(ones * root, number, ones.astype(np.uint8), free, nothing, ones)
         self._add(edges, [(kind, keys, number)])
+        return int(root[0])
 
     # ---- size
 
@@ -270,10 +274,12 @@ class GrowingGraph:
         engine.evaluate(graph, self._order, values, weight, self.packing)
         return values
 
-    def open_nodes(self, upper: float, farthest: float, weight: float) -> tuple[Ints, Floats]:
+    def open_nodes(
+        self, roots: Ints, uppers: Floats, farthest: float, weight: float
+    ) -> tuple[Ints, Floats]:
         """The nodes with edges to look for, and their distances; see `engine.open_nodes`."""
         nodes, distances = engine.open_nodes(
-            self._growing, self._order, self.values, upper, farthest, weight, self.packing
+            self._growing, self._order, self.values, roots, uppers, farthest, weight, self.packing
         )
         return nodes, distances
 
@@ -284,9 +290,9 @@ class GrowingGraph:
 
     # ---- programs
 
-    def decisions(self) -> list[Rewrite]:
-        """The rewrites of the cheapest program that is known, in pre-order."""
-        rewrites, todo = [], [0]
+    def decisions(self, root: int) -> list[Rewrite]:
+        """The rewrites of the cheapest program of a root that is known, in pre-order."""
+        rewrites, todo = [], [root]
         choice, rules = self.values.high_edge, self._edge_columns.rule
         while todo:
             node = todo.pop()
@@ -297,14 +303,16 @@ class GrowingGraph:
             todo += self._child.now[first:last][::-1].tolist()
         return rewrites
 
-    def snapshot(self, upper: float, *, optimistic: bool) -> Snapshot:
-        """The subgraph, as it is now, of all edges that a program of at most `upper` may use.
+    def snapshot(self, root: int, upper: float, *, optimistic: bool) -> Snapshot:
+        """The subgraph, as it is now, of the edges that a program of a root may use.
+
+        That program costs at most `upper`.
 
         If it is `optimistic`, each node that has edges which are not known has one more that
         needs no memory and costs as little as these may.
         """
         values = self.values
-        within = engine.edges_within(self._growing, self._order, values, upper, self.packing)
+        within = engine.edges_within(self._growing, self._order, values, root, upper, self.packing)
         order = self._order[values.cutoff[self._order] >= 0]
         position = np.full(self.node_count, -1, np.int32)
         position[order] = np.arange(len(order), dtype=np.int32)

@@ -120,13 +120,13 @@ class Parts:
         Raises `BudgetError` or `MemoryError` if there is no bound by then.
         """
         sizes = (
-            goal_sizes(spec, self.target)
+            goal_sizes([(spec,)], self.target)
             if ratio is None
             else coarse_sizes(spec, self.target, ratio)
         )
-        pruned = PrunedSpace(spec, self.target, sizes=sizes)
+        pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
         bound = pruned.bound(first or watch)
-        incumbent = BestFirst(pruned.space, bound, watch, first).run()
+        (incumbent,) = BestFirst(pruned.space, bound, watch, first).run()
         self._searched.append(incumbent)
         if ratio is None and spec == self.goal:
             self._lower = incumbent.lower

@@ -37,7 +37,7 @@ def why_none(spec: Spec, target: Target, watch: Watch) -> str:
     roomy, watch = _roomy(target), watch.within(SECONDS)
     try:
         for primitive in _primitives(spec):
-            if PrunedSpace(primitive, roomy).lower_bound(watch) >= INFINITE:
+            if PrunedSpace([(primitive,)], roomy).lower_bound(watch) >= INFINITE:
                 return f"{spec.expression}: {_unsupported_dtypes(primitive, target)}"
         if not _possible(spec, roomy, watch):
             return f"{spec.expression}: {_unsupported_layouts(spec, roomy, watch)}"
@@ -64,7 +64,7 @@ def _roomy(target: Target) -> Target:
 
 def _possible(spec: Spec, target: Target, watch: Watch) -> bool:
     """Whether the goal has a program, however much it costs."""
-    graph = PrunedSpace(spec, target).graph(inf, watch)
+    graph = PrunedSpace([(spec,)], target).graph(inf, watch)
     return float(graph.bounds.low[0]) < INFINITE
 
 

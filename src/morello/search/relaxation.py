@@ -1,4 +1,4 @@
-"""Expanding the relaxed space of a goal, breadth first.
+"""Expanding the relaxed space of goals, breadth first.
 
 Nothing in it is pruned by cost. So a Spec may be expanded before all its parents are, and one
 kind of Specs after another is expanded in a few steps, each of all Specs that were reached since
@@ -56,11 +56,14 @@ class _Relaxation:
         self.reached: dict[int, _Reached] = {}
         self.edges: list[tuple[int, EdgeColumns]] = []
         self.children: list[tuple[int, Ints, Ints]] = []
+        self.roots: list[tuple[int, int]] = []  # kinds, and numbers within them
         self.edge_count = self.slot_count = 0
 
     def run(self) -> SearchGraph:
-        goal = self.space.goal_batch()
-        self._reach(self.space.kind_number(goal), self.space.encoding(goal).keys(goal))
+        for goal in self.space.goal_batches():
+            number = self.space.kind_number(goal)
+            (spec,) = self._reach(number, self.space.encoding(goal).keys(goal)).tolist()
+            self.roots.append((number, spec))
         waves = 0
         while (kind := self._next()) is not None:
             began, before = time.perf_counter(), self.edge_count
@@ -134,11 +137,12 @@ class _Relaxation:
         edges = EdgeColumns.concatenate(parts)
         parent = edges.parent
         if (child <= np.repeat(parent, edges.arity)).any():
-            raise SearchError(f"{space.goal}: a Spec was reached from one of no higher rank.")
+            raise SearchError(f"{space}: a Spec was reached from one of no higher rank.")
         full = limits.pack(space.target.limits)
         start, members = engine.by_group(parent, len(keys))
+        roots = np.array([position[kind][number] for kind, number in self.roots])
         limit, fit = engine.memory_left(
-            edges.hypergraph(child), start, members, full, limits.packing
+            edges.hypergraph(child), start, members, roots, full, limits.packing
         )
         reached = limit >= 0
         dropped = reached[parent] & ~fit
@@ -151,7 +155,7 @@ class _Relaxation:
             nodes=Nodes(kinds[reached], keys[reached], limit[reached], np.full(nodes, np.inf)),
             edges=fitting.hypergraph(number[child[np.repeat(fit, edges.arity)]]),
             waves=waves,
-            roots=np.zeros(1, np.int32),
+            roots=number[roots],
             dropped=Dropped(number[parent[dropped]], edges.rule[dropped], edges.own[dropped]),
             memoized=MemoizedAnswers.nothing(nodes),
         )
@@ -182,5 +186,5 @@ class _Relaxation:
 
 
 def relax(space: Space, progress: Progress | None = None) -> SearchGraph:
-    """Expand everything that the rules of a relaxed space can reach from its goal."""
+    """Expand everything that the rules of a relaxed space can reach from its goals."""
     return _Relaxation(space, progress).run()

@@ -10,7 +10,6 @@ import numpy as np
 from morello import engine
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints, Placements
-from morello.ir.spec import Spec
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search.budget import Progress
@@ -19,7 +18,7 @@ from morello.search.relaxation import relax
 from morello.space.encoding import SpecEncoding
 from morello.space.kind import Kind
 from morello.space.sizes import Sizes
-from morello.space.space import Space
+from morello.space.space import Goal, Space
 from morello.targets.target import Target
 
 _NEVER = 2 * engine.INFINITE
@@ -95,27 +94,27 @@ class RelaxedBound:
     """A lower bound on the cost of every program of a Spec.
 
     The bound is infinite for Specs that have no program in the relaxed space. Bounds are stored
-    for all Specs reachable from a goal together: if the memo has the goal's, all are read from
-    it; otherwise, all are computed and added to it. `specs` counts the relaxed Specs expanded for
-    that. Pages of a memo may be damaged, so Specs missing from it get the bound 0.
+    for all Specs reachable from the goals together: if the memo has the first goal's, all are read
+    from it; otherwise, all are computed and added to it. `specs` counts the relaxed Specs expanded
+    for that. Pages of a memo may be damaged, so Specs missing from it get the bound 0.
     """
 
     def __init__(
         self,
-        goal: Spec,
+        goals: Sequence[Goal],
         target: Target,
         sizes: Sizes,
         memo: SpaceMemo | None = None,
         progress: Progress | None = None,
     ) -> None:
-        self.space = Space(goal, target, sizes, relaxed=True)
+        self.space = Space(goals, target, sizes, relaxed=True)
         self.specs = 0
         self._memo = memo
         self._tables: dict[Kind, _KindBounds] = {}
         self._rewrites: _RewriteBounds | None = None
         self._rules: dict[Kind, Ints] = {}
-        start = self.space.goal_batch()
-        if memo is None or not self._stored(memo, start) < engine.INFINITE:
+        first, *_ = self.space.goal_batches()
+        if memo is None or not self._stored(memo, first) < engine.INFINITE:
             self._memo = None
             self._compute(memo, progress)
 

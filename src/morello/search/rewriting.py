@@ -193,7 +193,7 @@ class Rewriter:
             bound = f"at most {pruning.upper:,.0f} cycles"
         debug.show(
             "search",
-            f"{space.goal.expression}, {bound}, wave {wave}: {specs:,} Specs, {rewrites:,} "
+            f"{space}, {bound}, wave {wave}: {specs:,} Specs, {rewrites:,} "
             f"rewrites, {1e3 * seconds:.1f} ms",
         )
 

@@ -25,7 +25,7 @@ from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
 from morello.search.deepening import FIRST, deepen, exhaust, narrow
-from morello.search.graph import SearchGraph, TakeGoal
+from morello.search.graph import SearchGraph, TakeSpec, spec_and_decisions
 from morello.search.incumbent import Incumbent
 from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
@@ -36,6 +36,7 @@ from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
 from morello.search.solved_graph import memoized_decisions, solve_graph
 from morello.space.panels import Panels
+from morello.space.space import Goal
 from morello.space.steps import cut_points
 from morello.targets import find_target
 from morello.targets.target import Target
@@ -73,7 +74,7 @@ class Session:
         self._memo: SpaceMemo | None = None
         if table is not None and not any(goal.levels) and not others:
             self._memo = SpaceMemo(table, target, Panels.of(goal))
-        self._space = PrunedSpace(goal, target, self._memo, others)
+        self._space = PrunedSpace([(goal, *others)], target, self._memo)
         self._best_first: BestFirst | None = None
         self._graph: SearchGraph | None = None
         self._result: SearchResult | None = None
@@ -114,9 +115,9 @@ class Session:
             raise SearchError(f"{self.goal.expression}: the search ran out of memory.") from None
         if memo is not None:
             memo.write()
-        if len(self._space.space.goals) > 1:
+        if len(self._specs) > 1:
             self.goal = self._result.goal
-            self._space, self._best_first = self._space.of_goal(self.goal), None
+            self._space, self._best_first = self._space.of_spec(self.goal), None
         self._cost = self._result.cost
         return self._result
 
@@ -201,15 +202,11 @@ class Session:
             if self._memo is None:
                 raise
             # a page of the table may be damaged
-            self._memo, self._space = None, PrunedSpace(self.goal, self.target)
+            self._memo, self._space = None, PrunedSpace([(self.goal,)], self.target)
             return self._solve(everything, watch)
         if not incumbent.found:
             raise SearchError(why_none(self.goal, self.target, watch))
-        goal, goals, decisions = self.goal, self._space.space.goals, incumbent.decisions
-        if len(goals) > 1:
-            first, *others = decisions
-            assert isinstance(first, TakeGoal)
-            goal, decisions = goals[first.number], tuple(others)
+        goal, decisions = spec_and_decisions(self._specs, incumbent.decisions)
         self._graph = incumbent.graph
         statistics = SearchStatistics(
             time.perf_counter() - began, incumbent.specs, incumbent.rewrites, incumbent.entries,
@@ -237,13 +234,13 @@ class Session:
         else:
             search = BestFirst(self._space.space, bound, watch, watch.part(FIRST))
             self._best_first = search
-            incumbent = search.run()
+            (incumbent,) = search.run()
             if incumbent.undecided:
                 plain = self._of_first(Parts(self.goal, self.target).plain(watch))
                 search.improve(plain.cost, plain.decisions)
-                incumbent = search.run()
+                (incumbent,) = search.run()
         if incumbent.undecided:  # few sizes do not suffice
-            space = self._space.of_goal(self.goal)
+            space = self._space.of_spec(self.goal)
             narrowed = narrow(space.space, space.bound(watch.untimed()), incumbent.lower, watch)
             incumbent = replace(
                 self._of_first(narrowed), lower=narrowed.lower, bounded=space.relaxed_specs
@@ -251,13 +248,18 @@ class Session:
         return incumbent
 
     def _of_first(self, incumbent: Incumbent) -> Incumbent:
-        """A program of the first goal, as one of a search over all goals.
+        """A program of the first Spec of the goal, as one of a search over all of them.
 
         If there are others, no lower bound is known: their programs may cost less.
         """
-        if len(self._space.space.goals) == 1:
+        if len(self._specs) == 1:
             return incumbent
-        return replace(incumbent, decisions=(TakeGoal(0), *incumbent.decisions), lower=0.0)
+        return replace(incumbent, decisions=(TakeSpec(0), *incumbent.decisions), lower=0.0)
+
+    @property
+    def _specs(self) -> Goal:
+        """The goal, and the others of which a program would do as well."""
+        return self._space.space.goals[0]
 
     def _bound(self, watch: Watch) -> RelaxedBound | None:
         """The lower bound; None if it is not found in time, or not worth the time."""
@@ -274,7 +276,7 @@ class Session:
         if memo is None:
             return None
         limit = space.limits.pack(self.target.limits)
-        memoized = memo.answers(space.goal_batch())
+        memoized = memo.answers(space.goal_batches()[0])
         boxes = np.flatnonzero(memoized.within(limit, space.limits))
         if not len(boxes):
             return None
@@ -305,7 +307,7 @@ def _load_engine() -> None:
     """Load the compiled engine (the first time ever, compile it) before the search is timed."""
     runner()
     Numbering().numbers(np.zeros(1, np.int64))
-    space = PrunedSpace(matmul_spec((1, 1), (1, 1)), find_target("avx2"))
+    space = PrunedSpace([(matmul_spec((1, 1), (1, 1)),)], find_target("avx2"))
     search = BestFirst(space.space, space.bound(), UNTIMED.start())
     solve_graph(search.programs(engine.INFINITE))
 

@@ -39,7 +39,7 @@ class SolvedGraph:
     def __str__(self) -> str:
         program = f"{self.cost:,.0f} cycles" if self.cost < engine.INFINITE else "no program"
         return (
-            f"{self.graph.space.goal.expression}, solved: {program}, {self.graph.node_count:,} "
+            f"{self.graph.space}, solved: {program}, {self.graph.node_count:,} "
             f"Specs, {self.tried:,} rewrites tried, {self.count:,} boxes"
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
@@ -19,33 +20,38 @@ from morello.space.panels import Panels
 from morello.space.sizes import CoarseSizes, Sizes
 from morello.targets.target import Target
 
+Goal = tuple[Spec, ...]
+"""A goal of a search, as Specs that differ in their layouts: a program of any of them will do."""
+
 
 class Space:
-    """The search space of a goal: its rules, sizes, and kinds of Specs.
+    """The search space of goals: its rules, sizes, and kinds of Specs.
 
     Sizes that tiling does not reach (the windows of convolutions, say) are added as they are met.
-    There may be several goals, which differ in their layouts: a program of any of them will do.
     """
 
     def __init__(
-        self,
-        goal: Spec,
-        target: Target,
-        sizes: Sizes,
-        *,
-        relaxed: bool = False,
-        others: Sequence[Spec] = (),
+        self, goals: Sequence[Goal], target: Target, sizes: Sizes, *, relaxed: bool = False
     ) -> None:
-        self.goal, self.target, self.sizes, self.relaxed = goal, target, sizes, relaxed
-        self.goals = (goal, *others)
+        self.goals, self.target, self.sizes, self.relaxed = tuple(goals), target, sizes, relaxed
         self.limits = Limits(target.limits)
         self.placements = Placements()
-        blocks, many_dims = Panels.of(*self.goals).odd_even, _rank(goal.operation) >= MANY_DIMS
-        self.family = Family(target, relaxed, blocks, sizes.widths, many_dims)
+        panels = Panels.of(*chain.from_iterable(goals))
+        many_dims = any(_rank(goal[0].operation) >= MANY_DIMS for goal in goals)
+        self.family = Family(target, relaxed, panels.odd_even, sizes.widths, many_dims)
         self.encodings: list[SpecEncoding] = []  # by the number of the kind
         self._numbers: dict[Kind, int] = {}
         self._encodings: dict[Kind, SpecEncoding] = {}
         self._rules: dict[Kind, list[Rules]] = {}
+
+    def __str__(self) -> str:
+        others = len(self.goals) - 1
+        return self.goal.expression + (f" and {others} more" if others else "")
+
+    @property
+    def goal(self) -> Spec:
+        """The first Spec of the first goal."""
+        return self.goals[0][0]
 
     def number(self, kind: Kind) -> int:
         """The number of a kind; a new one gets the next."""
@@ -85,11 +91,11 @@ class Space:
         """All rewrites tried on Specs of a kind; an edge's rule is a position in this list."""
         return [rewrite for group in self.rules(kind) for rewrite in group.rewrites]
 
-    def goal_batch(self) -> Batch:
-        """The goals; in a relaxed space, one Spec stands for all of them."""
+    def goal_batches(self) -> list[Batch]:
+        """The Specs of each goal; in a relaxed space, a single one stands for all of them."""
         if self.relaxed:
-            return Batch.of([self.goal], self.placements).relaxed()
-        return Batch.of(self.goals, self.placements)
+            return [Batch.of(goal[:1], self.placements).relaxed() for goal in self.goals]
+        return [Batch.of(goal, self.placements) for goal in self.goals]
 
 
 def _rank(operation: Operation) -> int:
@@ -99,9 +105,10 @@ def _rank(operation: Operation) -> int:
     return max(len(dims) for dims in tensors)
 
 
-def goal_sizes(goal: Spec, target: Target, others: Sequence[Spec] = ()) -> Sizes:
-    """All sizes that tiling a goal, or others that differ in their layouts, can reach."""
-    return Sizes(goal.sizes, Panels.of(goal, *others).widths, target.rows)
+def goal_sizes(goals: Sequence[Goal], target: Target) -> Sizes:
+    """All sizes that tiling goals can reach."""
+    sizes = [size for goal in goals for size in goal[0].sizes]
+    return Sizes(sizes, Panels.of(*chain.from_iterable(goals)).widths, target.rows)
 
 
 def coarse_sizes(goal: Spec, target: Target, ratio: int) -> Sizes:

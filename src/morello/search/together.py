@@ -1,0 +1,45 @@
+"""One search for several goals, which share the lower bound and whatever they have in common."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+from morello.search.best_first import BestFirst
+from morello.search.budget import Budget, BudgetError, Progress
+from morello.search.graph import spec_and_decisions
+from morello.search.pruned_space import PrunedSpace
+from morello.search.result import SearchResult, SearchStatistics
+from morello.space.space import Goal
+from morello.targets.target import Target
+
+
+def search_together(
+    goals: Sequence[Goal], target: Target, budget: Budget, progress: Progress | None = None
+) -> list[SearchResult | None]:
+    """The cheapest program of each goal; None if there is none, or none was found in the budget.
+
+    The statistics are those of the whole search, but for the gaps. Goals of a family have most in
+    common (see `Family`).
+    """
+    began = time.perf_counter()
+    space, watch = PrunedSpace(goals, target), budget.start(progress)
+    with watch:
+        try:
+            bound = space.bound(watch)
+        except (BudgetError, MemoryError):
+            return [None] * len(goals)
+        incumbents = BestFirst(space.space, bound, watch).run()
+    seconds = time.perf_counter() - began
+    results: list[SearchResult | None] = []
+    for goal, incumbent in zip(goals, incumbents, strict=True):
+        result = None
+        if incumbent.found:
+            spec, decisions = spec_and_decisions(goal, incumbent.decisions)
+            statistics = SearchStatistics(
+                seconds, incumbent.specs, incumbent.rewrites, incumbent.entries, incumbent.tried,
+                incumbent.bounded, exhaustive=False, gap=incumbent.gap,
+            )  # fmt: skip
+            result = SearchResult(spec, target, incumbent.cost, decisions, statistics)
+        results.append(result)
+    return results
