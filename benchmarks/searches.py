@@ -6,7 +6,8 @@
 LIST is "shapes" (products and compositions of awkward sizes), "models" (sixty Specs of two models,
 weights constant), or "random" (compositions of 1 to 8 operations and sizes up to 300; `--count`,
 `--seed`). Nothing is remembered from one run to the next. Each of N processes searches one Spec
-after another, as a program that compiles a model does.
+after another; those of models that have much in common together, as `compile_all` does, and each
+is said to take an equal share of the time.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from multiprocessing import get_context
@@ -30,10 +32,12 @@ from rich.console import Console
 
 from benchmarks.model_specs import resnet50, transformer
 from fuzz.grammar import Grammar
-from morello import implement
 from morello.base.errors import MorelloError
 from morello.base.files import write_text
 from morello.frontends.text import parse
+from morello.options import Options, requested
+from morello.request import answer
+from morello.request.together import answer_together, grouped
 from morello.search.prepacking import weights_of
 
 SHAPES = (
@@ -104,19 +108,44 @@ def random_compositions(count: int, seed: int) -> Iterator[str]:
             yield text
 
 
-def searched(text: str, target: str, budget: float, gap: float, *, constant: bool) -> Searched:
-    """Search for a program of a Spec, the weights of which may be constant."""
-    weights = "constant" if constant and weights_of(parse(text).operation) else "plain"
+def searched(
+    texts: Sequence[str], target: str, budget: float, gap: float, *, constant: bool
+) -> list[Searched]:
+    """Search for programs of Specs together, the weights of which may be constant."""
     began = time.perf_counter()
-    impl, statistics = implement(
-        text, target=target, budget=budget, gap=gap, weights=weights, table="off"
-    )
-    seconds = time.perf_counter() - began
-    assert statistics is not None
-    return Searched(
-        text, seconds, statistics.bounded, statistics.specs, statistics.gap, impl.cost,
-        psutil.Process().memory_info().rss,
-    )  # fmt: skip
+    options: Options = {"target": target, "budget": budget, "gap": gap, "table": "off"}
+    with ExitStack() as stack:
+        requests = []
+        for text in texts:
+            options["weights"] = _weights(text, constant=constant)
+            requests.append(stack.enter_context(requested(text, **options)))
+        together = answer_together(requests) if len(requests) > 1 else [None]
+        answers = [
+            known or answer(request) for known, request in zip(together, requests, strict=True)
+        ]
+    seconds = (time.perf_counter() - began) / len(texts)
+    memory = psutil.Process().memory_info().rss
+    return [
+        Searched(
+            text, seconds, statistics.bounded, statistics.specs, statistics.gap, impl.cost, memory
+        )
+        for text, (impl, statistics) in zip(texts, answers, strict=True)
+        if statistics is not None
+    ]
+
+
+def _weights(text: str, *, constant: bool) -> str:
+    return "constant" if constant and weights_of(parse(text).operation) else "plain"
+
+
+def _in_groups(texts: Sequence[str], target: str, processes: int) -> list[list[str]]:
+    """The Specs of models, in groups as `compile_all` makes them."""
+    requests = []
+    for text in texts:
+        weights = _weights(text, constant=True)
+        with requested(text, target=target, table="off", weights=weights) as request:
+            requests.append(request)
+    return [[texts[number] for number in group] for group in grouped(requests, processes)]
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -130,12 +159,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             searched, target=arguments.target, budget=arguments.budget, gap=arguments.gap,
             constant=name == "models",
         )  # fmt: skip
-        began = time.perf_counter()
+        groups = [[text] for text in texts]
+        if name == "models":
+            groups = _in_groups(texts, arguments.target, arguments.j)
         rows = []
-        with ProcessPoolExecutor(arguments.j, get_context("spawn"), search, (FIRST,)) as pool:
-            for row in pool.map(search, texts):
-                rows.append(row)
-                console.print(_line(row), markup=False, soft_wrap=True)
+        with ProcessPoolExecutor(arguments.j, get_context("spawn"), search, ([FIRST],)) as pool:
+            pool.submit(int).result()  # starts the processes
+            began = time.perf_counter()
+            for some in pool.map(search, groups):
+                rows += some
+                for row in some:
+                    console.print(_line(row), markup=False, soft_wrap=True)
         wall = time.perf_counter() - began
         console.print(_summary(name, rows, wall), markup=False, soft_wrap=True)
         result[name] = [asdict(row) for row in rows]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,9 @@ from morello.base.workers import Worker
 from morello.frontends.text import parse
 from morello.ir.operation import accumulating
 from morello.memo import Table
+from morello.request import Request, together
+from morello.request.request import Answer
+from morello.request.together import answer_together
 from morello.search.session import Session
 
 SPECS = ("f32[4,6] @ f32[6,8]", "relu(f32[8])", "softmax(f32[4,8])", "f32[8,8] + f32[8]")
@@ -36,6 +40,42 @@ def test_each_is_what_compile_gives() -> None:
         assert kernel.impl == alone.impl and kernel.source == alone.source
         assert kernel.max_error is not None and kernel.statistics is not None
     assert morello.compile_all([]) == []
+
+
+def test_what_has_much_in_common_is_searched_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Products of one family, but not those of a table that keeps results for Specs."""
+    products = [f"f32[4,{n}] @ f32[{n},8]" for n in (4, 6, 8, 12)]
+    groups: list[int] = []
+
+    def counted(requests: Sequence[Request]) -> list[Answer | None]:
+        groups.append(len(requests))
+        return answer_together(requests)
+
+    monkeypatch.setenv("MORELLO_TABLE", str(tmp_path / "programs"))
+    monkeypatch.setattr(together, "answer_together", counted)
+    monkeypatch.setattr(several, "available_threads", lambda: 1)
+    monkeypatch.setattr(together, "MOST_TOGETHER", 3)
+    with_bias = "f32[4,6] @ f32[6,8] + f32[8]"
+    texts = [*products, with_bias, "bf16[4,8] @ bf16[8,8]"]
+    kernels = morello.compile_all(texts, weights="constant")
+    assert groups == [3, 2]
+    for text, kernel in zip(products, kernels, strict=False):
+        alone = morello.compile(text, weights="constant", table="off")
+        assert kernel.impl.cost == pytest.approx(alone.impl.cost) and kernel.max_error is not None
+    again = morello.compile_all(products, weights="constant")
+    assert [kernel.source for kernel in again] == [kernel.source for kernel in kernels[:4]]
+    with Table(":memory:") as table:
+        morello.compile_all(products, table=table)
+    assert groups == [3, 2]
+
+
+def test_what_no_search_finds_together_is_searched_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(together, "search_together", lambda goals, *_: [None] * len(goals))
+    monkeypatch.setattr(several, "available_threads", lambda: 1)
+    first, second = morello.compile_all(["f32[4,6] @ f32[6,8]", "f32[6,4] @ f32[4,8]"])
+    assert first.max_error is not None and second.max_error is not None
 
 
 def test_equal_specs_get_one_kernel() -> None:
@@ -64,7 +104,7 @@ def test_workers_search_and_share_the_table(
     path = tmp_path / "specs.db"
     build = several._build
 
-    def late(*arguments: Any) -> morello.Kernel:
+    def late(*arguments: Any) -> Sequence[morello.Kernel | Exception]:
         for _ in range(2400):
             with Table(path) as table:
                 if len(table.goals()) >= len(SPECS) - 1:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 
+from morello.base.errors import MorelloError
 from morello.impl import saved
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -15,6 +17,7 @@ from morello.questions import question
 from morello.recall import remember
 from morello.request import Request, answer, recalled
 from morello.request.goal import check_callable, spec_of
+from morello.request.request import Answer
 from morello.request.warning import warn
 from morello.runtime.argument import Array
 from morello.runtime.packing import lay_out, plain
@@ -22,6 +25,7 @@ from morello.runtime.verified import mark_verified, verified_error
 from morello.runtime.verify import check_verifiable
 from morello.runtime.verify import verify as verify_kernel
 from morello.scheduling import Schedule
+from morello.search.result import SearchStatistics
 
 
 def compile_anew(
@@ -45,12 +49,57 @@ def build(request: Request, *, verify: bool = True) -> Kernel:
 
     Raises `MorelloError`.
     """
+    known = _checked(request, verify)
+    return _built(request, known or answer(request), verify)
+
+
+def build_together(
+    requests: Sequence[Request], *, verify: bool = True
+) -> list[Kernel | MorelloError]:
+    """The kernels of requests that one search should answer, or the errors that they raised.
+
+    They are a group (see `grouped`).
+    """
+    from morello.request.together import answer_together  # slow to import
+
+    known: list[Answer | MorelloError | None] = []
+    for request in requests:
+        try:
+            known.append(_checked(request, verify))
+        except MorelloError as error:
+            known.append(error)
+    unknown = [number for number, each in enumerate(known) if each is None]
+    if len(unknown) > 1:
+        together = answer_together([requests[number] for number in unknown])
+        for number, result in zip(unknown, together, strict=True):
+            known[number] = result
+    results: list[Kernel | MorelloError] = []
+    for request, each in zip(requests, known, strict=True):
+        try:
+            if isinstance(each, MorelloError):
+                raise each
+            results.append(_built(request, each or answer(request), verify))
+        except MorelloError as error:
+            results.append(error)
+    return results
+
+
+def _checked(request: Request, verify: bool) -> Answer | None:
+    """The answer that the table has, if it has any.
+
+    Raises `MorelloError` if there can be no kernel: before a search, which takes longer.
+    """
     check_callable(request.goal, request.target)
-    compiler = find_compiler(request.compiler)
+    find_compiler(request.compiler)
     known = recalled(request)
     if known is None and verify:
-        check_verifiable(spec_of(request.goal))  # before the search, which takes longer
-    kernel = compiled(*(known or answer(request)), compiler)
+        check_verifiable(spec_of(request.goal))
+    return known
+
+
+def _built(request: Request, program: tuple[Impl, SearchStatistics | None], verify: bool) -> Kernel:
+    """The kernel of a program, verified."""
+    kernel = compiled(*program, find_compiler(request.compiler))
     if verify:
         kernel.max_error = _verified(kernel)
     return kernel

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
 from morello.base.errors import CompileAllError, SpecError, TargetError
 from morello.base.sharing import SharedWork
-from morello.building import build
+from morello.building import build_together
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.memo import Table
 from morello.options import Options, requested
+from morello.request import Request
 from morello.request.goal import Goal
+from morello.request.together import grouped
 from morello.runtime.threads import available_threads
 from morello.scheduling import Schedule
 from morello.targets.catalog import find_target
@@ -42,10 +45,12 @@ def compile_all(
 ) -> list[Kernel]:
     """The kernels of several Specs, in their order, found and built on all cores.
 
-    Each is the kernel that `compile` gives with these options; equal Specs get one kernel. The
-    `budget` is that of each Spec, and `progress` is called with the counts of all searches that
-    have ended and of the one in this process. Programs are measured in this process, one after the
-    other, as what is timed has to run alone; so are all searches if the table is in memory.
+    Each is a kernel as `compile` gives with these options; equal Specs get one kernel. Specs that
+    have much in common are searched together, a few at a time: with a gap, the programs
+    may be others within that gap. The `budget` is that of each Spec, and `progress` is called with
+    the counts of all searches that have ended and of the one in this process. Programs are
+    measured in this process, one after the other, as what is timed has to run alone; so are all
+    searches if the table is in memory.
 
     Raises `MorelloError` before any search if an option or a Spec is invalid, and
     `CompileAllError` after all of them if there is no kernel for some.
@@ -53,12 +58,17 @@ def compile_all(
     if isinstance(whats, str | Spec | Impl | Schedule):
         raise SpecError("give a list of expressions or Specs; compile takes a single one.")
     items: dict[Hashable, _Item] = {}
+    requests: list[Request] = []
     keys: list[Hashable] = []
     for what in whats:
         with requested(what, **options) as request:
             keys.append(_key(request.goal))
-        items.setdefault(keys[-1], _Item(what, _text(what)))
-    kernels = dict(zip(items, _compiled(list(items.values()), verify, options), strict=True))
+        if keys[-1] not in items:
+            items[keys[-1]] = _Item(what, _text(what))
+            requests.append(request)
+    kernels = dict(
+        zip(items, _compiled(list(items.values()), requests, verify, options), strict=True)
+    )
     results = [kernels[key] for key in keys]
     failed = [n for n, result in enumerate(results) if isinstance(result, Exception)]
     if failed:
@@ -88,39 +98,66 @@ def _text(what: What) -> str | None:
     return what.expression if (same, same.names) == (what, what.names) else None
 
 
-def _compiled(items: Sequence[_Item], verify: bool, options: Options) -> list[_Result]:
+def _compiled(
+    items: Sequence[_Item], requests: Sequence[Request], verify: bool, options: Options
+) -> list[_Result]:
     """The kernel of each item, or the error that it raised."""
     sent = _sendable(options)
     processes = available_threads() if sent is not None else 1
-    share = 1 / min(processes, max(len(items), 1))
-    work: SharedWork[_Item, Kernel] = SharedWork(
-        items,
-        here=lambda item: _build(item.what, options | {"progress": reported}, verify, share),
+    groups = grouped(requests, processes)
+    share = 1 / min(processes, max(len(groups), 1))
+    work: SharedWork[list[_Item], Sequence[_Result]] = SharedWork(
+        [[items[number] for number in group] for group in groups],
+        here=lambda some: _build(
+            [item.what for item in some], options | {"progress": reported}, verify, share
+        ),
         there=partial(_build_there, sent or {}, verify, share),
-        movable=lambda item: sent is not None and item.text is not None,
+        movable=lambda some: sent is not None and all(item.text is not None for item in some),
     )
     progress = options.get("progress")
 
     def reported(specs: int = 0, rewrites: int = 0) -> None:
         if progress is not None:
-            ended = [_statistics(result) for result in list(work.results.values())]
+            ended = [_statistics(result) for result in _by_item(groups, work.results).values()]
             progress(specs + sum(n for n, _ in ended), rewrites + sum(n for _, n in ended))
 
     work.do(processes - 1, waiting=reported)
-    return [work.results[n] for n in range(len(items))]
+    results = _by_item(groups, work.results)
+    return [results[number] for number in range(len(items))]
 
 
-def _build(what: What, options: Options, verify: bool, share: float) -> Kernel:
-    """The kernel of a Spec; the search gets a share of the memory that one alone would have."""
-    with requested(what, **options) as request:
-        budget = replace(request.budget, memory=share * request.budget.memory)
-        return build(replace(request, budget=budget), verify=verify)
+def _by_item(
+    groups: Sequence[Sequence[int]], results: Mapping[int, Sequence[_Result] | Exception]
+) -> dict[int, _Result]:
+    """The results of items by their numbers, given those of groups."""
+    every: dict[int, _Result] = {}
+    for number, result in list(results.items()):
+        for place, item in enumerate(groups[number]):
+            every[item] = result if isinstance(result, Exception) else result[place]
+    return every
 
 
-def _build_there(options: Options, verify: bool, share: float, item: _Item) -> Kernel:
+def _build(
+    whats: Sequence[What], options: Options, verify: bool, share: float
+) -> Sequence[_Result]:
+    """The kernels of Specs that are searched together, or the errors that they raised.
+
+    A search gets a share of the memory that one alone would have.
+    """
+    with ExitStack() as stack:
+        requests = [stack.enter_context(requested(what, **options)) for what in whats]
+        memory = share * requests[0].budget.memory
+        return build_together(
+            [replace(each, budget=replace(each.budget, memory=memory)) for each in requests],
+            verify=verify,
+        )
+
+
+def _build_there(
+    options: Options, verify: bool, share: float, items: Sequence[_Item]
+) -> Sequence[_Result]:
     """As `_build`, in a worker."""
-    assert item.text is not None
-    return _build(item.text, options, verify, share)
+    return _build([item.text or item.what for item in items], options, verify, share)
 
 
 def _sendable(options: Options) -> Options | None:

@@ -50,10 +50,14 @@ def recalled(request: Request) -> Answer | None:
 
 
 def _searched(goal: Spec, request: Request) -> Answer:
-    """The answer of a search, which the table keeps unless a ranking chose it."""
     from morello.request.answering import find  # slow to import, and often not needed
 
-    impl, statistics = find(goal, request)
+    return remembered(goal, request, find(goal, request))
+
+
+def remembered(goal: Spec, request: Request, answer: Answer) -> Answer:
+    """The answer of a search, which the table keeps unless a ranking chose it."""
+    impl, statistics = answer
     cheapest_or_fastest = request.measure > 1 or request.wants_cheapest
     if request.table is None or falls_short(statistics, request.budget) or not cheapest_or_fastest:
         return impl, statistics

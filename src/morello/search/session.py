@@ -102,7 +102,7 @@ class Session:
         known = self._result
         if known is not None and known.statistics.gap <= budget.gap and not everything:
             return known
-        _load_engine()
+        load_engine()
         return_freed()  # of other searches
         if self._table is not None:
             _load_table()
@@ -303,7 +303,7 @@ def search(
 
 
 @cache
-def _load_engine() -> None:
+def load_engine() -> None:
     """Load the compiled engine (the first time ever, compile it) before the search is timed."""
     runner()
     Numbering().numbers(np.zeros(1, np.int64))
@@ -314,7 +314,7 @@ def _load_engine() -> None:
 
 @cache
 def _load_table() -> None:
-    """As `_load_engine`, for the compiled functions that a table needs."""
+    """As `load_engine`, for the compiled functions that a table needs."""
     target = find_target("avx2")
     with Table(":memory:") as table:
         for size in (1, 2):

@@ -5,23 +5,30 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
+from morello.base.jit import interruptible
+from morello.base.memory import return_freed
 from morello.search.best_first import BestFirst
 from morello.search.budget import Budget, BudgetError, Progress
 from morello.search.graph import spec_and_decisions
 from morello.search.pruned_space import PrunedSpace
 from morello.search.result import SearchResult, SearchStatistics
+from morello.search.session import load_engine
 from morello.space.space import Goal
 from morello.targets.target import Target
 
 
+@interruptible
 def search_together(
     goals: Sequence[Goal], target: Target, budget: Budget, progress: Progress | None = None
 ) -> list[SearchResult | None]:
     """The cheapest program of each goal; None if there is none, or none was found in the budget.
 
-    The statistics are those of the whole search, but for the gaps. Goals of a family have most in
-    common (see `Family`).
+    The goals are of one family (see `Family`), so that each has the programs that it has alone. The
+    statistics of each are an equal share of the whole search's, with the goal's own gap. Raises
+    `SearchError` if the goals have too many sizes for one search.
     """
+    load_engine()
+    return_freed()  # of other searches
     began = time.perf_counter()
     space, watch = PrunedSpace(goals, target), budget.start(progress)
     with watch:
@@ -30,15 +37,16 @@ def search_together(
         except (BudgetError, MemoryError):
             return [None] * len(goals)
         incumbents = BestFirst(space.space, bound, watch).run()
-    seconds = time.perf_counter() - began
+    seconds, count = time.perf_counter() - began, len(goals)
     results: list[SearchResult | None] = []
     for goal, incumbent in zip(goals, incumbents, strict=True):
         result = None
         if incumbent.found:
             spec, decisions = spec_and_decisions(goal, incumbent.decisions)
             statistics = SearchStatistics(
-                seconds, incumbent.specs, incumbent.rewrites, incumbent.entries, incumbent.tried,
-                incumbent.bounded, exhaustive=False, gap=incumbent.gap,
+                seconds / count, incumbent.specs // count, incumbent.rewrites // count,
+                incumbent.entries // count, incumbent.tried // count, incumbent.bounded // count,
+                exhaustive=False, gap=incumbent.gap,
             )  # fmt: skip
             result = SearchResult(spec, target, incumbent.cost, decisions, statistics)
         results.append(result)

@@ -1,4 +1,4 @@
-"""One search over several goals that differ in the layouts of their weights."""
+"""One search over Specs that differ in the layouts of their weights."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ GOALS = (
 
 @pytest.mark.parametrize("name", ["avx2", "avx512"])
 @pytest.mark.parametrize("text", GOALS)
-def test_the_program_is_the_cheapest_of_any_goal(text: str, name: str) -> None:
+def test_the_program_is_the_cheapest_of_any_layout(text: str, name: str) -> None:
     target = find_target(name)
     first, *others = with_layouts(parse(text), target)
     session = Session(first, target, others=others)
@@ -49,7 +49,9 @@ def test_after_the_search_its_goal_is_that_of_the_program() -> None:
     assert session.solve() is best
 
 
-def test_without_time_there_is_a_program_of_the_first_goal(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_time_a_program_has_the_first_layout(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     target = find_target("avx2")
     first, *others = with_layouts(parse("f32[16,24] @ f32[24,48]"), target)
     session = Session(first, target, others=others)

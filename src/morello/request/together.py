@@ -1,0 +1,80 @@
+"""Answering several requests by one search, where their goals have much in common."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
+from math import ceil
+
+from morello.base.errors import SearchError
+from morello.impl.reconstruct import reconstruct
+from morello.ir.spec import Spec
+from morello.request.choosing import goals_of, spec_table
+from morello.request.remembering import remembered
+from morello.request.request import Answer, Request
+from morello.search.session import MOST_CUTS
+from morello.search.together import search_together
+from morello.space.space import Space, goal_sizes
+from morello.space.steps import cut_points
+
+MOST_TOGETHER = 8
+"""The most goals of one search: its memory grows with them."""
+
+
+def grouped(requests: Sequence[Request], processes: int = 1) -> list[list[int]]:
+    """The numbers of requests, in groups that one search should answer, for so many processes.
+
+    The goals of a group are of a family, and of the same products, or else of the same operation.
+    """
+    kin: dict[Hashable, list[int]] = {}
+    for number, request in enumerate(requests):
+        common = _in_common(request)
+        kin.setdefault(number if common is None else common, []).append(number)
+    return [group for numbers in kin.values() for group in _parts_of(numbers, processes)]
+
+
+def _parts_of(numbers: list[int], processes: int) -> Iterator[list[int]]:
+    size = min(MOST_TOGETHER, ceil(len(numbers) / processes))
+    for start in range(0, len(numbers), size):
+        yield numbers[start : start + size]
+
+
+def _in_common(request: Request) -> Hashable | None:
+    """Equal for requests that one search should answer; None for one to be answered alone."""
+    goal = request.goal
+    if not isinstance(goal, Spec) or not request.wants_cheapest or request.target.tunings:
+        return None
+    if spec_table(request) is not None or len(cut_points(goal.operation)) > MOST_CUTS:
+        return None
+    goals = [tuple(goals_of(goal, request))]
+    space = Space(goals, request.target, goal_sizes(goals, request.target))
+    components = [each.operation for each in goal.operation.components] or [goal.operation]
+    products = frozenset(each.primitive for each in components if each.is_product)
+    return space.family, products or goal.operation, frozenset(goal.dtypes)
+
+
+def answer_together(requests: Sequence[Request]) -> list[Answer | None]:
+    """The answers to requests of a group, which their tables keep; None where there is none.
+
+    The search may take as long as the searches for all of them, one after the other.
+    """
+    budget = requests[0].budget
+    goals = [tuple(goals_of(_goal(request), request)) for request in requests]
+    whole = replace(budget, seconds=budget.seconds * len(goals))
+    try:
+        results = search_together(goals, requests[0].target, whole, requests[0].progress)
+    except SearchError:  # too many sizes
+        results = [None] * len(goals)
+    answers: list[Answer | None] = []
+    for request, result in zip(requests, results, strict=True):
+        answer = None
+        if result is not None:
+            impl = reconstruct(result.goal, result.target, result.decisions)
+            answer = remembered(_goal(request), request, (impl, result.statistics))
+        answers.append(answer)
+    return answers
+
+
+def _goal(request: Request) -> Spec:
+    assert isinstance(request.goal, Spec)
+    return request.goal

@@ -1,0 +1,109 @@
+"""One search for several goals gives what a search for each gives."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import pytest
+from tests.search.small_goals import GOALS
+from tests.support import with_capacities
+
+from morello.base.errors import SearchError
+from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
+from morello.ir.spec import Spec
+from morello.search.budget import UNTIMED, Budget, BudgetError
+from morello.search.growing_graph import GrowingGraph
+from morello.search.prepacking import with_layouts
+from morello.search.session import search
+from morello.search.together import search_together
+from morello.space.family import Family
+from morello.space.space import Space, goal_sizes
+from morello.targets.catalog import find_target
+from morello.targets.target import Target
+
+AVX2 = find_target("avx2")
+FEW = tuple(parse(text) for text in ("f32[12,16] @ f32[16,24]", "f32[24,16] @ f32[16,12]"))
+
+
+def families(goals: list[tuple[Spec, Target]]) -> list[tuple[list[Spec], Target]]:
+    """The goals by family, with their targets."""
+    members: dict[Family, list[Spec]] = defaultdict(list)
+    for goal, target in goals:
+        space = Space([(goal,)], target, goal_sizes([(goal,)], target))
+        members[space.family].append(goal)
+    return [(specs, family.target) for family, specs in members.items()]
+
+
+def test_costs_are_those_of_searches_alone() -> None:
+    """Goals of all kinds, some of which are parts of others."""
+    of_families = families(list(GOALS.values()))
+    assert any(len(goals) > 10 for goals, _ in of_families)
+    for goals, target in of_families:
+        agrees(goals, target)
+
+
+def test_a_goal_may_be_given_twice() -> None:
+    goal, target = GOALS["matmul"]
+    agrees([goal, goal], target)
+
+
+@pytest.mark.parametrize("capacities", [(3, 4), (4, 5)], ids=str)
+def test_limits_hold_for_each(capacities: tuple[int, ...]) -> None:
+    tight = [
+        (goal, with_capacities(target, capacities))
+        for goal, target in list(GOALS.values())[::3]
+        if not goal.parallel and len(target.limits) == len(capacities)
+    ]
+    for goals, target in families(tight):
+        agrees(goals, target)
+
+
+def agrees(goals: list[Spec], target: Target) -> None:
+    results = search_together([(goal,) for goal in goals], target, UNTIMED)
+    for goal, result in zip(goals, results, strict=True):
+        try:
+            alone = search(goal, target)
+        except SearchError:
+            assert result is None
+            continue
+        assert result is not None and result.goal == goal and result.statistics.proven
+        assert result.cost == pytest.approx(alone.cost, rel=1e-12)
+        assert reconstruct(goal, target, result.decisions).cost == pytest.approx(result.cost)
+
+
+def test_each_goal_may_have_its_layouts() -> None:
+    texts = ("f32[16,12] @ f32[12,32] + f32[32]", "relu(f32[5,7] @ f32[7,16])")
+    goals = [tuple(with_layouts(parse(text), AVX2)) for text in texts]
+    for goal, result in zip(goals, search_together(goals, AVX2, UNTIMED), strict=True):
+        assert result is not None and result.goal in goal
+        assert result.cost == pytest.approx(min(search(spec, AVX2).cost for spec in goal))
+
+
+def test_each_is_within_the_gap() -> None:
+    results = search_together([(goal,) for goal in FEW], AVX2, Budget(gap=0.1))
+    for goal, result in zip(FEW, results, strict=True):
+        assert result is not None and result.statistics.gap <= 0.1
+        assert result.cost <= search(goal, AVX2).cost * (1 + result.statistics.gap) * (1 + 1e-12)
+
+
+def test_their_statistics_add_up() -> None:
+    results = search_together([(goal,) for goal in FEW], AVX2, UNTIMED)
+    statistics = [result.statistics for result in results if result is not None]
+    assert len(statistics) == 2
+    assert (
+        0
+        < sum(each.bounded for each in statistics)
+        < sum(search(goal, AVX2).statistics.bounded for goal in FEW)
+    )
+    assert all(each.specs > 0 and each.seconds > 0 for each in statistics)
+
+
+def test_without_time_there_are_no_programs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def used_up(graph: GrowingGraph) -> None:
+        raise BudgetError("no time is left")
+
+    monkeypatch.setattr(GrowingGraph, "check", used_up)
+    assert search_together([(goal,) for goal in FEW], AVX2, Budget(1.0)) == [None, None]
+    bounded = Budget(1e-9)  # not even the bound
+    assert search_together([(goal,) for goal in FEW], AVX2, bounded) == [None, None]
