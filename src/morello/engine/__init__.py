@@ -19,11 +19,16 @@ from morello.engine.hypergraph import Bounds as Bounds
 from morello.engine.hypergraph import Hypergraph as Hypergraph
 from morello.engine.hypergraph import Problem as Problem
 from morello.engine.hypergraph import bounds as bounds
-from morello.engine.hypergraph import memory_left as memory_left
 from morello.engine.hypergraph import most_memory as most_memory
 from morello.engine.hypergraph import unlimited as unlimited
 from morello.engine.limits import fits as fits
 from morello.engine.limits import larger as larger
+from morello.engine.relaxed import Expanded as Expanded
+from morello.engine.relaxed import Unsorted as Unsorted
+from morello.engine.relaxed import by_node as by_node
+from morello.engine.relaxed import edges_of_groups as edges_of_groups
+from morello.engine.relaxed import least_costs as least_costs
+from morello.engine.relaxed import memory_left as memory_left
 from morello.engine.solver import FILLED as FILLED
 from morello.engine.solver import TRIED as TRIED
 from morello.engine.solver import Boxes as Boxes

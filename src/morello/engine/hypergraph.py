@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from morello.base.jit import compiled
-from morello.engine.arrays import INFINITE, Bools, Floats, Ints
+from morello.engine.arrays import INFINITE, Floats, Ints
 from morello.engine.groups import by_group
 from morello.engine.limits import LimitPacking, fits, larger, largest
 
@@ -105,34 +105,6 @@ def peak_of(graph: Hypergraph, edge: int, peaks: Ints, packing: LimitPacking) ->
     full = largest(packing)
     room = fits(graph.allocation[edge], full - peak, packing)
     return peak + graph.allocation[edge] if room else full
-
-
-@compiled
-def memory_left(
-    graph: Hypergraph, start: Ints, edges: Ints, roots: Ints, limit: int, packing: LimitPacking
-) -> tuple[Ints, Bools]:
-    """The memory that is left for every node, and the edges that fit what is left for theirs.
-
-    All of `limit` is left for the roots. What an edge leaves, is left for its children; of
-    the amounts that several edges leave for one node, the largest counts, level by level. A node
-    that no edge which fits leads to gets -1. `start` and `edges` are the edges by node (see
-    `by_group`).
-    """
-    limits = np.full(start.shape[0] - 1, -1, np.int64)
-    fit = np.zeros(edges.shape[0], np.bool_)
-    limits[roots] = limit
-    for node in range(limits.shape[0]):
-        if limits[node] < 0:
-            continue
-        for i in range(start[node], start[node + 1]):
-            edge = edges[i]
-            if fits(graph.allocation[edge], limits[node], packing):
-                fit[edge] = True
-                left = limits[node] - graph.allocation[edge]
-                for j in range(graph.first_child[edge], graph.first_child[edge + 1]):
-                    child = graph.child[j]
-                    limits[child] = larger(max(limits[child], 0), left, packing)
-    return limits, fit
 
 
 @compiled

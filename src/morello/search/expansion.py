@@ -35,6 +35,7 @@ from morello.search.rewriting import (
     Rewriter,
     Specs,
     edge_of_slots,
+    show_wave,
 )
 from morello.space.ranks import SpecRank, common_rank
 from morello.space.space import Space
@@ -146,8 +147,16 @@ class _Expansion:
             waves += 1
             if self.progress is not None and debug.shows("search"):
                 specs, edges = self.node_count - before[0], self.edge_count - before[1]
-                self.rewriter.show(waves, specs, edges, time.perf_counter() - began)
+                show_wave(
+                    self.space, self._upper(), waves, specs, edges, time.perf_counter() - began
+                )
         return self._graph(waves)
+
+    def _upper(self) -> str:
+        pruning = self.rewriter.pruning
+        if pruning is None or pruning.upper == np.inf:
+            return "any cost"
+        return f"at most {pruning.upper:,.0f} cycles"
 
     def _defer(self, kind: int, keys: Ints, slots: Ints, limits: Ints, cutoffs: Floats) -> None:
         """Put Specs aside until the current wave, which reached them, is complete."""

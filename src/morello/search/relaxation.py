@@ -9,34 +9,54 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from morello import engine
 from morello.base import debug
-from morello.base.errors import SearchError
+from morello.engine.columns import Column
 from morello.engine.keys import Numbering
+from morello.engine.tape import Recorded
 from morello.ir.placements import Ints
-from morello.memo.answers import MemoizedAnswers
 from morello.search.budget import Progress
-from morello.search.graph import Dropped, Nodes, SearchGraph
-from morello.search.rewriting import MOST_ROWS, Applied, EdgeColumns, Rewriter, Specs
+from morello.search.graph import Floats
+from morello.search.rewriting import MOST_ROWS, show_wave
+from morello.search.traced_rules import TracedRules
 from morello.space.ranks import SpecRank, common_rank
 from morello.space.space import Space
 
 
+@dataclass(frozen=True)
+class RelaxedSpace:
+    """The relaxed space of goals, solved.
+
+    `specs` has the keys and the nodes of all Specs that fit the memory limits, by the number of
+    their kind in the space. By node: the memory that is left for it, and a lower bound on its cost.
+    By edge: a lower bound on the cost of its rewrite (see `engine.least_costs`).
+    """
+
+    space: Space
+    specs: dict[int, tuple[Ints, Ints]]
+    graph: engine.Expanded
+    limit: Ints
+    low: Floats
+    bound: Floats
+
+
 @dataclass
 class _Reached:
-    """The Specs of a kind that were reached, numbered in the order in which they were.
+    """The Specs of a kind that were reached, in the order in which they were, and their nodes.
 
-    To the first `expanded` of them, the rewrites that lower only the extent were applied, and to
-    the first `finished`, all others.
+    The first `expanded` of them are expanded.
     """
 
     rank: SpecRank
+    rules: TracedRules
     keys: Numbering = field(default_factory=Numbering)
+    nodes: Column = field(default_factory=lambda: Column(np.int32))
     expanded: int = 0
-    finished: int = 0
 
     def __len__(self) -> int:
         return len(self.keys.values)
@@ -45,146 +65,137 @@ class _Reached:
 class _Relaxation:
     """The state of an expansion.
 
-    `reached` has the Specs of each kind, by the number of the kind in the space. Edges and
-    children are kept with that number; parents and children are numbers of Specs within it. The
-    children have their slots as well.
+    `reached` has the Specs of each kind, by the number of the kind in the space; `expanded`, the
+    nodes that were expanded, step by step. Their edges are parts of columns: `edges` and
+    `children` by node, the others by edge and child (see `engine.Expanded`).
     """
 
     def __init__(self, space: Space, progress: Progress | None) -> None:
         self.space, self.progress = space, progress
-        self.rewriter = Rewriter(space, None)
+        self.full = space.limits.pack(space.target.limits)
         self.reached: dict[int, _Reached] = {}
-        self.edges: list[tuple[int, EdgeColumns]] = []
-        self.children: list[tuple[int, Ints, Ints]] = []
-        self.roots: list[tuple[int, int]] = []  # kinds, and numbers within them
-        self.edge_count = self.slot_count = 0
+        self.expanded: list[Ints] = []
+        self.columns: dict[str, list[npt.NDArray[Any]]] = {name: [] for name in _COLUMNS}
+        self.node_count = self.edge_count = 0
 
-    def run(self) -> SearchGraph:
-        for goal in self.space.goal_batches():
-            number = self.space.kind_number(goal)
-            (spec,) = self._reach(number, self.space.encoding(goal).keys(goal)).tolist()
-            self.roots.append((number, spec))
+    def run(self) -> RelaxedSpace:
+        roots = [
+            self._reach(self.space.kind_number(goal), self.space.encoding(goal).keys(goal))
+            for goal in self.space.goal_batches()
+        ]
         waves = 0
         while (kind := self._next()) is not None:
             began, before = time.perf_counter(), self.edge_count
             specs = self._expand(kind)
             waves += 1
-            if self.progress is not None and debug.shows("search"):
-                edges = self.edge_count - before
-                self.rewriter.show(waves, specs, edges, time.perf_counter() - began)
-        return self._graph(waves)
-
-    def _check(self) -> None:
-        if self.progress is not None:
-            self.progress(sum(map(len, self.reached.values())), self.edge_count)
+            if self.progress is not None:
+                self.progress(self.node_count, self.edge_count)
+                if debug.shows("search"):
+                    edges, seconds = self.edge_count - before, time.perf_counter() - began
+                    show_wave(self.space, "relaxed", waves, specs, edges, seconds)
+        return self._solved(np.concatenate(roots))
 
     def _next(self) -> int | None:
-        """The next kind to expand, if there is any: the first of those of the highest rank.
-
-        Rewrites that lower only the extent come first, in all kinds of a rank.
-        """
+        """The next kind to expand, if there is any: the first of those of the highest rank."""
         waiting = [
-            (reached.rank, reached.expanded < len(reached), -kind)
+            (reached.rank, -kind)
             for kind, reached in self.reached.items()
-            if reached.finished < len(reached)
+            if reached.expanded < len(reached)
         ]
-        return -max(waiting)[2] if waiting else None
+        return -max(waiting)[1] if waiting else None
 
     def _expand(self, kind: int) -> int:
-        """Apply rewrites to the next Specs of a kind; gives how many these are."""
+        """Apply all rewrites to the next Specs of a kind; gives how many these are."""
         reached = self.reached[kind]
-        extending = reached.expanded < len(reached)
-        first = reached.expanded if extending else reached.finished
-        last = min(len(reached), first + MOST_ROWS)
-        if extending:
-            reached.expanded = last
-        else:
-            reached.finished = last
-        keys = reached.keys.values[first:last].copy()
-        limit = np.full(len(keys), self.space.limits.pack(self.space.target.limits))
-        cutoff = np.full(len(keys), np.inf)
-        specs = Specs(keys, np.arange(first, last, dtype=np.int32), limit, cutoff)
-        for applied in self.rewriter.apply(kind, specs, extending):
-            self._add(kind, applied)
+        some = slice(reached.expanded, min(len(reached), reached.expanded + MOST_ROWS))
+        reached.expanded = some.stop
+        keys, nodes = reached.keys.values[some].copy(), reached.nodes.now[some].copy()
+        wanted = np.ones((len(reached.rules), len(keys)), np.bool_)
+        self._add(nodes, reached.rules.run(keys, wanted))
         return len(keys)
 
-    def _add(self, kind: int, applied: Applied) -> None:
-        """Record edges of Specs of a kind, and reach the Specs that they lead to."""
-        self._check()
-        self.edges.append((kind, applied.edges))
-        for child_kind, keys, slots in applied.children:
-            children = self._reach(child_kind, keys)
-            self.children.append((child_kind, children, slots + np.int32(self.slot_count)))
-        self.edge_count += len(applied.edges.rule)
-        self.slot_count += len(applied.edges.times)
+    def _add(self, nodes: Ints, recorded: Recorded) -> None:
+        """Keep the edges of nodes that may fit the memory, and reach the Specs they lead to."""
+        space = self.space
+        given = engine.Unsorted(
+            recorded.row, recorded.rule, recorded.arity, recorded.own, recorded.allocation,
+            recorded.kind, recorded.times,
+        )  # fmt: skip
+        kinds, packing = len(space.encodings), space.limits.packing
+        edges = engine.by_node(given, len(nodes), kinds, self.full, packing)
+        child = np.empty(len(edges.times), np.int32)
+        for kind in range(kinds):
+            some = slice(edges.first[kind], edges.first[kind + 1])
+            if some.start < some.stop:
+                encoding, source = space.encodings[kind], edges.source[some]
+                words = [word[source] for word in recorded.words[: encoding.words]]
+                child[edges.position[some]] = self._reach(
+                    kind, encoding.join(words, space.placements)
+                )
+        self.expanded.append(nodes)
+        for name, parts in self.columns.items():
+            parts.append(child if name == "child" else getattr(edges, name))
+        self.edge_count += len(edges.rule)
 
     def _reach(self, kind: int, keys: Ints) -> Ints:
-        """The numbers of Specs within their kind; some may be new."""
+        """The nodes of Specs of a kind; some may be new."""
         if kind not in self.reached:
-            self.reached[kind] = _Reached(common_rank(self.space.encodings[kind].kind))
-        return self.reached[kind].keys.numbers(keys)
+            rank = common_rank(self.space.encodings[kind].kind)
+            self.reached[kind] = _Reached(rank, TracedRules(self.space, kind))
+        reached = self.reached[kind]
+        numbers = reached.keys.numbers(keys)
+        new = len(reached) - len(reached.nodes)
+        reached.nodes.append(np.arange(self.node_count, self.node_count + new), new)
+        self.node_count += new
+        result: Ints = reached.nodes.now[numbers]
+        return result
 
-    def _graph(self, waves: int) -> SearchGraph:
-        """The graph, without what exceeds the memory limits."""
-        space, limits = self.space, self.space.limits
-        kinds, keys, position = self._sorted()
-        child = np.empty(self.slot_count, np.int32)
-        for kind, children, slots in self.children:
-            child[slots] = position[kind][children]
-        self.children.clear()
-        parts = [edges._replace(parent=position[kind][edges.parent]) for kind, edges in self.edges]
-        self.edges.clear()
-        edges = EdgeColumns.concatenate(parts)
-        parent = edges.parent
-        if (child <= np.repeat(parent, edges.arity)).any():
-            raise SearchError(f"{space}: a Spec was reached from one of no higher rank.")
-        full = limits.pack(space.target.limits)
-        start, members = engine.by_group(parent, len(keys))
-        roots = np.array([position[kind][number] for kind, number in self.roots])
-        limit, fit = engine.memory_left(
-            edges.hypergraph(child), start, members, roots, full, limits.packing
-        )
-        reached = limit >= 0
-        dropped = reached[parent] & ~fit
-        number = np.cumsum(reached, dtype=np.int32) - np.int32(1)
-        nodes = int(reached.sum())
-        fitting = edges.of(fit)
-        fitting = fitting._replace(parent=number[fitting.parent])
-        return SearchGraph(
-            space=space,
-            nodes=Nodes(kinds[reached], keys[reached], limit[reached], np.full(nodes, np.inf)),
-            edges=fitting.hypergraph(number[child[np.repeat(fit, edges.arity)]]),
-            waves=waves,
-            roots=number[roots],
-            dropped=Dropped(number[parent[dropped]], edges.rule[dropped], edges.own[dropped]),
-            memoized=MemoizedAnswers.nothing(nodes),
-        )
+    def _solved(self, roots: Ints) -> RelaxedSpace:
+        """Bounds on the costs of what does not exceed the memory limits."""
+        space, packing = self.space, self.space.limits.packing
+        graph, order = self._graph(), self._order()
+        limit = engine.memory_left(graph, order, roots, self.full, packing)
+        low, bound = engine.least_costs(graph, order, limit, packing)
+        specs = {}
+        for kind, reached in self.reached.items():
+            fit = limit[reached.nodes.now] >= 0
+            specs[kind] = reached.keys.values[fit], reached.nodes.now[fit]
+        return RelaxedSpace(space, specs, graph, limit, low, bound)
 
-    def _sorted(self) -> tuple[Ints, Ints, dict[int, Ints]]:
-        """All Specs by falling rank: their kinds and keys; and each kind's positions there."""
+    def _graph(self) -> engine.Expanded:
+        """The edges of all steps; each column's parts are let go before the next is made."""
+        nodes = np.concatenate(self.expanded)
+        columns = {}
+        for name in _COLUMNS:
+            columns[name] = np.concatenate(self.columns.pop(name))
+        edges, children = columns.pop("edges"), columns.pop("children")
+        first_edge, end_edge, first_child = np.empty((3, len(nodes)), np.int32)
+        end_edge[nodes] = np.cumsum(edges)
+        first_edge[nodes] = np.cumsum(edges) - edges
+        first_child[nodes] = np.cumsum(children) - children
+        return engine.Expanded(first_edge, end_edge, first_child, **columns)
+
+    def _order(self) -> Ints:
+        """All nodes by falling rank."""
         space = self.space
         common = sorted({reached.rank for reached in self.reached.values()}, reverse=True)
-        columns = []
+        extents = {
+            kind: space.encodings[kind].extents(reached.keys.values, space.target)
+            for kind, reached in self.reached.items()
+        }
+        most = max(int(extent.max()) for extent in extents.values())
+        place = np.empty(self.node_count, np.int32)
         for kind, reached in self.reached.items():
-            columns.append(
-                (
-                    np.full(len(reached), kind, np.int16),
-                    reached.keys.values,
-                    np.full(len(reached), common.index(reached.rank)),
-                    -space.encodings[kind].extents(reached.keys.values, space.target),
-                )
-            )
-        kinds, keys, *rank = map(np.concatenate, zip(*columns, strict=True))
-        order = np.lexsort(rank[::-1])
-        position = np.empty(len(keys), np.int32)
-        position[order] = np.arange(len(keys), dtype=np.int32)
-        ends = np.cumsum([len(reached) for reached in self.reached.values()])
-        positions: dict[int, Ints] = dict(
-            zip(self.reached, np.split(position, ends[:-1]), strict=True)
-        )
-        return kinds[order], keys[order], positions
+            first = common.index(reached.rank) * (most + 1)
+            place[reached.nodes.now] = first + most - extents[kind]
+        _, order = engine.by_group(place, len(common) * (most + 1))
+        return order
 
 
-def relax(space: Space, progress: Progress | None = None) -> SearchGraph:
-    """Expand everything that the rules of a relaxed space can reach from its goals."""
+_COLUMNS = "edges", "children", "rule", "arity", "own", "allocation", "child", "times"
+"""What is kept of the edges of each step."""
+
+
+def relax(space: Space, progress: Progress | None = None) -> RelaxedSpace:
+    """Solve everything that the rules of a relaxed space can reach from its goals."""
     return _Relaxation(space, progress).run()

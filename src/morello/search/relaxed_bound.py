@@ -13,8 +13,8 @@ from morello.ir.placements import Bools, Ints, Placements
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search.budget import Progress
-from morello.search.graph import Floats, SearchGraph
-from morello.search.relaxation import relax
+from morello.search.graph import Floats
+from morello.search.relaxation import RelaxedSpace, relax
 from morello.space.encoding import SpecEncoding
 from morello.space.kind import Kind
 from morello.space.sizes import Sizes
@@ -23,10 +23,6 @@ from morello.targets.target import Target
 
 _NEVER = 2 * engine.INFINITE
 """The bound a memo stores for Specs that have no program; `INFINITE` marks missing ones."""
-
-_ROUNDING = 1 - 2.0**-20
-"""A factor just below 1, so that no bound of a rewrite exceeds the exact one when it is rounded to
-single precision."""
 
 
 @dataclass(frozen=True)
@@ -73,21 +69,18 @@ class _RewriteBounds:
     bound: Floats
 
     @staticmethod
-    def of(graph: SearchGraph, tables: Mapping[Kind, _KindBounds], rows: Ints) -> _RewriteBounds:
-        """The rewrites of a graph, whose nodes have these rows in their kinds' tables."""
+    def of(
+        relaxed: RelaxedSpace, tables: Mapping[Kind, _KindBounds], rows: Sequence[Ints]
+    ) -> _RewriteBounds:
+        """The rewrites of all Specs, which have these rows in their kinds' tables."""
         ends = np.cumsum([0, *(len(table.positions) for table in tables.values())])
         first = dict(zip(tables, ends[:-1].tolist(), strict=True))
-        offset = np.array([first[encoding.kind] for encoding in graph.space.encodings])
-        number = offset[graph.nodes.kind] + rows
-        start, order, bound, *_ = graph.bounds
-        parents = np.repeat(np.arange(len(number)), np.diff(start))
-        starts, members = engine.by_group(
-            number[np.concatenate([parents, graph.dropped.parent])], int(ends[-1])
+        number = np.concatenate([part + start for part, start in zip(rows, ends, strict=False)])
+        start, members = engine.by_group(number, int(ends[-1]))
+        nodes = np.concatenate([part for _, part in relaxed.specs.values()])[members]
+        return _RewriteBounds(
+            first, *engine.edges_of_groups(relaxed.graph, relaxed.bound, start, nodes)
         )
-        rule = np.concatenate([graph.edges.rule[order], graph.dropped.rule])
-        bound = np.where(bound < engine.INFINITE, bound * _ROUNDING, bound)
-        bound = np.concatenate([bound, np.zeros(len(graph.dropped.rule))])
-        return _RewriteBounds(first, starts, rule[members], bound[members].astype(np.float32))
 
 
 class RelaxedBound:
@@ -199,22 +192,21 @@ class RelaxedBound:
 
     def _compute(self, memo: SpaceMemo | None, progress: Progress | None) -> None:
         """Solve the relaxed space, and add the bounds to the memo."""
-        graph = relax(self.space, progress)
-        low = graph.bounds.low
-        self.specs = graph.node_count
-        rows = np.empty(graph.node_count, np.int32)
-        for number, encoding in enumerate(self.space.encodings):
-            nodes = np.flatnonzero(graph.nodes.kind == number)
-            batch = encoding.batch(graph.nodes.key[nodes], self.space.placements)
-            positions = encoding.positions(batch)
-            table = self._tables[encoding.kind] = _KindBounds.of(encoding, positions, low[nodes])
-            rows[nodes] = table.rows(positions)
+        relaxed = relax(self.space, progress)
+        rows = []
+        for kind, (keys, nodes) in relaxed.specs.items():
+            self.specs += len(keys)
+            encoding = self.space.encodings[kind]
+            positions = encoding.positions_of(keys)
+            table = _KindBounds.of(encoding, positions, relaxed.low[nodes])
+            self._tables[encoding.kind] = table
+            rows.append(table.rows(positions))
             if memo is not None and not encoding.kind.parallel:
                 _, first = np.unique(positions, return_index=True)
-                bounds = table(batch[first]).astype(np.float64)
-                bounds = np.where(bounds < engine.INFINITE, bounds, _NEVER)
-                memo.add_bounds(batch[first], bounds)
-        self._rewrites = _RewriteBounds.of(graph, self._tables, rows)
+                batch = encoding.batch(keys[first], self.space.placements)
+                bounds = table(batch).astype(np.float64)
+                memo.add_bounds(batch, np.where(bounds < engine.INFINITE, bounds, _NEVER))
+        self._rewrites = _RewriteBounds.of(relaxed, self._tables, rows)
 
     def _stored(self, memo: SpaceMemo, batch: Batch) -> float:
         """The bound that a memo has of one relaxed Spec, infinite if it has none."""

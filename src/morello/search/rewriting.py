@@ -185,18 +185,6 @@ class Rewriter:
         if len(recorded.rule):
             yield self._admitted(specs, recorded)
 
-    def show(self, wave: int, specs: int, rewrites: int, seconds: float) -> None:
-        """Report a wave of an expansion: how many Specs and rewrites it added."""
-        space, pruning = self.space, self.pruning
-        bound = "relaxed" if space.relaxed else "any cost"
-        if pruning is not None and pruning.upper < np.inf:
-            bound = f"at most {pruning.upper:,.0f} cycles"
-        debug.show(
-            "search",
-            f"{space}, {bound}, wave {wave}: {specs:,} Specs, {rewrites:,} "
-            f"rewrites, {1e3 * seconds:.1f} ms",
-        )
-
     def _admitted(self, specs: Specs, recorded: Recorded) -> Applied:
         """The edges that fit their limits and may belong to a program that is cheap enough."""
         space, pruning = self.space, self.pruning
@@ -226,3 +214,14 @@ class Rewriter:
         if pruning is not None:
             chosen &= (bounds < engine.INFINITE) & (bounds <= cutoff)
         return applied if all_rows(chosen) else applied.of(chosen)
+
+
+def show_wave(
+    space: Space, bound: str, wave: int, specs: int, rewrites: int, seconds: float
+) -> None:
+    """Report a wave of an expansion up to a bound: how many Specs and rewrites it added."""
+    debug.show(
+        "search",
+        f"{space}, {bound}, wave {wave}: {specs:,} Specs, {rewrites:,} "
+        f"rewrites, {1e3 * seconds:.1f} ms",
+    )
