@@ -138,7 +138,7 @@ class _Tapes:
 
     def run(self, words: Ints, wanted: Bools) -> tuple[Recorded, list[tuple[int, Ints]]]:
         """The edges that the tape leaves, and by rule the rows that are left to NumPy."""
-        counts = np.count_nonzero(wanted, axis=1)
+        counts = np.array([np.count_nonzero(rows) for rows in wanted])
         numbers = counts.nonzero()[0]
         tape = self._trace.tape(numbers)
         others = numbers[~tape.traced[numbers]]
