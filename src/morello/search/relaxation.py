@@ -111,7 +111,7 @@ class _Relaxation:
         reached.expanded = some.stop
         keys, nodes = reached.keys.values[some].copy(), reached.nodes.now[some].copy()
         wanted = np.ones((len(reached.rules), len(keys)), np.bool_)
-        self._add(nodes, reached.rules.run(keys, wanted))
+        self._add(nodes, reached.rules.unordered(keys, wanted))
         return len(keys)
 
     def _add(self, nodes: Ints, recorded: Recorded) -> None:

@@ -47,8 +47,21 @@ class TracedRules:
 
     def run(self, keys: Ints, wanted: Bools) -> Recorded:
         """The edges of Specs with these keys, of the rules that are wanted, by rule and row."""
+        parts = self._parts(keys, wanted)
+        return self._numbered(parts[0] if len(parts) == 1 else _in_order(_joined(parts)))
+
+    def unordered(self, keys: Ints, wanted: Bools) -> Recorded:
+        """The same as `run`, in an order that depends on how they were found."""
+        return self._numbered(_joined(self._parts(keys, wanted)))
+
+    def by_numpy(self, keys: Ints, wanted: Bools) -> Recorded:
+        """The same as `run`, without a tape."""
+        return self._numbered(_in_order(_joined(self._by_numpy(keys, _by_rule(*wanted.nonzero())))))
+
+    def _parts(self, keys: Ints, wanted: Bools) -> list[Recorded]:
+        """The edges as they are found; if there is one part, it is in order."""
         if not runner():
-            return self.by_numpy(keys, wanted)
+            return self._by_numpy(keys, _by_rule(*wanted.nonzero()))
         words, parts, others = np.stack(self._encoding.split(keys)), [], []
         for tapes, rows in zip(self._tapes, self._parted(keys), strict=True):
             if len(rows):
@@ -57,19 +70,14 @@ class TracedRules:
                 recorded, left = tapes.run(some, here)
                 parts.append(recorded if whole else recorded._replace(row=rows[recorded.row]))
                 others += [(number, rows[left_rows]) for number, left_rows in left]
-        parts += self._by_numpy(keys, others)
-        return self._numbered(parts[0] if len(parts) == 1 else _in_order(parts))
-
-    def by_numpy(self, keys: Ints, wanted: Bools) -> Recorded:
-        """The same as `run`, without a tape."""
-        return self._numbered(_in_order(self._by_numpy(keys, _by_rule(*wanted.nonzero()))))
+        return parts + self._by_numpy(keys, others)
 
     def _parted(self, keys: Ints) -> tuple[Ints, Ints]:
         """The rows of all Specs but those whose placements are all ideal, and of these."""
         if not self.space.relaxed:
-            return np.arange(len(keys)), _NONE
+            return np.arange(len(keys), dtype=np.int32), _NONE
         ideal = self._encoding.ideal(keys, self.space.placements)
-        return (~ideal).nonzero()[0], ideal.nonzero()[0]
+        return (~ideal).nonzero()[0].astype(np.int32), ideal.nonzero()[0].astype(np.int32)
 
     def _by_numpy(self, keys: Ints, rules: Iterable[tuple[int, Ints]]) -> list[Recorded]:
         """The edges of rules for rows. What was not known of these is worked out on the way."""
@@ -159,13 +167,17 @@ def _by_rule(rules: Ints, rows: Ints) -> list[tuple[int, Ints]]:
     return [(number, rows[rules == number]) for number in np.unique(rules).tolist()]
 
 
-def _in_order(parts: Sequence[Recorded]) -> Recorded:
-    """All edges, in the order that a tape leaves them; shorter keys get more words, which are 0."""
-    if not parts:
-        return _NOTHING
+def _joined(parts: Sequence[Recorded]) -> Recorded:
+    """The edges of all parts, one part after another; shorter keys get more words, which are 0."""
+    if len(parts) < 2:
+        return parts[0] if parts else _NOTHING
     width = max(len(part.words) for part in parts)
     columns = zip(*(part._replace(words=_padded(part.words, width)) for part in parts), strict=True)
-    joined = Recorded(*(np.concatenate(column, axis=-1) for column in columns))
+    return Recorded(*(np.concatenate(column, axis=-1) for column in columns))
+
+
+def _in_order(joined: Recorded) -> Recorded:
+    """All edges, in the order that a tape leaves them."""
     block, row = np.divmod(joined.row.astype(np.int64), BLOCK)
     order = np.argsort((block * _MOST_RULES + joined.rule) * BLOCK + row, kind="stable")
     arity = joined.arity.astype(np.int64)
