@@ -151,10 +151,11 @@ class Tape:
         floats of 64. There are at most so many edges and children, with keys of `width` words.
         """
         rows = words.shape[1]
-        columns = [np.empty(edges, dtype) for dtype in _BY_EDGE]
+        columns: list[npt.NDArray[Any]] = [np.empty(edges, dtype) for dtype in _BY_EDGE]
         columns += [np.empty(children, dtype) for dtype in _BY_CHILD]
         columns.append(np.empty((width, children), np.int64))
-        columns += [np.empty(max(1, np.count_nonzero(wanted)), np.int32) for _ in range(2)]
+        columns[-1][1:] = 0  # of keys of fewer words
+        columns += [np.empty(max(1, int(np.count_nonzero(wanted))), np.int32) for _ in range(2)]
         recorded = _Recorded(*map(_address, columns), 0, 0, 0, children)
         shapes = [(_address(t), len(t), t.shape[1] if t.ndim > 1 else 1) for t in tables]
         layout = np.array(shapes, np.int64)
