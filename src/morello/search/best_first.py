@@ -96,7 +96,7 @@ class BestFirst:
         ]
         return (
             f"{graph.space}, step {self._steps}: {graph.expanded:,} Specs, "
-            f"{graph.edge_count:,} rewrites; {'; '.join(costs)}"
+            f"{graph.edge_count:,} rewrites, {'; '.join(costs)}"
         )
 
     def run(self) -> list[Incumbent]:
