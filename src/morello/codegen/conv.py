@@ -8,12 +8,13 @@ from dataclasses import replace
 from morello.codegen.views import MemoryView, View
 from morello.ir.operation import Operation
 from morello.rewrites.conv import kept_dims
+from morello.rewrites.join import Join
 
 
 def merged_rows(operation: Operation, views: Sequence[View]) -> list[View]:
     """The views of a convolution of single pixels, with all rows of the image as a single one."""
     return [
-        view if operand == 1 else _merged(view, operation, operand)
+        view if operand == 1 else _merged(view, [operation.places[operand, d][0] for d in "yx"])
         for operand, view in enumerate(views)
     ]
 
@@ -28,11 +29,24 @@ def matmul_views(operation: Operation, views: Sequence[View]) -> list[View]:
     return kept
 
 
-def _merged(view: View, operation: Operation, operand: int) -> View:
-    """A view in which dimension x runs through all rows: y and x merged."""
+def joined_views(operation: Operation, join: Join, views: Sequence[View]) -> list[View]:
+    """The views of an operation's operands by the dimensions that are left."""
+    merged = []
+    for number, (operand, view) in enumerate(zip(operation.operands, views, strict=True)):
+        for group in join.groups:
+            if (number, group[-1]) in operation.places:
+                view = _merged(view, [operation.places[number, dim][0] for dim in group])
+        kept = join.joining.kept(operand.dims)
+        merged.append(view.keep(kept, [1] * len(kept)))
+    return merged
+
+
+def _merged(view: View, positions: Sequence[int]) -> View:
+    """A view in which the last of some dimensions runs through all of them."""
     assert isinstance(view, MemoryView)
-    y, x = (view.dims[operation.places[operand, d][0]] for d in "yx")
+    *others, last = (view.dims[position] for position in positions)
     shape = list(view.shape)
-    shape[x] *= shape[y]
-    shape[y] = 1
+    for own in others:
+        shape[last] *= shape[own]
+        shape[own] = 1
     return replace(view, shape=tuple(shape))

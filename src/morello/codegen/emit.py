@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
-from morello.codegen.conv import matmul_views, merged_rows
+from morello.codegen.conv import joined_views, matmul_views, merged_rows
 from morello.codegen.loops import (
     Loop,
     MergedLoop,
@@ -45,6 +45,7 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 from morello.rewrites import (
     Bufferize,
+    Join,
     Move,
     MoveAll,
     Overlap,
@@ -130,6 +131,12 @@ class Emitter:
         operation = node.impl.spec.operation
         merged = merged_rows(operation, views)
         return self.emit(node.children[0], matmul_views(operation, merged))
+
+    def _join(self, node: Node, rewrite: Join, views: Sequence[View]) -> list[Statement]:
+        """The same memory, by fewer dimensions."""
+        (branch,) = node.impl.children
+        merged = joined_views(node.impl.spec.operation, rewrite, views)
+        return self.emit(node.children[0], [merged[tensor] for tensor in branch.tensors])
 
     def _spatial_split(
         self, node: Node, rewrite: SpatialSplit, views: Sequence[View]
@@ -327,6 +334,7 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     ParallelSplit: Emitter._parallel_split,
     SpatialSplit: Emitter._spatial_split,
     Pointwise: Emitter._pointwise,
+    Join: Emitter._join,
 }
 """The code generators of rewrites that are not just a sequence of steps."""
 

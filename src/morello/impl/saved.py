@@ -247,11 +247,23 @@ def _tiles(fields: Fields, key: str) -> tuple[tuple[str, int], ...]:
     return tuple(tiles)
 
 
+def _groups(fields: Fields, key: str) -> tuple[tuple[str, ...], ...]:
+    groups = fields.get(key, list)
+    texts = [text for group in groups if isinstance(group, list) for text in group]
+    if not all(isinstance(group, list) for group in groups) or not all(
+        isinstance(text, str) for text in texts
+    ):
+        raise RewriteError(f"{fields.what}: {key} should be lists of dimensions.")
+    return tuple(map(tuple, groups))
+
+
 _READERS: dict[str, Callable[[Fields, str], Any]] = {
     "str": lambda fields, key: fields.get(key, str),
     "int": lambda fields, key: fields.integer(key),
     "Layout": lambda fields, key: read_layout(fields.get(key, str)),
     "DType": lambda fields, key: read_dtype(fields.get(key, str)),
     "tuple[tuple[str, int], ...]": _tiles,
+    "tuple[tuple[str, ...], ...]": _groups,
+    "tuple[str, ...]": lambda fields, key: fields.texts(key),
 }
 """How to read a rewrite's field, by its type."""

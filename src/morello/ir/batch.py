@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.ir.dtype import DType
+from morello.ir.joining import NO_JOINING, Joining
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.spec import Spec
@@ -27,6 +28,7 @@ class Batch:
     """Specs of one operation and dtypes, one per row of the columns.
 
     The columns are `sizes[dim]`, `levels[operand]` and `codes[operand]`, the codes of placements.
+    `joining` says how the dimensions of a search's goals are to be joined first.
     """
 
     operation: Operation
@@ -36,6 +38,7 @@ class Batch:
     levels: tuple[Ints, ...]
     codes: tuple[Ints, ...]
     parallel: bool = False
+    joining: Joining = NO_JOINING
 
     @staticmethod
     def of(specs: Sequence[Spec], placements: Placements) -> Batch:
@@ -73,6 +76,7 @@ class Batch:
             tuple([column[rows] for column in self.levels]),
             tuple([column[rows] for column in self.codes]),
             self.parallel,
+            self.joining,
         )
 
     def size(self, dim: str) -> Ints:

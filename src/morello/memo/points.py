@@ -17,6 +17,7 @@ import numpy.typing as npt
 from morello.base.jit import compiled
 from morello.impl.operations import operation_data
 from morello.ir.batch import Batch
+from morello.ir.joining import NO_JOINING
 from morello.ir.placements import Ints
 from morello.ir.tensor import Placement
 from morello.space.kind import Kind
@@ -37,6 +38,8 @@ def kind_text(kind: Kind, relaxed: bool = False) -> str:
         "dtypes": [dtype.name for dtype in kind.dtypes],
         "relaxed": relaxed,
     }
+    if kind.joining != NO_JOINING:
+        data["joining"] = [kind.joining.groups, kind.joining.units]
     return json.dumps(data, separators=(",", ":"))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from morello.ir.batch import Batch
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.space_memo import SpaceMemo
@@ -43,7 +42,7 @@ def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""
     memo = SpaceMemo(table, target, Panels.of(spec))
     space = Space([(spec,)], target, goal_sizes([(spec,)], target))
-    listed = memo.decisions(Batch.of([spec], space.placements))
+    listed = memo.decisions(space.goal_batches()[0])
     unpack = space.limits.unpack
     unsorted = [
         SpecAnswer(unpack(peak), unpack(limit), tuple(decisions))

@@ -4,6 +4,7 @@ from morello.rewrites.accumulate import ToAccumulate
 from morello.rewrites.bufferize import Bufferize
 from morello.rewrites.conv import PadFirst, Pointwise, SpatialSplit
 from morello.rewrites.decompose import SCHEMES, Decompose, decomposes
+from morello.rewrites.join import Join
 from morello.rewrites.move import Move, MoveAll
 from morello.rewrites.pack import Pack
 from morello.rewrites.parallel import Parallel, Serial, Spread
@@ -16,7 +17,7 @@ REWRITES: dict[str, type[Rewrite]] = {
     kind.name: kind
     for kind in (
         Tile, Overlap, Split, ToAccumulate, Move, MoveAll, Select, Parallel, Serial, Bufferize,
-        Decompose, SpatialSplit, Pointwise, PadFirst, Pack, ParallelSplit,
+        Decompose, SpatialSplit, Pointwise, PadFirst, Pack, ParallelSplit, Join,
     )
 }  # fmt: skip
 """The rewrites that programs are made of, by name."""
@@ -30,6 +31,7 @@ __all__ = [
     "Decompose",
     "Divide",
     "Edges",
+    "Join",
     "Move",
     "MoveAll",
     "Overlap",

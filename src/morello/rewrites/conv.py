@@ -189,7 +189,7 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
     codes = tuple(
         batch.placements.change(
             batch.codes[o],
-            partial(_squeeze, kept=tuple(kept_dims(conv, o)), strided=strided and o == 0),
+            partial(squeezed, kept=tuple(kept_dims(conv, o)), strided=strided and o == 0),
         )
         for o in range(3)
     )
@@ -202,7 +202,7 @@ def _matmul(batch: Batch, rows: tuple[str, ...]) -> Batch:
     return replace(result, codes=canonical)
 
 
-def _squeeze(placement: Placement, kept: tuple[int, ...], strided: bool) -> Placement:
+def squeezed(placement: Placement, kept: tuple[int, ...], strided: bool) -> Placement:
     """The placement of a tensor reduced to the dimensions `kept`; the others must be of size 1."""
     layout = placement.layout
     order = tuple(kept.index(d) for d in layout.order if d in kept)

@@ -148,7 +148,7 @@ def memoized_decisions(space: Space, memo: SpaceMemo, spec: Spec, limit: int) ->
 
     Raises `LookupError` if a part of the program is not there.
     """
-    batch = Batch.of([spec], space.placements)
+    batch = space.goal_batch() if spec == space.goal else Batch.of([spec], space.placements)
     memoized = memo.answers(batch)
     here = np.flatnonzero(memoized.within(limit, space.limits))
     if not len(here):

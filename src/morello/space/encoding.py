@@ -90,7 +90,7 @@ class SpecEncoding:
             tuple(self._sizes.by_number[next(columns)] for _ in self.kind.operation.dims),
             tuple(next(columns).astype(np.int8) for _ in operands),
             tuple(next(columns).astype(np.int16) for _ in operands),
-            self.kind.parallel,
+            self.kind.parallel, self.kind.joining,
         )  # fmt: skip
 
     def positions(self, batch: Batch) -> Ints:

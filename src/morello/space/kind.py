@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
+from morello.ir.joining import NO_JOINING, Joining
 from morello.ir.operation import Operation
 
 
@@ -16,7 +17,8 @@ class Kind:
     operation: Operation
     dtypes: tuple[DType, ...]
     parallel: bool
+    joining: Joining = NO_JOINING
 
     @staticmethod
     def of(batch: Batch) -> Kind:
-        return Kind(batch.operation, batch.dtypes, batch.parallel)
+        return Kind(batch.operation, batch.dtypes, batch.parallel, batch.joining)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
+from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation, Primitive, has_accumulating_form
 from morello.rewrites import REWRITES
 from morello.space.kind import Kind
@@ -16,7 +17,8 @@ def common_rank(kind: Kind) -> SpecRank:
     """All parts of the rank of a kind's Specs but the last; see also `SpecEncoding.extents`."""
     operation = kind.operation
     single = all(dtype.lanes == 1 for dtype in kind.dtypes)
-    return kind.parallel, weight(operation), single, has_accumulating_form(operation)
+    operations = weight(operation) + (kind.joining != NO_JOINING)
+    return kind.parallel, operations, single, has_accumulating_form(operation)
 
 
 @cache

@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import partial
 
 from morello.ir.compose import inputs_of
+from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation
-from morello.rewrites import MoveAll, Serial, SizedTile
+from morello.rewrites import Join, MoveAll, Serial, SizedTile
 from morello.space.guards import Rules, always
 from morello.space.kernels import kernel_rules
 from morello.space.kind import Kind
@@ -24,6 +25,8 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
     With `blocks`, operands of the goal may have odd-even layouts.
     """
     operation = kind.operation
+    if kind.joining != NO_JOINING:
+        return [Rules(always, (Join(kind.joining.groups, kind.joining.units),))]
     if kind.parallel:
         return [
             Rules(always, (Serial(), *parallel_rewrites(kind, target))),

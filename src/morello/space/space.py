@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import chain
 
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
+from morello.ir.joining import joining_of
 from morello.ir.operation import Operation
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
@@ -93,9 +95,12 @@ class Space:
 
     def goal_batches(self) -> list[Batch]:
         """The Specs of each goal; in a relaxed space, a single one stands for all of them."""
-        if self.relaxed:
-            return [Batch.of(goal[:1], self.placements).relaxed() for goal in self.goals]
-        return [Batch.of(goal, self.placements) for goal in self.goals]
+        return [self._goal_batch(goal) for goal in self.goals]
+
+    def _goal_batch(self, goal: Goal) -> Batch:
+        specs = goal[:1] if self.relaxed else goal
+        batch = replace(Batch.of(specs, self.placements), joining=joining_of(goal[0]))
+        return batch.relaxed() if self.relaxed else batch
 
 
 def _rank(operation: Operation) -> int:
