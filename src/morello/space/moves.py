@@ -16,6 +16,7 @@ from morello.space.copies import copy_layouts
 from morello.space.guards import Guard, Rules, at
 from morello.space.kernels import usable_kernels
 from morello.space.kind import Kind
+from morello.space.sizes import FEWEST_ROWS
 from morello.targets.target import LeafKernel, Target
 
 
@@ -41,7 +42,8 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
             layouts += [odd_even(rank, block) for block in sorted(blocks)]
         for layout in layouts:
             copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
-            groups.append(Rules(_copied_from(index, number, layout), copies))
+            narrow_output = target.rows if operand.written else 0
+            groups.append(Rules(_copied_from(index, number, layout, narrow_output), copies))
         if operand.written and number == 0 and operation.lowers_to is None:
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
                 layout = panels(rank, rank - 1, width)
@@ -147,8 +149,12 @@ def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
     return here
 
 
-def _copied_from(index: int, level: int, layout: Layout) -> Guard:
-    """Where an operand at a level is not in panels, nor row-major if the copy transposes it."""
+def _copied_from(index: int, level: int, layout: Layout, most: int) -> Guard:
+    """Where an operand at a level is not in panels, nor row-major if the copy transposes it.
+
+    A row-major one may be transposed if it has at least `FEWEST_ROWS` columns and at most so many,
+    as an output's columns may be the rows of a register tile.
+    """
     transposes = layout.panel is None and not layout.row_major
 
     def guard(batch: Batch) -> Bools:
@@ -157,7 +163,11 @@ def _copied_from(index: int, level: int, layout: Layout) -> Guard:
             return here
         placements, codes = batch.placements, batch.codes[index]
         here = here & ~placements.paneled(codes)
-        return here & placements.not_row_major(codes) if transposes else here
+        if not transposes:
+            return here
+        columns = batch.shape(index)[-1]
+        few = (columns >= FEWEST_ROWS) & (columns <= most)
+        return here & (placements.not_row_major(codes) | few)
 
     return guard
 
