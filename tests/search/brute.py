@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import inf
 
 from morello.base.errors import RewriteError
 from morello.ir.batch import Batch
+from morello.ir.joining import joining_of
 from morello.ir.placements import Placements
 from morello.ir.spec import Spec
 from morello.rewrites import Rewrite, apply
@@ -150,6 +151,8 @@ class Brute:
 
     def _steps(self, spec: Spec) -> Iterator[tuple[Rewrite, Step]]:
         batch = Batch.of([spec], self._placements)
+        if spec == self.goal:
+            batch = replace(batch, joining=joining_of(spec))
         kind = Kind.of(batch)
         if kind not in self._rules:
             blocks = Panels.of(self.goal).odd_even

@@ -51,7 +51,7 @@ class Stop:
 
     @property
     def batch(self) -> Batch:
-        return Batch.of([self.spec], self.space.placements)
+        return self.space.batch_of(self.spec)
 
     def searched(self) -> Iterator[tuple[Rewrite, Edges]]:
         """The rewrites that the search tries on it, and their edges."""
@@ -89,7 +89,7 @@ def _way(goal: Spec, target: Target, random: Random) -> Iterator[Stop]:
     space = Space([(goal,)], target, goal_sizes([(goal,)], target))
     whims, spec = Whims(target, random), goal
     for _ in range(DEEPEST):
-        rules = space.rules(Kind.of(Batch.of([spec], space.placements)))
+        rules = space.rules(Kind.of(space.batch_of(spec)))
         stop = Stop(space, spec, rules, [whims.any(spec) for _ in range(WHIMS)])
         yield stop
         applied = [*stop.searched(), *stop.tried()]

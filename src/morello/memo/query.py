@@ -42,7 +42,7 @@ def answers(spec: Spec, target: Target, table: Table) -> list[SpecAnswer]:
     """All answers for a Spec: higher limits first, and then those with more decisions first."""
     memo = SpaceMemo(table, target, Panels.of(spec))
     space = Space([(spec,)], target, goal_sizes([(spec,)], target))
-    listed = memo.decisions(space.goal_batches()[0])
+    listed = memo.decisions(space.batch_of(spec))
     unpack = space.limits.unpack
     unsorted = [
         SpecAnswer(unpack(peak), unpack(limit), tuple(decisions))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -12,6 +12,7 @@ from morello.ir.batch import Batch
 from morello.ir.joining import Joined, Joining, joined
 from morello.ir.layout import row_major
 from morello.ir.placements import Ints, prod_columns
+from morello.ir.tensor import Placement, gapless
 from morello.rewrites.buffer import buffer_codes
 from morello.rewrites.conv import squeezed
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
@@ -92,23 +93,24 @@ def _joined(batch: Batch, smaller: Joined, joining: Joining) -> Batch:
         _placed(batch, tensor, result, operand, joining)
         for operand, tensor in enumerate(smaller.tensors)
     )
-    return Batch(
-        result.operation, result.dtypes, result.placements, sizes, result.levels, codes,
-        batch.parallel,
-    )  # fmt: skip
+    return replace(result, codes=codes)
 
 
 def _placed(batch: Batch, tensor: int, result: Batch, operand: int, joining: Joining) -> Ints:
     """The placements of an operand of the result, which is this tensor of the batch."""
     dims, codes = batch.operation.operands[tensor].dims, batch.codes[tensor]
-    if joining.joins_any(dims):
-        ideal = batch.placements.ideal(codes)
-        whole: Ints = np.where(ideal, codes, _row_major(result, operand))
-        return whole
-    kept = joining.kept(dims)
-    codes = batch.placements.change(codes, partial(squeezed, kept=kept, strided=False))
     shape = result.shape(operand)
+    place = (
+        partial(_without_gaps, rank=len(shape))
+        if joining.joins_any(dims)
+        else partial(squeezed, kept=joining.kept(dims), strided=False)
+    )
+    codes = batch.placements.change(codes, place)
     return batch.placements.tile(shape, shape, codes, result.dtypes[operand].bytes)
+
+
+def _without_gaps(_: Placement, rank: int) -> Placement:
+    return gapless(row_major(rank))
 
 
 def _row_major(batch: Batch, operand: int) -> Ints:

@@ -10,7 +10,6 @@ import numpy as np
 
 from morello import engine
 from morello.base import debug
-from morello.ir.batch import Batch
 from morello.ir.placements import Ints
 from morello.ir.spec import Spec
 from morello.memo.space_memo import SpaceMemo
@@ -148,7 +147,7 @@ def memoized_decisions(space: Space, memo: SpaceMemo, spec: Spec, limit: int) ->
 
     Raises `LookupError` if a part of the program is not there.
     """
-    batch = space.goal_batch() if spec == space.goal else Batch.of([spec], space.placements)
+    batch = space.batch_of(spec)
     memoized = memo.answers(batch)
     here = np.flatnonzero(memoized.within(limit, space.limits))
     if not len(here):

@@ -97,6 +97,14 @@ class Space:
         """The Specs of each goal; in a relaxed space, a single one stands for all of them."""
         return [self._goal_batch(goal) for goal in self.goals]
 
+    def batch_of(self, spec: Spec) -> Batch:
+        """A Spec of the space as a batch; the dimensions of goals are to be joined first."""
+        for goal in self.goals:
+            if spec in goal:
+                joining = joining_of(goal[0])
+                return replace(Batch.of([spec], self.placements), joining=joining)
+        return Batch.of([spec], self.placements)
+
     def _goal_batch(self, goal: Goal) -> Batch:
         specs = goal[:1] if self.relaxed else goal
         batch = replace(Batch.of(specs, self.placements), joining=joining_of(goal[0]))
