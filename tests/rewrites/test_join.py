@@ -1,0 +1,77 @@
+"""Joined dimensions: programs compute the same, and cost no more."""
+
+from __future__ import annotations
+
+import pytest
+
+import morello
+from morello.frontends.text import parse
+from morello.ir.joining import NO_JOINING, joining_of
+from morello.rewrites import Join
+from morello.search.session import Session
+from morello.space import space
+from morello.targets import find_target
+
+POINTWISE = "relu(conv(f32[1,6,7,5], f32[9,6,1,1]) + f32[1,9,7,5])"
+
+JOINED = {
+    POINTWISE: "k*l",
+    "conv(f32[1,6,7,5], f32[9,6,1,1])": "y*x",
+    "conv(f32[1,6,1,1], f32[9,6,1,1])": "y*x",
+    "conv(f32[3,7,5,6], f32[1,1,6,9], layout=NHWC)": "b*y*x",
+    "relu(conv(f32[1,7,5,6], f32[1,1,6,9], layout=NHWC) + f32[9])": "j*k",
+    "conv(conv(f32[1,6,7,5], f32[9,6,1,1]), f32[4,9,1,1])": "y*x",
+    "f32[3,5,7] + f32[3,5,7]": "i*j*k",
+    "f32[3,5,7] + f32[7]": "i*j",
+    "softmax(f32[3,5,70])": "i*j",
+    "f32[2,3,5,7] @ f32[2,3,7,4]": "b0*b1",
+    "layer_norm(f32[3,7,40], f32[40], f32[40])": "i*j",
+}
+"""By expression: the dimensions that are joined."""
+
+NOT_JOINED = (
+    "f32[3,5] + f32[3,5]S(9,1)",
+    "f32[3,5] + f32[3,5]{0,1}",
+    "f32[12,8] @ f32[8,16]",
+    "sum(f32[3,5,7], axis=1)",
+    "transpose(f32[5,7])",
+    "conv(f32[2,6,7,5], f32[9,6,1,1])",
+    "conv(f32[1,6,7,5], f32[9,6,1,1], stride=2)",
+    "conv(f32[1,6,7,5], f32[9,6,3,3], padding=1)",
+)
+"""As operands have gaps or other orders, not all have the dimensions, or windows overlap."""
+
+DEARER = 1.005
+
+
+@pytest.mark.parametrize("text", JOINED)
+def test_what_is_joined_computes_the_same(text: str) -> None:
+    impl, _ = morello.implement(text, table="off")
+    (join, *others) = impl.decisions()
+    assert isinstance(join, Join)
+    assert str(join) == f"join({JOINED[text]})"
+    assert not any(isinstance(rewrite, Join) for rewrite in others)
+    assert (morello.compile(impl).max_error or 0.0) < 1e-5
+
+
+def test_filters_in_panels_are_joined() -> None:
+    text = "relu(conv(f32[1,24,7,5], f32[64,24,1,1]))"
+    impl, _ = morello.implement(text, weights="constant", table="off")
+    assert isinstance(impl.rewrite, Join)
+    assert (morello.compile(impl).max_error or 0.0) < 1e-5
+
+
+@pytest.mark.parametrize("text", NOT_JOINED)
+def test_what_does_not_go_together_is_not_joined(text: str) -> None:
+    assert joining_of(parse(text)) == NO_JOINING
+
+
+@pytest.mark.parametrize("target", ["avx512", "x86-64-v3"])
+@pytest.mark.parametrize(
+    "text", [*JOINED, "relu(conv(f32[1,128,13,13], f32[32,128,1,1]))", "tanh(f32[5,55,33])"]
+)
+def test_joining_costs_nothing(text: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    goal, machine = parse(text), find_target(target)
+    with_join = Session(goal, machine).solve().cost
+    monkeypatch.setattr(space, "joining_of", lambda _: NO_JOINING)
+    assert with_join <= Session(goal, machine).solve().cost * DEARER
