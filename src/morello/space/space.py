@@ -95,20 +95,18 @@ class Space:
 
     def goal_batches(self) -> list[Batch]:
         """The Specs of each goal; in a relaxed space, a single one stands for all of them."""
-        return [self._goal_batch(goal) for goal in self.goals]
+        if self.relaxed:
+            return [self._joined(goal[:1]).relaxed() for goal in self.goals]
+        return [self._joined(goal) for goal in self.goals]
 
     def batch_of(self, spec: Spec) -> Batch:
         """A Spec of the space as a batch; the dimensions of goals are to be joined first."""
-        for goal in self.goals:
-            if spec in goal:
-                joining = joining_of(goal[0])
-                return replace(Batch.of([spec], self.placements), joining=joining)
-        return Batch.of([spec], self.placements)
+        is_goal = any(spec in goal for goal in self.goals)
+        return self._joined([spec]) if is_goal else Batch.of([spec], self.placements)
 
-    def _goal_batch(self, goal: Goal) -> Batch:
-        specs = goal[:1] if self.relaxed else goal
-        batch = replace(Batch.of(specs, self.placements), joining=joining_of(goal[0]))
-        return batch.relaxed() if self.relaxed else batch
+    def _joined(self, specs: Sequence[Spec]) -> Batch:
+        """Specs of a goal, whose dimensions are to be joined."""
+        return replace(Batch.of(specs, self.placements), joining=joining_of(specs[0]))
 
 
 def _rank(operation: Operation) -> int:
