@@ -65,6 +65,7 @@ MODULES = {
     "learn/test_forwarding.py": "unit",
     "learn/test_metrics.py": "unit",
     "learn/test_nest.py": "exact",
+    "rewrites/test_join.py": "emit",
     "rewrites/test_saved.py": "property",
     "runtime/test_cache.py": "crash",
     "search/test_alternatives.py": "exact",

@@ -105,6 +105,7 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         "conv-padded-strides": (of(conv((1, 2), (0, 1)), 1, 1, 1, 1, 2, 1, 2), PLAIN),
         "conv-nhwc": (of(conv(channels_last=True), 1, 1, 2, 1, 2, 1, 1), PLAIN),
         "conv-pointwise": (of(conv(), 1, 1, 2, 2, 2, 1, 1), PLAIN),
+        "conv-images": (of(conv(), 2, 1, 2, 2, 2, 1, 1), PLAIN),
     }  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from morello.ir.tensor import Placement
 from morello.rewrites import (
     Bufferize,
     Decompose,
+    Join,
     Divide,
     Move,
     MoveAll,
@@ -74,7 +75,7 @@ NEEDED: list[tuple[str, type]] = [
     ("matmul", ToAccumulate),
     ("matmul-ragged", SizedOverlap), ("move-masked", SizedOverlap),
     ("matmul-bf16-packed", Pack), ("matmul-bytes-packed", Pack), ("conv-strides", SpatialSplit),
-    ("conv-pointwise", Pointwise), ("conv-padded-strides", PadFirst), ("Softmax", Decompose),
+    ("conv-pointwise", Join), ("conv-images", Pointwise), ("conv-padded-strides", PadFirst), ("Softmax", Decompose),
     ("matmul-chain", Bufferize), ("map-of-map", MoveAll), ("parallel-matmul", Spread),
     ("parallel-ragged", Spread), ("parallel-maps", Spread),
     ("parallel-pieces", ParallelSplit), ("parallel-sum", ParallelSplit), ("exp", Select),
