@@ -112,7 +112,7 @@ def _products() -> dict[str, tuple[Spec, Target]]:
 def _copies() -> dict[str, tuple[Spec, Target]]:
     return {
         "move": (of(move(2), 3, 5), PLAIN),
-        "move-masked": (of(move(2), 3, 7), MASKS),
+        "move-masked": (of(move(2), 3, 5), MASKS),
         "transpose": (of(move(2, (1, 0)), 4, 6), PLAIN),
         "transpose-kernels": (of(move(2, (1, 0)), 8, 4), TRANSPOSES),
         "turn": (of(move(3, (1, 2, 0)), 2, 3, 4), PLAIN),
