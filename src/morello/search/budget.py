@@ -144,6 +144,11 @@ class Watch:
         """Whether there is a time limit."""
         return self._ends < inf
 
+    @property
+    def over(self) -> bool:
+        """Whether the time is used up."""
+        return time.monotonic() > self._ends
+
     def within(self, seconds: float) -> Watch:
         """A watch with the time left, but at most so many seconds."""
         now = time.monotonic()
@@ -155,6 +160,21 @@ class Watch:
         now = time.monotonic()
         ends = now + share * max(0.0, self._ends - now)
         return Watch(self._began, ends, self._most, self._free, self._report, self.gap)
+
+    def after(self, share: float, action: Callable[[], object]) -> Watch:
+        """The same watch, that also does something, once this share of the time left is used up.
+
+        It does so once, while it is called, if the time is not used up by then.
+        """
+        begins, waiting = self.part(share), [action]
+
+        def report(specs: int, rewrites: int) -> None:
+            if self._report is not None:
+                self._report(specs, rewrites)
+            if waiting and begins.over:
+                waiting.pop()()
+
+        return Watch(self._began, self._ends, self._most, self._free, report, self.gap)
 
     def untimed(self) -> Watch:
         """A watch with the same memory limit and no time limit."""

@@ -1,24 +1,28 @@
 """Programs that are found soon, whatever the goal: of few sizes, and part by part.
 
-A composition is cut into pieces, with a buffer in main memory between one and the next. Each
-distinct piece is searched alone, and dynamic programming over the cuts chooses among the splits.
+A batch of products becomes a loop over one of them. A composition is cut into pieces, with a
+buffer in main memory between one and the next. Each distinct piece is searched alone, and dynamic
+programming over the cuts chooses among the splits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from math import inf
 
+from morello.base.errors import RewriteError
+from morello.ir.axes import Axis, axis
 from morello.ir.compose import inputs_of, producer
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
-from morello.rewrites import Bufferize, Rewrite
+from morello.rewrites import Bufferize, Rewrite, Tile
 from morello.rewrites.rewrite import Step, apply
 from morello.search.best_first import BestFirst
 from morello.search.budget import BudgetError, Watch
+from morello.search.deepening import narrow
 from morello.search.incumbent import Incumbent
 from morello.search.pruned_space import PrunedSpace
 from morello.space.space import coarse_sizes, goal_sizes
@@ -39,21 +43,20 @@ _NONE: Program = inf, ()
 
 @dataclass(frozen=True)
 class _Cut:
-    """A way to cut a composition in two, after a component: the rewrite, and what it leaves.
+    """A way to take a Spec apart: the rewrite, and what it leaves.
 
-    `at_product` says whether it is before or after a sum of products.
+    `plain` says whether it is one that takes a plain program apart (see `Parts.plain`).
     """
 
     rewrite: Rewrite
-    component: int
     step: Step
-    at_product: bool
+    plain: bool
 
 
 class Parts:
     """The pieces of a goal, and the cheapest program of each that is found so far.
 
-    `cuts` has the ways to cut every Spec that they leave; what cannot be cut has none.
+    `cuts` has the ways to cut Specs, of those that were asked for; what cannot be cut has none.
     """
 
     def __init__(self, goal: Spec, target: Target) -> None:
@@ -62,62 +65,79 @@ class Parts:
         self.found: dict[Spec, Program] = {}
         self._lower = 0.0
         self._searched: list[Incumbent] = []
-        self._cut(goal)
 
     def plain(self, watch: Watch) -> Incumbent:
-        """Sums of products, and what is between them, one after the other.
+        """One product of each batch, and what is between products, one after the other.
 
-        The first programs of these, whatever the time.
+        The first programs of these, whatever the time. Once they are found, this takes no time.
         """
         for spec in dict.fromkeys(self._plain(self.goal)):
-            self._search(spec, COARSEST, watch, first=watch.untimed())
+            if spec not in self.found:
+                self._find(spec, watch)
         return self._best()
 
     def best(self, watch: Watch) -> Incumbent:
         """As `plain`, and then of all pieces and of ever more sizes, as there is time."""
-        plain = set(self._plain(self.goal))
         self.plain(watch)
-        pieces = sorted(filter(_is_piece, self.cuts), key=_cut_count)
-        todo = [(spec, ratio) for ratio in (COARSEST, COARSE, None) for spec in pieces]
-        todo = [(spec, ratio) for spec, ratio in todo if ratio != COARSEST or spec not in plain]
-        for number, (spec, ratio) in enumerate(todo):
-            with suppress(BudgetError, MemoryError):
-                self._search(spec, ratio, watch.part(1 / (len(todo) - number)))
+        plain = [*self.found]
+        whole = [spec for spec in self._specs() if _is_piece(spec) and not self._batched(spec)]
+        pieces = sorted(whole, key=_cut_count)
+        passes = [(plain, COARSE), (pieces, COARSEST), (pieces, COARSE), (pieces, None)]
+        for number, (specs, ratio) in enumerate(passes):
+            self._improve(specs, ratio, watch.part(1 / (len(passes) - number)))
         return self._best()
 
+    def _improve(self, specs: Sequence[Spec], ratio: int | None, watch: Watch) -> None:
+        """Search pieces one after the other, which share the time."""
+        for number, spec in enumerate(specs):
+            if watch.over:
+                break
+            with suppress(BudgetError, MemoryError):
+                self._search(spec, ratio, watch.part(1 / (len(specs) - number)))
+
     def _plain(self, spec: Spec) -> Iterator[Spec]:
-        """The pieces of a Spec that is cut before and after sums of products only."""
-        cuts = [cut for cut in self.cuts[spec] if cut.at_product]
+        """The pieces of a Spec that is cut where plain programs are."""
+        cuts = [cut for cut in self._cuts(spec) if cut.plain]
         if not cuts and not _is_piece(spec):
-            cuts = self.cuts[spec][-1:]
+            cuts = self._cuts(spec)[-1:]
         if not cuts:
             yield spec
         for hole in cuts[0].step.holes if cuts else ():
             yield from self._plain(hole.spec)
 
-    def _cut(self, spec: Spec) -> None:
-        """Find the ways to cut a Spec, and what they leave.
+    def _batched(self, spec: Spec) -> bool:
+        """Whether a Spec is taken apart by a loop over a batch."""
+        return any(isinstance(cut.rewrite, Tile) for cut in self._cuts(spec))
 
-        Of what is no piece, only pieces are cut off, in the order of the components if possible.
-        """
-        if spec in self.cuts:
-            return
-        cuts = list(_cuts(spec, self.target))
-        if not _is_piece(spec):
-            small = [cut for cut in cuts if _is_piece(cut.step.holes[0].spec)] or cuts
-            first = [cut for cut in small if _begins(spec.operation, cut.component)]
-            cuts = first or small
-        self.cuts[spec] = cuts
-        for cut in cuts:
-            for hole in cut.step.holes:
-                self._cut(hole.spec)
+    def _specs(self) -> Iterable[Spec]:
+        """The goal, and all Specs that cuts leave, of these as well."""
+        todo, specs = [self.goal], dict[Spec, None]()
+        while todo:
+            spec = todo.pop()
+            if spec not in specs:
+                specs[spec] = None
+                todo += [hole.spec for cut in self._cuts(spec) for hole in cut.step.holes]
+        return specs
 
-    def _search(
-        self, spec: Spec, ratio: int | None, watch: Watch, first: Watch | None = None
-    ) -> None:
-        """Search a piece, of all sizes or those of a ratio; `first` watches up to a program.
+    def _cuts(self, spec: Spec) -> list[_Cut]:
+        if spec not in self.cuts:
+            self.cuts[spec] = _cuts(spec, self.target)
+        return self.cuts[spec]
 
-        Raises `BudgetError` or `MemoryError` if there is no bound by then.
+    def _find(self, spec: Spec, watch: Watch) -> None:
+        """Find a program of a piece: the first of a search, or when the time is used up, any."""
+        sizes = coarse_sizes(spec, self.target, COARSEST)
+        pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
+        bound = pruned.bound(watch.untimed())
+        (incumbent,) = BestFirst(pruned.space, bound, watch.part(0), first=watch).run()
+        if incumbent.undecided:
+            incumbent = narrow(pruned.space, bound, incumbent.lower, watch)
+        self._keep(spec, incumbent)
+
+    def _search(self, spec: Spec, ratio: int | None, watch: Watch) -> None:
+        """Search a piece, of all sizes or those of a ratio.
+
+        Raises `BudgetError` or `MemoryError` if there is no bound in time.
         """
         sizes = (
             goal_sizes([(spec,)], self.target)
@@ -125,11 +145,13 @@ class Parts:
             else coarse_sizes(spec, self.target, ratio)
         )
         pruned = PrunedSpace([(spec,)], self.target, sizes=sizes)
-        bound = pruned.bound(first or watch)
-        (incumbent,) = BestFirst(pruned.space, bound, watch, first).run()
-        self._searched.append(incumbent)
+        (incumbent,) = BestFirst(pruned.space, pruned.bound(watch), watch).run()
         if ratio is None and spec == self.goal:
             self._lower = incumbent.lower
+        self._keep(spec, incumbent)
+
+    def _keep(self, spec: Spec, incumbent: Incumbent) -> None:
+        self._searched.append(incumbent)
         program = incumbent.cost, incumbent.decisions
         self.found[spec] = min(self.found.get(spec, _NONE), program, key=_cost)
 
@@ -140,7 +162,7 @@ class Parts:
         def solve(spec: Spec) -> Program:
             if spec not in best:
                 ways = [self.found.get(spec, _NONE)]
-                for cut in self.cuts[spec]:
+                for cut in self._cuts(spec):
                     total, decisions = cut.step.cost, [cut.rewrite]
                     for hole in cut.step.holes:
                         cost, below = solve(hole.spec)
@@ -161,16 +183,56 @@ class Parts:
         )  # fmt: skip
 
 
-def _cuts(spec: Spec, target: Target) -> Iterator[_Cut]:
-    """The ways to cut a Spec with a buffer in main memory."""
+def _cuts(spec: Spec, target: Target) -> list[_Cut]:
+    """The ways to cut a Spec: a loop over a batch, otherwise with a buffer in main memory.
+
+    Of what is no piece, only pieces are cut off, in the order of the components if possible.
+    """
+    loops = list(_loops(spec, target))
+    if loops:
+        return loops[:1]
+    cuts = dict(_buffers(spec, target))
+    if not _is_piece(spec):
+        small = [n for n, cut in cuts.items() if _is_piece(cut.step.holes[0].spec)] or [*cuts]
+        first = [n for n in small if _begins(spec.operation, n)]
+        cuts = {n: cuts[n] for n in first or small}
+    return [*cuts.values()]
+
+
+def _loops(spec: Spec, target: Target) -> Iterator[_Cut]:
+    """The loops over the batches of a Spec: dimensions of all operands of all its products."""
+    operation = spec.operation
+    products = [
+        {name for operand_axis in axes for name in operand_axis.names}
+        for axes in _product_operands(operation)
+    ]
+    for dim in operation.dims if products and not spec.parallel else ():
+        if spec.size(dim) > 1 and all(dim in names for names in products):
+            rewrite = Tile(dim, 1)
+            with suppress(RewriteError):  # if it is reduced, or panels lie along it
+                yield _Cut(rewrite, apply(rewrite, spec, target), plain=True)
+
+
+def _product_operands(operation: Operation) -> Iterator[tuple[Axis, ...]]:
+    """The axes of each operand of the products in an operation."""
+    if operation.is_product:
+        yield from operation.axes
+    for component in operation.components:
+        if component.operation.is_product:
+            for operand in range(len(component.operation.operands)):
+                yield tuple(map(axis, component.operand_dims(operand)))
+
+
+def _buffers(spec: Spec, target: Target) -> Iterator[tuple[int, _Cut]]:
+    """The ways to cut a Spec with a buffer in main memory, after each of some components."""
     operation, memory = spec.operation, target.levels[0].name
     for tensor in cut_points(operation):
         source = producer(operation, tensor)
         users = [component for component in operation.components if tensor in component.inputs]
         component = tensor - inputs_of(operation)
         rewrite = Bufferize(component, memory, row_major(len(source.result_dims)))
-        at_product = any(component.operation.is_product for component in (source, *users))
-        yield _Cut(rewrite, component, apply(rewrite, spec, target), at_product)
+        plain = any(component.operation.is_product for component in (source, *users))
+        yield component, _Cut(rewrite, apply(rewrite, spec, target), plain)
 
 
 def _begins(operation: Operation, component: int) -> bool:

@@ -24,7 +24,7 @@ from morello.search.alternatives import in_order
 from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget, BudgetError, Progress, Watch
 from morello.search.candidates import candidates
-from morello.search.deepening import FIRST, deepen, exhaust, narrow
+from morello.search.deepening import deepen, exhaust, narrow
 from morello.search.graph import SearchGraph, TakeSpec, spec_and_decisions
 from morello.search.incumbent import Incumbent
 from morello.search.parts import Parts
@@ -41,7 +41,10 @@ from morello.space.steps import cut_points
 from morello.targets import find_target
 from morello.targets.target import Target
 
-BOUND = 0.4
+SOON = 0.1
+"""The share of the time after which a plain program is found if there is none so far."""
+
+BOUND = 0.5
 """The share of the time that the lower bound may take."""
 
 MOST_CUTS = 4
@@ -217,26 +220,30 @@ class Session:
     def _incumbent(self, everything: bool, watch: Watch) -> Incumbent:
         """The cheapest program that is found.
 
-        Once a large share of the time is used up without a bound, or without a program, those of
-        the goal's parts are found first.
+        Once a tenth of the time is used up without a program, those of the goal's parts are found
+        first.
         """
         if everything:
             return exhaust(self._space.space, self._memo, watch)
-        bound = self._bound(watch.part(BOUND))
+        parts, soon = Parts(self.goal, self.target), watch.part(SOON)
+        watched = watch.after(SOON, lambda: parts.plain(watch))
+        bound = self._bound(watched.part(BOUND))
         if bound is None:
-            incumbent = self._of_first(Parts(self.goal, self.target).best(watch))
+            incumbent = self._of_first(parts.best(watch))
         elif self._memo is not None:
-            incumbent = deepen(self._space.space, bound, self._memo, watch)
+            incumbent = deepen(self._space.space, bound, self._memo, watched)
+            if incumbent.undecided or parts.found:
+                plain = self._of_first(parts.plain(watch))
+                cheapest = min(incumbent, plain, key=lambda candidate: candidate.cost)
+                incumbent = replace(cheapest, lower=min(incumbent.lower, cheapest.cost))
             incumbent = replace(incumbent, bounded=bound.specs)
-            if incumbent.undecided:
-                plain = self._of_first(Parts(self.goal, self.target).plain(watch))
-                incumbent = replace(plain, lower=min(incumbent.lower, plain.cost))
         else:
-            search = BestFirst(self._space.space, bound, watch, watch.part(FIRST))
+            search = BestFirst(self._space.space, bound, watch, soon)
             self._best_first = search
-            (incumbent,) = search.run()
-            if incumbent.undecided:
-                plain = self._of_first(Parts(self.goal, self.target).plain(watch))
+            if not parts.found:
+                (incumbent,) = search.run()
+            if parts.found or incumbent.undecided:
+                plain = self._of_first(parts.plain(watch))
                 search.improve(plain.cost, plain.decisions)
                 (incumbent,) = search.run()
         if incumbent.undecided:  # few sizes do not suffice
