@@ -11,6 +11,7 @@ import pytest
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
+from morello.rewrites import Tile
 from morello.search import budget as module
 from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget
@@ -85,6 +86,43 @@ def test_the_best_split_is_chosen() -> None:
     assert best.gap == inf  # a buffer in a cache may be cheaper
     pieces = [spec for spec in parts.cuts if len(cut_points(spec.operation)) <= FUSED]
     assert {*parts.found} == {*pieces} and goal not in pieces
+
+
+@pytest.mark.parametrize(
+    ("batch", "part"),
+    [
+        ("f32[6,4,8] @ f32[6,8,4]", "f32[1,4,8] @ f32[1,8,4]"),
+        ("f32[2,3,4,8] @ f32[2,3,8,4]", "f32[1,1,4,8] @ f32[1,1,8,4]"),
+        ("relu(f32[6,4,8] @ f32[6,8,4])", "relu(f32[1,4,8] @ f32[1,8,4])"),
+    ],
+)
+def test_a_batch_is_a_loop_over_the_best_of_its_part(batch: str, part: str) -> None:
+    goal = parse(batch)
+    parts, one = Parts(goal, AVX2), Parts(parse(part), AVX2)
+    plain = parts.plain(SHORT.start())
+    agreed(plain, goal)
+    assert isinstance(plain.decisions[0], Tile)
+    assert plain.cost <= 6 * one.plain(SHORT.start()).cost * (1 + 1e-9)
+    best = parts.best(UNTIMED.start())
+    agreed(best, goal)
+    assert best.cost <= 6 * one.best(UNTIMED.start()).cost * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(
+    "expression", ["f32[6,4] @ f32[4,8]", "softmax(f32[3,4,5])", "f32[1,4,8] @ f32[1,8,4]"]
+)
+def test_only_products_of_a_batch_are_looped_over(expression: str) -> None:
+    goal = parse(expression)
+    parts = Parts(goal, AVX2)
+    parts.plain(SHORT.start())
+    assert {*parts.found} == {goal}
+
+
+def test_a_plain_program_is_searched_once() -> None:
+    goal = parse(SMALL[2])
+    parts = Parts(goal, AVX2)
+    plain, again = parts.plain(SHORT.start()), parts.plain(SHORT.start())
+    assert (again.cost, again.decisions, again.specs) == (plain.cost, plain.decisions, plain.specs)
 
 
 def test_equal_pieces_are_searched_once() -> None:

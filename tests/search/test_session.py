@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import time
 import weakref
 from dataclasses import replace
 from itertools import islice
@@ -12,15 +13,18 @@ from tests.search.small_goals import GOALS
 from tests.support import with_capacities
 
 from morello.frontends.text import parse
+from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec, matmul_spec
 from morello.memo import Table
 from morello.rewrites import Rewrite
 from morello.rewrites.rewrite import apply
-from morello.search import pruned_space
-from morello.search.budget import UNTIMED, Budget
+from morello.search import budget, pruned_space
+from morello.search.budget import UNTIMED, Budget, Watch
 from morello.search.candidates import candidates
 from morello.search.expansion import build
 from morello.search.graph import SearchGraph
+from morello.search.incumbent import Incumbent
+from morello.search.parts import Parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.runners_up import Choice
@@ -166,6 +170,42 @@ def test_a_session_goes_on_after_its_budget() -> None:
     assert list(session.candidates(Budget(1e-6).start())) == []
     assert session.solve().statistics.proven
     assert first(session, 3) == first(Session(goal, AVX2), 3)
+
+
+@pytest.mark.parametrize("with_table", [False, True])
+def test_a_plain_program_is_there_after_a_tenth_of_the_time(
+    with_table: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that ticks whenever it is looked at, so that it does not depend on the machine."""
+    tick, now = 2 * budget.INTERVAL_S, 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += tick
+        return now
+
+    began = []
+
+    class Counted(Parts):
+        def plain(self, watch: Watch) -> Incumbent:
+            if not self.found:
+                began.append(now)
+            return super().plain(watch)
+
+    goal = parse("softmax(f32[7,11] @ f32[11,13])")
+    search(goal, AVX2)
+    monkeypatch.setattr(time, "monotonic", clock)
+    monkeypatch.setattr("morello.search.session.Parts", Counted)
+    with Table(":memory:") as table:
+        before = now
+        session = Session(goal, AVX2, table if with_table else None)
+        result = session.solve(Budget(500 * tick))
+        assert len(began) == 1 and 50 * tick < began[0] - before < 60 * tick
+    agreed = reconstruct(goal, AVX2, result.decisions)
+    assert agreed.complete and agreed.cost == pytest.approx(result.cost)
+    for enough in (Budget(1e9), UNTIMED):
+        assert search(goal, AVX2, budget=enough).statistics.proven
+    assert len(began) == 1  # a search that has a program by then needs no other
 
 
 def test_a_parallel_target_has_its_choices() -> None:
