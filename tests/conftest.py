@@ -14,12 +14,14 @@ from pathlib import Path
 import pytest
 from tests.kinds import BUILDING, kind_of
 
-from morello.engine.tape import runner
+from morello.engine import LOOPS
+from morello.memo.boxes import BOXES
 
 os.environ["MORELLO_CALIBRATION"] = "off"  # what somebody measured here is none of our business
 os.environ["MORELLO_TABLE"] = "off"  # what tests search for is to be found anew
 
-runner()  # built here once, not by the first test that searches
+for loops in (LOOPS, BOXES):
+    loops.load()  # built here once, not by the first test that searches
 
 TESTS = Path(__file__).parent
 GOLDEN = TESTS / "golden"

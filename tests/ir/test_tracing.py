@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from morello.engine.tape import Code, Instructions, Recorded, Tape
+from morello.engine.codes import Code
+from morello.engine.tape import Instructions, Recorded, Tape
 from morello.ir.tracing import UNKNOWN, Chosen, Lookup, Trace, Traced, UntraceableError
 
 TABLE = Lookup(np.array([5, -1, 7, 100]))

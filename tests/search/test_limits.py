@@ -28,6 +28,17 @@ def pairs(draw: st.DrawFn) -> Pair:
     return first, [draw(strategy) for strategy in near]
 
 
+def fits(amount: int, limit: int, limits: Limits) -> bool:
+    """Whether the engine lets an edge that takes an amount pass any of a limit on to its child."""
+    none, number = np.zeros(1, np.uint8), np.arange(2, dtype=np.int32)
+    graph = engine.Expanded(
+        number, np.ones(2, np.int32), number, none, none + np.uint8(1), np.zeros(1),
+        np.array([amount]), number[1:], number[1:],
+    )  # fmt: skip
+    left = engine.memory_left(graph, number, number[:1], limit, limits.packing)
+    return bool(left[1] >= 0)
+
+
 @given(pairs())
 def test_packing_is_undone(pair: Pair) -> None:
     limits = Limits(tuple(pair[0]))
@@ -39,15 +50,17 @@ def test_it_fits_if_it_fits_everywhere(pair: Pair) -> None:
     limits = Limits(tuple(pair[0]))
     amount, limit = (limits.pack(one) for one in pair)
     wanted = all(a <= b for a, b in zip(*pair, strict=True))
-    assert engine.fits(amount, limit, limits.packing) == wanted
+    assert limits.fits(amount, limit) == wanted
+    assert fits(amount, limit, limits) == wanted
 
 
 @given(pairs())
 def test_the_larger_in_every_field(pair: Pair) -> None:
     limits = Limits(tuple(pair[0]))
     a, b = (limits.pack(one) for one in pair)
-    found = engine.larger(a, b, limits.packing)
-    assert limits.unpack(found) == tuple(map(max, *pair))
+    keys, amounts = np.zeros(2, np.int64), np.array([a, b])
+    _, _, (larger,), _ = engine.merge(keys, amounts, np.zeros(2), limits.packing)
+    assert limits.unpack(int(larger)) == tuple(map(max, *pair))
 
 
 @given(pairs())
@@ -66,7 +79,8 @@ def test_what_exceeds_a_field_fits_no_smaller_limit() -> None:
     limits = Limits((10, 10, 10))
     huge = int(limits.column({2: np.array([1 << 60])}, 1)[0])
     below = limits.pack([limits.largest, limits.largest - 1, limits.largest])
-    assert not engine.fits(huge, below, limits.packing)
+    assert not limits.fits(huge, below)
+    assert not fits(huge, below, limits)
 
 
 def test_limits_beyond_a_field_are_refused() -> None:

@@ -21,8 +21,7 @@ from morello.engine.hypergraph import Problem as Problem
 from morello.engine.hypergraph import bounds as bounds
 from morello.engine.hypergraph import most_memory as most_memory
 from morello.engine.hypergraph import unlimited as unlimited
-from morello.engine.limits import fits as fits
-from morello.engine.limits import larger as larger
+from morello.engine.loops import LOOPS as LOOPS
 from morello.engine.relaxed import Expanded as Expanded
 from morello.engine.relaxed import Unsorted as Unsorted
 from morello.engine.relaxed import by_node as by_node

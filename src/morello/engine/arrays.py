@@ -15,3 +15,7 @@ INFINITE = 1e30
 
 NEARLY = 1 + 1e-9
 """Costs that differ by less than this factor count as equal, as they are sums that are rounded."""
+
+ROUNDING = 1 - 2.0**-20
+"""A factor just below 1, so that no bound of an edge exceeds the exact one when it is rounded to
+single precision."""

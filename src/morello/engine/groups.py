@@ -4,27 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 
-from morello.base.jit import compiled
 from morello.engine.arrays import INFINITE, Bools, Floats, Ints
+from morello.engine.loops import LOOPS
 
 
-@compiled
 def by_group(group: Ints, count: int) -> tuple[Ints, Ints]:
     """The members of `count` groups: where each group's start, and the members, in order."""
-    start = np.zeros(count + 1, np.int32)
-    for i in range(group.shape[0]):
-        start[group[i] + 1] += 1
-    for number in range(count):
-        start[number + 1] += start[number]
-    fill = start[:-1].copy()
-    members = np.empty(group.shape[0], np.int32)
-    for i in range(group.shape[0]):
-        members[fill[group[i]]] = i
-        fill[group[i]] += 1
+    start, fill = np.zeros(count + 1, np.int32), np.empty(count, np.int32)
+    members = np.empty(len(group), np.int32)
+    LOOPS.by_group(group.astype(np.int32, copy=False), len(group), count, start, fill, members)
     return start, members
 
 
-@compiled
 def rules_between(
     group: Ints, above: Floats, upto: Floats, start: Ints, rule: Ints, bound: Floats, rules: int
 ) -> tuple[Bools, Floats]:
@@ -33,20 +24,10 @@ def rules_between(
     Each row has a group, or -1, and the two bounds; each member of a group, a rule and a bound.
     Gives also the least bound of all rules beyond, by row, `INFINITE` if there are none.
     """
-    result = np.zeros((rules, group.shape[0]), np.bool_)
-    beyond = np.full(group.shape[0], INFINITE)
-    least = np.empty(rules)
-    for row in range(group.shape[0]):
-        if group[row] >= 0:
-            first, last = start[group[row]], start[group[row] + 1]
-            for member in range(first, last):
-                least[rule[member]] = INFINITE
-            for member in range(first, last):
-                least[rule[member]] = min(least[rule[member]], bound[member])
-            for member in range(first, last):
-                lowest = least[rule[member]]
-                if lowest > upto[row]:
-                    beyond[row] = min(beyond[row], lowest)
-                elif lowest > above[row]:
-                    result[rule[member], row] = True
+    rows = len(group)
+    result, beyond = np.zeros((rules, rows), np.bool_), np.full(rows, INFINITE)
+    LOOPS.rules_between(
+        group.astype(np.int32, copy=False), above, upto, rows, start, rule, bound,
+        np.empty(rules), result, beyond,
+    )  # fmt: skip
     return result, beyond

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import SearchError
-from morello.base.jit import compiled
 from morello.engine.arrays import Ints
-from morello.engine.hashing import first_slot
+from morello.engine.loops import LOOPS
 
 _KEY_BITS = 63
 _NUMBER_BITS = 24
@@ -107,27 +106,16 @@ class Numbering:
             size = 1 << (2 * most).bit_length()
             self._slots = np.full(2 * size, -1, np.int32)
             self._values = np.concatenate([self.values, np.empty(size - self._count, np.int64)])
-            _number(self.values, self._slots, self._values, 0)
-        result, self._count = _number(column, self._slots, self._values, self._count)
+            self._number(self.values, 0)
+        result, self._count = self._number(column, self._count)
         if self._count > 1 << _NUMBER_BITS:
             raise SearchError("the goal has too many sizes and operands to search.")
         return result
 
-
-@compiled
-def _number(column: Ints, slots: Ints, values: Ints, count: int) -> tuple[Ints, int]:
-    """The number of each integer, and the count of numbers after adding new integers.
-
-    `slots` is a hash table of numbers with open addressing, in which -1 marks an empty slot.
-    """
-    size = slots.shape[0]
-    numbers = np.empty(column.shape[0], np.int64)
-    for i in range(column.shape[0]):
-        slot = first_slot(column[i], size)
-        while slots[slot] >= 0 and values[slots[slot]] != column[i]:
-            slot = (slot + 1) & (size - 1)
-        if slots[slot] < 0:
-            slots[slot], values[count] = count, column[i]
-            count += 1
-        numbers[i] = slots[slot]
-    return numbers, count
+    def _number(self, column: Ints, count: int) -> tuple[Ints, int]:
+        """The number of each integer, where `count` have one; and how many have one then."""
+        column, numbers = np.ascontiguousarray(column), np.empty(len(column), np.int64)
+        count = LOOPS.number(
+            column, len(column), self._slots, len(self._slots), self._values, count, numbers
+        )
+        return numbers, count

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from morello.base.errors import SearchError
-from morello.base.jit import compiled
 from morello.engine.arrays import Bools, Ints
 
 
@@ -23,26 +22,6 @@ class LimitPacking(NamedTuple):
 
     guard: int
     field: int
-
-
-@compiled
-def fits(amount: int, limit: int, packing: LimitPacking) -> bool:
-    """Whether amount <= limit in every field."""
-    return (((limit | packing.guard) - amount) & packing.guard) == packing.guard
-
-
-@compiled
-def larger(a: int, b: int, packing: LimitPacking) -> int:
-    """The maximum of both, field by field."""
-    wins = ((a | packing.guard) - b) & packing.guard
-    ones = wins - (wins >> (packing.field - 1))
-    return (a & ones) | (b & ~ones & largest(packing))
-
-
-@compiled
-def largest(packing: LimitPacking) -> int:
-    """The largest value in every field."""
-    return packing.guard - (packing.guard >> (packing.field - 1))
 
 
 @dataclass(frozen=True)

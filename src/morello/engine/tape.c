@@ -1,6 +1,7 @@
-// Runs recorded operations on columns; see tape.py, which also defines the operations and BLOCK.
+// Runs recorded operations on columns; see tape.py; codes.py defines the operations.
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 static const int64_t UNKNOWN = INT32_MIN;  // as in ir/tracing.py
@@ -17,10 +18,10 @@ typedef struct {
   const int32_t *first_condition, *first_edge;
   const int32_t *holds, *own, *allocation, *first_child;
   const int32_t *kind, *times, *first_word, *words;
-  int64_t input_count, rule_count;
   const uint8_t *arity;  // by code: how many operands are other operations
   const int64_t *constant_ints;  // constants: the first operand is their number
   const double *constant_floats;
+  int64_t input_count, rule_count;
 } Tape;
 
 // By operation of the tape that is run: its values, the block they were worked out for, and a bit
@@ -30,7 +31,7 @@ typedef struct {
   double *floats;
   int64_t *done;
   uint32_t *unknown;
-  int64_t stamp;
+  int64_t *stamp;  // of the block
 } Scratch;
 
 typedef struct {
@@ -55,9 +56,6 @@ static inline int64_t quotient(int64_t x, int64_t y) {
   return y ? (int64_t)ratio : 0;
 }
 
-static inline int64_t smaller(int64_t x, int64_t y) { return x < y ? x : y; }
-static inline int64_t larger(int64_t x, int64_t y) { return x > y ? x : y; }
-
 static void on_integers(int code, const int64_t *restrict x, const int64_t *restrict y,
                         const int64_t *restrict z, int64_t *restrict r) {
   switch (code) {
@@ -66,8 +64,8 @@ static void on_integers(int code, const int64_t *restrict x, const int64_t *rest
     case MULTIPLY: EACH((int64_t)((uint64_t)x[i] * (uint64_t)y[i]));
     case FLOOR_DIVIDE: EACH(quotient(x[i], y[i]));
     case REMAINDER: EACH(y[i] ? x[i] - quotient(x[i], y[i]) * y[i] : 0);
-    case MINIMUM: EACH(smaller(x[i], y[i]));
-    case MAXIMUM: EACH(larger(x[i], y[i]));
+    case MINIMUM: EACH(x[i] < y[i] ? x[i] : y[i]);
+    case MAXIMUM: EACH(x[i] > y[i] ? x[i] : y[i]);
     case LEFT_SHIFT: EACH((int64_t)((uint64_t)x[i] << (y[i] & 63)));
     case RIGHT_SHIFT: EACH(x[i] >> (y[i] & 63));
     case EQUAL: EACH(x[i] == y[i]);
@@ -120,7 +118,7 @@ static uint32_t look_up(const Table *table, const int64_t *restrict x, const int
 }
 
 // Run one operation; gives the rows for which what it looks up itself is unknown.
-static uint32_t run(const Tape *tape, Scratch *scratch, const Table *tables, int32_t operation) {
+static uint32_t run(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t operation) {
   int code = tape->code[operation];
   const int32_t *operands = tape->operands + 4 * operation;
   const int64_t *x = scratch->ints + BLOCK * (int64_t)operands[0];
@@ -160,12 +158,12 @@ static uint32_t run(const Tape *tape, Scratch *scratch, const Table *tables, int
 
 // Run an operation, and before all that it needs, unless that is done for this block. Gives the rows
 // for which something that it needs is unknown.
-static uint32_t work_out(const Tape *tape, Scratch *scratch, const Table *tables,
+static uint32_t work_out(const Tape *tape, const Scratch *scratch, const Table *tables,
                          int32_t operation) {
   int code = tape->code[operation];
   if (code == INPUT) return 0;
-  if (scratch->done[operation] != scratch->stamp) {
-    scratch->done[operation] = scratch->stamp;
+  if (scratch->done[operation] != *scratch->stamp) {
+    scratch->done[operation] = *scratch->stamp;
     uint32_t unknown = 0;
     for (int k = 0; k < tape->arity[code]; k++)
       unknown |= work_out(tape, scratch, tables, tape->operands[4 * operation + k]);
@@ -175,7 +173,7 @@ static uint32_t work_out(const Tape *tape, Scratch *scratch, const Table *tables
 }
 
 // Whether a part holds, for the rows of the block, as bits.
-static uint32_t holding(const Tape *tape, Scratch *scratch, const Table *tables, int32_t part,
+static uint32_t holding(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t part,
                         uint32_t *unknown) {
   int32_t operation = tape->holds[part];
   *unknown = 0;
@@ -188,7 +186,7 @@ static uint32_t holding(const Tape *tape, Scratch *scratch, const Table *tables,
 }
 
 // Work out all that an edge records; gives the rows for which something of it is unknown.
-static uint32_t prepare(const Tape *tape, Scratch *scratch, const Table *tables, int32_t part) {
+static uint32_t prepare(const Tape *tape, const Scratch *scratch, const Table *tables, int32_t part) {
   uint32_t unknown = work_out(tape, scratch, tables, tape->own[part]);
   unknown |= work_out(tape, scratch, tables, tape->allocation[part]);
   for (int32_t child = tape->first_child[part]; child < tape->first_child[part + 1]; child++) {
@@ -217,11 +215,14 @@ static void record(const Tape *tape, const Scratch *scratch, int32_t part, int r
 }
 
 // Apply rules to rows, by rule and row where they are wanted; the rows are keys, by word and row.
-void run_tape(const Tape *tape, Scratch *scratch, const Table *tables, const int64_t *words,
-              const uint8_t *wanted, int64_t rows, Recorded *to) {
+// `layout` has the tables. Gives the counts of edges, children, and what is unsure.
+void run_tape(const Tape *tape, const Scratch *scratch, const int64_t *layout, const int64_t *words,
+              const bool *wanted, int64_t rows, const Recorded *recorded, int64_t *counts) {
+  const Table *tables = (const Table *)layout;
+  Recorded made = *recorded, *to = &made;
   for (int64_t start = 0; start < rows; start += BLOCK) {
     int count = rows - start < BLOCK ? (int)(rows - start) : BLOCK;
-    scratch->stamp++;
+    ++*scratch->stamp;
     for (int64_t k = 0; k < tape->input_count; k++)
       for (int i = 0; i < count; i++)
         scratch->ints[BLOCK * (int64_t)tape->inputs[k] + i] = words[k * rows + start + i];
@@ -261,4 +262,7 @@ void run_tape(const Tape *tape, Scratch *scratch, const Table *tables, const int
       }
     }
   }
+  counts[0] = to->edges;
+  counts[1] = to->children;
+  counts[2] = to->unsure;
 }

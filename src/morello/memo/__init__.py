@@ -1,6 +1,6 @@
 """The memo table: solved Specs, stored as boxes of points, in memory and on disk.
 
-Names are loaded when they are first used: pages need Numba, and programs of goals do not.
+Names are loaded when they are first used: pages need NumPy, and programs of goals do not.
 """
 
 from __future__ import annotations

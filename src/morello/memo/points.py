@@ -14,7 +14,6 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from morello.base.jit import compiled
 from morello.impl.operations import operation_data
 from morello.ir.batch import Batch
 from morello.ir.joining import NO_JOINING
@@ -90,18 +89,14 @@ def coordinates(batch: Batch) -> Ints:
     return np.hstack([_factors(size.astype(np.int64)) for size in batch.sizes])
 
 
-@compiled
 def _factors(sizes: Ints) -> Ints:
-    result = np.zeros((sizes.shape[0], 3), np.int64)
-    for i in range(sizes.shape[0]):
-        rest = sizes[i]
-        while rest % 2 == 0:
-            rest //= 2
-            result[i, 0] += 1
-        while rest % 3 == 0:
-            rest //= 3
-            result[i, 1] += 1
-        result[i, 2] = rest // 3  # index among 1, 5, 7, 11, ..., which neither 2 nor 3 divides
+    result = np.zeros((len(sizes), SIZE_AXES), np.int64)
+    rest = sizes.copy()
+    for place, factor in enumerate((2, 3)):
+        while (divisible := rest % factor == 0).any():
+            result[divisible, place] += 1
+            rest[divisible] //= factor
+    result[:, 2] = rest // 3  # index among 1, 5, 7, 11, ..., which neither 2 nor 3 divides
     return result
 
 

@@ -5,19 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache
 from random import Random
 
 import numpy as np
 
 from morello import engine
 from morello.base.errors import SearchError
-from morello.base.jit import interruptible
 from morello.base.memory import return_freed
-from morello.engine.keys import Numbering
-from morello.engine.tape import runner
-from morello.ir.spec import Spec, matmul_spec
+from morello.ir.spec import Spec
 from morello.memo import Table
+from morello.memo.boxes import BOXES
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search.alternatives import in_order
@@ -34,11 +31,10 @@ from morello.search.relaxed_bound import RelaxedBound
 from morello.search.result import SearchResult, SearchStatistics
 from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
-from morello.search.solved_graph import memoized_decisions, solve_graph
+from morello.search.solved_graph import memoized_decisions
 from morello.space.panels import Panels
 from morello.space.space import Goal
 from morello.space.steps import cut_points
-from morello.targets import find_target
 from morello.targets.target import Target
 
 SOON = 0.1
@@ -84,7 +80,6 @@ class Session:
 
     # ---- the cheapest program
 
-    @interruptible
     def solve(
         self,
         budget: Budget = UNTIMED,
@@ -105,10 +100,10 @@ class Session:
         known = self._result
         if known is not None and known.statistics.gap <= budget.gap and not everything:
             return known
-        load_engine()
-        return_freed()  # of other searches
+        engine.LOOPS.load()  # before the search is timed, as the first time ever, they are built
         if self._table is not None:
-            _load_table()
+            BOXES.load()
+        return_freed()  # of other searches
         memo = self._memo
         try:
             self._result = self._solve(everything, budget.start(progress))
@@ -166,7 +161,6 @@ class Session:
         """
         return candidates(self.graph, self.cost, watch)
 
-    @interruptible
     def runners_up(
         self, count: int = 3, slack: float = 1.1, progress: Progress | None = None
     ) -> list[Choice]:
@@ -307,25 +301,3 @@ def search(
 ) -> SearchResult:
     """The cheapest program of `goal`, for those who ask for nothing else; see `Session.solve`."""
     return Session(goal, target, table).solve(budget, everything=everything)
-
-
-@cache
-def load_engine() -> None:
-    """Load the compiled engine (the first time ever, compile it) before the search is timed."""
-    runner()
-    Numbering().numbers(np.zeros(1, np.int64))
-    space = PrunedSpace([(matmul_spec((1, 1), (1, 1)),)], find_target("avx2"))
-    search = BestFirst(space.space, space.bound(), UNTIMED.start())
-    solve_graph(search.programs(engine.INFINITE))
-
-
-@cache
-def _load_table() -> None:
-    """As `load_engine`, for the compiled functions that a table needs."""
-    target = find_target("avx2")
-    with Table(":memory:") as table:
-        for size in (1, 2):
-            session = Session(matmul_spec((size, size), (size, 2)), target, table)
-            session._solve(False, UNTIMED.start())
-            if session._memo is not None:
-                session._memo.write()

@@ -5,19 +5,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from morello.base.jit import interruptible
+from morello import engine
 from morello.base.memory import return_freed
 from morello.search.best_first import BestFirst
 from morello.search.budget import Budget, BudgetError, Progress
 from morello.search.graph import spec_and_decisions
 from morello.search.pruned_space import PrunedSpace
 from morello.search.result import SearchResult, SearchStatistics
-from morello.search.session import load_engine
 from morello.space.space import Goal
 from morello.targets.target import Target
 
 
-@interruptible
 def search_together(
     goals: Sequence[Goal], target: Target, budget: Budget, progress: Progress | None = None
 ) -> list[SearchResult | None]:
@@ -27,7 +25,7 @@ def search_together(
     statistics of each are an equal share of the whole search's, with the goal's own gap. Raises
     `SearchError` if the goals have too many sizes for one search.
     """
-    load_engine()
+    engine.LOOPS.load()
     return_freed()  # of other searches
     began = time.perf_counter()
     space, watch = PrunedSpace(goals, target), budget.start(progress)

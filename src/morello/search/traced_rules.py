@@ -7,7 +7,8 @@ from functools import cached_property
 
 import numpy as np
 
-from morello.engine.tape import BLOCK, Recorded, runner
+from morello.engine.codes import BLOCK
+from morello.engine.tape import Recorded
 from morello.ir.placements import Bools, Ints
 from morello.ir.tracing import Lookup
 from morello.rewrites import Edges, expand
@@ -60,8 +61,6 @@ class TracedRules:
 
     def _parts(self, keys: Ints, wanted: Bools) -> list[Recorded]:
         """The edges as they are found; if there is one part, it is in order."""
-        if not runner():
-            return self._by_numpy(keys, _by_rule(*wanted.nonzero()))
         words, parts, others = np.stack(self._encoding.split(keys)), [], []
         for tapes, rows in zip(self._tapes, self._parted(keys), strict=True):
             if len(rows):

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from morello.base import debug
+from morello.engine.codes import Code
 from morello.engine.limits import Limits
-from morello.engine.tape import Code, Instructions, Tape
+from morello.engine.tape import Instructions, Tape
 from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints, TracedPlacements
 from morello.ir.tracing import Chosen, Lookup, Trace, Traced, UntraceableError

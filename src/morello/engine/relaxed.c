@@ -1,0 +1,131 @@
+// Lower bounds of all nodes of a hypergraph that is expanded without pruning; see relaxed.py.
+
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct {
+  const int32_t *row;
+  const uint8_t *rule, *arity;
+  const double *own;
+  const int64_t *allocation;
+  const int16_t *kind;
+  const int32_t *times;
+} Unsorted;
+
+typedef struct {
+  int32_t *edges, *children;
+  uint8_t *rule, *arity;
+  double *own;
+  int64_t *allocation;
+  int32_t *times, *first, *position, *source;
+} ByNode;
+
+typedef struct {
+  const int32_t *first_edge, *end_edge, *first_child;
+  const uint8_t *rule, *arity;
+  const double *own;
+  const int64_t *allocation;
+  const int32_t *child, *times;
+} Expanded;
+
+// Count the edges and the children of each node, which are 0 at first.
+void count_by_node(const Unsorted *given, int64_t count, int64_t limit,
+                   const LimitPacking *packing, int32_t *edges, int32_t *children) {
+  for (int64_t e = 0; e < count; e++)
+    if (fits(given->allocation[e], limit, *packing)) {
+      edges[given->row[e]]++;
+      children[given->row[e]] += given->arity[e];
+    }
+}
+
+// By node, `next_edge` and `next_child` are where its edges and children are to start. `first` is
+// 0 everywhere at first; `target` has room for a number of each child, and `fill`, of each kind.
+void by_node(const Unsorted *given, int64_t count, int64_t children, int64_t kinds, int64_t limit,
+             const LimitPacking *packing, int32_t *next_edge, int32_t *next_child,
+             int32_t *target, int32_t *fill, const ByNode *result) {
+  int64_t j = 0;
+  for (int64_t e = 0; e < count; e++) {
+    int32_t row = given->row[e];
+    uint8_t arity = given->arity[e];
+    bool fit = fits(given->allocation[e], limit, *packing);
+    if (fit) {
+      int32_t to = next_edge[row]++;
+      result->rule[to] = given->rule[e];
+      result->arity[to] = arity;
+      result->own[to] = given->own[e];
+      result->allocation[to] = given->allocation[e];
+    }
+    for (int64_t end = j + arity; j < end; j++) {
+      target[j] = fit ? next_child[row]++ : -1;
+      if (!fit) continue;
+      result->times[target[j]] = given->times[j];
+      result->first[given->kind[j] + 1]++;
+    }
+  }
+  for (int64_t kind = 0; kind < kinds; kind++) {
+    fill[kind] = result->first[kind];
+    result->first[kind + 1] += result->first[kind];
+  }
+  for (int64_t k = 0; k < children; k++) {
+    if (target[k] < 0) continue;
+    int32_t i = fill[given->kind[k]]++;
+    result->position[i] = target[k];
+    result->source[i] = (int32_t)k;
+  }
+}
+
+// `limits` is -1 everywhere at first, except those of the roots.
+void memory_left(const Expanded *graph, const int32_t *order, int64_t count,
+                 const LimitPacking *packing, int64_t *limits) {
+  for (int64_t position = 0; position < count; position++) {
+    int32_t node = order[position];
+    if (limits[node] < 0) continue;
+    int32_t j = graph->first_child[node];
+    for (int32_t e = graph->first_edge[node]; e < graph->end_edge[node]; e++) {
+      int32_t end = j + graph->arity[e];
+      if (fits(graph->allocation[e], limits[node], *packing)) {
+        int64_t left = limits[node] - graph->allocation[e];
+        for (int32_t k = j; k < end; k++) {
+          int64_t *limit = limits + graph->child[k];
+          *limit = larger(*limit > 0 ? *limit : 0, left, *packing);
+        }
+      }
+      j = end;
+    }
+  }
+}
+
+// `low` is NaN everywhere at first, and `bound` 0. Gives false if a child comes before its parent.
+bool least_costs(const Expanded *graph, const int32_t *order, int64_t count,
+                 const int64_t *limits, const LimitPacking *packing, double *low, float *bound) {
+  for (int64_t position = count - 1; position >= 0; position--) {
+    int32_t node = order[position];
+    if (limits[node] < 0) continue;
+    double lowest = INFINITE;
+    int32_t j = graph->first_child[node];
+    for (int32_t e = graph->first_edge[node]; e < graph->end_edge[node]; e++) {
+      int32_t end = j + graph->arity[e];
+      if (fits(graph->allocation[e], limits[node], *packing)) {
+        double cost = graph->own[e];
+        for (int32_t k = j; k < end; k++) cost += graph->times[k] * low[graph->child[k]];
+        if (isnan(cost)) return false;
+        bound[e] = (float)(cost < INFINITE ? cost * ROUNDING : INFINITE);
+        lowest = lesser(lowest, cost);
+      }
+      j = end;
+    }
+    low[node] = lowest;
+  }
+  return true;
+}
+
+// The rules and bounds of the edges of nodes, those of one node after those of another.
+void edges_of_nodes(const Expanded *graph, const float *bound, const int32_t *nodes,
+                    int64_t count, uint8_t *rules, float *bounds) {
+  for (int64_t i = 0; i < count; i++)
+    for (int32_t e = graph->first_edge[nodes[i]]; e < graph->end_edge[nodes[i]]; e++) {
+      *rules++ = graph->rule[e];
+      *bounds++ = bound[e];
+    }
+}
