@@ -439,7 +439,7 @@ def test_no_compiler_at_all(
 
 
 def test_the_command_starts_without_heavy_imports() -> None:
-    check = "import morello.cli.parser, sys; sys.exit(bool({'numpy', 'numba'} & {*sys.modules}))"
+    check = "import morello.cli.parser, sys; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True)
 
 

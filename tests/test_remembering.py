@@ -202,7 +202,7 @@ def test_a_process_that_remembers_a_kernel_imports_little(table: Path) -> None:
     assert int(specs) > 0
     specs, *modules = in_a_new_process(IN_A_NEW_PROCESS)
     assert int(specs) == 0
-    slow = ("numba", "psutil", "rich", "morello.rewrites", "morello.codegen", "morello.ir.spec")
+    slow = ("psutil", "rich", "morello.rewrites", "morello.codegen", "morello.ir.spec")
     assert not {*slow, "morello.search.session", "morello.targets.catalog"} & {*modules}
 
 
@@ -407,7 +407,7 @@ def test_synth_imports_little_for_what_it_wrote_before(table: Path, tmp_path: Pa
     assert "morello.codegen" in in_a_new_process(SYNTH, path)
     modules = in_a_new_process(SYNTH, path)
     assert "morello.questions" in modules
-    assert not {"numpy", "numba", "rich", "morello.codegen"} & {*modules}
+    assert not {"numpy", "rich", "morello.codegen"} & {*modules}
 
 
 @pytest.mark.parametrize("command", ["synth", "bench", "explain"])
@@ -418,7 +418,7 @@ def test_a_typo_is_answered_without_the_rest_of_morello(command: str) -> None:
     )
     status, *modules = in_a_new_process(code)
     assert status == "2" and "morello.frontends.text" in modules
-    assert not {"numba", "rich", "morello.codegen", "morello.rewrites"} & {*modules}
+    assert not {"rich", "morello.codegen", "morello.rewrites"} & {*modules}
 
 
 def test_tables_of_commands(table: Path, capsys: Capture, searches: list[str]) -> None:

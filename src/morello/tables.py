@@ -40,7 +40,7 @@ def opened(table: ProgramTable | str | Path | None) -> Iterator[ProgramTable | N
 def _at(path: str | Path) -> ProgramTable | None:
     if path == OFF:
         return None
-    from morello.memo import Table  # its boxes need Numba, which is slow to import
+    from morello.memo import Table  # its boxes need NumPy, which is slow to import
 
     return Table(path)
 

@@ -21,7 +21,7 @@ def quoted(value: object) -> str:
 def of_an_interrupt(error: BaseException | None) -> bool:
     """Whether an exception is a `KeyboardInterrupt`, or was raised because of one.
 
-    Code compiled by Numba may turn an interrupt into another exception.
+    What an interrupt ends may raise another exception on its way out.
     """
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__

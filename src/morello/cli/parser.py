@@ -86,7 +86,7 @@ def _parser(words: Sequence[str]) -> CommandParser:
     """The parser of a command line.
 
     Only the module of the command that is run is imported, and only that command has arguments:
-    NumPy and Numba are slow to import.
+    NumPy is slow to import.
     """
     parser = CommandParser(
         prog="morello",

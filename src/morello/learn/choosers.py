@@ -9,7 +9,6 @@ from random import Random
 from time import monotonic
 from typing import Literal, Protocol, get_args
 
-from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
@@ -35,7 +34,6 @@ def program(session: Session, decisions: Sequence[Rewrite]) -> Impl:
     return reconstruct(session.goal, session.target, decisions)
 
 
-@interruptible
 def walker_of(session: Session, random: Random, watch: Watch) -> Walker | None:
     """A random walker over legal programs of a search's goal.
 
@@ -71,7 +69,6 @@ class ByAffineCost:
         impls = (program(session, decisions) for decisions in session.candidates(watch(ends)))
         self._impls = filter(self._new, impls)
 
-    @interruptible
     def choose(self, count: int) -> list[Impl]:
         return list(islice(self._impls, count))
 

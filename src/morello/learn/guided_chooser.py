@@ -14,7 +14,6 @@ from random import Random
 
 import numpy as np
 
-from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
 from morello.impl.tree import Impl
 from morello.learn.anneal import CHAINS, Edges, anneal
@@ -60,7 +59,6 @@ class ByPrediction:
     Annealing adds programs, from the fastest of those measured and of those predicted.
     """
 
-    @interruptible
     def __init__(self, session: Session, predictor: Predictor, random: Random, ends: float) -> None:
         """Annealing ends at `ends`, of `time.monotonic`; each search may take half of the time."""
         self._session, self._predictor = session, predictor
@@ -78,7 +76,6 @@ class ByPrediction:
         )
         self._started = False
 
-    @interruptible
     def choose(self, count: int) -> list[Impl]:
         pairs = [
             (logarithm - scored.predicted, scored.structure) for logarithm, scored in self._measured

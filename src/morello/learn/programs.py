@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from itertools import islice
 from random import Random
 
-from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
@@ -44,7 +43,6 @@ class Proposal:
     origin: int
 
 
-@interruptible
 def propose(goal: Spec, target: Target, count: int, seed: int, seconds: float) -> list[Proposal]:
     """About `count` programs of a goal, the search's first choice first; a third of each origin.
 

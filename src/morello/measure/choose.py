@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 
-from morello.base.jit import interruptible
 from morello.codegen.distinct import Distinct
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
@@ -37,7 +36,6 @@ class TimedImpl:
     timing: Timing
 
 
-@interruptible
 def candidate_impls(best: Impl, session: Session, count: int, watch: Watch) -> list[Impl]:
     """Up to `count` Impls of a goal: `best`, the cheapest, and others that may be faster.
 

@@ -11,7 +11,6 @@ from typing import Any, SupportsIndex
 import numpy as np
 
 from morello.base.errors import SearchError, quoted
-from morello.base.jit import interruptible
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -112,7 +111,6 @@ def check_sampling(samples: int, seed: int, seconds: float) -> None:
     check_seconds(seconds)
 
 
-@interruptible
 def assess(
     best: Impl,
     samples: int = 100,

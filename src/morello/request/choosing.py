@@ -11,7 +11,6 @@ from itertools import islice
 from operator import attrgetter
 
 from morello.base.errors import SearchError, SpecError
-from morello.base.jit import interruptible
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -79,7 +78,6 @@ def spec_table(request: Request) -> Table | None:
     return request.table if isinstance(request.table, Table) else None
 
 
-@interruptible
 def _in_order(sessions: Sequence[Session], request: Request) -> tuple[list[Impl], bool]:
     """The programs of several searches up to the request's choice, in order of cost.
 
