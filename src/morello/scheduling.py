@@ -432,7 +432,7 @@ def _filled(
 
 
 def _searched(spec: Spec, limits: tuple[int, ...], target: Target, budget: Budget) -> list[Rewrite]:
-    from morello.search.session import search  # it needs Numba, which is slow to import
+    from morello.search.session import search  # slow to import, and often not needed
 
     farthest, *nearer = target.levels
     left = [replace(level, capacity=n) for level, n in zip(nearer, limits, strict=True)]

@@ -165,7 +165,8 @@ class Rewriter:
         """The edges of all rewrites that lower only the extent, or of all others."""
         encoding = self.space.encodings[kind]
         rewrites = self.space.rewrites(encoding.kind)
-        tried = np.array([(rewrite.lowers is Rank.EXTENT) is extents for rewrite in rewrites])
+        lowered = [(rewrite.lowers is Rank.EXTENT) is extents for rewrite in rewrites]
+        tried = np.array(lowered, np.bool_)
         for start in range(0, len(specs.keys), MOST_ROWS):
             some = specs.of(slice(start, start + MOST_ROWS))
             allowed = None

@@ -213,11 +213,15 @@ class KindTrace:
         return TapeOfRules(
             Tape(instructions, trace.constants),
             tuple(trace.lookups),
-            np.array([rule is not None for rule in given]),
-            np.array([len(rule.edges) for rule in rules]),
-            np.array([sum(len(edge.children) for edge in rule.edges) for rule in rules]),
+            np.array([rule is not None for rule in given], np.bool_),
+            np.array([len(rule.edges) for rule in rules], np.int64),
+            np.array([sum(map(_arity, rule.edges)) for rule in rules], np.int64),
             max((len(child.words) for child in children), default=1),
         )
+
+
+def _arity(edge: _Part) -> int:
+    return len(edge.children)
 
 
 def _starts(counts: list[int]) -> Ints:
