@@ -22,9 +22,10 @@ from morello.cli.parser import main
 from morello.request import Request, answer
 from morello.search import session
 from morello.search.best_first import BestFirst
-from morello.search.budget import UNTIMED, BudgetError, Watch
+from morello.search.budget import UNTIMED, Budget, BudgetError, Watch
 from morello.search.deepening import deepen
 from morello.search.incumbent import Incumbent
+from morello.search.result import SearchResult
 
 GOAL = "softmax(f32[7,11] @ f32[11,13])"
 """Its search has a program long before it has proven that none is cheaper."""
@@ -225,9 +226,9 @@ def stand_in(
                 return replace(incumbent, lower=incumbent.cost / 1.25)
             raise
 
-    def without_table(search: BestFirst) -> Incumbent:
+    def without_table(search: BestFirst) -> list[Incumbent]:
         graph, untimed = search.graph, UNTIMED.start()
-        return ended(deepen(graph.space, graph.bound, None, untimed), search.watch)
+        return [ended(deepen(graph.space, graph.bound, None, untimed), search.watch)]
 
     def with_table(space: Any, bound: Any, memo: Any, watch: Watch) -> Incumbent:
         return ended(deepen(space, bound, None, UNTIMED.start()), watch)
@@ -320,3 +321,22 @@ def test_an_interrupt_keeps_the_best_for_the_machines_searched(
     captured = capsys.readouterr()
     assert "Found with an unknown gap" in captured.out
     assert captured.err == "morello: interrupted; the best program so far has an unknown gap.\n"
+
+
+def test_machines_for_which_little_time_is_left_are_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now, seconds = 100.0, list[float]()
+    search = session.Session.solve
+
+    def solve(searched: session.Session, budget: Budget, progress: Any) -> SearchResult:
+        nonlocal now
+        seconds.append(budget.seconds)
+        now += 5.0
+        return search(searched)
+
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(session.Session, "solve", solve)
+    with pytest.warns(morello.SearchWarning, match="unknown gap"):
+        morello.implement(SMALL, target="x86-64-v3", table="off", budget=12.0)
+    assert seconds == pytest.approx([2.0, 1.4])  # of 2.0 each, 0.5 would have been left

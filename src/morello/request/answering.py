@@ -22,6 +22,9 @@ from morello.search.result import SearchStatistics
 from morello.search.session import Session
 from morello.targets.costs import on_cores
 
+LITTLE = 0.6
+"""A search among several is left out if less than this part of an equal share of time is left."""
+
 T = TypeVar("T")
 
 
@@ -66,12 +69,13 @@ def _in_turn(
 ) -> list[Answer]:
     """The answers of searches, one after the other, that share the request's time.
 
-    Those for which no time is left are left out, but not the first. So are those that an interrupt
-    ends before they have a program.
+    Those for which little time is left are left out, but not the first. So are those that an
+    interrupt ends before they have a program.
     """
     answers: list[Answer] = []
+    little = max(LEAST_S, LITTLE * request.budget.seconds / len(tasks))
     for task, share in zip(tasks, request.budget.shares(len(tasks)), strict=True):
-        if answers and share.seconds <= LEAST_S:
+        if answers and share.seconds <= little:
             break
         try:
             answers.append(search(task, replace(request, budget=share)))
