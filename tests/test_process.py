@@ -92,7 +92,7 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.parametrize("imports", [1, 20, 100, 300, 600])
+@pytest.mark.parametrize("imports", [1, 20, 100, 200, 400])
 def test_interrupts_while_modules_are_imported(imports: int) -> None:
     code = f"""
 left = {imports}

@@ -148,16 +148,20 @@ def _call(function: Any, conversions: Sequence[Callable[[Any], Any]], *values: A
     return function(*[convert(value) for convert, value in pairs])
 
 
-_Bytes = ctypes.c_char * 0
+_buffer: Any = (ctypes.c_char * 0).from_buffer
+"""The buffer of a contiguous array that can be written; `TypeError` for others.
+
+NumPy's own ways to an array's address take several times as long.
+"""
 
 
 def address(array: npt.NDArray[Any]) -> int:
     """Where the elements of a contiguous array are."""
-    if array.flags.writeable:
-        buffer: Any = array  # NumPy's own ways to the address take several times as long
-        return ctypes.addressof(_Bytes.from_buffer(buffer))
-    if not array.flags.c_contiguous:
-        raise TypeError("the array is not contiguous")
+    try:
+        return ctypes.addressof(_buffer(array))
+    except TypeError:
+        if array.flags.writeable or not array.flags.c_contiguous:
+            raise
     place: int = array.__array_interface__["data"][0]
     return place
 
@@ -188,9 +192,7 @@ class _Array:
     def of(self, array: npt.NDArray[Any]) -> int:
         if array.dtype != self.dtype:
             raise TypeError(f"an array of {self.dtype} is needed, not of {array.dtype}")
-        if self.written and not array.flags.writeable:
-            raise TypeError("the array is read-only")
-        return address(array)
+        return ctypes.addressof(_buffer(array)) if self.written else address(array)
 
 
 @dataclass(frozen=True)
