@@ -20,6 +20,7 @@ from morello.rewrites import (
     REWRITES,
     Bufferize,
     Decompose,
+    Join,
     Move,
     MoveAll,
     Overlap,
@@ -200,6 +201,14 @@ class Schedule:
         is split into. For schedules of more than one thread.
         """
         return self.rewrite(ParallelSplit(dim, _size("pieces", pieces)))
+
+    def join(self, groups: Sequence[Sequence[str]], units: Sequence[str] = ()) -> Schedule:
+        """Join dimensions that are neighbours in all operands that have any of them.
+
+        Each of the `groups` becomes one dimension, and `units`, of size 1, are left out. A
+        convolution by filters of one pixel becomes a product of matrices.
+        """
+        return self.rewrite(Join(tuple(map(tuple, groups)), tuple(units)))
 
     def serial(self) -> Schedule:
         """Run the current hole on one core, in a schedule of more than one thread."""
@@ -423,7 +432,7 @@ def _filled(
 
 
 def _searched(spec: Spec, limits: tuple[int, ...], target: Target, budget: Budget) -> list[Rewrite]:
-    from morello.search.session import search  # it is slow to import
+    from morello.search.session import search  # slow to import, and often not needed
 
     farthest, *nearer = target.levels
     left = [replace(level, capacity=n) for level, n in zip(nearer, limits, strict=True)]

@@ -29,7 +29,7 @@ FILES = {
 def changed(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[str, Path]:
-    """Each thing, and a copy of the source with its change, and with what was built of it."""
+    """Each thing, and a copy of the source with its change."""
     thing = str(request.param)
     change = "".join(blocks(page(thing), "diff"))
     files = re.findall(r"^\+\+\+ b/(\S+)$", change, re.MULTILINE)
