@@ -110,6 +110,8 @@ def test_precompute_tells_what_it_did(tmp_path: Path, capsys: Capture) -> None:
     text = run(capsys, *command)
     assert re.fullmatch(rf"2 goals in {path}, \d\.\d MB, in \d+ s\.\n", text)
     (listed,) = data(capsys, "table", "query", path, MEMBER, *TARGET)[:1]
+    assert [each["rewrite"] for each in listed["decisions"]] == ["join(i*j)"]
+    (listed,) = data(capsys, "table", "query", path, "f32[4] - f32[4]", *TARGET)[:1]
     assert len(listed["decisions"]) == 2
 
 

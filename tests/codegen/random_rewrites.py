@@ -15,6 +15,7 @@ from morello.base.errors import RewriteError
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, grow, replay
 from morello.ir.dtype import DTYPES, DType
+from morello.ir.joining import joining_of
 from morello.ir.layout import Layout, odd_even, panels, row_major
 from morello.ir.operation import has_accumulating_form
 from morello.ir.spec import Spec
@@ -22,6 +23,7 @@ from morello.rewrites import (
     SCHEMES,
     Bufferize,
     Decompose,
+    Join,
     Move,
     MoveAll,
     Overlap,
@@ -91,6 +93,8 @@ class Whims:
             yield from (self.step,) * (12 if spec.parallel else 2)
         if may_split(operation) and spec.parallel:
             yield from (self.split,) * 12
+        if joining_of(spec).groups:
+            yield from (_join,) * 8
         if operation.name.startswith("Conv"):
             yield from (self._pad, _pointwise, _pointwise, _spatial_split)
         if operation.name == "Matmul" and self.target.packs:
@@ -225,6 +229,11 @@ def _pointwise(spec: Spec) -> Rewrite:
 
 def _spatial_split(spec: Spec) -> Rewrite:
     return SpatialSplit()
+
+
+def _join(spec: Spec) -> Rewrite:
+    joining = joining_of(spec)
+    return Join(joining.groups, joining.units)
 
 
 def _pack(spec: Spec) -> Rewrite:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from math import prod
 
 from morello.codegen.views import MemoryView, View
 from morello.ir.operation import Operation
@@ -44,9 +45,12 @@ def joined_views(operation: Operation, join: Join, views: Sequence[View]) -> lis
 def _merged(view: View, positions: Sequence[int]) -> View:
     """A view in which the last of some dimensions runs through all of them."""
     assert isinstance(view, MemoryView)
-    *others, last = (view.dims[position] for position in positions)
-    shape = list(view.shape)
-    for own in others:
-        shape[last] *= shape[own]
-        shape[own] = 1
-    return replace(view, shape=tuple(shape))
+    longer = [position for position in positions if view.extents[position] > 1]
+    last, fastest = positions[-1], (longer or positions)[-1]  # a dimension of 1 may lie anywhere
+    shape, order = list(view.shape), list(range(len(view.dims)))
+    shape[view.dims[fastest]] = prod(view.extents[position] for position in positions)
+    for position in positions:
+        if position != fastest:
+            shape[view.dims[position]] = 1
+    order[last], order[fastest] = fastest, last
+    return replace(view, shape=tuple(shape)).keep(order, [1] * len(order))
