@@ -19,7 +19,7 @@ from morello.search.incumbent import Incumbent
 from morello.search.parts import COARSE, COARSEST, FUSED, Parts
 from morello.search.pruned_space import PrunedSpace
 from morello.search.reasons import why_none
-from morello.search.session import search
+from morello.search.session import in_parts, search
 from morello.space.space import coarse_sizes
 from morello.space.steps import cut_points
 from morello.targets import find_target
@@ -197,3 +197,11 @@ def test_a_reason_is_not_sought_longer_than_the_budget() -> None:
     time.sleep(0.001)
     text = why_none(parse(SMALL[0]), AVX2, watch)
     assert text == (f"{SMALL[0]}: there is no program for avx2; a larger budget may tell why.")
+
+
+def test_long_compositions_are_searched_part_by_part() -> None:
+    chain = " @ ".join(["f32[48,48]"] * 6)
+    whole = ("layer_norm(f32[8,64], f32[64], f32[64])", chain.removesuffix(" @ f32[48,48]"))
+    norm = "layer_norm(relu(f32[12,51] @ f32[51,26]), f32[26], f32[26])"
+    assert all(in_parts(parse(text).operation) for text in (chain, norm))
+    assert not any(in_parts(parse(text).operation) for text in whole)

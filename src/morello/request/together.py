@@ -12,10 +12,9 @@ from morello.ir.spec import Spec
 from morello.request.choosing import goals_of, spec_table
 from morello.request.remembering import remembered
 from morello.request.request import Answer, Request
-from morello.search.session import MOST_CUTS
+from morello.search.session import in_parts
 from morello.search.together import search_together
 from morello.space.space import Space, goal_sizes
-from morello.space.steps import cut_points
 
 MOST_TOGETHER = 8
 """The most goals of one search: its memory grows with them."""
@@ -44,7 +43,7 @@ def _in_common(request: Request) -> Hashable | None:
     goal = request.goal
     if not isinstance(goal, Spec) or not request.wants_cheapest or request.target.tunings:
         return None
-    if spec_table(request) is not None or len(cut_points(goal.operation)) > MOST_CUTS:
+    if spec_table(request) is not None or in_parts(goal.operation):
         return None
     goals = [tuple(goals_of(goal, request))]
     space = Space(goals, request.target, goal_sizes(goals, request.target))

@@ -12,6 +12,7 @@ import numpy as np
 from morello import engine
 from morello.base.errors import SearchError
 from morello.base.memory import return_freed
+from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.boxes import BOXES
@@ -43,8 +44,8 @@ SOON = 0.1
 BOUND = 0.5
 """The share of the time that the lower bound may take."""
 
-MOST_CUTS = 4
-"""A composition of more cuts is searched part by part if there is a time limit."""
+MOST_CUTS, MOST_PRODUCTS = 4, 4
+"""The most cuts, and sums of products, of a composition that is searched as a whole."""
 
 
 class Session:
@@ -264,7 +265,7 @@ class Session:
 
     def _bound(self, watch: Watch) -> RelaxedBound | None:
         """The lower bound; None if it is not found in time, or not worth the time."""
-        if watch.timed and len(cut_points(self.goal.operation)) > MOST_CUTS:
+        if watch.timed and in_parts(self.goal.operation):
             return None
         try:
             return self._space.bound(watch)
@@ -289,6 +290,12 @@ class Session:
         return SearchResult(
             self.goal, self.target, float(memoized.cost[boxes[0]]), decisions, statistics
         )
+
+
+def in_parts(operation: Operation) -> bool:
+    """Whether a composition is searched part by part if there is a time limit."""
+    products = sum(component.operation.is_product for component in operation.components)
+    return len(cut_points(operation)) > MOST_CUTS or products > MOST_PRODUCTS
 
 
 def search(

@@ -45,6 +45,7 @@ class Space:
         self._numbers: dict[Kind, int] = {}
         self._encodings: dict[Kind, SpecEncoding] = {}
         self._rules: dict[Kind, list[Rules]] = {}
+        self._rewrites: dict[Kind, list[Rewrite]] = {}
 
     def __str__(self) -> str:
         others = len(self.goals) - 1
@@ -91,7 +92,10 @@ class Space:
 
     def rewrites(self, kind: Kind) -> list[Rewrite]:
         """All rewrites tried on Specs of a kind; an edge's rule is a position in this list."""
-        return [rewrite for group in self.rules(kind) for rewrite in group.rewrites]
+        if kind not in self._rewrites:
+            groups = self.rules(kind)
+            self._rewrites[kind] = [rewrite for group in groups for rewrite in group.rewrites]
+        return self._rewrites[kind]
 
     def goal_batches(self) -> list[Batch]:
         """The Specs of each goal; in a relaxed space, a single one stands for all of them."""
