@@ -25,7 +25,7 @@ JOINED = {
     "f32[3,5,7] + f32[7]": "i*j",
     "softmax(f32[3,5,70])": "i*j",
     "f32[2,3,5,7] @ f32[2,3,7,4]": "b0*b1",
-    "layer_norm(f32[3,7,40], f32[40], f32[40])": "i*j",
+    "rms_norm(f32[3,7,40], f32[40])": "i*j",
 }
 """By expression: the dimensions that are joined."""
 
