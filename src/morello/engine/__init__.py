@@ -23,7 +23,6 @@ from morello.engine.hypergraph import most_memory as most_memory
 from morello.engine.hypergraph import unlimited as unlimited
 from morello.engine.loops import LOOPS as LOOPS
 from morello.engine.relaxed import Expanded as Expanded
-from morello.engine.relaxed import Unsorted as Unsorted
 from morello.engine.relaxed import by_node as by_node
 from morello.engine.relaxed import edges_of_groups as edges_of_groups
 from morello.engine.relaxed import least_costs as least_costs

@@ -11,7 +11,7 @@ typedef struct {
   const int64_t *allocation;
   const int16_t *kind;
   const int32_t *times;
-} Unsorted;
+} Edges;  // the first fields of Recorded in tape.py
 
 typedef struct {
   int32_t *edges, *children;
@@ -30,7 +30,7 @@ typedef struct {
 } Expanded;
 
 // Count the edges and the children of each node, which are 0 at first.
-void count_by_node(const Unsorted *given, int64_t count, int64_t limit,
+void count_by_node(const Edges *given, int64_t count, int64_t limit,
                    const LimitPacking *packing, int32_t *edges, int32_t *children) {
   for (int64_t e = 0; e < count; e++)
     if (fits(given->allocation[e], limit, *packing)) {
@@ -41,7 +41,7 @@ void count_by_node(const Unsorted *given, int64_t count, int64_t limit,
 
 // By node, `next_edge` and `next_child` are where its edges and children are to start. `first` is
 // 0 everywhere at first; `target` has room for a number of each child, and `fill`, of each kind.
-void by_node(const Unsorted *given, int64_t count, int64_t children, int64_t kinds, int64_t limit,
+void by_node(const Edges *given, int64_t count, int64_t children, int64_t kinds, int64_t limit,
              const LimitPacking *packing, int32_t *next_edge, int32_t *next_child,
              int32_t *target, int32_t *fill, const ByNode *result) {
   int64_t j = 0;

@@ -13,30 +13,15 @@ import numpy as np
 from morello.engine.arrays import Floats, Ints
 from morello.engine.limits import LimitPacking
 from morello.engine.loops import LOOPS
-
-
-class Unsorted(NamedTuple):
-    """Edges of some nodes in any order.
-
-    By edge: the row of its node, its rule, how many children it has, its own cost, and its
-    allocation. By child, in the order of the edges: its kind, and how many times it runs.
-    """
-
-    row: Ints
-    rule: Ints
-    arity: Ints
-    own: Floats
-    allocation: Ints
-    kind: Ints
-    times: Ints
+from morello.engine.tape import Recorded
 
 
 class ByNode(NamedTuple):
     """Edges of some nodes, sorted by node.
 
-    By node: how many edges, and how many children it has. By edge and by child as in `Unsorted`.
+    By node: how many edges, and how many children it has. By edge and by child as in `Recorded`.
     `position` has the children of kind 0, then of kind 1, and so on: kind k's start at
-    `first[k]`. `source` gives where each of those was in `Unsorted`.
+    `first[k]`. `source` gives where each of those was in `Recorded`.
     """
 
     edges: Ints
@@ -70,9 +55,12 @@ class Expanded(NamedTuple):
     times: Ints
 
 
-def by_node(given: Unsorted, nodes: int, kinds: int, limit: int, packing: LimitPacking) -> ByNode:
+def by_node(
+    recorded: Recorded, nodes: int, kinds: int, limit: int, packing: LimitPacking
+) -> ByNode:
     """The edges that fit a limit, sorted by node, and their children by kind."""
-    count, children = len(given.row), len(given.kind)
+    given = recorded[:7]  # up to the times
+    count, children = len(recorded.row), len(recorded.kind)
     edges, slots = np.zeros(nodes, np.int32), np.zeros(nodes, np.int32)
     LOOPS.count_by_node(given, count, limit, packing, edges, slots)
     next_edge = np.cumsum(edges, dtype=np.int32) - edges

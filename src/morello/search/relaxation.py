@@ -117,12 +117,8 @@ class _Relaxation:
     def _add(self, nodes: Ints, recorded: Recorded) -> None:
         """Keep the edges of nodes that may fit the memory, and reach the Specs they lead to."""
         space = self.space
-        given = engine.Unsorted(
-            recorded.row, recorded.rule, recorded.arity, recorded.own, recorded.allocation,
-            recorded.kind, recorded.times,
-        )  # fmt: skip
         kinds, packing = len(space.encodings), space.limits.packing
-        edges = engine.by_node(given, len(nodes), kinds, self.full, packing)
+        edges = engine.by_node(recorded, len(nodes), kinds, self.full, packing)
         child = np.empty(len(edges.times), np.int32)
         for kind in range(kinds):
             some = slice(edges.first[kind], edges.first[kind + 1])
@@ -193,7 +189,7 @@ class _Relaxation:
 
 
 _COLUMNS = "edges", "children", "rule", "arity", "own", "allocation", "child", "times"
-"""What is kept of the edges of each step."""
+"""The columns that each step adds a part to: its nodes' counts, its edges, and their children."""
 
 
 def relax(space: Space, progress: Progress | None = None) -> RelaxedSpace:
