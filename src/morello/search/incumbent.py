@@ -9,6 +9,7 @@ from morello import engine
 from morello.memo.space_memo import SpaceMemo
 from morello.rewrites import Rewrite
 from morello.search.graph import SearchGraph
+from morello.search.result import SearchStatistics
 from morello.search.solved_graph import SolvedGraph
 
 
@@ -42,6 +43,13 @@ class Incumbent:
         return Incumbent(
             solved.cost if solvable else inf, tuple(solved.decisions(memo)) if solvable else (),
             lower, graph.node_count, graph.edge_count, solved.count, solved.tried,
+        )  # fmt: skip
+
+    def statistics(self, seconds: float, *, exhaustive: bool = False) -> SearchStatistics:
+        """The statistics of the search, which took so many seconds."""
+        return SearchStatistics(
+            seconds, self.specs, self.rewrites, self.entries, self.tried, self.bounded,
+            exhaustive, gap=self.gap,
         )  # fmt: skip
 
     @property

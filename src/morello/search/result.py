@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # statistics need none of them
@@ -40,6 +40,14 @@ class SearchStatistics:
     def proven(self) -> bool:
         """No program is cheaper under the cost model, but those before it if it was chosen."""
         return self.gap == 0.0
+
+    def share(self, count: int) -> SearchStatistics:
+        """An equal share of the work of a search that was for so many goals."""
+        return replace(
+            self, seconds=self.seconds / count, specs=self.specs // count,
+            rewrites=self.rewrites // count, entries=self.entries // count,
+            tried=self.tried // count, bounded=self.bounded // count,
+        )  # fmt: skip
 
     @staticmethod
     def of_memoized(

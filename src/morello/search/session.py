@@ -206,10 +206,7 @@ class Session:
             raise SearchError(why_none(self.goal, self.target, watch))
         goal, decisions = spec_and_decisions(self._specs, incumbent.decisions)
         self._graph = incumbent.graph
-        statistics = SearchStatistics(
-            time.perf_counter() - began, incumbent.specs, incumbent.rewrites, incumbent.entries,
-            incumbent.tried, incumbent.bounded, everything, gap=incumbent.gap,
-        )  # fmt: skip
+        statistics = incumbent.statistics(time.perf_counter() - began, exhaustive=everything)
         return SearchResult(goal, self.target, incumbent.cost, decisions, statistics)
 
     def _incumbent(self, everything: bool, watch: Watch) -> Incumbent:

@@ -11,7 +11,7 @@ from morello.search.best_first import BestFirst
 from morello.search.budget import Budget, BudgetError, Progress
 from morello.search.graph import spec_and_decisions
 from morello.search.pruned_space import PrunedSpace
-from morello.search.result import SearchResult, SearchStatistics
+from morello.search.result import SearchResult
 from morello.space.space import Goal
 from morello.targets.target import Target
 
@@ -35,17 +35,13 @@ def search_together(
         except (BudgetError, MemoryError):
             return [None] * len(goals)
         incumbents = BestFirst(space.space, bound, watch).run()
-    seconds, count = time.perf_counter() - began, len(goals)
+    seconds = time.perf_counter() - began
     results: list[SearchResult | None] = []
     for goal, incumbent in zip(goals, incumbents, strict=True):
         result = None
         if incumbent.found:
             spec, decisions = spec_and_decisions(goal, incumbent.decisions)
-            statistics = SearchStatistics(
-                seconds / count, incumbent.specs // count, incumbent.rewrites // count,
-                incumbent.entries // count, incumbent.tried // count, incumbent.bounded // count,
-                exhaustive=False, gap=incumbent.gap,
-            )  # fmt: skip
+            statistics = incumbent.statistics(seconds).share(len(goals))
             result = SearchResult(spec, target, incumbent.cost, decisions, statistics)
         results.append(result)
     return results
