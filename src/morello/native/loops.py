@@ -127,7 +127,7 @@ class Loops:
         return _Struct(tuple(fields))
 
     def _type(self, declaration: str) -> _Type:
-        """What a parameter or a field is: a number, an array or a struct."""
+        """The type of a parameter or of a struct's field, from its declaration in C."""
         match = _DECLARATION.fullmatch(declaration)
         assert match is not None, declaration
         constant, kind, rest = match.groups()

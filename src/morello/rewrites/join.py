@@ -72,7 +72,7 @@ class Join(Rewrite):
 
     @property
     def joining(self) -> Joining:
-        """What it does, as the operations that it is applied to know it."""
+        """The groups and the units, as one value."""
         return Joining(self.groups, self.units)
 
 

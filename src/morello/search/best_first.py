@@ -53,9 +53,10 @@ AHEAD = 1.05
 
 @dataclass
 class _Goal:
-    """What is known of a goal: a lower bound, and its cheapest program so far.
+    """A goal, with a lower bound on the cost of its programs, and the cheapest found so far.
 
-    `root` is its node. It has `ended` once there is nothing more to search for.
+    `upper` is the cost of that program, and `root` the node of the goal. It has `ended` once the
+    program is proven or near enough, or the goal is proven to have none.
     """
 
     root: int

@@ -56,7 +56,7 @@ class TracedRules:
         return self._numbered(_joined(self._parts(keys, wanted)))
 
     def by_numpy(self, keys: Ints, wanted: Bools) -> Recorded:
-        """The same as `run`, without a tape."""
+        """The same as `run`, all by NumPy: tapes are checked against it."""
         return self._numbered(_in_order(_joined(self._by_numpy(keys, _by_rule(*wanted.nonzero())))))
 
     def _parts(self, keys: Ints, wanted: Bools) -> list[Recorded]:

@@ -126,9 +126,9 @@ def steps(
 
 
 def _pieces(size: int, tiles: tuple[int, ...], most_rows: int) -> list[tuple[int, ...]]:
-    """What is left of a size that is cut to each of these tiles, or to the rows of a register tile.
+    """The sizes after cutting a size to each of these tiles, and to the rows of a register tile.
 
-    That is the tile, and the remainder if there is any.
+    For each of them: the tile's size, and the remainder's if there is one.
     """
     rows = row_tile(size, most_rows)
     all_tiles = (*tiles, *([rows] if rows else []))
