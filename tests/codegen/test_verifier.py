@@ -37,7 +37,7 @@ from morello.codegen.statements import (
 from morello.codegen.verifier import check, defects
 from morello.codegen.views import MemoryView
 from morello.frontends import parse
-from morello.impl.tree import Impl, Node
+from morello.impl.tree import Impl, ImplNode
 from morello.ir.dtype import F16
 from morello.scheduling import Schedule
 from morello.targets import TARGETS, find_target
@@ -89,7 +89,7 @@ def test_what_may_be_prefetched_is_sound_before_the_pass() -> None:
     for impl in of_target("avx2"):
         program = lower(impl)
         views = [view for view, _ in program.parameters]
-        marked = Emitter(target, impl.spec).emit(Node(impl), views)
+        marked = Emitter(target, impl.spec).emit(ImplNode(impl), views)
         marks += sum(isinstance(statement, Prefetchable) for statement in walk(marked))
         assert [*defects(replace(program, body=marked))] == []
     assert marks > 0

@@ -15,7 +15,7 @@ from morello.codegen.emit import Emitter
 from morello.codegen.names import NamesInC
 from morello.codegen.printer import Printer
 from morello.codegen.views import RegisterView, View, buffer_view, register_view
-from morello.impl.tree import Impl, Node
+from morello.impl.tree import Impl, ImplNode
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
 from morello.ir.functions import BINARY, UNARY, Function
@@ -265,7 +265,7 @@ class Case:
                 before.append(f"__builtin_memcpy({view.name}, {operand.name}, sizeof {view.name});")
                 after.append(f"__builtin_memcpy({operand.name}, {view.name}, sizeof {view.name});")
         impl = Impl(self.spec, target, Select(self.kernel.name))
-        statements = Emitter(target, impl.spec).emit(Node(impl), views)
+        statements = Emitter(target, impl.spec).emit(ImplNode(impl), views)
         lines = [*before, *Printer(NamesInC(), {}).lines(statements), *after]
         return function(name, self.spec, lines)
 

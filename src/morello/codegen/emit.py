@@ -38,7 +38,7 @@ from morello.codegen.views import (
     centered,
     register_view,
 )
-from morello.impl.tree import Node
+from morello.impl.tree import ImplNode
 from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import DType
 from morello.ir.spec import Spec
@@ -76,7 +76,7 @@ class Emitter:
         self._numbers = count()
         self._in_use = 0
 
-    def emit(self, node: Node, views: Sequence[View]) -> list[Statement]:
+    def emit(self, node: ImplNode, views: Sequence[View]) -> list[Statement]:
         """The statements of a node of a complete Impl over these views of its operands."""
         impl = node.impl
         if emits_nothing(impl):
@@ -92,13 +92,13 @@ class Emitter:
 
     # ---- loops
 
-    def _loop(self, node: Node, rewrite: Loop, views: Sequence[View]) -> list[Statement]:
+    def _loop(self, node: ImplNode, rewrite: Loop, views: Sequence[View]) -> list[Statement]:
         dim = rewrite.dim
         if over_registers(node.impl.spec.operation, dim, views):
             return self._unrolled(node, rewrite, views)
         return [line for loop in loops(node, views, dim) for line in self._steps(node, loop)]
 
-    def _steps(self, node: Node, loop: MergedLoop) -> list[Statement]:
+    def _steps(self, node: ImplNode, loop: MergedLoop) -> list[Statement]:
         if loop.times == 1:
             return self.emit(loop.body, loop.tiles(None))
         variable = self._name(loop.dim)
@@ -112,7 +112,7 @@ class Emitter:
             )
         ]  # fmt: skip
 
-    def _unrolled(self, node: Node, rewrite: Loop, views: Sequence[View]) -> list[Statement]:
+    def _unrolled(self, node: ImplNode, rewrite: Loop, views: Sequence[View]) -> list[Statement]:
         spec, dim = node.impl.spec, rewrite.dim
         lines: list[Statement] = []
         start = 0
@@ -126,20 +126,22 @@ class Emitter:
 
     # ---- convolutions
 
-    def _pointwise(self, node: Node, rewrite: Pointwise, views: Sequence[View]) -> list[Statement]:
+    def _pointwise(
+        self, node: ImplNode, rewrite: Pointwise, views: Sequence[View]
+    ) -> list[Statement]:
         """A matmul over all pixels of the image."""
         operation = node.impl.spec.operation
         merged = merged_rows(operation, views)
         return self.emit(node.children[0], matmul_views(operation, merged))
 
-    def _join(self, node: Node, rewrite: Join, views: Sequence[View]) -> list[Statement]:
+    def _join(self, node: ImplNode, rewrite: Join, views: Sequence[View]) -> list[Statement]:
         """The same memory, by fewer dimensions."""
         (branch,) = node.impl.children
         merged = joined_views(node.impl.spec.operation, rewrite, views)
         return self.emit(node.children[0], [merged[tensor] for tensor in branch.tensors])
 
     def _spatial_split(
-        self, node: Node, rewrite: SpatialSplit, views: Sequence[View]
+        self, node: ImplNode, rewrite: SpatialSplit, views: Sequence[View]
     ) -> list[Statement]:
         """Loops over the pixels of the filter around a matmul over the remaining dimensions."""
         spec = node.impl.spec
@@ -153,7 +155,9 @@ class Emitter:
 
     # ---- parallel loops
 
-    def _parallel(self, node: Node, rewrite: Parallel, views: Sequence[View]) -> list[Statement]:
+    def _parallel(
+        self, node: ImplNode, rewrite: Parallel, views: Sequence[View]
+    ) -> list[Statement]:
         """A parallel loop over numbered items: the tiles in order, then the remainder if any."""
         spec = node.impl.spec
         body, *rest = node.children
@@ -198,7 +202,7 @@ class Emitter:
         return ParallelFor(name, items, tuple(pointers), tuple(variables), body, workspace)
 
     def _parallel_split(
-        self, node: Node, rewrite: ParallelSplit, views: Sequence[View]
+        self, node: ImplNode, rewrite: ParallelSplit, views: Sequence[View]
     ) -> list[Statement]:
         """Reduce the pieces in parallel into partial results in buffers, then merge those."""
         spec, dim, (body, merge) = node.impl.spec, rewrite.dim, node.children
@@ -231,7 +235,7 @@ class Emitter:
 
     # ---- sequences
 
-    def _sequence(self, node: Node, rewrite: Rewrite, views: Sequence[View]) -> list[Statement]:
+    def _sequence(self, node: ImplNode, rewrite: Rewrite, views: Sequence[View]) -> list[Statement]:
         """The children in order, with buffers and registers for intermediate tensors."""
         impl, in_use = node.impl, self._in_use
         tensors: dict[int, View] = dict(enumerate(views))
@@ -265,7 +269,7 @@ class Emitter:
             return lines
         return [Block([*declared, *lines])]
 
-    def _place(self, node: Node, spec: Spec, operand: int) -> Buffer | Registers:
+    def _place(self, node: ImplNode, spec: Spec, operand: int) -> Buffer | Registers:
         """A new buffer, or registers, for an operand of a child."""
         impl, tensor = node.impl, spec.tensor(operand)
         stem = spec.operation.operands[operand].name
@@ -296,13 +300,17 @@ class Emitter:
 
     # ---- kernels
 
-    def _kernel(self, node: Node, rewrite: Select, views: Sequence[View]) -> list[Statement]:
+    def _kernel(self, node: ImplNode, rewrite: Select, views: Sequence[View]) -> list[Statement]:
         return [Call(find_kernel(self.target, rewrite.kernel), node.impl.spec, tuple(views))]
 
     # ---- what may be prefetched
 
     def _prefetchable(
-        self, node: Node, views: Sequence[View], soon: Iterator[Soon], lines: list[Statement]
+        self,
+        node: ImplNode,
+        views: Sequence[View],
+        soon: Iterator[Soon],
+        lines: list[Statement],
     ) -> list[Statement]:
         """The statements, during which these operands of a node may be prefetched."""
         spec = node.impl.spec
@@ -315,7 +323,7 @@ class Emitter:
             lines = [Prefetchable(name, view, element, operand.written, due, lines)]
         return lines
 
-    def _loaded_by_caches(self, node: Node) -> Iterator[Soon]:
+    def _loaded_by_caches(self, node: ImplNode) -> Iterator[Soon]:
         """Operands that a node brings from main memory to the next cache, as they are used."""
         rewrite, operation = node.impl.rewrite, node.impl.spec.operation
         if not isinstance(rewrite, Move | MoveAll) or rewrite.level != self.target.levels[1].name:
@@ -339,7 +347,7 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
 """The code generators of rewrites that are not just a sequence of steps."""
 
 
-def _copied_next(node: Node) -> Iterator[Soon]:
+def _copied_next(node: ImplNode) -> Iterator[Soon]:
     """The operand that the loop around copies anew in its next iteration, if it is copied."""
     rewrite = node.impl.rewrite
     if isinstance(rewrite, Move):
@@ -348,7 +356,7 @@ def _copied_next(node: Node) -> Iterator[Soon]:
                 yield index, Due.NEXT
 
 
-def _written_later(node: Node) -> Iterator[Soon]:
+def _written_later(node: ImplNode) -> Iterator[Soon]:
     """The operands that the second part of a composition writes."""
     rewrite, operation = node.impl.rewrite, node.impl.spec.operation
     if isinstance(rewrite, Bufferize):

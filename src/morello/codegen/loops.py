@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from morello.codegen.views import MemoryView, RegisterView, View
-from morello.impl.tree import Impl, Node
+from morello.impl.tree import Impl, ImplNode
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.rewrites import Overlap, Split, Tile
@@ -30,7 +30,7 @@ class MergedLoop:
     dim: str
     size: int
     step: int
-    body: Node
+    body: ImplNode
 
     @property
     def times(self) -> int:
@@ -63,7 +63,7 @@ class MergedLoop:
         return [view.address.constant for view in self.views if isinstance(view, MemoryView)]
 
 
-def loops(node: Node, views: Sequence[View], dim: str) -> list[MergedLoop]:
+def loops(node: ImplNode, views: Sequence[View], dim: str) -> list[MergedLoop]:
     """The loops of a node along a dimension, in order.
 
     A loop nested in another over the same dimension is collapsed with it, if the inner one is
@@ -80,7 +80,7 @@ def loops(node: Node, views: Sequence[View], dim: str) -> list[MergedLoop]:
     return merged
 
 
-def _nested(node: Node, views: Sequence[View], dim: str) -> Iterator[MergedLoop]:
+def _nested(node: ImplNode, views: Sequence[View], dim: str) -> Iterator[MergedLoop]:
     loop = node
     while emits_nothing(loop.impl):
         (loop,) = loop.children

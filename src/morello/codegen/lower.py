@@ -10,7 +10,7 @@ from morello.codegen.prefetch import notes, with_prefetches
 from morello.codegen.statements import Program
 from morello.codegen.verifier import check
 from morello.codegen.views import operand_views
-from morello.impl.tree import Impl, Node
+from morello.impl.tree import Impl, ImplNode
 
 
 def lower(impl: Impl, names: Mapping[str, str] | None = None) -> Program:
@@ -18,7 +18,7 @@ def lower(impl: Impl, names: Mapping[str, str] | None = None) -> Program:
     spec = impl.spec
     views = operand_views(spec, names or {array: array for array in spec.arrays})
     emitter = Emitter(impl.target, spec)
-    statements = with_prefetches(emitter.emit(Node(impl), views), impl.target)
+    statements = with_prefetches(emitter.emit(ImplNode(impl), views), impl.target)
     parameters = tuple(zip(views, spec.dtypes, strict=True))
     program = Program(parameters, statements, emitter.workspace)
     if shows("verify"):

@@ -72,17 +72,17 @@ class Impl:
 
 
 @dataclass(frozen=True)
-class Node:
+class ImplNode:
     """An Impl and its number in pre-order in the whole, where equal parts may be one object."""
 
     impl: Impl
     number: int = 0
 
     @property
-    def children(self) -> list[Node]:
+    def children(self) -> list[ImplNode]:
         nodes, number = [], self.number + 1
         for child in self.impl.children:
-            nodes.append(Node(child.impl, number))
+            nodes.append(ImplNode(child.impl, number))
             number += child.impl.size
         return nodes
 
