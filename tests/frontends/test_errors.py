@@ -76,7 +76,7 @@ NAMES = [
     ("softmax(f32[4,4], axis=1, axis=1)", "axis is set twice", 26),
     ("broadcast(f32[4], axis=0)", "needs size", 0),
     ("softmax(f32[4,4], axis=first)", "axis cannot be this", 23),
-    ("softmax(f32[4,4], axis=[0,1])", "write a number", 23),
+    ("softmax(f32[4,4], axis=[0,1])", "write a small whole number", 23),
     ("sum(f32[4,4], keepdims=1)", "write True or False", 23),
     ("matmul(f32[4,4], 2)", "a number cannot stand here", 17),
     ("cast(f32[4], f99)", "this is no dtype", 13),

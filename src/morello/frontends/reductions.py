@@ -21,7 +21,7 @@ from morello.ir.primitives import softmax as softmax_operation
 from morello.ir.rounding import narrow
 
 EPSILON = 1e-5
-"""Added to the variance by layer_norm, and to the mean square by rms_norm."""
+"""What layer_norm adds to the variance, and rms_norm to the mean square, by default."""
 
 
 def sum(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
@@ -110,20 +110,20 @@ def _softmax_part(part: Primitive, x: Value, given: list[Value], axis: int) -> V
     return apply_operation(operation, [x, *(value.materialized for value in given)], shape)
 
 
-def layer_norm(x: Value, gamma: Value, beta: Value) -> Value:
-    """(x - mean) / sqrt(variance + 1e-5) * gamma + beta, along the last axis."""
+def layer_norm(x: Value, gamma: Value, beta: Value, *, epsilon: float = EPSILON) -> Value:
+    """(x - mean) / sqrt(variance + epsilon) * gamma + beta, along the last axis."""
     _check_norm("layer_norm", x, gamma, beta)
     centred = subtract(x, _row_means(x))
     variance = _row_means(unary("square", centred))
-    scaled = multiply(centred, unary("rsqrt", add(variance, EPSILON)))
+    scaled = multiply(centred, unary("rsqrt", add(variance, epsilon)))
     return add(multiply(scaled, gamma), beta)
 
 
-def rms_norm(x: Value, gamma: Value) -> Value:
-    """x / sqrt(mean(x * x) + 1e-5) * gamma, along the last axis."""
+def rms_norm(x: Value, gamma: Value, *, epsilon: float = EPSILON) -> Value:
+    """x / sqrt(mean(x * x) + epsilon) * gamma, along the last axis."""
     _check_norm("rms_norm", x, gamma)
     size = _row_means(unary("square", x))
-    return multiply(multiply(x, unary("rsqrt", add(size, EPSILON))), gamma)
+    return multiply(multiply(x, unary("rsqrt", add(size, epsilon))), gamma)
 
 
 def _row_means(x: Value) -> Value:

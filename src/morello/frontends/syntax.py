@@ -227,7 +227,9 @@ class _Parser:
             return Name(name.text, name.at), Option(tuple(numbers), value.at)
         if word := self.accept("name"):
             return Name(name.text, name.at), Option(word.text, value.at)
-        return Name(name.text, name.at), Option(self.integer(), value.at)
+        fraction = self.next.kind == "number" and not self.next.text.isdecimal()
+        number = float(self.expect("number", "").text) if fraction else self.integer()
+        return Name(name.text, name.at), Option(number, value.at)
 
     def integer(self) -> int:
         minus = self.accept("-")

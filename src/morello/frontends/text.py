@@ -198,12 +198,15 @@ class _Evaluator:
                 return value.lower() == "true"
         elif str in kinds:
             return str(value)
+        elif isinstance(value, int | float) and float in kinds:
+            return float(value)
         elif isinstance(value, int):
             if int in kinds:
                 return value
         elif isinstance(value, tuple) and len(kinds) > 1:
             return value
-        wanted = "True or False" if bool in kinds else "a number"
+        wanted = "a number" if float in kinds else "a small whole number"
+        wanted = "True or False" if bool in kinds else wanted
         wanted += " or a list of them, as in [2,1]" * (len(kinds) > 1)
         raise error_at(self.text, option.at, f"{name.name} cannot be this", f"write {wanted}")
 
