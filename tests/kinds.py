@@ -20,6 +20,7 @@ FOLDERS = {
     "docs": "docs",
     "frontends": "unit",
     "fusion": "unit",
+    "graph": "emit",
     "ir": "unit",
     "learn": "train",
     "rewrites": "unit",

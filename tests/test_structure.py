@@ -37,6 +37,7 @@ LAYERS = [
     "codegen",
     "runtime",
     "frontends",
+    "graph",
     "measure",
     "request",
     "learn",

@@ -6,6 +6,7 @@ from morello.base.errors import CompileAllError as CompileAllError
 from morello.base.errors import CompilerTimeoutError as CompilerTimeoutError
 from morello.base.errors import CorpusError as CorpusError
 from morello.base.errors import FileError as FileError
+from morello.base.errors import GraphError as GraphError
 from morello.base.errors import MorelloError as MorelloError
 from morello.base.errors import RewriteError as RewriteError
 from morello.base.errors import SearchError as SearchError

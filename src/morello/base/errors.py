@@ -51,6 +51,10 @@ class SpecError(MorelloError):
     """An invalid Spec: bad syntax, sizes, dtypes or layouts."""
 
 
+class GraphError(MorelloError):
+    """A program of a framework that no graph holds, or a graph that is invalid."""
+
+
 class RewriteError(MorelloError):
     """A rewrite that does not apply to a Spec, or a broken schedule file."""
 

@@ -1,0 +1,38 @@
+"""The values of a graph in NumPy: the reference that every other way to run it is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Array, Graph, Node
+
+
+def evaluate(graph: Graph, arrays: Sequence[Array]) -> tuple[Array, ...]:
+    """The outputs, in float64, int64 or bool, with no rounding in between.
+
+    Raises `GraphError` for arrays of other shapes than those of the inputs.
+    """
+    if len(arrays) != len(graph.inputs):
+        raise GraphError(f"{len(arrays)} arrays for {len(graph.inputs)} inputs; give one for each.")
+    values: dict[Node, Array] = {}
+    for number, (node, array) in enumerate(zip(graph.inputs, arrays, strict=True)):
+        if array.shape != node.shape:
+            raise GraphError(f"array {number} has shape {array.shape}, not {node.shape}.")
+        values[node] = widened(array)
+    with np.errstate(all="ignore"):
+        for node in graph.nodes:
+            if node not in values:
+                result = node.operator.evaluate(*(values[source] for source in node.inputs))
+                values[node] = widened(np.asarray(result))
+    return tuple(values[node] for node in graph.outputs)
+
+
+def widened(array: Array) -> Array:
+    """An array in float64, int64 or bool, as operators compute."""
+    kind = array.dtype.kind
+    if kind == "b":
+        return array
+    return array.astype(np.int64 if kind in "iu" else np.float64)

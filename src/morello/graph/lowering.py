@@ -1,0 +1,113 @@
+"""From a group of nodes to the Spec that computes it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from morello.base.errors import SpecError
+from morello.frontends.copies import cast
+from morello.frontends.text import MAX_INPUTS
+from morello.frontends.types import make_type
+from morello.frontends.values import NEW_AXIS, Value, input_of
+from morello.graph.graph import Node, in_order
+from morello.graph.operators import Broadcast, Cast, Constant, Map, Transpose, Where
+from morello.graph.views import View, view_of
+from morello.ir.computation import Tensor, computation
+from morello.ir.layout import Layout
+from morello.ir.spec import Spec
+
+_BROADCASTING = Broadcast, Cast, Map, Transpose, Where
+"""The operators that take a dimension of size 1 for one of any size."""
+
+
+@dataclass(frozen=True)
+class LoweredGroup:
+    """The Spec of a group, and where its distinct arrays lie: the inputs, in order."""
+
+    spec: Spec
+    inputs: tuple[View, ...]
+
+
+def lowered(output: Node, members: Collection[Node]) -> LoweredGroup:
+    """The Spec that computes `output` by these nodes, and from all others that they read.
+
+    Intermediate results may be wider than their nodes say, as f32 in place of bf16, and are
+    rounded once at the end. Raises `SpecError` if no Spec computes it.
+    """
+    lowering = _Lowering(members)
+    for node in in_order([output]):
+        if node in lowering.members:
+            lowering.lower(node)
+    value = lowering.values[output]
+    result = _result(output, value)
+    computed = computation(result)
+    if len(computed.arrays) > MAX_INPUTS:
+        what = f"{len(members)} operators read {len(computed.arrays)} tensors"
+        raise SpecError(what, f"a kernel takes {MAX_INPUTS}; make them several groups")
+    return LoweredGroup(computed.spec, tuple(lowering.leaves[t] for t in computed.arrays))
+
+
+class _Lowering:
+    """The values of the nodes of a group, and of those that it reads."""
+
+    def __init__(self, members: Collection[Node]) -> None:
+        self.members = frozenset(members)
+        self.values: dict[Node, Value] = {}
+        self.leaves: dict[Tensor, View] = {}
+        self._whole: dict[Node, Value] = {}
+
+    def lower(self, node: Node) -> None:
+        inputs = [self._input(node, source) for source in node.inputs]
+        if not isinstance(node.operator, _BROADCASTING):
+            for source, given in zip(node.inputs, inputs, strict=True):
+                if isinstance(given, Value) and given.shape != source.shape:
+                    raise SpecError(f"{node.operator} reads a broadcast", "make it two kernels")
+        value = node.operator.value(*inputs)  # type: ignore[arg-type]
+        units = (NEW_AXIS,) * (node.type.rank - value.rank)
+        self.values[node] = Value(value.tensor, (*units, *value.axes))
+
+    def _input(self, node: Node, source: Node) -> Value | float:
+        if source in self.values:
+            return self.values[source]
+        if isinstance(source.operator, Constant) and source.type.size == 1:
+            return float(source.operator.array.item())
+        whole = node.operator.keeps_units
+        known = self._whole if whole else self.values
+        if source not in known:
+            known[source] = self._leaf(source, whole)
+        return known[source]
+
+    def _leaf(self, node: Node, whole: bool) -> Value:
+        """An array that the group reads: `whole`, or without its dimensions of size 1."""
+        view = view_of(node)
+        element = node.type.element
+        if element is None:
+            raise SpecError(f"no kernel takes {node.type}", "cast it elsewhere")
+        every = range(node.type.rank)
+        kept = [d for d in every if whole or (view.strides[d] and view.shape[d] > 1)]
+        shape = tuple(view.shape[d] for d in kept) or (1,)
+        strides = tuple(view.strides[d] for d in kept) or (1,)
+        order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
+        tensor = input_of(make_type(shape, element, Layout(tuple(order)), strides))
+        self.leaves[tensor] = view
+        places = {d: n for n, d in enumerate(kept)}
+        return Value(tensor, tuple(places.get(d, NEW_AXIS) for d in every) or (0,))
+
+
+def _result(output: Node, value: Value) -> Tensor:
+    """The tensor of a group's result, without dimensions of size 1, in the dtype of its node."""
+    if [n for n in value.shape if n > 1] != [n for n in output.shape if n > 1]:
+        raise SpecError(f"{output.operator} only broadcasts", "leave it to what reads it")
+    element = output.type.element
+    if element is None:
+        raise SpecError(f"no kernel computes {output.type}", "compute it elsewhere")
+    bare = Value(value.tensor, tuple(d for d in value.axes if d != NEW_AXIS)).materialized
+    operation = bare.tensor.operation
+    if operation is None:
+        raise SpecError(f"{output.operator} computes nothing", "make it a view")
+    if bare.dtype is element:
+        return bare.tensor
+    if operation.is_product and element.is_float == bare.dtype.is_float:
+        return replace(bare.tensor, dtype=element)
+    return cast(bare, element).tensor

@@ -1,0 +1,67 @@
+"""Attention, which front-ends have as one operator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from morello.base.errors import GraphError, SpecError
+from morello.frontends.maps import add, multiply
+from morello.frontends.values import NEW_AXIS, Value
+from morello.graph.graph import Array, Operator, TensorType
+from morello.graph.operators.products import Dot
+from morello.graph.operators.reductions import Softmax
+
+
+@dataclass(frozen=True)
+class Attention(Operator):
+    """softmax(q k^T * scale + mask) v for q [..., m, d], k [..., n, d] and v [..., n, e].
+
+    The mask, which is added, is the fourth input, if there is one. A `causal` one lets row i see
+    the columns up to i + n - m. If q has a multiple of the heads (dimension -3) of k and v, then
+    each of these serves as many neighbouring heads of q.
+    """
+
+    scale: float
+    causal: bool = False
+
+    @property
+    def heavy(self) -> bool:
+        return True
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        q, k, v, *masks = inputs
+        fits = q.shape[-1] == k.shape[-1] and k.shape[-2] == v.shape[-2] and len(masks) <= 1
+        if not fits or k.shape[:-2] != v.shape[:-2] or q.rank != k.rank:
+            raise GraphError(f"{self} of {', '.join(map(str, inputs))}: the shapes do not fit.")
+        return TensorType((*q.shape[:-1], v.shape[-1]), q.dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        q, k, v, *masks = inputs
+        if q.ndim > 2 and q.shape[-3] != k.shape[-3]:
+            times = q.shape[-3] // k.shape[-3]
+            k, v = np.repeat(k, times, -3), np.repeat(v, times, -3)
+        scores = q @ np.swapaxes(k, -1, -2) * self.scale
+        for mask in masks:
+            scores = scores + mask
+        if self.causal:
+            m, n = scores.shape[-2:]
+            scores = np.where(np.tri(m, n, n - m, dtype=bool), scores, -np.inf)
+        exponentials = np.exp(scores - scores.max(-1, keepdims=True))
+        result: Array = exponentials / exponentials.sum(-1, keepdims=True) @ v
+        return result
+
+    def value(self, *inputs: Value) -> Value:
+        q, k, v, *masks = inputs
+        if self.causal:
+            raise SpecError("the language has no causal masks", "add one")
+        if q.rank > 2 and (q.axes[-3] == NEW_AXIS) != (k.axes[-3] == NEW_AXIS):
+            raise SpecError("the heads of q are not those of k and v", "compute it elsewhere")
+        batch = tuple((d, d) for d in range(q.rank - 2))
+        last = q.rank - 1
+        scores = multiply(Dot(batch, ((last, last),)).value(q, k), self.scale)
+        for mask in masks:
+            scores = add(scores, mask)
+        weights = Softmax(last).value(scores)
+        return Dot(batch, ((last, last - 1),)).value(weights, v)

@@ -1,0 +1,131 @@
+"""Elementwise operators: functions, casts, and choices; inputs are broadcast as NumPy's are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from morello.base.errors import GraphError, SpecError
+from morello.frontends.copies import cast
+from morello.frontends.functions import FUNCTIONS
+from morello.frontends.values import Value
+from morello.graph.graph import Array, Operator, TensorType
+from morello.ir.functions import BINARY, UNARY, Function
+
+
+def _erfc(x: Array) -> Array:
+    return 1.0 - Function("erf")(x)
+
+
+COMPARISONS: dict[str, Callable[..., Any]] = {
+    "equal": np.equal,
+    "greater": np.greater,
+    "greater_equal": np.greater_equal,
+    "less": np.less,
+    "less_equal": np.less_equal,
+    "not_equal": np.not_equal,
+}
+"""Functions of two numbers whose result is of bool."""
+
+_MORE: dict[str, Callable[..., Any]] = {
+    "ceil": np.ceil,
+    "cos": np.cos,
+    "erfc": _erfc,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "floor": np.floor,
+    "log": np.log,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "logical_and": np.logical_and,
+    "logical_not": np.logical_not,
+    "logical_or": np.logical_or,
+    "logical_xor": np.logical_xor,
+    "power": np.power,
+    "remainder": np.fmod,
+    "round": np.rint,
+    "sign": np.sign,
+    "sin": np.sin,
+}
+
+NUMPY: dict[str, Callable[..., Any]] = {**_MORE, **UNARY, **BINARY, **COMPARISONS}
+"""What each function of a `Map` computes, on NumPy arrays."""
+
+
+def broadcast_shape(*inputs: TensorType) -> tuple[int, ...]:
+    """The shape that these have in common, as NumPy broadcasts; raises `GraphError`."""
+    try:
+        return np.broadcast_shapes(*(each.shape for each in inputs))
+    except ValueError:
+        shapes = ", ".join(str(each) for each in inputs)
+        raise GraphError(f"the shapes of {shapes} cannot be broadcast together.") from None
+
+
+@dataclass(frozen=True)
+class Map(Operator):
+    """A function of `NUMPY`, applied elementwise."""
+
+    name: str
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        if self.name not in NUMPY:
+            raise GraphError(f"there is no function {self.name}.")
+        if len({each.dtype for each in inputs}) > 1:
+            raise GraphError(f"{self.name} of {', '.join(map(str, inputs))}: the dtypes differ.")
+        dtype = np.dtype(bool) if self.name in COMPARISONS else inputs[0].dtype
+        return TensorType(broadcast_shape(*inputs), dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        result: Array = NUMPY[self.name](*inputs)
+        return result
+
+    def value(self, *inputs: Value) -> Value:
+        if self.name not in FUNCTIONS:
+            raise SpecError(f"the language has no {self.name}", "compute it elsewhere")
+        return FUNCTIONS[self.name](*inputs)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class Cast(Operator):
+    """A conversion to another dtype."""
+
+    dtype: np.dtype[Any]
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        return TensorType(inputs[0].shape, self.dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        if self.dtype.kind in "iub":
+            return inputs[0].astype(self.dtype)
+        return inputs[0].astype(np.float64)
+
+    def value(self, *inputs: Value) -> Value:
+        element = TensorType((), self.dtype).element
+        if element is None:
+            raise SpecError(f"no kernel knows {self.dtype}", "cast to another dtype")
+        return cast(inputs[0], element)
+
+
+@dataclass(frozen=True)
+class Where(Operator):
+    """The second input where the first is true, the third elsewhere."""
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        condition, chosen, other = inputs
+        if condition.dtype != bool or chosen.dtype != other.dtype:
+            raise GraphError(f"where({', '.join(map(str, inputs))}): the dtypes do not fit.")
+        return TensorType(broadcast_shape(*inputs), chosen.dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        return np.where(*inputs)
+
+    def value(self, *inputs: Value) -> Value:
+        if "where" not in FUNCTIONS:
+            raise SpecError("the language has no where", "compute it elsewhere")
+        return FUNCTIONS["where"](*inputs)

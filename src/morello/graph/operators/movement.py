@@ -1,0 +1,178 @@
+"""Operators that move elements, and compute nothing.
+
+Most are views: their results lie where their inputs lie, at other strides (see `graph.views`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+import numpy as np
+
+from morello.base.errors import GraphError, SpecError
+from morello.frontends.values import NEW_AXIS, Value
+from morello.graph.graph import Array, Operator, TensorType
+
+
+@dataclass(frozen=True)
+class Reshape(Operator):
+    """The same elements, in the same row-major order, in another shape."""
+
+    shape: tuple[int, ...]
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        if prod(self.shape) != inputs[0].size:
+            raise GraphError(f"{inputs[0]} has not as many elements as shape {self.shape}.")
+        return TensorType(self.shape, inputs[0].dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        return inputs[0].reshape(self.shape)
+
+    def value(self, *inputs: Value) -> Value:
+        """Only dimensions of size 1 may come or go within a kernel."""
+        (x,) = inputs
+        long = iter([d for d, size in zip(x.axes, x.shape, strict=True) if size > 1])
+        if [n for n in x.shape if n > 1] != [n for n in self.shape if n > 1] or any(
+            d != NEW_AXIS and n == 1 for d, n in zip(x.axes, x.shape, strict=True)
+        ):
+            raise SpecError("no kernel reshapes what it computes", "make it two kernels")
+        return Value(x.tensor, tuple(NEW_AXIS if n == 1 else next(long) for n in self.shape))
+
+
+@dataclass(frozen=True)
+class Transpose(Operator):
+    """The dimensions in another order: dimension i of the result is `order[i]` of the input."""
+
+    order: tuple[int, ...]
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        if sorted(self.order) != list(range(inputs[0].rank)):
+            raise GraphError(f"{self.order} is no order of the dimensions of {inputs[0]}.")
+        return TensorType(tuple(inputs[0].shape[d] for d in self.order), inputs[0].dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        return inputs[0].transpose(self.order)
+
+    def value(self, *inputs: Value) -> Value:
+        return inputs[0].reordered(self.order)
+
+
+@dataclass(frozen=True)
+class Broadcast(Operator):
+    """The input repeated to another shape, as NumPy broadcasts."""
+
+    shape: tuple[int, ...]
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        try:
+            fits = np.broadcast_shapes(inputs[0].shape, self.shape) == self.shape
+        except ValueError:
+            fits = False
+        if not fits:
+            raise GraphError(f"{inputs[0]} cannot be broadcast to {self.shape}.")
+        return TensorType(self.shape, inputs[0].dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        return np.broadcast_to(inputs[0], self.shape)
+
+    def value(self, *inputs: Value) -> Value:
+        """The input itself: what reads it broadcasts it."""
+        return inputs[0]
+
+
+@dataclass(frozen=True)
+class Slice(Operator):
+    """Every `steps[d]`-th element of dimension d, from `starts[d]` up to before `stops[d]`."""
+
+    starts: tuple[int, ...]
+    stops: tuple[int, ...]
+    steps: tuple[int, ...]
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """The slices as NumPy's indexing takes them."""
+        return tuple(map(slice, self.starts, self.stops, self.steps))
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        whole = (*zip(self.starts, self.stops, self.steps, inputs[0].shape, strict=True),)
+        if any(not 0 <= low <= high <= n or step < 1 for low, high, step, n in whole):
+            raise GraphError(f"{self} does not lie within {inputs[0]}.")
+        shape = tuple(len(range(low, high, step)) for low, high, step, _ in whole)
+        return TensorType(shape, inputs[0].dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        return inputs[0][self.slices]
+
+    def value(self, *inputs: Value) -> Value:
+        raise SpecError("no kernel slices what it computes", "make it two kernels")
+
+
+@dataclass(frozen=True)
+class Concat(Operator):
+    """The inputs, one after the other along an axis."""
+
+    axis: int
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        rest = {each.shape[: self.axis] + each.shape[self.axis + 1 :] for each in inputs}
+        if len(rest) > 1 or len({each.dtype for each in inputs}) > 1:
+            raise GraphError(f"{', '.join(map(str, inputs))} cannot be joined at {self.axis}.")
+        shape = list(inputs[0].shape)
+        shape[self.axis] = sum(each.shape[self.axis] for each in inputs)
+        return TensorType(tuple(shape), inputs[0].dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        return np.concatenate(inputs, self.axis)
+
+    def value(self, *inputs: Value) -> Value:
+        raise SpecError("no kernel joins tensors", "let each be written to its place")
+
+
+@dataclass(frozen=True)
+class Pad(Operator):
+    """The first input between `before[d]` and `after[d]` copies of the second, a number."""
+
+    before: tuple[int, ...]
+    after: tuple[int, ...]
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        x, filler = inputs
+        if filler.size != 1 or filler.dtype != x.dtype or min(*self.before, *self.after, 0) < 0:
+            raise GraphError(f"{self} of {x} with {filler}: pad with a number of its dtype.")
+        sizes = zip(self.before, x.shape, self.after, strict=True)
+        return TensorType(tuple(map(sum, sizes)), x.dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        x, filler = inputs
+        widths = [*zip(self.before, self.after, strict=True)]
+        return np.pad(x, widths, constant_values=filler.item())
+
+    def value(self, *inputs: Value) -> Value:
+        raise SpecError("a padded tensor alone is no kernel", "let the convolution pad it")
+
+
+@dataclass(frozen=True)
+class Gather(Operator):
+    """The slices of the first input along `axis` that the second one numbers, as `np.take`.
+
+    A number below 0 counts from the end; others outside are taken as the nearest within.
+    """
+
+    axis: int
+
+    def result(self, *inputs: TensorType) -> TensorType:
+        x, numbers = inputs
+        if numbers.dtype.kind not in "iu":
+            raise GraphError(f"{numbers} numbers no slices; give integers.")
+        shape = (*x.shape[: self.axis], *numbers.shape, *x.shape[self.axis + 1 :])
+        return TensorType(shape, x.dtype)
+
+    def evaluate(self, *inputs: Array) -> Array:
+        x, numbers = inputs
+        size = x.shape[self.axis]
+        numbers = np.where(numbers < 0, numbers + size, numbers).clip(0, size - 1)
+        return np.take(x, numbers, self.axis)
+
+    def value(self, *inputs: Value) -> Value:
+        raise SpecError("no kernel gathers rows", "gather them first")

@@ -1,0 +1,140 @@
+"""Graphs: types, values, views, and the groups that become kernels."""
+
+import numpy as np
+import pytest
+
+import morello
+from morello.base.errors import GraphError, SpecError
+from morello.graph.graph import Graph, Node, TensorType, apply, check
+from morello.graph.interpreter import evaluate
+from morello.graph.lowering import lowered
+from morello.graph.operators import (
+    Attention,
+    Broadcast,
+    Constant,
+    Conv,
+    Dot,
+    Input,
+    LayerNorm,
+    Map,
+    Pooling,
+    Reduce,
+    Reshape,
+    Slice,
+    Softmax,
+    Transpose,
+)
+from morello.graph.partition import by_rule
+from morello.graph.printing import text
+from morello.graph.views import view_of
+
+F32 = np.dtype(np.float32)
+
+
+def given(*shape: int, name: str = "") -> Node:
+    return apply(Input(TensorType(shape, F32), name))
+
+
+def random(generator: np.random.Generator, node: Node) -> np.ndarray:
+    return generator.uniform(-1, 1, node.shape).astype(F32)
+
+
+def block() -> Graph:
+    """A block of a transformer: a projection, attention of four heads, a residual, a norm."""
+    x, w, b = given(1, 16, 32, name="x"), given(32, 64), given(64)
+    hidden = apply(Map("gelu"), apply(Map("add"), apply(Dot((), ((2, 0),)), x, w), b))
+    heads = apply(Transpose((0, 2, 1, 3)), apply(Reshape((1, 16, 4, 16)), hidden))
+    seen = apply(Attention(0.25), heads, heads, heads)
+    back = apply(Reshape((1, 16, 64)), apply(Transpose((0, 2, 1, 3)), seen))
+    v, gamma, beta = given(64, 32), given(32), given(32)
+    out = apply(Map("add"), apply(Dot((), ((2, 0),)), back, v), x)
+    return Graph((x, w, b, v, gamma, beta), (apply(LayerNorm(1e-6), out, gamma, beta),))
+
+
+def test_each_group_of_a_block_computes_what_its_nodes_do() -> None:
+    graph, generator = block(), np.random.default_rng(0)
+    check(graph)
+    partition = by_rule(graph)
+    assert not partition.left
+    assert [len(group.nodes) for group in partition.groups] == [3, 1, 2, 1]
+    arrays = [random(generator, node) for node in graph.inputs]
+    for group in partition.groups:
+        part = Graph(graph.inputs, (*group.inputs, group.output))
+        *inputs, expected = evaluate(part, arrays)
+        by_node = dict(zip(group.inputs, inputs, strict=True))
+        kernel = morello.compile(group.lowered.spec, gap=0.1)
+        passed = []
+        for view, argument in zip(group.lowered.inputs, kernel.arguments, strict=False):
+            memory = np.ascontiguousarray(by_node[view.base], F32)
+            passed.append(
+                np.ndarray(argument.shape, F32, memory, 4 * view.offset, argument.strides)
+            )
+        result = kernel(*passed)
+        np.testing.assert_allclose(result.reshape(expected.shape), expected, 2e-5, 2e-5)
+
+
+def test_the_text_has_a_line_for_each_node() -> None:
+    x, w = given(4, 8, name="x"), given(8, 2)
+    graph = Graph((x, w), (apply(Map("exp"), apply(Dot((), ((1, 0),)), x, w)),))
+    assert text(graph).splitlines() == [
+        "%0 = input x() : f32[4,8]",
+        "%1 = input() : f32[8,2]",
+        "%2 = dot[contracted=((1,0),)](%0, %1) : f32[4,2]",
+        "%3 = exp(%2) : f32[4,2]",
+        "return %3",
+    ]
+
+
+def test_views_say_where_elements_lie() -> None:
+    x = given(2, 6, 8)
+    turned = apply(Transpose((1, 0, 2)), apply(Slice((0, 1, 0), (2, 5, 8), (1, 2, 1)), x))
+    view = view_of(turned)
+    assert (view.base, view.shape, view.strides, view.offset) == (x, (2, 2, 8), (16, 48, 1), 8)
+    copied = apply(Reshape((4, 8)), turned)
+    assert view_of(copied).base is copied
+    assert view_of(apply(Broadcast((3, 2, 6, 8)), x)).strides[0] == 0
+
+
+def test_an_invalid_graph_is_refused() -> None:
+    x = given(4, 8)
+    with pytest.raises(GraphError, match="8 is not 4"):
+        apply(Dot((), ((1, 0),)), x, x)
+    wrong = Node(Map("exp"), (x,), TensorType((8, 4), F32))
+    with pytest.raises(GraphError, match=r"computes f32\[4,8\]"):
+        check(Graph((x,), (wrong,)))
+    with pytest.raises(SpecError, match="reads a broadcast"):
+        total = apply(Reduce("sum", (0,)), apply(Broadcast((5, 4, 8)), x))
+        lowered(total, [total])
+
+
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_convolutions_agree_with_their_definition(groups: int) -> None:
+    generator = np.random.default_rng(groups)
+    image, filters = given(2, 4, 7, 6), given(8, 4 // groups, 3, 2)
+    conv = apply(Conv((2, 1), (1, 0), (0, 1), (1, 2), groups), image, filters)
+    x, w = random(generator, image), random(generator, filters)
+    (result,) = evaluate(Graph((image, filters), (conv,)), [x, w])
+    padded = np.pad(x.astype(np.float64), [(0, 0), (0, 0), (1, 0), (0, 1)])
+    for b, f, i, j in np.ndindex(*conv.shape):
+        group = f // (8 // groups)
+        channels = padded[b, group * (4 // groups) : (group + 1) * (4 // groups)]
+        window = channels[:, 2 * i : 2 * i + 3, j : j + 3 : 2]
+        np.testing.assert_allclose(result[b, f, i, j], (window * w[f]).sum())
+
+
+def test_means_of_windows_count_the_padding_if_asked() -> None:
+    image = given(1, 1, 2, 2)
+    ones = np.ones((1, 1, 2, 2), F32)
+    for counts, corner in ((False, 1.0), (True, 0.25)):
+        pool = apply(Pooling("mean", (2, 2), (1, 1), (1, 1), (1, 1), (1, 1), counts), image)
+        (result,) = evaluate(Graph((image,), (pool,)), [ones])
+        assert result.shape == (1, 1, 3, 3)
+        assert result[0, 0, 0, 0] == corner
+
+
+def test_a_softmax_takes_the_elementwise_nodes_before_it() -> None:
+    x, scale = given(4, 8), apply(Constant(np.array(0.5, F32)))
+    scaled = apply(Map("multiply"), x, scale)
+    graph = Graph((x,), (apply(Softmax(1), scaled),))
+    (group,) = by_rule(graph).groups
+    assert group.lowered.spec.expression == "softmax(f32[4,8] * 0.5)"
