@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
@@ -29,14 +29,6 @@ What = str | Spec | Impl | Schedule
 _Result = Kernel | Exception
 
 
-@dataclass(frozen=True)
-class _Item:
-    """A Spec to compile: as it was given, and as a text that means the same, if there is one."""
-
-    what: What
-    text: str | None
-
-
 def compile_all(
     whats: Iterable[What],
     *,
@@ -57,14 +49,14 @@ def compile_all(
     """
     if isinstance(whats, str | Spec | Impl | Schedule):
         raise SpecError("give a list of expressions or Specs; compile takes a single one.")
-    items: dict[Hashable, _Item] = {}
+    items: dict[Hashable, What] = {}
     requests: list[Request] = []
     keys: list[Hashable] = []
     for what in whats:
         with requested(what, **options) as request:
             keys.append(_key(request.goal))
         if keys[-1] not in items:
-            items[keys[-1]] = _Item(what, _text(what))
+            items[keys[-1]] = _as_text(what)
             requests.append(request)
     kernels = dict(
         zip(items, _compiled(list(items.values()), requests, verify, options), strict=True)
@@ -85,34 +77,30 @@ def _key(goal: Goal) -> Hashable:
     return id(goal) if isinstance(goal, Impl) else (goal, goal.names)
 
 
-def _text(what: What) -> str | None:
-    """An expression that means the same; None for a schedule, and a Spec without any."""
-    if isinstance(what, str):
-        return what
+def _as_text(what: What) -> What:
+    """An expression that means the same as a Spec, which can be sent to a worker, if it has any."""
     if not isinstance(what, Spec):
-        return None
+        return what
     try:
         same = parse(what.expression)
     except SpecError:
-        return None
-    return what.expression if (same, same.names) == (what, what.names) else None
+        return what
+    return what.expression if (same, same.names) == (what, what.names) else what
 
 
 def _compiled(
-    items: Sequence[_Item], requests: Sequence[Request], verify: bool, options: Options
+    items: Sequence[What], requests: Sequence[Request], verify: bool, options: Options
 ) -> list[_Result]:
     """The kernel of each item, or the error that it raised."""
     sent = _sendable(options)
     processes = available_threads() if sent is not None else 1
     groups = grouped(requests, processes)
     share = 1 / min(processes, max(len(groups), 1))
-    work: SharedWork[list[_Item], Sequence[_Result]] = SharedWork(
+    work: SharedWork[list[What], Sequence[_Result]] = SharedWork(
         [[items[number] for number in group] for group in groups],
-        here=lambda some: _build(
-            [item.what for item in some], options | {"progress": reported}, verify, share
-        ),
+        here=lambda some: _build(some, options | {"progress": reported}, verify, share),
         there=partial(_build_there, sent or {}, verify, share),
-        movable=lambda some: sent is not None and all(item.text is not None for item in some),
+        movable=lambda some: sent is not None and all(isinstance(what, str) for what in some),
     )
     progress = options.get("progress")
 
@@ -154,10 +142,10 @@ def _build(
 
 
 def _build_there(
-    options: Options, verify: bool, share: float, items: Sequence[_Item]
+    options: Options, verify: bool, share: float, items: Sequence[What]
 ) -> Sequence[_Result]:
     """As `_build`, in a worker."""
-    return _build([item.text or item.what for item in items], options, verify, share)
+    return _build(items, options, verify, share)
 
 
 def _sendable(options: Options) -> Options | None:
