@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from morello.base.errors import SpecError
-from morello.frontends.copies import cast
+from morello.frontends.copies import cast, move
 from morello.frontends.text import MAX_INPUTS
 from morello.frontends.types import make_type
-from morello.frontends.values import NEW_AXIS, Value, input_of
+from morello.frontends.values import NEW_AXIS, Value, broadcast_copy, input_of
 from morello.graph.graph import Node, in_order
 from morello.graph.operators import Broadcast, Cast, Constant, Map, Transpose, Where
 from morello.graph.views import View, view_of
 from morello.ir.computation import Tensor, computation
-from morello.ir.layout import Layout
-from morello.ir.spec import Spec
+from morello.ir.dtype import U8, U16, U32, DType
+from morello.ir.layout import Layout, row_major
+from morello.ir.spec import Spec, Strides
 
 _BROADCASTING = Broadcast, Cast, Map, Transpose, Where
 """The operators that take a dimension of size 1 for one of any size."""
@@ -29,18 +30,26 @@ class LoweredGroup:
     inputs: tuple[View, ...]
 
 
-def lowered(output: Node, members: Collection[Node]) -> LoweredGroup:
+def lowered(output: Node, members: Collection[Node], stored: Collection[Node] = ()) -> LoweredGroup:
     """The Spec that computes `output` by these nodes, and from all others that they read.
 
+    Those are stored where `view_of` says, given the views that are `stored` by themselves.
+
     Intermediate results may be wider than their nodes say, as f32 in place of bf16, and are
-    rounded once at the end. Raises `SpecError` if no Spec computes it.
+    rounded once at the end. A transpose at the end says in which order the result is stored.
+    Raises `SpecError` if no Spec computes it.
     """
-    lowering = _Lowering(members)
-    for node in in_order([output]):
+    lowering = _Lowering(members, stored)
+    turned = isinstance(output.operator, Transpose) and output.inputs[0] in lowering.members
+    last = output.inputs[0] if turned else output
+    for node in in_order([last]):
         if node in lowering.members:
             lowering.lower(node)
-    value = lowering.values[output]
-    result = _result(output, value)
+    result = _result(last, lowering.values[last])
+    if isinstance(output.operator, Transpose) and turned:
+        long = [d for d, size in enumerate(last.shape) if size > 1]
+        order = [long.index(d) for d in output.operator.order if d in long]
+        result = replace(result, layout=Layout(tuple(order)))
     computed = computation(result)
     if len(computed.arrays) > MAX_INPUTS:
         what = f"{len(members)} operators read {len(computed.arrays)} tensors"
@@ -48,11 +57,50 @@ def lowered(output: Node, members: Collection[Node]) -> LoweredGroup:
     return LoweredGroup(computed.spec, tuple(lowering.leaves[t] for t in computed.arrays))
 
 
+def copied(view: View, to: Strides = None) -> LoweredGroup:
+    """The Spec that copies the elements of a view, to these strides or else in row-major order.
+
+    Elements are copied as unsigned integers of their size. Raises `SpecError` if there is none.
+    """
+    size = view.base.dtype.itemsize
+    shape, strides = view.shape, view.strides
+    if size > _WORD:  # each element is several words
+        words = size // _WORD
+        strides, shape = (*(words * step for step in strides), 1), (*shape, words)
+        to = None if to is None else (*(words * step for step in to), 1)
+    long = [d for d, n in enumerate(shape) if n > 1] or [len(shape) - 1]
+    kept = [d for d in long if strides[d]]
+    if not shape or not kept:
+        raise SpecError("a single number is no array to copy", "write the number itself")
+    element = _UNSIGNED[min(size, _WORD)]
+    source = _input([shape[d] for d in kept], [strides[d] for d in kept], element)
+    value = Value(source, tuple(range(len(kept))))
+    for place, d in enumerate(long):
+        if d not in kept:
+            value = broadcast_copy(value, place, shape[d])
+    result = value.tensor if value.tensor.operation else move(value).tensor
+    if to is not None:
+        apart = tuple(to[d] for d in long)
+        result = replace(result, layout=row_major(len(long)), strides=apart)
+    return LoweredGroup(computation(result).spec, (view,))
+
+
+_WORD = 4
+_UNSIGNED = {1: U8, 2: U16, 4: U32}
+
+
+def _input(shape: Sequence[int], strides: Sequence[int], element: DType) -> Tensor:
+    """An input of this shape; the dimensions lie in the order of the strides."""
+    order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
+    return input_of(make_type(tuple(shape), element, Layout(tuple(order)), tuple(strides)))
+
+
 class _Lowering:
     """The values of the nodes of a group, and of those that it reads."""
 
-    def __init__(self, members: Collection[Node]) -> None:
+    def __init__(self, members: Collection[Node], stored: Collection[Node]) -> None:
         self.members = frozenset(members)
+        self._stored = stored
         self.values: dict[Node, Value] = {}
         self.leaves: dict[Tensor, View] = {}
         self._whole: dict[Node, Value] = {}
@@ -80,16 +128,14 @@ class _Lowering:
 
     def _leaf(self, node: Node, whole: bool) -> Value:
         """An array that the group reads: `whole`, or without its dimensions of size 1."""
-        view = view_of(node)
+        view = view_of(node, self._stored)
         element = node.type.element
         if element is None:
             raise SpecError(f"no kernel takes {node.type}", "cast it elsewhere")
         every = range(node.type.rank)
         kept = [d for d in every if whole or (view.strides[d] and view.shape[d] > 1)]
-        shape = tuple(view.shape[d] for d in kept) or (1,)
-        strides = tuple(view.strides[d] for d in kept) or (1,)
-        order = sorted(range(len(shape)), key=lambda d: (-strides[d], d))
-        tensor = input_of(make_type(shape, element, Layout(tuple(order)), strides))
+        shape = [view.shape[d] for d in kept] or [1]
+        tensor = _input(shape, [view.strides[d] for d in kept] or [1], element)
         self.leaves[tensor] = view
         places = {d: n for n, d in enumerate(kept)}
         return Value(tensor, tuple(places.get(d, NEW_AXIS) for d in every) or (0,))

@@ -9,8 +9,8 @@ from functools import cached_property
 from morello.base.errors import SpecError
 from morello.graph.graph import Graph, Node
 from morello.graph.lowering import LoweredGroup, lowered
-from morello.graph.operators import Cast, Constant, Conv, Dot, Input, Map, Where
-from morello.graph.views import VIEWS
+from morello.graph.operators import Cast, Constant, Conv, Dot, Input, Map, Transpose, Where
+from morello.graph.views import VIEWS, view_of
 
 ELEMENTWISE = Cast, Map, Where
 
@@ -73,7 +73,7 @@ def by_rule(graph: Graph) -> GraphPartition:
     """
     grouping = _Grouping(graph)
     for node in graph.nodes:
-        if not isinstance(node.operator, (Constant, Input, *VIEWS)):
+        if not isinstance(node.operator, (Constant, Input)):
             grouping.add(node)
     return GraphPartition(graph, tuple(grouping.groups.values()))
 
@@ -85,18 +85,21 @@ class _Grouping:
         self.groups: dict[Node, Group] = {}
         self._graph = graph
         self._kept = frozenset(graph.outputs)
+        self._stored: set[Node] = set()  # views that are stored by themselves
 
     def add(self, node: Node) -> None:
         """Put a node into a group, with as many of those before it as can be."""
         for joined in self._choices(node):
             members = dict.fromkeys(n for each in joined for n in each.members)
             try:
-                spec = lowered(node, (*members, node))
+                spec = lowered(node, (*members, node), self._stored)
             except SpecError:
                 continue
             for each in joined:
                 del self.groups[each.group.output]
             self.groups[node] = Group((*members, node), spec)
+            if isinstance(node.operator, VIEWS):
+                self._stored.add(node)
             return
 
     def _choices(self, node: Node) -> Iterator[Sequence[_Joined]]:
@@ -104,11 +107,22 @@ class _Grouping:
         before = [each for source in dict.fromkeys(node.inputs) if (each := self._before(source))]
         light = [each for each in before if not each.group.heavy]
         heavy = sorted((each for each in before if each.group.heavy), key=lambda e: -e.group.work)
+        if self._stores_transposed(node):
+            yield [each for each in before if not each.views][:1]
+        if isinstance(node.operator, VIEWS):
+            return
         if isinstance(node.operator, ELEMENTWISE):
             yield from ([each, *light] for each in heavy)
         if not isinstance(node.operator, Conv | Dot) and light:
             yield light
         yield []
+
+    def _stores_transposed(self, node: Node) -> bool:
+        """Whether a transpose would be a copy, unless the kernel before it stores the result so."""
+        if not isinstance(node.operator, Transpose):
+            return False
+        users = [n for n in self._graph.users[node] if isinstance(n.operator, VIEWS)]
+        return node in self._kept or any(view_of(user).base is user for user in users)
 
     def _before(self, source: Node) -> _Joined | None:
         """The group that computes what a node reads, and the views between, if only it does."""
