@@ -50,6 +50,7 @@ LAYERS = [
     "building",
     "api",
     "several",
+    "models",
     "errors",
     "precompute",
     "fusion",

@@ -1,0 +1,61 @@
+"""Memory for what a stage computes and only it reads, shared by what is never needed at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from morello.graph.graph import Node
+from morello.models.schedule import StoredCall
+from morello.runtime.argument import CACHE_LINE
+
+
+@dataclass(frozen=True)
+class Arena:
+    """One block of memory: its size in bytes, and where in it each node is stored."""
+
+    bytes: int
+    offsets: Mapping[Node, int]
+
+
+@dataclass(frozen=True)
+class _Lifetime:
+    """The calls, by number, from the first that writes a node to the last that reads it."""
+
+    node: Node
+    first: int
+    last: int
+
+    def overlaps(self, other: _Lifetime) -> bool:
+        return self.first <= other.last and other.first <= self.last
+
+
+def arena(calls: Sequence[StoredCall], nodes: Sequence[Node]) -> Arena:
+    """Places for these nodes: the largest first, each at the lowest offset where it fits.
+
+    Nodes that are needed at the same time do not overlap.
+    """
+    lifetimes = [_lifetime(node, calls) for node in nodes]
+    placed: list[tuple[_Lifetime, int]] = []
+    for lifetime in sorted(lifetimes, key=lambda each: -_size(each.node)):
+        offset = 0
+        for other, begin in sorted(placed, key=lambda pair: pair[1]):
+            if lifetime.overlaps(other) and offset + _size(lifetime.node) > begin:
+                offset = max(offset, begin + _size(other.node))
+        placed.append((lifetime, offset))
+    end = max((offset + _size(each.node) for each, offset in placed), default=0)
+    return Arena(end, {each.node: offset for each, offset in placed})
+
+
+def _lifetime(node: Node, calls: Sequence[StoredCall]) -> _Lifetime:
+    uses = [
+        number
+        for number, call in enumerate(calls)
+        if any(view.base is node for view in (*call.inputs, call.output))
+    ]
+    return _Lifetime(node, uses[0], uses[-1])
+
+
+def _size(node: Node) -> int:
+    """The bytes of a node, up to whole cache lines."""
+    return -(-node.type.bytes // CACHE_LINE) * CACHE_LINE

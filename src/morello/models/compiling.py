@@ -1,0 +1,105 @@
+"""From a graph to the segments that compute it: every different Spec is compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+from morello.base.errors import CompileAllError, SearchError
+from morello.graph.graph import Graph, Node, check
+from morello.graph.operators import Constant
+from morello.graph.partition import GraphPartition, by_rule
+from morello.graph.views import View
+from morello.ir.spec import Spec
+from morello.kernel import Kernel
+from morello.models.schedule import Stage, schedule
+from morello.models.segment import Segment
+from morello.options import Options
+from morello.search.prepacking import weights_of
+from morello.several import compile_all
+
+GAP = 0.02
+"""How much more than the cheapest a program may cost, unless the options say otherwise."""
+
+SECONDS = 3.0
+"""The budget of each search, unless the options say otherwise."""
+
+_Wanted = tuple[Spec, tuple[str, ...], str]
+"""A Spec, the names of its operands, and whether its weights are "constant" or "plain"."""
+
+
+@dataclass(frozen=True)
+class CompiledGraph:
+    """A graph as steps: segments, and nodes that are left to the framework, in the order to run."""
+
+    graph: Graph
+    partition: GraphPartition
+    steps: tuple[Segment | Node, ...]
+
+    @property
+    def segments(self) -> tuple[Segment, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Segment))
+
+    @property
+    def left(self) -> tuple[Node, ...]:
+        """The nodes that are left to the framework."""
+        return tuple(step for step in self.steps if isinstance(step, Node))
+
+
+def compile_graph(graph: Graph, **options: Unpack[Options]) -> CompiledGraph:
+    """The kernels and the order of a graph, whose nodes are grouped by rule.
+
+    The options are those of `morello.compile`; each search ends at a gap of 2 %, or after 3
+    seconds, unless they say otherwise. A group that no kernel computes is left to the framework.
+    Raises `MorelloError`.
+    """
+    check(graph)
+    asked: Options = {"gap": GAP, "budget": SECONDS, **options}
+    partition = by_rule(graph)
+    kernels: dict[_Wanted, Kernel | None] = {}
+    wanted = [_wanted(group.lowered.spec, group.lowered.inputs) for group in partition.groups]
+    _compile(wanted, kernels, asked)
+    groups = zip(partition.groups, wanted, strict=True)
+    partition = GraphPartition(graph, tuple(group for group, key in groups if kernels[key]))
+    stages = schedule(partition)
+    calls = [call for stage in stages if isinstance(stage, Stage) for call in stage.calls]
+    _compile([_wanted(call.spec, call.inputs) for call in calls], kernels, asked)
+    steps = tuple(
+        _segment(stage, kernels) if isinstance(stage, Stage) else stage for stage in stages
+    )
+    return CompiledGraph(graph, partition, steps)
+
+
+def _wanted(spec: Spec, inputs: Sequence[View]) -> _Wanted:
+    """What to compile: weights are prepacked if all that may be are constants."""
+    by_name = dict(zip(spec.arrays, inputs, strict=False))
+    weights = [by_name[spec.name(number)] for number in weights_of(spec.operation)]
+    constant = bool(weights) and all(isinstance(v.base.operator, Constant) for v in weights)
+    return spec, spec.names, "constant" if constant else "plain"
+
+
+def _compile(
+    wanted: Iterable[_Wanted], kernels: dict[_Wanted, Kernel | None], options: Options
+) -> None:
+    """Add the kernels that are not there yet; None for those that cannot be compiled."""
+    missing = [each for each in dict.fromkeys(wanted) if each not in kernels]
+    for weights in ("constant", "plain"):
+        some = [each for each in missing if each[-1] == weights]
+        asked: Options = {**options, "weights": weights}
+        try:
+            results: Sequence[object] = compile_all([spec for spec, *_ in some], **asked)
+        except CompileAllError as error:
+            results = error.results
+        for each, result in zip(some, results, strict=True):
+            kernels[each] = result if isinstance(result, Kernel) else None
+
+
+def _segment(stage: Stage, kernels: dict[_Wanted, Kernel | None]) -> Segment:
+    compiled = []
+    for call in stage.calls:
+        kernel = kernels[_wanted(call.spec, call.inputs)]
+        if kernel is None:
+            raise SearchError(f"{call.spec.expression}: there is no kernel that copies it.")
+        compiled.append(kernel)
+    return Segment(stage, compiled)

@@ -1,0 +1,183 @@
+"""The order in which the parts of a graph are computed, and what runs in one segment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from morello.base.errors import SpecError
+from morello.graph.graph import Graph, Node
+from morello.graph.lowering import copied
+from morello.graph.operators import Concat, Constant, Input
+from morello.graph.partition import GraphPartition, Group
+from morello.graph.views import VIEWS, View, view_of
+from morello.ir.spec import Spec
+
+
+@dataclass(frozen=True)
+class StoredCall:
+    """A kernel, and where its arrays lie: views of nodes that are stored."""
+
+    spec: Spec
+    inputs: tuple[View, ...]
+    output: View
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Kernels that run one after the other, without the framework in between.
+
+    The `inputs` are nodes that were stored before, the `outputs` those that are needed later.
+    """
+
+    calls: tuple[StoredCall, ...]
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What stores a node: kernels, or the framework if there are none; and what it needs stored."""
+
+    node: Node
+    calls: tuple[StoredCall, ...]
+    needs: tuple[Node, ...]
+
+
+def schedule(partition: GraphPartition) -> tuple[Stage | Node, ...]:
+    """The stages, and the nodes that are left to the framework, in the order to run.
+
+    Kernels run as soon as what they read is stored, so that there are few stages.
+    """
+    tasks = _Tasks(partition)
+    order: list[list[_Task]] = []
+    done: set[Node] = set(partition.graph.inputs) | tasks.constants
+    waiting = tasks.in_order()
+    while waiting:
+        ours = _ready(waiting, done, lambda task: bool(task.calls))
+        theirs = _ready(waiting, done, lambda task: not task.calls)
+        order += [part for part in (ours, theirs) if part]
+        waiting = [task for task in waiting if task.node not in done]
+    steps: list[Stage | Node] = []
+    for number, part in enumerate(order):
+        if not part[0].calls:
+            steps += [task.node for task in part]
+            continue
+        later = {node for rest in order[number + 1 :] for task in rest for node in task.needs}
+        steps.append(_stage(part, later | set(partition.graph.outputs), tasks.constants))
+    return tuple(steps)
+
+
+def _ready(
+    waiting: Sequence[_Task], done: set[Node], wanted: Callable[[_Task], bool]
+) -> list[_Task]:
+    """The tasks of a kind that can run now, one after the other; they are then done."""
+    ready = []
+    for task in waiting:
+        if wanted(task) and task.node not in done and done.issuperset(task.needs):
+            ready.append(task)
+            done.add(task.node)
+    return ready
+
+
+def _stage(part: Sequence[_Task], later: set[Node], constants: set[Node]) -> Stage:
+    stored = {task.node for task in part}
+    needs = dict.fromkeys(node for task in part for node in task.needs)
+    return Stage(
+        tuple(call for task in part for call in task.calls),
+        tuple(node for node in needs if node not in stored | constants),
+        tuple(task.node for task in part if task.node in later),
+    )
+
+
+class _Tasks:
+    """What has to be stored for the outputs of a graph, and how."""
+
+    def __init__(self, partition: GraphPartition) -> None:
+        self._graph: Graph = partition.graph
+        self._groups = {group.output: group for group in partition.groups}
+        self._stored = frozenset(n for n in self._groups if isinstance(n.operator, VIEWS))
+        self._tasks: dict[Node, _Task] = {}
+        self.constants: set[Node] = set()
+        self._need(self._graph.outputs)
+
+    def in_order(self) -> list[_Task]:
+        """The tasks, each after those that it needs."""
+        return list(self._tasks.values())
+
+    def _need(self, nodes: Iterable[Node]) -> None:
+        """Make tasks of what has to be stored for these nodes."""
+        todo = [(node, False) for node in reversed(list(nodes))]
+        begun: dict[Node, _Task] = {}
+        while todo:
+            node, ready = todo.pop()
+            if node in self._tasks or node in self.constants or isinstance(node.operator, Input):
+                continue
+            if isinstance(node.operator, Constant):
+                self.constants.add(node)
+            elif ready:
+                self._tasks[node] = begun[node]
+            else:
+                begun[node] = self._task(node)
+                todo.append((node, True))
+                todo += [(each, False) for each in reversed(begun[node].needs)]
+
+    def _task(self, node: Node) -> _Task:
+        if node in self._groups:
+            return self._of_group(self._groups[node])
+        try:
+            if isinstance(node.operator, Concat):
+                return self._concat(node)
+            if isinstance(node.operator, VIEWS) and self._is_ours(node):
+                return self._copy(node)
+        except SpecError:  # no kernel copies it
+            pass
+        return _Task(node, (), node.inputs)
+
+    def _is_ours(self, node: Node) -> bool:
+        """Whether the elements of a node are computed by kernels."""
+        base = view_of(node, self._stored).base
+        if isinstance(base.operator, VIEWS) and base not in self._groups:  # a reshape that copies
+            return self._is_ours(base.inputs[0])
+        return base in self._groups or isinstance(base.operator, Concat)
+
+    def _of_group(self, group: Group) -> _Task:
+        call = StoredCall(group.lowered.spec, group.lowered.inputs, whole(group.output))
+        return _Task(group.output, (call,), _bases([call]))
+
+    def _copy(self, node: Node) -> _Task:
+        view = view_of(node, self._stored)
+        if view.base is node:  # a reshape that copies
+            view = view_of(node.inputs[0], self._stored)
+        call = _copying(view, whole(node))
+        return _Task(node, (call,), _bases([call]))
+
+    def _concat(self, node: Node) -> _Task:
+        """A copy of each input to its place."""
+        assert isinstance(node.operator, Concat)
+        axis, joined = node.operator.axis, whole(node)
+        sizes = [source.shape[axis] for source in node.inputs]
+        calls = []
+        for source, first in zip(node.inputs, accumulate([0, *sizes]), strict=False):
+            offset = first * joined.strides[axis]
+            place = View(node, source.shape, joined.strides, offset)
+            calls.append(_copying(view_of(source, self._stored), place))
+        return _Task(node, tuple(calls), _bases(calls))
+
+
+def whole(node: Node) -> View:
+    """A node's own memory, in row-major order."""
+    strides = [1] * node.type.rank
+    for d in range(node.type.rank - 1, 0, -1):
+        strides[d - 1] = strides[d] * node.shape[d]
+    return View(node, node.shape, tuple(strides))
+
+
+def _copying(source: View, to: View) -> StoredCall:
+    lowered = copied(source, to.strides)
+    return StoredCall(lowered.spec, lowered.inputs, to)
+
+
+def _bases(calls: Iterable[StoredCall]) -> tuple[Node, ...]:
+    return tuple(dict.fromkeys(view.base for call in calls for view in call.inputs))

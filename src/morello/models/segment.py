@@ -1,0 +1,151 @@
+"""Kernels that run one after the other in one call of C."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+
+from morello.base.errors import CallError
+from morello.graph.graph import Array, Node
+from morello.graph.operators import Constant
+from morello.graph.views import View
+from morello.kernel import Kernel
+from morello.models.buffers import Arena, arena
+from morello.models.schedule import Stage, StoredCall
+from morello.native.toolchain import Compiler, find_compiler
+from morello.runtime.argument import aligned_bytes
+from morello.runtime.load import own_library
+
+
+class _Place(ctypes.Structure):
+    """A place, as runner.c has it."""
+
+    _fields_ = [("base", ctypes.c_int64), ("offset", ctypes.c_int64)]
+
+
+class _Step(ctypes.Structure):
+    """A step, as runner.c has it."""
+
+    _fields_ = [("kernel", ctypes.c_void_p), ("first", ctypes.c_int64), ("count", ctypes.c_int64)]
+
+
+class _Segment(ctypes.Structure):
+    """A segment, as runner.c has it."""
+
+    _fields_ = [
+        ("steps", ctypes.POINTER(_Step)),
+        ("places", ctypes.POINTER(_Place)),
+        ("count", ctypes.c_int64),
+    ]
+
+
+class Segment:
+    """The kernels of a stage, with the memory between them and their constants, packed.
+
+    Several threads may run it at once: each call has an arena of its own, and arenas are kept for
+    later calls.
+    """
+
+    inputs: tuple[Node, ...]
+    outputs: tuple[Node, ...]
+    kernels: tuple[Kernel, ...]
+    """In the order in which they run."""
+
+    def __init__(self, stage: Stage, kernels: Sequence[Kernel]) -> None:
+        """The kernels are those of the stage's calls, in order."""
+        self.inputs, self.outputs, self.kernels = stage.inputs, stage.outputs, tuple(kernels)
+        self.calls = stage.calls
+        given = (*self.inputs, *self.outputs)
+        inner = dict.fromkeys(call.output.base for call in stage.calls)
+        self.arena: Arena = arena(stage.calls, [node for node in inner if node not in given])
+        self._bases = {node: number for number, node in enumerate(given, start=2)}
+        self._kept: list[object] = []  # what the C structs point to
+        self._struct = self._compiled()
+        self._run = _runner(find_compiler())
+        self._arenas: list[Array] = []
+        self._count = len(given)
+
+    def run(self, addresses: Sequence[int]) -> None:
+        """Run on arrays at these addresses: the inputs, then the outputs.
+
+        They are row-major, of the types of the nodes, aligned to their elements, and the outputs
+        overlap no other. Nothing checks them.
+        """
+        try:
+            memory = self._arenas.pop()
+        except IndexError:
+            memory, offset = aligned_bytes(0, self.arena.bytes)
+            memory = memory[offset:]
+        pointers = (ctypes.c_void_p * self._count)(*addresses)
+        self._run(self._struct, memory.ctypes.data, pointers)
+        self._arenas.append(memory)
+
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """The outputs for these inputs, as new arrays; raises `CallError` for other types."""
+        if len(arrays) != len(self.inputs):
+            raise CallError(f"{len(arrays)} arrays are given; it takes {len(self.inputs)}.")
+        dense = []
+        for number, (node, array) in enumerate(zip(self.inputs, arrays, strict=True)):
+            if array.shape != node.shape or array.dtype != node.dtype:
+                raise CallError(
+                    f"array {number} is {array.dtype}{list(array.shape)}; it should be {node.type}."
+                )
+            dense.append(np.ascontiguousarray(array))
+        results = [np.empty(node.shape, node.dtype) for node in self.outputs]
+        self.run([array.ctypes.data for array in (*dense, *results)])
+        return results
+
+    def _compiled(self) -> _Segment:
+        """The steps as runner.c takes them."""
+        places: list[_Place] = []
+        steps: list[_Step] = []
+        for call, kernel in zip(self.calls, self.kernels, strict=True):
+            first = len(places)
+            for number, view in enumerate((*call.inputs, call.output)):
+                places.append(self._place(view, call, kernel, number))
+            steps.append(_Step(kernel.address, first, len(places) - first))
+        step_array = (_Step * len(steps))(*steps)
+        place_array = (_Place * len(places))(*places)
+        self._kept += [step_array, place_array]
+        return _Segment(step_array, place_array, len(steps))
+
+    def _place(self, view: View, call: StoredCall, kernel: Kernel, number: int) -> _Place:
+        """Where the kernel's argument of this number lies."""
+        offset = view.offset * view.base.dtype.itemsize
+        if view.base in self._bases:
+            return _Place(self._bases[view.base], offset)
+        if view.base in self.arena.offsets:
+            return _Place(1, self.arena.offsets[view.base] + offset)
+        constant = packed(view, kernel, number)
+        self._kept.append(constant)
+        return _Place(0, constant.ctypes.data)
+
+
+def packed(view: View, kernel: Kernel, number: int) -> Array:
+    """A constant in the layout that the kernel takes it in."""
+    assert isinstance(view.base.operator, Constant)
+    argument = kernel.arguments[number]
+    array = np.ascontiguousarray(view.base.operator.array)
+    spec = kernel.spec
+    tensor = spec.tensor(spec.arrays[argument.name])
+    kept = [d for d, stride in enumerate(view.strides) if stride and view.shape[d] > 1]
+    shape = [view.shape[d] for d in kept] or [1]
+    strides = [view.strides[d] * array.itemsize for d in kept] or [array.itemsize]
+    values = np.ndarray(shape, array.dtype, array, view.offset * array.itemsize, strides)
+    if values.shape != tensor.shape:  # a kernel that keeps dimensions of size 1
+        values = values.reshape(tensor.shape)
+    return kernel.pack(argument.name, values.view(argument.dtype.np))
+
+
+@cache
+def _runner(compiler: Compiler) -> Callable[[_Segment, int, object], None]:
+    """runner.c's function, which lets other Python threads run."""
+    run = own_library(Path(__file__).with_name("runner.c"), "runner", compiler).segment_run
+    run.argtypes = [ctypes.POINTER(_Segment), ctypes.c_void_p, ctypes.c_void_p]
+    run.restype = None
+    return cast(Callable[[_Segment, int, object], None], run)

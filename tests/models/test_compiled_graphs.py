@@ -1,0 +1,134 @@
+"""Graphs as segments of kernels: they compute what the interpreter does, wherever arrays lie."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from morello.base.errors import CallError
+from morello.graph.graph import Array, Graph, Node, TensorType, apply
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import (
+    Attention,
+    Concat,
+    Constant,
+    Cumulate,
+    Dot,
+    Input,
+    LayerNorm,
+    Map,
+    Reshape,
+    Slice,
+    Transpose,
+)
+from morello.graph.partition import by_rule
+from morello.models import CompiledGraph, Segment, compile_graph
+from morello.models.buffers import arena
+from morello.models.schedule import Stage, schedule
+
+F32 = np.dtype(np.float32)
+
+
+def given(*shape: int) -> Node:
+    return apply(Input(TensorType(shape, F32)))
+
+
+def constant(generator: np.random.Generator, *shape: int) -> Node:
+    return apply(Constant(generator.uniform(-1, 1, shape).astype(F32)))
+
+
+def run(model: CompiledGraph, arrays: Sequence[Array]) -> list[Array]:
+    """The outputs of a graph, for which NumPy is the framework."""
+    known = dict(zip(model.graph.inputs, arrays, strict=True))
+    for step in model.steps:
+        if isinstance(step, Segment):
+            results = step(*(known[node] for node in step.inputs))
+            known.update(zip(step.outputs, results, strict=True))
+        else:
+            values = [known[source] for source in step.inputs]
+            known[step] = step.operator.evaluate(*values).astype(step.dtype)
+    return [known[node] for node in model.graph.outputs]
+
+
+def agrees(graph: Graph, seed: int = 0) -> CompiledGraph:
+    generator = np.random.default_rng(seed)
+    arrays = [generator.uniform(-1, 1, node.shape).astype(F32) for node in graph.inputs]
+    model = compile_graph(graph, gap=0.2)
+    for got, expected in zip(run(model, arrays), evaluate(graph, arrays), strict=True):
+        np.testing.assert_allclose(got, expected, 1e-4, 1e-4)
+    return model
+
+
+def block(generator: np.random.Generator) -> Graph:
+    """Attention of four heads with constant weights, a residual, and a norm."""
+    x, w, b = given(1, 16, 64), constant(generator, 64, 64), constant(generator, 64)
+    projected = apply(Map("add"), apply(Dot((), ((2, 0),)), x, w), b)
+    heads = apply(Transpose((0, 2, 1, 3)), apply(Reshape((1, 16, 4, 16)), projected))
+    seen = apply(Attention(0.25), heads, heads, heads)
+    back = apply(Reshape((1, 16, 64)), apply(Transpose((0, 2, 1, 3)), seen))
+    out = apply(Map("add"), apply(Dot((), ((2, 0),)), back, constant(generator, 64, 64)), x)
+    gamma, beta = constant(generator, 64), constant(generator, 64)
+    return Graph((x,), (apply(LayerNorm(1e-6), out, gamma, beta),))
+
+
+def test_a_block_of_a_transformer_is_one_call() -> None:
+    graph = block(np.random.default_rng(0))
+    model = agrees(graph)
+    (segment,) = model.segments
+    assert not model.left
+    assert len(segment.kernels) == 4  # the transpose back is how attention stores its result
+    assert segment.arena.bytes == 2 * 4096  # of three results, two are needed at a time
+
+
+def test_what_no_kernel_computes_is_left_between_segments() -> None:
+    x, w = given(8, 16), given(16, 32)
+    product = apply(Map("relu"), apply(Dot((), ((1, 0),)), x, w))
+    total = apply(Cumulate(1), product)
+    model = agrees(Graph((x, w), (apply(Map("exp"), total), product)))
+    assert [type(step) for step in model.steps] == [Segment, Node, Segment]
+    assert model.left == (total,)
+
+
+def test_outputs_may_be_views_and_joined() -> None:
+    x, w = given(6, 8), given(8, 10)
+    product = apply(Dot((), ((1, 0),)), x, w)
+    joined = apply(Concat(1), product, x)
+    part = apply(Slice((1, 2), (5, 16), (2, 3)), joined)
+    turned = apply(Transpose((1, 0)), joined)
+    model = agrees(Graph((x, w), (joined, part, turned, apply(Reshape((9, 12)), turned))))
+    assert not model.left
+
+
+def test_buffers_that_are_needed_at_once_do_not_overlap() -> None:
+    graph = block(np.random.default_rng(1))
+    (stage,) = schedule(by_rule(graph))
+    assert isinstance(stage, Stage)
+    inner = [call.output.base for call in stage.calls]
+    places = arena(stage.calls, inner)
+    for number, call in enumerate(stage.calls):
+        later = {view.base for after in stage.calls[number:] for view in after.inputs}
+        live = {call.output.base} | (later & {*inner[:number]})
+        spans = sorted((places.offsets[node], node.type.bytes) for node in live)
+        for (begin, size), (after, _) in pairwise(spans):
+            assert begin + size <= after
+
+
+def test_many_threads_may_run_a_segment() -> None:
+    graph = block(np.random.default_rng(2))
+    model = compile_graph(graph, gap=0.2)
+    generator = np.random.default_rng(3)
+    every = [generator.uniform(-1, 1, (1, 16, 64)).astype(F32) for _ in range(32)]
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda x: run(model, [x])[0], every))
+    for x, result in zip(every, results, strict=True):
+        np.testing.assert_allclose(result, evaluate(graph, [x])[0], 1e-4, 1e-4)
+
+
+def test_arrays_of_other_types_are_refused() -> None:
+    (segment,) = compile_graph(block(np.random.default_rng(4)), gap=0.2).segments
+    with pytest.raises(CallError, match=r"array 0 is float64\[1, 16, 64\]; it should be f32"):
+        segment(np.zeros((1, 16, 64)))
+    with pytest.raises(CallError, match="2 arrays are given"):
+        segment(np.zeros((1, 16, 64), F32), np.zeros(1, F32))
