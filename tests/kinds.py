@@ -21,6 +21,7 @@ FOLDERS = {
     "frontends": "unit",
     "fusion": "unit",
     "graph": "emit",
+    "importers": "emit",
     "models": "emit",
     "ir": "unit",
     "learn": "train",

@@ -38,6 +38,7 @@ LAYERS = [
     "runtime",
     "frontends",
     "graph",
+    "importers",
     "measure",
     "request",
     "learn",

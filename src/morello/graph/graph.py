@@ -79,6 +79,16 @@ class Operator(ABC):
         return False
 
     @property
+    def is_product(self) -> bool:
+        """Whether it reads its inputs many times, so that they are better computed before."""
+        return False
+
+    @property
+    def elementwise(self) -> bool:
+        """Whether it applies a function to each element, which other kernels can do on the way."""
+        return False
+
+    @property
     def keeps_units(self) -> bool:
         """Whether its inputs must have their dimensions of size 1, as images have."""
         return False
@@ -93,7 +103,7 @@ def _text(value: object) -> str:
     return str(value).replace(" ", "") if isinstance(value, tuple) else str(value)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Node:
     """The result of an operator on other nodes; two nodes are equal only if they are the same."""
 
@@ -108,6 +118,9 @@ class Node:
     @property
     def dtype(self) -> np.dtype[Any]:
         return self.type.dtype
+
+    def __repr__(self) -> str:
+        return f"<{self.operator} : {self.type}>"
 
 
 def apply(operator: Operator, *inputs: Node) -> Node:
@@ -126,6 +139,11 @@ class Graph:
     def nodes(self) -> tuple[Node, ...]:
         """Every node that an output needs, each after its inputs."""
         return tuple(in_order(self.outputs))
+
+    @cached_property
+    def positions(self) -> Mapping[Node, int]:
+        """The index of each node in `nodes`."""
+        return {node: position for position, node in enumerate(self.nodes)}
 
     @cached_property
     def users(self) -> Mapping[Node, tuple[Node, ...]]:

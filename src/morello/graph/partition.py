@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from morello.base.errors import SpecError
 from morello.graph.graph import Graph, Node
 from morello.graph.lowering import LoweredGroup, lowered
-from morello.graph.operators import Cast, Constant, Conv, Dot, Input, Map, Transpose, Where
+from morello.graph.operators import Constant, Input, Transpose
+from morello.graph.reading import Reading
 from morello.graph.views import VIEWS, view_of
-
-ELEMENTWISE = Cast, Map, Where
 
 
 @dataclass(frozen=True)
@@ -67,9 +66,9 @@ class GraphPartition:
 def by_rule(graph: Graph) -> GraphPartition:
     """Each product, reduction, softmax and norm with the elementwise operators that follow it.
 
-    A node joins the groups whose results nothing else reads, so that nothing is computed twice.
-    An elementwise node joins at most one that is more than elementwise, a reduction, softmax or
-    norm only groups that are elementwise. What cannot be a kernel is in no group.
+    A node joins groups whose results nothing else reads, so that nothing is computed twice: an
+    elementwise one at most one group that is more than elementwise, and any other node none but
+    elementwise groups. What cannot be a kernel is in no group.
     """
     grouping = _Grouping(graph)
     for node in graph.nodes:
@@ -78,72 +77,85 @@ def by_rule(graph: Graph) -> GraphPartition:
     return GraphPartition(graph, tuple(grouping.groups.values()))
 
 
+def apart(graph: Graph) -> GraphPartition:
+    """Each node that computes something by itself."""
+    groups = (group_of(node, [node], graph) for node in Reading(graph).computing)
+    return GraphPartition(graph, tuple(group for group in groups if group))
+
+
+def group_of(
+    output: Node, members: Iterable[Node], graph: Graph, stored: Collection[Node] = ()
+) -> Group | None:
+    """The group of these nodes, in the order of the graph; None if no Spec computes it."""
+    inside = {*members}
+    try:
+        spec = lowered(output, inside, stored)
+    except SpecError:
+        return None
+    return Group(tuple(sorted(inside, key=graph.positions.__getitem__)), spec)
+
+
 class _Grouping:
     """The groups so far, by their outputs."""
 
     def __init__(self, graph: Graph) -> None:
         self.groups: dict[Node, Group] = {}
-        self._graph = graph
-        self._kept = frozenset(graph.outputs)
+        self._graph, self._reading = graph, Reading(graph)
         self._stored: set[Node] = set()  # views that are stored by themselves
 
     def add(self, node: Node) -> None:
         """Put a node into a group, with as many of those before it as can be."""
         for joined in self._choices(node):
-            members = dict.fromkeys(n for each in joined for n in each.members)
-            try:
-                spec = lowered(node, (*members, node), self._stored)
-            except SpecError:
+            inside = {node}.union(*(group.nodes for group in joined))
+            members = inside | self._views(inside)
+            group = group_of(node, members, self._graph, self._stored)
+            if group is None:
                 continue
             for each in joined:
-                del self.groups[each.group.output]
-            self.groups[node] = Group((*members, node), spec)
+                del self.groups[each.output]
+            self.groups[node] = group
             if isinstance(node.operator, VIEWS):
                 self._stored.add(node)
             return
 
-    def _choices(self, node: Node) -> Iterator[Sequence[_Joined]]:
+    def _choices(self, node: Node) -> Iterator[Sequence[Group]]:
         """The sets of groups that a node may join, the most first; none is the last."""
-        before = [each for source in dict.fromkeys(node.inputs) if (each := self._before(source))]
-        light = [each for each in before if not each.group.heavy]
-        heavy = sorted((each for each in before if each.group.heavy), key=lambda e: -e.group.work)
-        if self._stores_transposed(node):
-            yield [each for each in before if not each.views][:1]
         if isinstance(node.operator, VIEWS):
+            if self._stores_transposed(node):
+                yield [self.groups[node.inputs[0]]]
             return
-        if isinstance(node.operator, ELEMENTWISE):
-            yield from ([each, *light] for each in heavy)
-        if not isinstance(node.operator, Conv | Dot) and light:
+        inside, light = {node}, []
+        while more := [group for group in self._before(inside) if not group.heavy]:
+            light += more
+            inside = inside.union(*(group.nodes for group in more))
+        if node.operator.elementwise:
+            heavy = sorted(self._before(inside), key=lambda group: -group.work)
+            yield from ([group, *light] for group in heavy)
+        if light and not node.operator.is_product:
             yield light
         yield []
 
+    def _before(self, inside: set[Node]) -> list[Group]:
+        """The groups that these nodes read, and no others."""
+        sources = {s for n in inside if n in self._computing for s in self._reading.sources(n)}
+        known = [self.groups[s] for s in sources - inside if s in self.groups]
+        return [group for group in known if self._reading.only_for(group.output, inside)]
+
+    @cached_property
+    def _computing(self) -> frozenset[Node]:
+        return frozenset(self._reading.computing)
+
+    def _views(self, inside: set[Node]) -> set[Node]:
+        """The views through which some of these nodes read others of them."""
+        read = (self._reading.sources(node) for node in inside & self._computing)
+        return {view for sources in read for s in sources if s in inside for view in sources[s]}
+
     def _stores_transposed(self, node: Node) -> bool:
         """Whether a transpose would be a copy, unless the kernel before it stores the result so."""
-        if not isinstance(node.operator, Transpose):
+        source = node.inputs[0]
+        if not isinstance(node.operator, Transpose) or source not in self.groups:
+            return False
+        if self._graph.users[source] != (node,) or source in self._graph.outputs:
             return False
         users = [n for n in self._graph.users[node] if isinstance(n.operator, VIEWS)]
-        return node in self._kept or any(view_of(user).base is user for user in users)
-
-    def _before(self, source: Node) -> _Joined | None:
-        """The group that computes what a node reads, and the views between, if only it does."""
-        views: list[Node] = []
-        while len(self._graph.users[source]) == 1 and source not in self._kept:
-            if source in self.groups:
-                return _Joined(self.groups[source], tuple(reversed(views)))
-            if not isinstance(source.operator, VIEWS):
-                return None
-            views.append(source)
-            source = source.inputs[0]
-        return None
-
-
-@dataclass(frozen=True)
-class _Joined:
-    """A group that a later node joins, and the views of its output that the node reads."""
-
-    group: Group
-    views: tuple[Node, ...]
-
-    @property
-    def members(self) -> tuple[Node, ...]:
-        return (*self.group.nodes, *self.views)
+        return node in self._graph.outputs or any(view_of(user).base is user for user in users)

@@ -150,7 +150,8 @@ class _Tasks:
         view = view_of(node, self._stored)
         if view.base is node:  # a reshape that copies
             view = view_of(node.inputs[0], self._stored)
-        call = _copying(view, whole(node))
+        lowered = copied(view)
+        call = StoredCall(lowered.spec, lowered.inputs, whole(node))
         return _Task(node, (call,), _bases([call]))
 
     def _concat(self, node: Node) -> _Task:
@@ -162,7 +163,8 @@ class _Tasks:
         for source, first in zip(node.inputs, accumulate([0, *sizes]), strict=False):
             offset = first * joined.strides[axis]
             place = View(node, source.shape, joined.strides, offset)
-            calls.append(_copying(view_of(source, self._stored), place))
+            lowered = copied(view_of(source, self._stored), place.strides)
+            calls.append(StoredCall(lowered.spec, lowered.inputs, place))
         return _Task(node, tuple(calls), _bases(calls))
 
 
@@ -172,11 +174,6 @@ def whole(node: Node) -> View:
     for d in range(node.type.rank - 1, 0, -1):
         strides[d - 1] = strides[d] * node.shape[d]
     return View(node, node.shape, tuple(strides))
-
-
-def _copying(source: View, to: View) -> StoredCall:
-    lowered = copied(source, to.strides)
-    return StoredCall(lowered.spec, lowered.inputs, to)
 
 
 def _bases(calls: Iterable[StoredCall]) -> tuple[Node, ...]:

@@ -117,13 +117,14 @@ class Segment:
     def _place(self, view: View, call: StoredCall, kernel: Kernel, number: int) -> _Place:
         """Where the kernel's argument of this number lies."""
         offset = view.offset * view.base.dtype.itemsize
+        if isinstance(view.base.operator, Constant):
+            constant = packed(view, kernel, number)
+            self._kept.append(constant)
+            return _Place(0, constant.ctypes.data)
+        assert offset + kernel.arguments[number].extent <= view.base.type.bytes, call
         if view.base in self._bases:
             return _Place(self._bases[view.base], offset)
-        if view.base in self.arena.offsets:
-            return _Place(1, self.arena.offsets[view.base] + offset)
-        constant = packed(view, kernel, number)
-        self._kept.append(constant)
-        return _Place(0, constant.ctypes.data)
+        return _Place(1, self.arena.offsets[view.base] + offset)
 
 
 def packed(view: View, kernel: Kernel, number: int) -> Array:

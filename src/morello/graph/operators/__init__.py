@@ -2,6 +2,7 @@
 
 from morello.graph.operators.attention import Attention
 from morello.graph.operators.elementwise import Cast, Map, Where
+from morello.graph.operators.language import PrimitiveOperator
 from morello.graph.operators.movement import (
     Broadcast,
     Concat,
@@ -41,6 +42,7 @@ __all__ = [
     "Map",
     "Pad",
     "Pooling",
+    "PrimitiveOperator",
     "Reduce",
     "Reshape",
     "RmsNorm",

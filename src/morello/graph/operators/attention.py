@@ -30,6 +30,10 @@ class Attention(Operator):
     def heavy(self) -> bool:
         return True
 
+    @property
+    def is_product(self) -> bool:
+        return True
+
     def result(self, *inputs: TensorType) -> TensorType:
         q, k, v, *masks = inputs
         fits = q.shape[-1] == k.shape[-1] and k.shape[-2] == v.shape[-2] and len(masks) <= 1

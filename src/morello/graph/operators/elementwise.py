@@ -70,6 +70,10 @@ class Map(Operator):
 
     name: str
 
+    @property
+    def elementwise(self) -> bool:
+        return True
+
     def result(self, *inputs: TensorType) -> TensorType:
         if self.name not in NUMPY:
             raise GraphError(f"there is no function {self.name}.")
@@ -97,6 +101,10 @@ class Cast(Operator):
 
     dtype: np.dtype[Any]
 
+    @property
+    def elementwise(self) -> bool:
+        return True
+
     def result(self, *inputs: TensorType) -> TensorType:
         return TensorType(inputs[0].shape, self.dtype)
 
@@ -115,6 +123,10 @@ class Cast(Operator):
 @dataclass(frozen=True)
 class Where(Operator):
     """The second input where the first is true, the third elsewhere."""
+
+    @property
+    def elementwise(self) -> bool:
+        return True
 
     def result(self, *inputs: TensorType) -> TensorType:
         condition, chosen, other = inputs

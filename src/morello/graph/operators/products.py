@@ -32,6 +32,10 @@ class Dot(Operator):
     def heavy(self) -> bool:
         return True
 
+    @property
+    def is_product(self) -> bool:
+        return True
+
     def free(self, side: int, rank: int) -> tuple[int, ...]:
         """The dimensions of one input that are neither batch nor contracted."""
         bound = {pair[side] for pair in (*self.batch, *self.contracted)}
@@ -93,6 +97,10 @@ class Conv(Operator):
 
     @property
     def heavy(self) -> bool:
+        return True
+
+    @property
+    def is_product(self) -> bool:
         return True
 
     @property

@@ -1,0 +1,1 @@
+"""From programs as they are written elsewhere to graphs: one module for each source."""
