@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from morello.frontends.text import parse_tensor
-from morello.fusion.fuse import fuse
-from morello.fusion.operation_graph import OperationGraph, cut
-from morello.fusion.partition import Partition, apart, by_rule
-from morello.fusion.prices import SECONDS, Prices
-from morello.fusion.program import FusedProgram, compile_partition
-from morello.impl.tree import Impl
-from morello.ir.spec import Spec
+from morello.graph.fusing import by_cost
+from morello.graph.partition import GraphPartition, apart, by_rule
+from morello.importers.text import graph_of
 from morello.learn.predictors import Predictor
 from morello.measure.timing import measure
 from morello.memo import Table
+from morello.models import CompiledGraph, Segment, compile_partition
+from morello.models.prices import Prices
+from morello.options import Options
+from morello.runtime.argument import Array, argument
+
+SECONDS = 10.0
+"""The default time limit of the search for a kernel."""
 
 MEASURED_S = 2.0
 """How long each program is timed."""
@@ -57,36 +59,40 @@ def study(
     Identical cuts are timed once. The search for a kernel may take `seconds`, unless the table has
     its result. Raises `MorelloError`.
     """
-    prices = Prices(predictor, seconds, table=table)
+    options: Options = {"budget": seconds, "gap": 0.0, "table": table}
+    prices = Prices(predictor, **options)
     for name, expression in compositions.items():
-        graph = OperationGraph(parse_tensor(expression))
-        cuts = [fuse(graph, prices, prices.proven), by_rule(graph), apart(graph)]
-        different = [partition for n, partition in enumerate(cuts) if partition not in cuts[:n]]
-        programs = [compile_partition(partition, _impl(prices)) for partition in different]
+        graph = graph_of(expression)
+        cuts = [by_cost(graph, prices, prices.finished), by_rule(graph), apart(graph)]
+        different = [cut for number, cut in enumerate(cuts) if cut not in cuts[:number]]
+        programs = [compile_partition(partition, **options) for partition in different]
         calls = {str(n): _call(program) for n, program in enumerate(programs)}
         timings = measure(calls, seconds=MEASURED_S)
         outcomes = [
             CutTiming(
-                len(partition.groups),
-                predicted(partition, prices),
-                timings[str(different.index(partition))].min_s,
+                len(cut.groups), predicted(cut, prices), timings[str(different.index(cut))].min_s
             )
-            for partition in cuts
+            for cut in cuts
         ]
         yield Row(name, *outcomes)
 
 
-def predicted(partition: Partition, prices: Prices) -> float:
+def predicted(partition: GraphPartition, prices: Prices) -> float:
     """The predicted seconds of all kernels of a partition together."""
-    return sum(prices.found(cut(group).spec).seconds for group in partition.groups)
+    return sum(prices.of(group.lowered.spec).seconds for group in partition.groups)
 
 
-def _impl(prices: Prices) -> Callable[[Spec], Impl]:
-    return lambda spec: prices.found(spec).impl
+def _call(program: CompiledGraph) -> Callable[[], object]:
+    """A call of a program, which is one segment, on random data of its own."""
+    (segment,) = program.segments
+    random, addresses, arrays = np.random.default_rng(0), [], []
+    for node in (*segment.inputs, *segment.outputs):
+        assert node.type.element is not None
+        arrays.append(argument("", node.type.element, node.shape).random(random))
+        addresses.append(arrays[-1].ctypes.data)
+    return partial(_run, segment, addresses, arrays)
 
 
-def _call(program: FusedProgram) -> Callable[[], object]:
-    """A call of a program on random data of its own."""
-    random = np.random.default_rng(0)
-    *inputs, output = program.arguments
-    return partial(program, *(argument.random(random) for argument in inputs), out=output.empty())
+def _run(segment: Segment, addresses: Sequence[int], arrays: Sequence[Array]) -> None:
+    """The arrays are kept while their addresses are used."""
+    segment.run(addresses)

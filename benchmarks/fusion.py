@@ -21,9 +21,8 @@ from statistics import geometric_mean
 from rich.console import Console
 
 from benchmarks.compositions import COMPOSITIONS
-from benchmarks.cuts import Row, study
+from benchmarks.cuts import SECONDS, Row, study
 from morello.base.files import write_text
-from morello.fusion.prices import SECONDS
 from morello.learn.predictors import ByCost, Predictor, learned
 from morello.measure.stopwatch import Stopwatch
 from morello.measure.timing import limit_threads

@@ -2,27 +2,27 @@
 
 import numpy as np
 
-from morello.frontends.text import parse_tensor
-from morello.fusion.fuse import fuse
-from morello.fusion.operation_graph import OperationGraph, cut
-from morello.fusion.prices import Prices
-from morello.fusion.program import compile_partition, reference
+from morello.graph.fusing import by_cost
+from morello.graph.interpreter import evaluate
+from morello.importers.text import graph_of
 from morello.learn.predictors import ByCost
+from morello.models import compile_partition
+from morello.models.prices import Prices
 
 HERTZ = 4e9
 """The affine cost is in cycles."""
 
-graph = OperationGraph(parse_tensor("relu(f32[8,32] @ f32[32,32] + f32[32]) @ f32[32,8]"))
-prices = Prices(ByCost(HERTZ), seconds=10)
-partition = fuse(graph, prices, prices.proven)
+graph = graph_of("relu(f32[8,32] @ f32[32,32] + f32[32]) @ f32[32,8]")
+prices = Prices(ByCost(HERTZ), budget=10)
+partition = by_cost(graph, prices, prices.finished)
 
-print(f"{len(graph.operations)} operations, {len(partition.groups)} kernels:")
+print(f"{len(graph.nodes) - len(graph.inputs)} operations, {len(partition.groups)} kernels:")
 for group in partition.groups:
-    spec = cut(group).spec
+    spec = group.lowered.spec
     print(f"  {spec.expression}: {prices(spec) * 1e6:.2f} us predicted")
 
-program = compile_partition(partition, lambda spec: prices.found(spec).impl)
+program = compile_partition(partition)
 random = np.random.default_rng(0)
-inputs = [random.standard_normal(t.shape, np.float32) for t in graph.inputs]
-error = np.abs(program(*inputs) - reference(graph, inputs)).max()
+inputs = [random.standard_normal(node.shape, np.float32) for node in graph.inputs]
+error = np.abs(program(*inputs)[0] - evaluate(graph, inputs)[0]).max()
 print(f"largest error: {error:.1e}")

@@ -54,7 +54,6 @@ LAYERS = [
     "models",
     "errors",
     "precompute",
-    "fusion",
     "cli",
     "__main__",
 ]

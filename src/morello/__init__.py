@@ -17,7 +17,6 @@ from morello.base.version import __version__
 
 if TYPE_CHECKING:
     from morello import errors as errors
-    from morello import fusion as fusion
     from morello.api import alternatives as alternatives
     from morello.api import compile as compile
     from morello.api import implement as implement
@@ -47,7 +46,6 @@ _DEFINED_IN = {
 }
 _MODULES = {
     "errors": "morello.errors",
-    "fusion": "morello.fusion",
     "quality": "morello.measure.quality",
 }
 __all__ = ["__version__", *_DEFINED_IN, *_MODULES]

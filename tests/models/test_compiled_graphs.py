@@ -1,6 +1,5 @@
 """Graphs as segments of kernels: they compute what the interpreter does, wherever arrays lie."""
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 
 from morello.base.errors import CallError
-from morello.graph.graph import Array, Graph, Node, TensorType, apply
+from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Attention,
@@ -39,24 +38,11 @@ def constant(generator: np.random.Generator, *shape: int) -> Node:
     return apply(Constant(generator.uniform(-1, 1, shape).astype(F32)))
 
 
-def run(model: CompiledGraph, arrays: Sequence[Array]) -> list[Array]:
-    """The outputs of a graph, for which NumPy is the framework."""
-    known = dict(zip(model.graph.inputs, arrays, strict=True))
-    for step in model.steps:
-        if isinstance(step, Segment):
-            results = step(*(known[node] for node in step.inputs))
-            known.update(zip(step.outputs, results, strict=True))
-        else:
-            values = [known[source] for source in step.inputs]
-            known[step] = step.operator.evaluate(*values).astype(step.dtype)
-    return [known[node] for node in model.graph.outputs]
-
-
 def agrees(graph: Graph, seed: int = 0) -> CompiledGraph:
     generator = np.random.default_rng(seed)
     arrays = [generator.uniform(-1, 1, node.shape).astype(F32) for node in graph.inputs]
     model = compile_graph(graph, gap=0.2)
-    for got, expected in zip(run(model, arrays), evaluate(graph, arrays), strict=True):
+    for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
         np.testing.assert_allclose(got, expected, 1e-4, 1e-4)
     return model
 
@@ -121,7 +107,7 @@ def test_many_threads_may_run_a_segment() -> None:
     generator = np.random.default_rng(3)
     every = [generator.uniform(-1, 1, (1, 16, 64)).astype(F32) for _ in range(32)]
     with ThreadPoolExecutor(4) as pool:
-        results = list(pool.map(lambda x: run(model, [x])[0], every))
+        results = list(pool.map(lambda x: model(x)[0], every))
     for x, result in zip(every, results, strict=True):
         np.testing.assert_allclose(result, evaluate(graph, [x])[0], 1e-4, 1e-4)
 

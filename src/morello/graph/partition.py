@@ -26,16 +26,6 @@ class Group:
         return self.nodes[-1]
 
     @cached_property
-    def heavy(self) -> bool:
-        """Whether it combines elements, so that it is more than elementwise."""
-        return any(node.operator.heavy for node in self.nodes)
-
-    @cached_property
-    def work(self) -> int:
-        """The number of arithmetic operations."""
-        return self.lowered.spec.flops
-
-    @cached_property
     def inputs(self) -> tuple[Node, ...]:
         """The nodes where the kernel's arrays lie: others' outputs, inputs, constants."""
         return tuple(dict.fromkeys(view.base for view in self.lowered.inputs))
@@ -74,7 +64,8 @@ def by_rule(graph: Graph) -> GraphPartition:
     for node in graph.nodes:
         if not isinstance(node.operator, (Constant, Input)):
             grouping.add(node)
-    return GraphPartition(graph, tuple(grouping.groups.values()))
+    groups = (draft.group for draft in grouping.drafts.values())
+    return GraphPartition(graph, tuple(group for group in groups if group))
 
 
 def apart(graph: Graph) -> GraphPartition:
@@ -95,55 +86,70 @@ def group_of(
     return Group(tuple(sorted(inside, key=graph.positions.__getitem__)), spec)
 
 
+@dataclass(frozen=True)
+class _Draft:
+    """Nodes that are to be one kernel, perhaps with others: by themselves they may be none."""
+
+    nodes: tuple[Node, ...]
+    group: Group | None
+
+    @cached_property
+    def heavy(self) -> bool:
+        """Whether it combines elements, so that it is more than elementwise."""
+        return any(node.operator.heavy for node in self.nodes)
+
+    @property
+    def work(self) -> int:
+        """The number of arithmetic operations."""
+        return self.group.lowered.spec.flops if self.group else 0
+
+
 class _Grouping:
-    """The groups so far, by their outputs."""
+    """The drafts of groups so far, by their outputs."""
 
     def __init__(self, graph: Graph) -> None:
-        self.groups: dict[Node, Group] = {}
+        self.drafts: dict[Node, _Draft] = {}
         self._graph, self._reading = graph, Reading(graph)
+        self._computing = frozenset(self._reading.computing)
         self._stored: set[Node] = set()  # views that are stored by themselves
 
     def add(self, node: Node) -> None:
         """Put a node into a group, with as many of those before it as can be."""
         for joined in self._choices(node):
-            inside = {node}.union(*(group.nodes for group in joined))
+            inside = {node}.union(*(draft.nodes for draft in joined))
             members = inside | self._views(inside)
             group = group_of(node, members, self._graph, self._stored)
-            if group is None:
+            if group is None and (joined or not node.operator.elementwise):
                 continue
             for each in joined:
-                del self.groups[each.output]
-            self.groups[node] = group
+                del self.drafts[each.nodes[-1]]
+            self.drafts[node] = _Draft(group.nodes if group else (node,), group)
             if isinstance(node.operator, VIEWS):
                 self._stored.add(node)
             return
 
-    def _choices(self, node: Node) -> Iterator[Sequence[Group]]:
-        """The sets of groups that a node may join, the most first; none is the last."""
+    def _choices(self, node: Node) -> Iterator[Sequence[_Draft]]:
+        """The sets of drafts that a node may join, the most first; none is the last."""
         if isinstance(node.operator, VIEWS):
             if self._stores_transposed(node):
-                yield [self.groups[node.inputs[0]]]
+                yield [self.drafts[node.inputs[0]]]
             return
         inside, light = {node}, []
-        while more := [group for group in self._before(inside) if not group.heavy]:
+        while more := [draft for draft in self._before(inside) if not draft.heavy]:
             light += more
-            inside = inside.union(*(group.nodes for group in more))
+            inside = inside.union(*(draft.nodes for draft in more))
         if node.operator.elementwise:
-            heavy = sorted(self._before(inside), key=lambda group: -group.work)
-            yield from ([group, *light] for group in heavy)
+            heavy = sorted(self._before(inside), key=lambda draft: -draft.work)
+            yield from ([draft, *light] for draft in heavy)
         if light and not node.operator.is_product:
             yield light
         yield []
 
-    def _before(self, inside: set[Node]) -> list[Group]:
-        """The groups that these nodes read, and no others."""
-        sources = {s for n in inside if n in self._computing for s in self._reading.sources(n)}
-        known = [self.groups[s] for s in sources - inside if s in self.groups]
-        return [group for group in known if self._reading.only_for(group.output, inside)]
-
-    @cached_property
-    def _computing(self) -> frozenset[Node]:
-        return frozenset(self._reading.computing)
+    def _before(self, inside: set[Node]) -> list[_Draft]:
+        """The drafts that these nodes read, and no others."""
+        sources = {s for n in inside & self._computing for s in self._reading.sources(n)}
+        known = [s for s in self.drafts if s in sources - inside]
+        return [self.drafts[s] for s in known if self._reading.only_for(s, inside)]
 
     def _views(self, inside: set[Node]) -> set[Node]:
         """The views through which some of these nodes read others of them."""
@@ -153,7 +159,7 @@ class _Grouping:
     def _stores_transposed(self, node: Node) -> bool:
         """Whether a transpose would be a copy, unless the kernel before it stores the result so."""
         source = node.inputs[0]
-        if not isinstance(node.operator, Transpose) or source not in self.groups:
+        if not isinstance(node.operator, Transpose) or source not in self.drafts:
             return False
         if self._graph.users[source] != (node,) or source in self._graph.outputs:
             return False

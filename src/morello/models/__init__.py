@@ -4,7 +4,7 @@
 shares the memory between them, and `segment` runs them.
 """
 
-from morello.models.compiling import CompiledGraph, compile_graph
+from morello.models.compiling import CompiledGraph, compile_graph, compile_partition
 from morello.models.segment import Segment
 
-__all__ = ["CompiledGraph", "Segment", "compile_graph"]
+__all__ = ["CompiledGraph", "Segment", "compile_graph", "compile_partition"]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
-from morello.base.errors import CompileAllError, SearchError
-from morello.graph.graph import Graph, Node, check
+import numpy as np
+
+from morello.base.errors import CallError, CompileAllError, SearchError
+from morello.graph.graph import Array, Graph, Node, check
 from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.views import View
@@ -46,29 +48,60 @@ class CompiledGraph:
         """The nodes that are left to the framework."""
         return tuple(step for step in self.steps if isinstance(step, Node))
 
+    def __call__(self, *arrays: Array) -> list[Array]:
+        """The outputs for these inputs, with NumPy as the framework.
+
+        Raises `CallError` for arrays of other types than the inputs, and `GraphError` if another
+        framework has to compute a node.
+        """
+        if len(arrays) != len(self.graph.inputs):
+            raise CallError(f"{len(arrays)} arrays are given; it takes {len(self.graph.inputs)}.")
+        known = dict(zip(self.graph.inputs, arrays, strict=True))
+        for step in self.steps:
+            if isinstance(step, Segment):
+                results = step(*(known[node] for node in step.inputs))
+                known.update(zip(step.outputs, results, strict=True))
+            else:
+                values = [self._value(source, known) for source in step.inputs]
+                result = step.operator.evaluate(*values)
+                known[step] = np.asarray(result).astype(step.dtype, copy=False)
+        return [self._value(node, known) for node in self.graph.outputs]
+
+    @staticmethod
+    def _value(node: Node, known: Mapping[Node, Array]) -> Array:
+        return node.operator.array if isinstance(node.operator, Constant) else known[node]
+
 
 def compile_graph(graph: Graph, **options: Unpack[Options]) -> CompiledGraph:
     """The kernels and the order of a graph, whose nodes are grouped by rule.
+
+    As `compile_partition`.
+    """
+    check(graph)
+    return compile_partition(by_rule(graph), **options)
+
+
+def compile_partition(partition: GraphPartition, **options: Unpack[Options]) -> CompiledGraph:
+    """The kernels and the order of a graph that is cut into groups.
 
     The options are those of `morello.compile`; each search ends at a gap of 2 %, or after 3
     seconds, unless they say otherwise. A group that no kernel computes is left to the framework.
     Raises `MorelloError`.
     """
-    check(graph)
     asked: Options = {"gap": GAP, "budget": SECONDS, **options}
-    partition = by_rule(graph)
     kernels: dict[_Wanted, Kernel | None] = {}
     wanted = [_wanted(group.lowered.spec, group.lowered.inputs) for group in partition.groups]
     _compile(wanted, kernels, asked)
     groups = zip(partition.groups, wanted, strict=True)
-    partition = GraphPartition(graph, tuple(group for group, key in groups if kernels[key]))
+    possible = tuple(group for group, key in groups if kernels[key])
+    partition = GraphPartition(partition.graph, possible)
     stages = schedule(partition)
     calls = [call for stage in stages if isinstance(stage, Stage) for call in stage.calls]
     _compile([_wanted(call.spec, call.inputs) for call in calls], kernels, asked)
     steps = tuple(
         _segment(stage, kernels) if isinstance(stage, Stage) else stage for stage in stages
     )
-    return CompiledGraph(graph, partition, steps)
+    return CompiledGraph(partition.graph, partition, steps)
 
 
 def _wanted(spec: Spec, inputs: Sequence[View]) -> _Wanted:

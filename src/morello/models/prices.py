@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
+from typing import Unpack
 
 from morello.base.errors import SearchError
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.learn.predictors import Predictor
-from morello.memo import Table
-from morello.request import Request, answer
-from morello.request.goal import goal_and_target
-from morello.search.budget import Budget
-from morello.targets.target import Target
+from morello.options import Options, requested
+from morello.request import answer
 
-SECONDS = 10.0
-"""The default time limit of the search for a kernel."""
-
-CALL_S = 0.5e-6
-"""The overhead of a kernel's call in a `FusedProgram`, in seconds."""
+CALL_S = 10e-9
+"""The overhead of a kernel's call in a segment, in seconds."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +24,7 @@ class PricedImpl:
 
     impl: Impl
     seconds: float
-    proven: bool
+    finished: bool
 
 
 class Prices:
@@ -39,19 +34,12 @@ class Prices:
     the next one reads is paid for in both, although some of it may still be in L2 then.
     """
 
-    def __init__(
-        self,
-        predictor: Predictor,
-        seconds: float = SECONDS,
-        target: str | Target = "native",
-        table: Table | None = None,
-    ) -> None:
-        """Each search may take `seconds`; a table has the results of earlier searches."""
-        self._predictor, self._seconds, self._target = predictor, seconds, target
-        self._table = table
+    def __init__(self, predictor: Predictor, **options: Unpack[Options]) -> None:
+        """The options are those of `morello.compile`."""
+        self._predictor, self._options = predictor, options
         self._priced: dict[Spec, PricedImpl | SearchError] = {}
 
-    def found(self, spec: Spec) -> PricedImpl:
+    def of(self, spec: Spec) -> PricedImpl:
         """The best program; raises `SearchError` if there is none."""
         if spec not in self._priced:
             self._priced[spec] = self._search(spec)
@@ -63,24 +51,24 @@ class Prices:
     def __call__(self, spec: Spec) -> float:
         """Predicted seconds per call of the best program found; infinite if there is none."""
         try:
-            return self.found(spec).seconds
+            return self.of(spec).seconds
         except SearchError:
             return inf
 
-    def proven(self, spec: Spec) -> bool:
+    def finished(self, spec: Spec) -> bool:
         """Whether the search finished in time, or the Spec is of one operation.
 
         If not, a search for a larger group would take even longer.
         """
-        return self.found(spec).proven or not spec.operation.components
+        return self.of(spec).finished or not spec.operation.components
 
     def _search(self, spec: Spec) -> PricedImpl | SearchError:
         try:
-            goal, target = goal_and_target(spec, self._target)
-            request = Request(goal, target, table=self._table, budget=Budget(self._seconds))
-            impl, statistics = answer(request)
+            with requested(spec, **self._options) as request:
+                impl, statistics = answer(request)
         except SearchError as error:
             return error
         assert statistics is not None  # it was not scheduled by hand
         (seconds,) = self._predictor.seconds([impl])
-        return PricedImpl(impl, float(seconds) + CALL_S, statistics.proven)
+        finished = statistics.proven or statistics.gap <= self._options.get("gap", 0.0)
+        return PricedImpl(impl, float(seconds) + CALL_S, finished)

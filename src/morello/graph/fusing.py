@@ -1,0 +1,112 @@
+"""The partition of a graph into kernels that takes the least time, by dynamic programming."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import inf
+
+from morello.base.errors import SearchError
+from morello.graph.graph import Graph, Node
+from morello.graph.partition import GraphPartition, Group, group_of
+from morello.graph.reading import Reading
+from morello.ir.spec import Spec
+
+Price = Callable[[Spec], float]
+"""Estimated seconds of one call of a Spec's kernel; infinite if it must not be one kernel."""
+
+Growth = Callable[[Spec], bool]
+"""Whether larger groups that contain the nodes of a Spec are worth trying."""
+
+LEFT_S, LEFT_BYTES_PER_S = 5e-6, 5e9
+"""What a node that is left to the framework is taken to cost: for its call, and its result."""
+
+MOST_STATES = 1000
+"""The cheapest states that are kept at a time; a graph with no more has an optimal partition."""
+
+
+def by_cost(graph: Graph, price: Price, grows: Growth = lambda spec: True) -> GraphPartition:
+    """The partition whose kernels take the least time in total.
+
+    Dynamic programming from the outputs back. A state is the set of nodes that the kernels chosen
+    so far read and do not compute, with the cheapest choice that leads to it. The last of these
+    nodes is computed next, by each group with this output. So a node that several kernels read is
+    paid for once, and the partition is optimal for any graph with few enough cuts. A chain has as
+    many states as nodes. Groups that contain one of infinite price, or one for which `grows` is
+    false, are not tried. What no Spec computes is left to the framework.
+
+    Raises `SearchError` if no kernel of a finite price computes a node that a Spec could.
+    """
+    reading = Reading(graph)
+    best = {reading.kept & frozenset(reading.computing): _Choice(0.0, ())}
+    for output in reversed(reading.computing):
+        states = [wanted for wanted in best if output in wanted]
+        if not states:
+            continue  # in every state, a chosen group contains this node already
+        candidates = list(_ending(graph, reading, output, price, grows))
+        if not candidates:
+            raise SearchError(
+                f"{output}: no kernel computes this by itself, and every node needs one."
+            )
+        for wanted in states:
+            choice = best.pop(wanted)
+            for candidate in candidates:
+                state = wanted - {output} | candidate.reads
+                total = choice.seconds + candidate.seconds
+                if state not in best or total < best[state].seconds:
+                    best[state] = _Choice(total, (*choice.groups, candidate))
+        if len(best) > MOST_STATES:
+            kept = sorted(best.items(), key=lambda item: item[1].seconds)[:MOST_STATES]
+            best = dict(kept)
+    (choice,) = best.values()
+    chosen = [candidate.group for candidate in reversed(choice.groups) if candidate.group]
+    chosen.sort(key=lambda group: graph.positions[group.output])
+    return GraphPartition(graph, tuple(chosen))
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A group, or None for a node that is left to the framework; its price, and what it reads."""
+
+    group: Group | None
+    seconds: float
+    reads: frozenset[Node]
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """The groups chosen so far, from the outputs back, and their price."""
+
+    seconds: float
+    groups: tuple[_Candidate, ...]
+
+
+def _ending(
+    graph: Graph, reading: Reading, output: Node, price: Price, grows: Growth
+) -> Iterator[_Candidate]:
+    """The groups with this output.
+
+    Groups grow by one node at a time, in reverse topological order, so that each is visited once.
+    """
+    todo: list[tuple[Node, ...]] = [(output,)]
+    while todo:
+        members = todo.pop()
+        reads = {s: views for n in members for s, views in reading.sources(n).items()}
+        outside = frozenset(reads.keys() - {*members})
+        inside = {*members}.union(*(reads[s] for s in reads if s in members))
+        group = group_of(output, inside, graph)
+        if group is None:
+            if members == (output,):
+                seconds = LEFT_S + output.type.bytes / LEFT_BYTES_PER_S
+                yield _Candidate(None, seconds, outside)
+            continue
+        cost = price(group.lowered.spec)
+        if cost == inf:
+            continue
+        yield _Candidate(group, cost, outside)
+        if not grows(group.lowered.spec):
+            continue
+        first = graph.positions[members[0]]
+        for source in outside:
+            if graph.positions[source] < first and reading.only_for(source, {*members}):
+                todo.append((source, *members))
