@@ -25,6 +25,7 @@ ENDED: dict[int, str] = {SIGINT: "interrupted", SIGTERM: "terminated"}
 COMMANDS = {
     "synth": "write the C of the best kernel",
     "bench": "build, verify and time the best kernel",
+    "export": "write a C project for a whole program",
     "explain": "show the best program and what was searched",
     "model": "how well the cost model predicts times",
     "precompute": "solve a family of Specs into a table",

@@ -94,8 +94,12 @@ class Operator(ABC):
         return False
 
     def __str__(self) -> str:
-        fields = {k: v for k, v in vars(self).items() if v not in (None, (), False)}
-        written = ", ".join(f"{name}={_text(value)}" for name, value in fields.items())
+        unset = None, (), False
+        written = ", ".join(
+            f"{name}={_text(value)}"
+            for name, value in vars(self).items()
+            if not any(value is default for default in unset)
+        )
         return f"{type(self).__name__.lower()}{f'[{written}]' if written else ''}"
 
 

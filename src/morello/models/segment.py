@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import cast
@@ -16,7 +17,7 @@ from morello.graph.operators import Constant
 from morello.graph.views import View
 from morello.kernel import Kernel
 from morello.models.buffers import Arena, arena
-from morello.models.schedule import Stage, StoredCall
+from morello.models.schedule import Stage
 from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.argument import aligned_bytes
 from morello.runtime.load import own_library
@@ -44,6 +45,18 @@ class _Segment(ctypes.Structure):
     ]
 
 
+@dataclass(frozen=True)
+class Place:
+    """Where an argument of a kernel lies: `offset` bytes into its base.
+
+    The base is a constant, packed as the kernel takes it; or the number of what each call has:
+    0 is the arena, and the arrays follow.
+    """
+
+    base: int | Array
+    offset: int = 0
+
+
 class Segment:
     """The kernels of a stage, with the memory between them and their constants, packed.
 
@@ -54,18 +67,26 @@ class Segment:
     inputs: tuple[Node, ...]
     outputs: tuple[Node, ...]
     kernels: tuple[Kernel, ...]
-    """In the order in which they run."""
+    """In the order in which they run; one may run several times."""
+    places: tuple[tuple[Place, ...], ...]
+    """Where the arguments of each of them lie."""
+    arena: Arena
 
     def __init__(self, stage: Stage, kernels: Sequence[Kernel]) -> None:
         """The kernels are those of the stage's calls, in order."""
         self.inputs, self.outputs, self.kernels = stage.inputs, stage.outputs, tuple(kernels)
-        self.calls = stage.calls
         given = (*self.inputs, *self.outputs)
         inner = dict.fromkeys(call.output.base for call in stage.calls)
-        self.arena: Arena = arena(stage.calls, [node for node in inner if node not in given])
-        self._bases = {node: number for number, node in enumerate(given, start=2)}
-        self._kept: list[object] = []  # what the C structs point to
-        self._struct = self._compiled()
+        self.arena = arena(stage.calls, [node for node in inner if node not in given])
+        placing = _Placing(self.arena, given)
+        self.places = tuple(
+            tuple(
+                placing.place(view, kernel, number)
+                for number, view in enumerate((*call.inputs, call.output))
+            )
+            for call, kernel in zip(stage.calls, kernels, strict=True)
+        )
+        self._struct = _compiled(self.kernels, self.places)
         self._run = _runner(find_compiler())
         self._arenas: list[Array] = []
         self._count = len(given)
@@ -100,31 +121,27 @@ class Segment:
         self.run([array.ctypes.data for array in (*dense, *results)])
         return results
 
-    def _compiled(self) -> _Segment:
-        """The steps as runner.c takes them."""
-        places: list[_Place] = []
-        steps: list[_Step] = []
-        for call, kernel in zip(self.calls, self.kernels, strict=True):
-            first = len(places)
-            for number, view in enumerate((*call.inputs, call.output)):
-                places.append(self._place(view, call, kernel, number))
-            steps.append(_Step(kernel.address, first, len(places) - first))
-        step_array = (_Step * len(steps))(*steps)
-        place_array = (_Place * len(places))(*places)
-        self._kept += [step_array, place_array]
-        return _Segment(step_array, place_array, len(steps))
 
-    def _place(self, view: View, call: StoredCall, kernel: Kernel, number: int) -> _Place:
+class _Placing:
+    """The places of views; a constant that kernels take in the same layout is packed once."""
+
+    def __init__(self, arena: Arena, given: Sequence[Node]) -> None:
+        self._arena = arena
+        self._numbers = {node: number for number, node in enumerate(given, start=1)}
+        self._packed: dict[object, Array] = {}
+
+    def place(self, view: View, kernel: Kernel, number: int) -> Place:
         """Where the kernel's argument of this number lies."""
-        offset = view.offset * view.base.dtype.itemsize
         if isinstance(view.base.operator, Constant):
-            constant = packed(view, kernel, number)
-            self._kept.append(constant)
-            return _Place(0, constant.ctypes.data)
-        assert offset + kernel.arguments[number].extent <= view.base.type.bytes, call
-        if view.base in self._bases:
-            return _Place(self._bases[view.base], offset)
-        return _Place(1, self.arena.offsets[view.base] + offset)
+            key = view, kernel.arguments[number], kernel.spec.placements
+            if key not in self._packed:
+                self._packed[key] = packed(view, kernel, number)
+            return Place(self._packed[key])
+        offset = view.offset * view.base.dtype.itemsize
+        assert offset + kernel.arguments[number].extent <= view.base.type.bytes, view
+        if view.base in self._numbers:
+            return Place(self._numbers[view.base], offset)
+        return Place(0, self._arena.offsets[view.base] + offset)
 
 
 def packed(view: View, kernel: Kernel, number: int) -> Array:
@@ -141,6 +158,24 @@ def packed(view: View, kernel: Kernel, number: int) -> Array:
     if values.shape != tensor.shape:  # a kernel that keeps dimensions of size 1
         values = values.reshape(tensor.shape)
     return kernel.pack(argument.name, values.view(argument.dtype.np))
+
+
+def _compiled(kernels: Sequence[Kernel], places: Sequence[Sequence[Place]]) -> _Segment:
+    """The steps as runner.c takes them; the arrays that it points to are kept with it."""
+    every = [place for some in places for place in some]
+    steps, first = [], 0
+    for kernel, some in zip(kernels, places, strict=True):
+        steps.append(_Step(kernel.address, first, len(some)))
+        first += len(some)
+    return _Segment(
+        (_Step * len(steps))(*steps), (_Place * first)(*map(_c_place, every)), len(steps)
+    )
+
+
+def _c_place(place: Place) -> _Place:
+    if isinstance(place.base, int):
+        return _Place(place.base + 1, place.offset)
+    return _Place(0, place.base.ctypes.data + place.offset)
 
 
 @cache

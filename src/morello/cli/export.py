@@ -1,0 +1,57 @@
+"""`morello export`: writes a C project for a whole program."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from morello.cli.arguments import add_json, add_target
+from morello.cli.output import print_json, progress
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, metavar="DIR", help="where to write the project")
+    parser.add_argument("expression", metavar="EXPR", help='such as "relu(f32[8,64] @ f32[64,8])"')
+    parser.add_argument("--name", default="model", help="of the C function (model)")
+    add_target(parser)
+    parser.add_argument(
+        "--budget", type=float, default=3.0, metavar="SECONDS", help="for each kernel (3)"
+    )
+    parser.add_argument(
+        "--gap", type=float, default=0.02, metavar="FRACTION",
+        help="how much more than the cheapest a kernel may cost (0.02)",
+    )  # fmt: skip
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the C of all kernels of a program, and a program that checks them."""
+    from morello.importers.text import graph_of
+    from morello.models import compile_graph
+    from morello.models.export import exported, write_project
+
+    graph = graph_of(arguments.expression)
+    with progress() as report:
+        model = compile_graph(
+            graph, target=arguments.target, budget=arguments.budget, gap=arguments.gap,
+            progress=report,
+        )  # fmt: skip
+    project = exported(model, arguments.name)
+    paths = write_project(project, arguments.folder)
+    kernels = [kernel.spec.expression for kernel in model.segments[0].kernels]
+    if arguments.json:
+        print_json(
+            {
+                "files": [str(path) for path in paths],
+                "kernels": kernels,
+                "workspace": project.source.workspace,
+                "constants": len(project.source.constants),
+            }
+        )
+        return
+    for kernel in kernels:
+        print(kernel)
+    folder = arguments.folder
+    print(f"wrote {len(paths)} files; to build and check them:")
+    print(f"  cmake -S {folder} -B {folder}/build && cmake --build {folder}/build")
+    print(f"  {folder}/build/check")

@@ -1,0 +1,152 @@
+"""A graph as a C project: sources, a CMake file, and a program that checks what it computes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.base.files import make_folder, write_text
+from morello.graph.graph import Array, Node
+from morello.graph.interpreter import evaluate
+from morello.models.compiling import CompiledGraph
+from morello.models.segment import Segment
+from morello.models.source import SegmentSource, segment_source
+from morello.runtime.argument import CACHE_LINE
+
+SEED = 0
+"""Of the random inputs that the project is checked on."""
+
+_TOLERANCES = {"float32": 1e-4, "bfloat16": 2e-2, "float16": 2e-3}
+"""The largest error that the program takes for rounding, relative to the largest result."""
+
+
+@dataclass(frozen=True)
+class ExportedProject:
+    """The files of a project, by name, and what it was checked with."""
+
+    source: SegmentSource
+    texts: dict[str, str]
+    data: dict[str, bytes]
+
+
+def exported(model: CompiledGraph, name: str) -> ExportedProject:
+    """The C project of a graph whose nodes are all computed by kernels.
+
+    Raises `GraphError` if some are left to a framework, which C does not have.
+    """
+    (segment,) = _only_segment(model)
+    source = segment_source(segment, name)
+    arrays, expected = _case(model, segment)
+    check = b"".join(array.tobytes() for array in (*arrays, *expected))
+    tables = {
+        "name": name,
+        "upper": name.upper(),
+        "line": CACHE_LINE,
+        "inputs": len(arrays),
+        "count": len(arrays) + len(expected),
+        "sizes": ", ".join(str(node.type.bytes) for node in (*segment.inputs, *segment.outputs)),
+        "tolerance": max(_TOLERANCES.get(node.dtype.name, 0.0) for node in segment.outputs),
+        "dtypes": ", ".join(
+            json.dumps(node.dtype.name) for node in (*segment.inputs, *segment.outputs)
+        ),
+    }
+    texts = dict(source.files) | {
+        f"{name}_constants.S": _CONSTANTS.format(**tables),
+        "case.h": _CASE.format(**tables),
+        "check.c": Path(__file__).with_name("check.c").read_text(encoding="utf-8"),
+        "CMakeLists.txt": _CMAKE.format(**tables, kernels=" ".join(sorted(_c_files(source)))),
+    }
+    return ExportedProject(
+        source, texts, {f"{name}_constants.bin": source.constants, "check.bin": check}
+    )
+
+
+def write_project(project: ExportedProject, folder: Path) -> list[Path]:
+    """Write the files of a project into a folder, which is made if needed; returns their paths.
+
+    Raises `FileError` if they cannot be written.
+    """
+    make_folder(folder / "CMakeLists.txt")
+    for name, text in project.texts.items():
+        write_text(folder / name, text)
+    for name, data in project.data.items():
+        (folder / name).write_bytes(data)
+    return [folder / name for name in (*project.texts, *project.data)]
+
+
+def _only_segment(model: CompiledGraph) -> Sequence[Segment]:
+    if model.left or len(model.segments) != 1:
+        names = ", ".join(sorted({str(node.operator) for node in model.left})[:5])
+        raise GraphError(
+            f"no kernel computes {names or 'anything'} of this graph, and C has no framework for "
+            "it; export a part that has none of it."
+        )
+    return model.segments
+
+
+def _case(model: CompiledGraph, segment: Segment) -> tuple[list[Array], list[Array]]:
+    """Random inputs of the segment, and its outputs in float64, rounded to their dtypes."""
+    random = np.random.default_rng(SEED)
+    given = {node: _random(node, random) for node in model.graph.inputs}
+    values = evaluate(model.graph, list(given.values()))
+    by_output = dict(zip(model.graph.outputs, values, strict=True))
+    expected = [by_output[node].astype(node.dtype) for node in segment.outputs]
+    return [given[node] for node in segment.inputs], expected
+
+
+def _random(node: Node, random: np.random.Generator) -> Array:
+    if node.dtype.kind in "iub":
+        return random.integers(0, 2, node.shape).astype(node.dtype)
+    return random.uniform(-1, 1, node.shape).astype(node.dtype)
+
+
+def _c_files(source: SegmentSource) -> list[str]:
+    return [name for name in source.files if name.endswith(".c")]
+
+
+_CONSTANTS = """\
+    .section .rodata
+    .balign {line}
+    .globl {name}_constants
+{name}_constants:
+    .incbin "{name}_constants.bin"
+    .balign {line}
+    .section .note.GNU-stack,"",%progbits
+"""
+
+_CMAKE = """\
+cmake_minimum_required(VERSION 3.16)
+project({name} C ASM)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release)
+endif()
+add_library({name} STATIC {kernels} {name}_constants.S)
+target_include_directories({name} PUBLIC ${{CMAKE_CURRENT_SOURCE_DIR}})
+set_source_files_properties({name}_constants.S PROPERTIES
+  COMPILE_OPTIONS "-I${{CMAKE_CURRENT_SOURCE_DIR}}"
+  OBJECT_DEPENDS ${{CMAKE_CURRENT_SOURCE_DIR}}/{name}_constants.bin)
+add_executable(check check.c)
+target_compile_definitions(check PRIVATE CASE="${{CMAKE_CURRENT_SOURCE_DIR}}/check.bin")
+target_link_libraries(check {name} m)
+enable_testing()
+add_test(NAME check COMMAND check)
+"""
+
+_CASE = """\
+/* What check.c runs, and on which arrays. */
+#include "{name}.h"
+
+extern const char {name}_constants[];
+
+#define RUN(arrays, workspace) {name}(arrays, {name}_constants, workspace)
+#define WORKSPACE {upper}_WORKSPACE
+#define TOLERANCE {tolerance}
+enum {{ LINE = {line}, INPUTS = {inputs}, COUNT = {count} }};
+static const size_t sizes[COUNT] = {{{sizes}}};
+static const char *const dtypes[COUNT] = {{{dtypes}}};
+"""

@@ -1,0 +1,130 @@
+"""The C of a segment, for programs without Python: its kernels, its constants, and one function."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from morello.base.errors import SpecError
+from morello.codegen import generate
+from morello.codegen.names import check_function_name
+from morello.impl.printing import tree
+from morello.kernel import Kernel
+from morello.models.segment import Segment
+from morello.runtime.argument import CACHE_LINE, Array
+
+
+@dataclass(frozen=True)
+class SegmentSource:
+    """C files that compute a segment, by file name, and the bytes of its constants.
+
+    `name` is the function, declared in the header `{name}.h`. It takes the arrays, the
+    constants, which begin at a cache line, and a workspace of `workspace` bytes, which does so
+    as well.
+    """
+
+    name: str
+    files: Mapping[str, str]
+    constants: bytes
+    workspace: int
+
+
+def segment_source(segment: Segment, name: str) -> SegmentSource:
+    """The C of a segment as a function of this name.
+
+    Raises `BuildError` if C can have none of this name, and `SpecError` for parallel kernels.
+    """
+    check_function_name(name)
+    functions: dict[Kernel, str] = {}
+    files: dict[str, str] = {}
+    declared: list[str] = []
+    for kernel in segment.kernels:
+        if kernel in functions:
+            continue
+        function = functions[kernel] = f"{name}_kernel_{len(functions)}"
+        source = generate(kernel.impl, function, tree(kernel.impl))
+        if source.parallel:
+            raise SpecError(f"{kernel.spec.expression} runs on threads", "ask for threads=1")
+        files[f"{function}.c"] = source.text
+        pointers = ", ".join(["void *"] * len(kernel.arguments))
+        declared.append(f"void {function}({pointers});")
+    constants = _Constants()
+    calls = []
+    given = len(segment.inputs) + len(segment.outputs)
+    for kernel, places in zip(segment.kernels, segment.places, strict=True):
+        arguments = []
+        for place in places:
+            if isinstance(place.base, int):
+                bases = ["workspace", *(f"(char *)arrays[{n}]" for n in range(given))]
+                arguments.append(f"{bases[place.base]} + {place.offset}")
+            else:
+                arguments.append(f"(char *)constants + {constants.add(place.base)}")
+        calls.append(f"    {functions[kernel]}({', '.join(arguments)});")
+    files[f"{name}.c"] = _DRIVER.format(
+        name=name, declared="\n".join(declared), calls="\n".join(calls)
+    )
+    files[f"{name}.h"] = _header(segment, name, len(constants.bytes))
+    return SegmentSource(name, files, bytes(constants.bytes), segment.arena.bytes)
+
+
+class _Constants:
+    """The constants of a segment, one after the other; each begins at a cache line."""
+
+    def __init__(self) -> None:
+        self.bytes = bytearray()
+        self._offsets: dict[int, int] = {}
+
+    def add(self, array: Array) -> int:
+        """The offset of an array, which is added unless it was before."""
+        if id(array) not in self._offsets:
+            self.bytes += bytes(-len(self.bytes) % CACHE_LINE)
+            self._offsets[id(array)] = len(self.bytes)
+            self.bytes += array.tobytes()
+        return self._offsets[id(array)]
+
+
+_DRIVER = """\
+#include "{name}.h"
+
+{declared}
+
+void {name}(void *const *arrays, const void *constants, void *memory) {{
+    char *workspace = memory;
+    (void)workspace;
+    (void)constants;
+{calls}
+}}
+"""
+
+
+_HEADER = """\
+#ifndef {upper}_H
+#define {upper}_H
+#ifdef __cplusplus
+extern "C" {{
+#endif
+/* The arrays are row-major, do not overlap, and begin at multiples of their elements' size:
+{arrays}
+   The constants, and the workspace, begin at multiples of {line}. Safe to call from several threads
+   at once, each with a workspace of its own. */
+#define {upper}_CONSTANTS {constants}
+#define {upper}_WORKSPACE {workspace}
+void {name}(void *const *arrays, const void *constants, void *workspace);
+#ifdef __cplusplus
+}}
+#endif
+#endif
+"""
+
+
+def _header(segment: Segment, name: str, constants: int) -> str:
+    types = [f"{node.type}, read" for node in segment.inputs]
+    types += [f"{node.type}, written" for node in segment.outputs]
+    return _HEADER.format(
+        name=name,
+        upper=name.upper(),
+        arrays="\n".join(f"   {number}: {each}" for number, each in enumerate(types)),
+        line=CACHE_LINE,
+        constants=constants,
+        workspace=segment.arena.bytes,
+    )

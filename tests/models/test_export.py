@@ -1,0 +1,64 @@
+"""C projects of graphs: they build with CMake, and check themselves."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.models.test_compiled_graphs import block
+
+from morello.base.errors import GraphError
+from morello.cli.parser import main
+from morello.graph.graph import Graph, TensorType, apply
+from morello.graph.operators import Cumulate, Input
+from morello.models import compile_graph
+from morello.models.export import exported, write_project
+
+needs_cmake = pytest.mark.skipif(shutil.which("cmake") is None, reason="there is no CMake")
+
+
+def checked(folder: Path) -> str:
+    """Build a project and run its check; returns what it prints."""
+    build = folder / "build"
+    for words in (f"-S {folder} -B {build}", f"--build {build}"):
+        subprocess.run(["cmake", *words.split()], check=True, capture_output=True)
+    done = subprocess.run([build / "check"], check=False, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@needs_cmake
+def test_the_project_of_a_block_checks_itself(tmp_path: Path) -> None:
+    graph = block(np.random.default_rng(0))
+    write_project(exported(compile_graph(graph, gap=0.2), "block"), tmp_path)
+    assert "us a call" in checked(tmp_path)
+    data = bytearray((tmp_path / "check.bin").read_bytes())
+    data[-1] ^= 0x40  # another result is expected
+    (tmp_path / "check.bin").write_bytes(data)
+    wrong = subprocess.run([tmp_path / "build" / "check"], check=False, capture_output=True)
+    assert wrong.returncode == 1
+
+
+@needs_cmake
+def test_the_command_writes_a_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = "relu(f32[8,32] @ f32[32,64] + f32[64]) @ f32[64,8]"
+    folder = tmp_path / "mlp"
+    assert main(["export", str(folder), text, "--name", "mlp", "--gap", "0.2", "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["kernels"] == [
+        "relu(f32[8,32] @ f32[32,64] + f32[64])",
+        "f32[8,64] @ f32[64,8]",
+    ]
+    assert {Path(name).name for name in said["files"]} >= {"mlp.c", "mlp.h", "CMakeLists.txt"}
+    checked(folder)
+
+
+def test_what_is_left_to_a_framework_is_not_exported() -> None:
+    x = apply(Input(TensorType((4, 8), np.dtype(np.float32))))
+    model = compile_graph(Graph((x,), (apply(Cumulate(0), x),)))
+    with pytest.raises(GraphError, match=r"no kernel computes cumulate\[axis=0\]"):
+        exported(model, "sums")
