@@ -70,7 +70,7 @@ def partitions(graph: Graph) -> list[GraphPartition]:
             home[node] = node if alone else of_readers.pop()
             members.setdefault(home[node], []).append(node)
         else:
-            groups = [group_of(output, nodes, graph) for output, nodes in members.items()]
+            groups = [group_of(nodes, graph) for nodes in members.values()]
             assert all(groups)
             every.append(GraphPartition(graph, tuple(group for group in groups if group)))
     return every

@@ -95,7 +95,7 @@ def test_an_invalid_graph_is_refused() -> None:
         check(Graph((x,), (wrong,)))
     with pytest.raises(SpecError, match="reads a broadcast"):
         total = apply(Reduce("sum", (0,)), apply(Broadcast((5, 4, 8)), x))
-        lowered(total, [total])
+        lowered([total])
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

@@ -94,7 +94,7 @@ def _ending(
         reads = {s: views for n in members for s, views in reading.sources(n).items()}
         outside = frozenset(reads.keys() - {*members})
         inside = {*members}.union(*(reads[s] for s in reads if s in members))
-        group = group_of(output, inside, graph)
+        group = group_of(inside, graph)
         if group is None:
             if members == (output,):
                 seconds = LEFT_S + output.type.bytes / LEFT_BYTES_PER_S

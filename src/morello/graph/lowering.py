@@ -10,7 +10,7 @@ from morello.frontends.copies import cast, move
 from morello.frontends.text import MAX_INPUTS
 from morello.frontends.types import make_type
 from morello.frontends.values import NEW_AXIS, Value, broadcast_copy, input_of
-from morello.graph.graph import Node, in_order
+from morello.graph.graph import Node
 from morello.graph.operators import Broadcast, Cast, Constant, Map, Transpose, Where
 from morello.graph.views import View, view_of
 from morello.ir.computation import Tensor, computation
@@ -30,29 +30,29 @@ class LoweredGroup:
     inputs: tuple[View, ...]
 
 
-def lowered(output: Node, members: Collection[Node], stored: Collection[Node] = ()) -> LoweredGroup:
-    """The Spec that computes `output` by these nodes, and from all others that they read.
+def lowered(nodes: Sequence[Node], stored: Collection[Node] = ()) -> LoweredGroup:
+    """The Spec of these nodes, each of which comes after its inputs; the last is the output.
 
-    Those are stored where `view_of` says, given the views that are `stored` by themselves.
-
+    What else they read lies where `view_of` says, given the views that are `stored` by themselves.
     Intermediate results may be wider than their nodes say, as f32 in place of bf16, and are
     rounded once at the end. A transpose at the end says in which order the result is stored.
     Raises `SpecError` if no Spec computes it.
     """
-    lowering = _Lowering(members, stored)
-    turned = isinstance(output.operator, Transpose) and output.inputs[0] in lowering.members
-    last = output.inputs[0] if turned else output
-    for node in in_order([last]):
-        if node in lowering.members:
-            lowering.lower(node)
+    lowering = _Lowering(stored)
+    *computing, turn = nodes
+    if not computing or not isinstance(turn.operator, Transpose):
+        computing.append(turn)
+    for node in computing:
+        lowering.lower(node)
+    last = computing[-1]
     result = _result(last, lowering.values[last])
-    if isinstance(output.operator, Transpose) and turned:
+    if last is not turn and isinstance(turn.operator, Transpose):
         long = [d for d, size in enumerate(last.shape) if size > 1]
-        order = [long.index(d) for d in output.operator.order if d in long]
+        order = [long.index(d) for d in turn.operator.order if d in long]
         result = replace(result, layout=Layout(tuple(order)))
     computed = computation(result)
     if len(computed.arrays) > MAX_INPUTS:
-        what = f"{len(members)} operators read {len(computed.arrays)} tensors"
+        what = f"{len(nodes)} operators read {len(computed.arrays)} tensors"
         raise SpecError(what, f"a kernel takes {MAX_INPUTS}; make them several groups")
     return LoweredGroup(computed.spec, tuple(lowering.leaves[t] for t in computed.arrays))
 
@@ -98,8 +98,7 @@ def _input(shape: Sequence[int], strides: Sequence[int], element: DType) -> Tens
 class _Lowering:
     """The values of the nodes of a group, and of those that it reads."""
 
-    def __init__(self, members: Collection[Node], stored: Collection[Node]) -> None:
-        self.members = frozenset(members)
+    def __init__(self, stored: Collection[Node]) -> None:
         self._stored = stored
         self.values: dict[Node, Value] = {}
         self.leaves: dict[Tensor, View] = {}

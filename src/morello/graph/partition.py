@@ -70,20 +70,17 @@ def by_rule(graph: Graph) -> GraphPartition:
 
 def apart(graph: Graph) -> GraphPartition:
     """Each node that computes something by itself."""
-    groups = (group_of(node, [node], graph) for node in Reading(graph).computing)
+    groups = (group_of([node], graph) for node in Reading(graph).computing)
     return GraphPartition(graph, tuple(group for group in groups if group))
 
 
-def group_of(
-    output: Node, members: Iterable[Node], graph: Graph, stored: Collection[Node] = ()
-) -> Group | None:
+def group_of(members: Iterable[Node], graph: Graph, stored: Collection[Node] = ()) -> Group | None:
     """The group of these nodes, in the order of the graph; None if no Spec computes it."""
-    inside = {*members}
+    nodes = tuple(sorted(members, key=graph.positions.__getitem__))
     try:
-        spec = lowered(output, inside, stored)
+        return Group(nodes, lowered(nodes, stored))
     except SpecError:
         return None
-    return Group(tuple(sorted(inside, key=graph.positions.__getitem__)), spec)
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ class _Grouping:
         for joined in self._choices(node):
             inside = {node}.union(*(draft.nodes for draft in joined))
             members = inside | self._views(inside)
-            group = group_of(node, members, self._graph, self._stored)
+            group = group_of(members, self._graph, self._stored)
             if group is None and (joined or not node.operator.elementwise):
                 continue
             for each in joined:
