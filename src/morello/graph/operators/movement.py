@@ -138,7 +138,7 @@ class Pad(Operator):
 
     def result(self, *inputs: TensorType) -> TensorType:
         x, filler = inputs
-        if filler.size != 1 or filler.dtype != x.dtype or min(*self.before, *self.after, 0) < 0:
+        if filler.size != 1 or filler.dtype != x.dtype or min((*self.before, *self.after, 0)) < 0:
             raise GraphError(f"{self} of {x} with {filler}: pad with a number of its dtype.")
         sizes = zip(self.before, x.shape, self.after, strict=True)
         return TensorType(tuple(map(sum, sizes)), x.dtype)
@@ -146,7 +146,7 @@ class Pad(Operator):
     def evaluate(self, *inputs: Array) -> Array:
         x, filler = inputs
         widths = [*zip(self.before, self.after, strict=True)]
-        return np.pad(x, widths, constant_values=filler.item())
+        return np.pad(x, widths, constant_values=filler.item()) if widths else x
 
     def value(self, *inputs: Value) -> Value:
         raise SpecError("a padded tensor alone is no kernel", "let the convolution pad it")
