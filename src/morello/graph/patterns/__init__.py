@@ -1,0 +1,23 @@
+"""Patterns on graphs, written once for all front-ends, one file for each family."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from morello.graph.graph import Operator
+from morello.graph.patterns import attention, folding, functions, norms, softmax, views
+from morello.graph.patterns.matching import Rule
+
+_FAMILIES = folding, views, functions, softmax, norms, attention
+
+
+def _collected() -> Mapping[type[Operator], tuple[Rule, ...]]:
+    rules: dict[type[Operator], tuple[Rule, ...]] = {}
+    for family in _FAMILIES:
+        for operator, more in family.RULES.items():
+            rules[operator] = (*rules.get(operator, ()), *more)
+    return rules
+
+
+RULES = _collected()
+"""The rules for the nodes of each class of operators, in the order in which they are tried."""

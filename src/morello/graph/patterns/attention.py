@@ -1,0 +1,308 @@
+"""Attention, out of its two products and the softmax between."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from morello.graph.graph import Array, Node, Operator, apply
+from morello.graph.operators import (
+    Attention,
+    Broadcast,
+    Cast,
+    Constant,
+    Dot,
+    Reshape,
+    Softmax,
+    Transpose,
+    Where,
+)
+from morello.graph.patterns.matching import (
+    Rule,
+    before_casts,
+    in_dtype,
+    is_float,
+    is_map,
+    keeps_values,
+    lowest,
+    number,
+    reshaped,
+)
+
+_HIDDEN = -1e9
+"""Scores from here down get no weight, as -inf does."""
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """dot(q, k) * scale + mask, and which dimension of the scores each of the product's is."""
+
+    product: Node
+    labels: tuple[int, ...]
+    scale: float = 1.0
+    mask: Node | None = None
+    causal: tuple[int, int] | None = None
+
+    def dimensions(self, side: int) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+        """Those of an input that are batch and free, and the contracted one."""
+        dot = self.product.operator
+        assert isinstance(dot, Dot)
+        batch = tuple(pair[side] for pair in dot.batch)
+        return batch, dot.free(side, self.product.inputs[side].type.rank), dot.contracted[0][side]
+
+
+def attention(node: Node) -> Node | None:
+    """dot(softmax(dot(q, k) * scale + mask), v) -> attention(q, k, v, mask).
+
+    The dimensions may be in any order, and q may have several rows' dimensions, as those of its
+    heads that share one of k and v.
+    """
+    for side in range(2):
+        weights = before_casts(node.inputs[side])
+        if isinstance(weights.operator, Softmax) and is_float(node.dtype):
+            scores = _scores(weights.inputs[0])
+            if scores is not None:
+                return _attention(node, side, weights.operator.axis, scores)
+    return None
+
+
+def _scores(node: Node) -> _Scores | None:
+    """The product, scale and mask that a node is computed from; None if it is something else."""
+    labels = tuple(range(node.type.rank))
+    scale, mask = 1.0, None
+    causal: tuple[int, int] | None = None
+    while True:
+        operator = node.operator
+        if isinstance(operator, Dot):
+            if len(operator.contracted) != 1:
+                return None
+            return _Scores(node, labels, scale, mask, causal)
+        if isinstance(operator, Cast) and is_float(node.inputs[0].dtype):
+            (node,) = node.inputs
+        elif isinstance(operator, Transpose):
+            moved = dict(zip(operator.order, labels, strict=True))
+            (node,) = node.inputs
+            labels = tuple(moved[d] for d in range(node.type.rank))
+        elif is_map(node, "multiply", "divide") and (factor := number(node.inputs[1])):
+            scale = scale * factor if is_map(node, "multiply") else scale / factor
+            (node, _) = node.inputs
+        elif scale == 1 and mask is None and causal is None and labels == tuple(sorted(labels)):
+            scored, hidden = _unmasked(node)
+            if scored is None or scored.shape != node.shape:
+                return None
+            if isinstance(hidden, Node):
+                mask = hidden
+            else:
+                causal = hidden
+            node = scored
+        else:
+            return None
+
+
+def _unmasked(node: Node) -> tuple[Node | None, Node | tuple[int, int] | None]:
+    """The scores before a mask is applied, and the mask, or the dimensions if it is causal."""
+    if isinstance(node.operator, Where):
+        condition, seen, hidden = node.inputs
+        inverted = number(seen) is not None
+        if inverted:
+            seen, hidden = hidden, seen
+        value = number(hidden)
+        if value is None or value > _hidden(hidden.dtype):
+            return None, None
+        if not isinstance(condition.operator, Constant):
+            return None, None
+        visible = condition.operator.array
+        causal = _triangle(~visible if inverted else visible, node.type.rank)
+        return (seen, causal) if causal else (None, None)
+    if not is_map(node, "add"):
+        return None, None
+    scores, mask = node.inputs if _is_scaled_dot(node.inputs[0]) else node.inputs[::-1]
+    if isinstance(mask.operator, Constant):
+        array = mask.operator.array
+        visible = np.asarray(array == 0)
+        if visible.all() or np.asarray(array[~visible] <= _hidden(mask.dtype)).all():
+            causal = _triangle(visible, node.type.rank)
+            if causal:
+                return scores, causal
+    return scores, mask
+
+
+def _hidden(dtype: np.dtype[np.generic]) -> float:
+    """The largest number that a mask may have for what is not seen."""
+    return max(_HIDDEN, lowest(dtype))
+
+
+def _is_scaled_dot(node: Node) -> bool:
+    """Whether a node is a product, whatever the scale, casts and order of dimensions."""
+    while isinstance(node.operator, Cast | Transpose) or (
+        is_map(node, "multiply", "divide") and number(node.inputs[1]) is not None
+    ):
+        node = node.inputs[0]
+    return isinstance(node.operator, Dot)
+
+
+def _triangle(visible: Array, rank: int) -> tuple[int, int] | None:
+    """The dimensions of rows and columns if these are a lower triangle; None if they are not."""
+    long = [d for d, n in enumerate(visible.shape) if n > 1]
+    if len(long) != 2:
+        return None
+    shift = rank - visible.ndim
+    square = visible.reshape([visible.shape[d] for d in long])
+    for (rows, columns), seen in ((long, square), (long[::-1], square.T)):
+        m, n = seen.shape
+        if n >= m and np.array_equal(seen, np.tri(m, n, n - m, dtype=bool)):
+            return rows + shift, columns + shift
+    return None
+
+
+def _attention(node: Node, side: int, axis: int, scores: _Scores) -> Node | None:
+    """The node for softmax(scores, axis) times v, the other input of this product."""
+    last = node.operator
+    assert isinstance(last, Dot)
+    if [pair[side] for pair in last.contracted] != [axis]:
+        return None
+    # the dimensions of each tensor, by their labels: those of the scores, -1 (of q and k),
+    # and -2 (of v)
+    keys = _key_side(scores, axis)
+    if keys is None:
+        return None
+    q, of_q, k, of_k = _labelled(scores, keys)
+    batch = [label for label in of_q if label in of_k and label >= 0]
+    rows = [label for label in of_q if label not in of_k]
+    v = node.inputs[1 - side]
+    of_v = [-2] * v.type.rank
+    for pair in (*last.batch, *last.contracted):
+        of_v[pair[1 - side]] = pair[side]
+    free = [label for label in range(scores.product.type.rank) if label in (*batch, *rows)]
+    bound = [pair[side] for pair in last.batch]
+    if of_v.count(-2) != 1 or sorted(bound) != sorted(batch) or not rows:
+        return None
+    left = [label for label in free if label not in bound]
+    result = [*bound, *([-2, *left] if side == 1 else [*left, -2])]
+    sizes = {label: n for shape, labels in ((q.shape, of_q), (v.shape, of_v))
+             for label, n in zip(labels, shape, strict=True)}  # fmt: skip
+    if scores.causal and (scores.causal[0] not in rows or scores.causal[1] != axis):
+        return None
+    if scores.mask is not None and len(rows) > 1:
+        return None
+
+    row = scores.causal[0] if scores.causal else rows[-1]
+    groups = [label for label in rows if label != row]
+    if groups and scores.causal and not batch:
+        return None
+    ordered = [*batch, *groups, row]
+    mask = scores.mask and _ordered_mask(scores.mask, [*batch, row, axis], len(free) + 1)
+    q = _ordered(q, of_q, [*ordered, -1])
+    heads = [sizes[label] for label in batch]
+    if groups and scores.causal:
+        heads[-1] *= int(np.prod([sizes[label] for label in groups]))
+        count = sizes[row]
+    else:
+        count = int(np.prod([sizes[label] for label in rows]))
+    q = reshaped(q, (*heads, count, q.shape[-1]))
+    k, v = _ordered(k, of_k, [*batch, axis, -1]), _ordered(v, of_v, [*batch, axis, -2])
+    dtype = q.dtype if keeps_values(node.dtype, q.dtype) else node.dtype
+    if not all(keeps_values(each.dtype, dtype) for each in (q, k, v)):
+        return None
+    inputs = [in_dtype(each, dtype) for each in (q, k, v)]
+    if mask is not None:
+        inputs.append(mask)
+    seen = apply(Attention(scores.scale, scores.causal is not None), *inputs)
+    seen = reshaped(in_dtype(seen, node.dtype), tuple(sizes[label] for label in (*ordered, -2)))
+    return _ordered(seen, [*ordered, -2], result)
+
+
+def _key_side(scores: _Scores, axis: int) -> int | None:
+    """Which input of the scores' product has the softmax's axis, as its only free dimension."""
+    batch = len(scores.dimensions(0)[0])
+    counts = [len(scores.dimensions(side)[1]) for side in range(2)]
+    place = scores.labels.index(axis) - batch
+    if place < 0:
+        return None
+    side = 0 if place < counts[0] else 1
+    return side if counts[side] == 1 else None
+
+
+def _labelled(scores: _Scores, keys: int) -> tuple[Node, list[int], Node, list[int]]:
+    """q and k, each with the labels of its dimensions."""
+    labelled: list[tuple[Node, list[int]]] = []
+    start = len(scores.dimensions(0)[0])
+    for side, source in enumerate(scores.product.inputs):
+        batch, free, contracted = scores.dimensions(side)
+        labels = [0] * source.type.rank
+        labels[contracted] = -1
+        for number_, d in enumerate(batch):
+            labels[d] = scores.labels[number_]
+        for d in free:
+            labels[d] = scores.labels[start]
+            start += 1
+        labelled.append((source, labels))
+    return *labelled[1 - keys], *labelled[keys]
+
+
+def _ordered(node: Node, labels: list[int], order: list[int]) -> Node:
+    """A node with its labelled dimensions in another order."""
+    places = tuple(labels.index(label) for label in order)
+    return node if places == tuple(range(len(places))) else apply(Transpose(places), node)
+
+
+def _ordered_mask(mask: Node, order: list[int], rank: int) -> Node:
+    """A mask, which is broadcast to the scores, with its dimensions in this order."""
+    whole = reshaped(mask, (1,) * (rank - mask.type.rank) + mask.shape)
+    return _ordered(whole, [*range(rank)], order)
+
+
+def scaled_inputs(node: Node) -> Node | None:
+    """attention(q * c, k, v), attention(q, k * c, v) -> attention(q, k, v), scaled by c."""
+    assert isinstance(node.operator, Attention)
+    for side in range(2):
+        x = node.inputs[side]
+        factor = number(x.inputs[1]) if is_map(x, "multiply", "divide") else None
+        if factor:
+            factor = factor if is_map(x, "multiply") else 1 / factor
+            inputs = [*node.inputs]
+            inputs[side] = x.inputs[0]
+            return apply(replace(node.operator, scale=node.operator.scale * factor), *inputs)
+    return None
+
+
+def shared_heads(node: Node) -> Node | None:
+    """attention(q, repeat(k), repeat(v)) -> attention(q, k, v), where heads repeat neighbours."""
+    q, k, v, *masks = node.inputs
+    if q.type.rank < 3:
+        return None
+    fewer = [_unrepeated(each, each.type.rank - 3) for each in (k, v)]
+    k_once, v_once = fewer
+    if k_once is None or v_once is None or k_once.shape[:-2] != v_once.shape[:-2]:
+        return None
+    return apply(node.operator, q, k_once, v_once, *masks)
+
+
+def _unrepeated(node: Node, axis: int) -> Node | None:
+    """x if a node is x with each slice along an axis repeated several times; None otherwise."""
+    if isinstance(node.operator, Transpose):
+        order = node.operator.order
+        once = _unrepeated(node.inputs[0], order[axis])
+        return once and apply(Transpose(order), once)
+    if not isinstance(node.operator, Reshape):
+        return None
+    (wide,) = node.inputs
+    if not isinstance(wide.operator, Broadcast) or wide.type.rank != node.type.rank + 1:
+        return None
+    (x,) = wide.inputs
+    split = wide.shape[: axis + 1] + wide.shape[axis + 2 :]
+    x_shape = (1,) * (wide.type.rank - x.type.rank) + x.shape
+    repeated = [d for d, n in enumerate(wide.shape) if x_shape[d] != n]
+    merged = (*split[:axis], split[axis] * wide.shape[axis + 1], *split[axis + 1 :])
+    if repeated != [axis + 1] or merged != node.shape:
+        return None
+    return reshaped(x, split)
+
+
+RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
+    Attention: (scaled_inputs, shared_heads),
+    Dot: (attention,),
+}
+"""The rules of this family, by the class of the operators that they are for."""

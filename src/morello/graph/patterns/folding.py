@@ -1,0 +1,231 @@
+"""What is known before any input is, and operators that change nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import inf
+
+import numpy as np
+
+from morello.graph.graph import Array, Node, Operator, apply
+from morello.graph.interpreter import widened
+from morello.graph.operators import (
+    ArgReduce,
+    Cast,
+    Concat,
+    Constant,
+    Conv,
+    Cumulate,
+    Dot,
+    Gather,
+    Iota,
+    Map,
+    Pad,
+    Reduce,
+    Reshape,
+    Slice,
+    Transpose,
+    Where,
+)
+from morello.graph.operators.elementwise import COMPARISONS
+from morello.graph.patterns.matching import (
+    Rule,
+    constant,
+    in_shape,
+    is_float,
+    is_map,
+    keeps_values,
+    mapped,
+    number,
+    reshaped,
+)
+from morello.ir.functions import INTEGER_FUNCTIONS
+
+_LARGEST = 1 << 24
+"""The most elements of a constant that is computed here."""
+
+_LOGIC = frozenset({"logical_and", "logical_not", "logical_or", "logical_xor"})
+
+_COMMUTATIVE = ("add", "maximum", "minimum", "multiply", "logical_and", "logical_or")
+
+_NEUTRAL: Mapping[str, float] = {
+    "add": 0,
+    "divide": 1,
+    "logical_and": 1,
+    "logical_or": 0,
+    "maximum": -inf,
+    "minimum": inf,
+    "multiply": 1,
+    "power": 1,
+    "subtract": 0,
+}
+"""The second argument that makes each function return its first."""
+
+
+def computed(node: Node) -> Node | None:
+    """An operator on constants, not too large -> the constant, rounded to the node's dtype."""
+    sizes = [source.type.size for source in node.inputs]
+    if not all(isinstance(source.operator, Constant) for source in node.inputs):
+        return None
+    if node.type.size > max(_LARGEST, *sizes) or 0 in (node.type.size, *sizes):
+        return None
+    if not (is_float(node.dtype) or _exact(node.operator)):
+        return None
+    inputs = [widened(_array(source)) for source in node.inputs]
+    with np.errstate(all="ignore"):
+        result = np.asarray(node.operator.evaluate(*inputs))
+    if node.dtype.kind in "iu" and not isinstance(node.operator, Map) and not _fits(inputs, node):
+        return None
+    return constant(result, node.dtype)
+
+
+def _array(node: Node) -> Array:
+    assert isinstance(node.operator, Constant)
+    return node.operator.array
+
+
+def _exact(operator: Operator) -> bool:
+    """Whether an operator that returns integers or truth values computes them in integers."""
+    if isinstance(operator, Map):
+        return operator.name in INTEGER_FUNCTIONS | COMPARISONS.keys() | _LOGIC
+    return not isinstance(operator, Reduce) or operator.kind != "mean"
+
+
+def _fits(inputs: Sequence[Array], node: Node) -> bool:
+    """Whether these are numbers that a dtype of integers has, so that a cast is well defined."""
+    limits = np.iinfo(node.dtype)
+    return all(
+        bool(np.isfinite(array).all() and array.min() >= limits.min and array.max() <= limits.max)
+        for array in inputs
+        if array.dtype.kind == "f"
+    )
+
+
+def counted(node: Node) -> Node | None:
+    """iota along an axis -> broadcast of a constant [0, 1, 2, ...] of that axis alone."""
+    assert isinstance(node.operator, Iota)
+    size, after = node.shape[node.operator.axis], node.type.rank - node.operator.axis - 1
+    if size > _LARGEST:
+        return None
+    numbers = constant(np.arange(size).reshape(size, *(1,) * after), node.dtype)
+    return in_shape(numbers, node.shape)
+
+
+def constants_second(node: Node) -> Node | None:
+    """c + x -> x + c, and so on: other rules look for constants there."""
+    if not is_map(node, *_COMMUTATIVE):
+        return None
+    a, b = node.inputs
+    if isinstance(a.operator, Constant) and not isinstance(b.operator, Constant):
+        return apply(node.operator, b, a)
+    return None
+
+
+def neutral(node: Node) -> Node | None:
+    """x + 0, x * 1, x / 1, maximum(x, -inf) and so on -> x, broadcast as the node is."""
+    if not is_map(node, *_NEUTRAL):
+        return None
+    assert isinstance(node.operator, Map)
+    x, second = node.inputs
+    if number(second) == _NEUTRAL[node.operator.name]:
+        return in_shape(x, node.shape)
+    return None
+
+
+def opposite(node: Node) -> Node | None:
+    """x * -1 -> -x; -(-x) -> x; x - c -> x + -c."""
+    if not (is_float(node.dtype) and isinstance(node.operator, Map)):
+        return None
+    if is_map(node, "neg"):
+        (x,) = node.inputs
+        return x.inputs[0] if is_map(x, "neg") else None
+    if is_map(node, "multiply") and number(node.inputs[1]) == -1:
+        return in_shape(mapped("neg", node.inputs[0]), node.shape)
+    if is_map(node, "subtract") and isinstance(node.inputs[1].operator, Constant):
+        x, c = node.inputs
+        return mapped("add", x, constant(-_array(c), c.dtype))
+    return None
+
+
+def chosen(node: Node) -> Node | None:
+    """where(true, x, y) -> x; where(false, x, y) -> y; where(c, x, x) -> x."""
+    condition, x, y = node.inputs
+    known = number(condition)
+    if known is None and x is not y:
+        return None
+    return in_shape(x if known or x is y else y, node.shape)
+
+
+def cast_once(node: Node) -> Node | None:
+    """cast(x) to its own dtype -> x; cast(cast(x)) -> cast(x), if the first cast is exact."""
+    (x,) = node.inputs
+    if x.dtype == node.dtype:
+        return x
+    if isinstance(x.operator, Cast) and keeps_values(x.inputs[0].dtype, x.dtype):
+        return apply(node.operator, x.inputs[0])
+    return None
+
+
+def without_shared_reshape(node: Node) -> Node | None:
+    """f(reshape(x), c) -> reshape(f(x, c)), for numbers c and vectors along a kept last axis."""
+    sources = [source for source in node.inputs if isinstance(source.operator, Reshape)]
+    before = {source.inputs[0].shape for source in sources}
+    if len(before) != 1 or {source.shape for source in sources} != {node.shape}:
+        return None
+    (shape,) = before
+    same_last = bool(shape and node.shape) and shape[-1] == node.shape[-1]
+    for other in node.inputs:
+        if other in sources or other.shape == ():
+            continue
+        if other.type.rank != 1 or not same_last:
+            return None
+    inputs = (source.inputs[0] if source in sources else source for source in node.inputs)
+    return reshaped(apply(node.operator, *inputs), node.shape)
+
+
+def padded_by_convolution(node: Node) -> Node | None:
+    """conv(pad(x, 0), w) -> conv(x, w) with the padding of both."""
+    image, filters = node.inputs
+    conv, pad = node.operator, image.operator
+    assert isinstance(conv, Conv)
+    if not isinstance(pad, Pad) or number(image.inputs[1]) != 0:
+        return None
+    if any((*pad.before[:2], *pad.after[:2])):
+        return None
+    before = tuple(a + b for a, b in zip(conv.before, pad.before[2:], strict=True))
+    after = tuple(a + b for a, b in zip(conv.after, pad.after[2:], strict=True))
+    wider = Conv(conv.strides, before, after, conv.dilations, conv.groups, conv.dtype)
+    return apply(wider, image.inputs[0], filters)
+
+
+def not_padded(node: Node) -> Node | None:
+    """pad(x) by nothing -> x."""
+    assert isinstance(node.operator, Pad)
+    return None if any((*node.operator.before, *node.operator.after)) else node.inputs[0]
+
+
+def joined_alone(node: Node) -> Node | None:
+    """concat(x) -> x."""
+    return node.inputs[0] if len(node.inputs) == 1 else None
+
+
+_ELEMENTWISE: tuple[Rule, ...] = (computed, constants_second, neutral, opposite)
+
+RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
+    ArgReduce: (computed,),
+    Cast: (cast_once, computed, without_shared_reshape),
+    Concat: (computed, joined_alone),
+    Conv: (padded_by_convolution,),
+    Cumulate: (computed,),
+    Dot: (computed,),
+    Gather: (computed,),
+    Iota: (counted,),
+    Map: (*_ELEMENTWISE, without_shared_reshape),
+    Pad: (not_padded, computed),
+    Reduce: (computed,),
+    Reshape: (computed,),
+    Slice: (computed,),
+    Transpose: (computed,),
+    Where: (computed, chosen, without_shared_reshape),
+}
+"""The rules of this family, by the class of the operators that they are for."""

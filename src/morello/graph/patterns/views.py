@@ -1,0 +1,251 @@
+"""Views that change nothing, views of views, and views that their readers do without."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from morello.graph.graph import Node, Operator, apply
+from morello.graph.operators import (
+    Broadcast,
+    Cast,
+    Constant,
+    Dot,
+    Map,
+    Reduce,
+    Reshape,
+    Slice,
+    Softmax,
+    Transpose,
+    Where,
+)
+from morello.graph.operators.elementwise import broadcast_shape
+from morello.graph.patterns.matching import (
+    Rule,
+    added_units,
+    constant,
+    in_shape,
+    inserted_units,
+    reshaped,
+)
+
+
+def _adds_leading(node: Node) -> bool:
+    """Whether a reshape only puts dimensions of size 1 before the others."""
+    places = inserted_units(node)
+    return places is not None and node.shape[len(places) :] == node.inputs[0].shape
+
+
+def simple_broadcast(node: Node) -> Node | None:
+    """broadcast(broadcast(x)) -> broadcast(x); one that repeats nothing -> x, or its reshape."""
+    (x,) = node.inputs
+    if node.type.size == x.type.size:
+        return reshaped(x, node.shape)
+    if isinstance(x.operator, Broadcast) or _adds_leading(x):
+        return apply(node.operator, x.inputs[0])
+    return None
+
+
+def simple_reshape(node: Node) -> Node | None:
+    """reshape(reshape(x)) -> reshape(x); a reshape to the shape of x -> x."""
+    (x,) = node.inputs
+    if node.shape == x.shape:
+        return x
+    return reshaped(x.inputs[0], node.shape) if isinstance(x.operator, Reshape) else None
+
+
+def reshaped_broadcast(node: Node) -> Node | None:
+    """reshape(broadcast(x)) -> broadcast(reshape(x)), if it only adds dimensions of size 1."""
+    (x,) = node.inputs
+    places = inserted_units(node)
+    if not isinstance(x.operator, Broadcast):
+        return None
+    (source,) = x.inputs
+    if source.type.size == 1:
+        return in_shape(reshaped(source, ()), node.shape)
+    if places is None:
+        return None
+    old = iter((1,) * (x.type.rank - source.type.rank) + source.shape)
+    shape = tuple(1 if d in places else next(old) for d in range(node.type.rank))
+    return in_shape(reshaped(source, shape), node.shape)
+
+
+def kept_dimensions(node: Node) -> Node | None:
+    """reshape(reduce(x)) -> reduce(x) that keeps dimensions; also below functions of numbers."""
+    (x,) = node.inputs
+    return _kept(x, node.shape) if inserted_units(node) is not None else None
+
+
+def _kept(x: Node, shape: tuple[int, ...], depth: int = 8) -> Node | None:
+    """A reduction, or functions of one, in a shape with the dimensions that it has dropped."""
+    if isinstance(x.operator, Transpose) and isinstance(x.inputs[0].operator, Reduce):
+        return _kept_transposed(x.operator.order, x.inputs[0], shape)
+    if isinstance(x.operator, Reduce):
+        kept = apply(replace(x.operator, keepdims=True), *x.inputs)
+        more = added_units(kept.shape, shape)
+        return None if x.operator.keepdims or more is None else reshaped(kept, shape)
+    if depth == 0 or not isinstance(x.operator, Map | Cast):
+        return None
+    inputs = [s if s.shape == () else _kept(s, shape, depth - 1) for s in x.inputs]
+    known = [source for source in inputs if source is not None]
+    if len(known) < len(inputs) or all(source.shape == () for source in known):
+        return None
+    return apply(x.operator, *known)
+
+
+def _kept_transposed(order: tuple[int, ...], x: Node, shape: tuple[int, ...]) -> Node | None:
+    """A reduction in another order of its dimensions, as one of its input in that order."""
+    reduce, (source,) = x.operator, x.inputs
+    assert isinstance(reduce, Reduce)
+    places = added_units([x.shape[d] for d in order], shape)
+    if reduce.keepdims or places is None or len(places) != len(reduce.axes):
+        return None
+    left = [d for d in range(source.type.rank) if d not in reduce.axes]
+    kept, dropped = iter([left[d] for d in order]), iter(reduce.axes)
+    whole = tuple(next(dropped if d in places else kept) for d in range(len(shape)))
+    return apply(Reduce(reduce.kind, places, keepdims=True), apply(Transpose(whole), source))
+
+
+def reduce_without_units(node: Node) -> Node | None:
+    """reduce(reshape(x)) -> reshape(reduce(x)), if it adds dimensions of size 1."""
+    (x,) = node.inputs
+    reduce, places = node.operator, inserted_units(x)
+    assert isinstance(reduce, Reduce)
+    if not places or {*places} & {*reduce.axes}:
+        return None
+    axes = tuple(axis - sum(place < axis for place in places) for axis in reduce.axes)
+    return reshaped(apply(replace(reduce, axes=axes), x.inputs[0]), node.shape)
+
+
+def simple_transpose(node: Node) -> Node | None:
+    """transpose(transpose(x)) -> transpose(x); one that moves no element -> x, or its reshape."""
+    (x,) = node.inputs
+    assert isinstance(node.operator, Transpose)
+    order = node.operator.order
+    moved = [d for d in order if x.shape[d] != 1]
+    if moved == sorted(moved):
+        return reshaped(x, node.shape)
+    if isinstance(x.operator, Transpose):
+        return apply(Transpose(tuple(x.operator.order[d] for d in order)), x.inputs[0])
+    return None
+
+
+def transposed_view(node: Node) -> Node | None:
+    """transpose(broadcast(x)) -> broadcast(transpose(x)); so too for added dimensions of size 1."""
+    (x,) = node.inputs
+    assert isinstance(node.operator, Transpose)
+    order = node.operator.order
+    if isinstance(x.operator, Broadcast):
+        (source,) = x.inputs
+        whole = reshaped(source, (1,) * (x.type.rank - source.type.rank) + source.shape)
+        return in_shape(apply(node.operator, whole), node.shape)
+    places = inserted_units(x)
+    if not places:
+        return None
+    kept = [d for d in range(x.type.rank) if d not in places]
+    inner = tuple(kept.index(d) for d in order if d in kept)
+    return reshaped(apply(Transpose(inner), x.inputs[0]), node.shape)
+
+
+def whole_slice(node: Node) -> Node | None:
+    """x[:] -> x."""
+    return node.inputs[0] if node.shape == node.inputs[0].shape else None
+
+
+def smaller_inputs(node: Node) -> Node | None:
+    """f(broadcast(x), y) -> f(x, y), broadcast only if the result is smaller than it was.
+
+    Constants whose elements are the same, and added leading dimensions of size 1, are such
+    broadcasts, too.
+    """
+    inputs = tuple(_smaller(source) for source in node.inputs)
+    if inputs == node.inputs:
+        return None
+    if broadcast_shape(*(source.type for source in inputs)) == node.shape:
+        return apply(node.operator, *inputs)
+    return in_shape(apply(node.operator, *inputs), node.shape)
+
+
+def _smaller(node: Node) -> Node:
+    """What a node is a broadcast of, or the node itself."""
+    if isinstance(node.operator, Broadcast) or _adds_leading(node):
+        return node.inputs[0]
+    if isinstance(node.operator, Constant) and node.shape:
+        array = node.operator.array
+        if array.size and bool(np.all(array == array.flat[0])):
+            return constant(array.flat[0], node.dtype)
+    return node
+
+
+def dot_of_transposed(node: Node) -> Node | None:
+    """dot(transpose(a), b) -> dot(a, b) with other dimensions, if a's free ones stay in order."""
+    dot = node.operator
+    assert isinstance(dot, Dot)
+    for side, x in enumerate(node.inputs):
+        if not isinstance(x.operator, Transpose):
+            continue
+        order = x.operator.order
+        free = [order[d] for d in dot.free(side, x.type.rank)]
+        if free != sorted(free):
+            continue
+
+        def moved(
+            pair: tuple[int, int], side: int = side, order: tuple[int, ...] = order
+        ) -> tuple[int, int]:
+            return (order[pair[0]], pair[1]) if side == 0 else (pair[0], order[pair[1]])
+
+        inputs = [*node.inputs]
+        inputs[side] = x.inputs[0]
+        changed = Dot(tuple(map(moved, dot.batch)), tuple(map(moved, dot.contracted)), dot.dtype)
+        return apply(changed, *inputs)
+    return None
+
+
+def dot_without_units(node: Node) -> Node | None:
+    """dot(reshape(a), b) -> reshape(dot(a, b)), if it adds free dimensions of size 1."""
+    dot = node.operator
+    assert isinstance(dot, Dot)
+    for side, x in enumerate(node.inputs):
+        places = inserted_units(x)
+        if not places or not {*places} <= {*dot.free(side, x.type.rank)}:
+            continue
+
+        def moved(
+            pair: tuple[int, int], side: int = side, places: tuple[int, ...] = places
+        ) -> tuple[int, int]:
+            d = pair[side] - sum(place < pair[side] for place in places)
+            return (d, pair[1]) if side == 0 else (pair[0], d)
+
+        inputs = [*node.inputs]
+        inputs[side] = x.inputs[0]
+        changed = Dot(tuple(map(moved, dot.batch)), tuple(map(moved, dot.contracted)), dot.dtype)
+        return reshaped(apply(changed, *inputs), node.shape)
+    return None
+
+
+def softmax_without_units(node: Node) -> Node | None:
+    """softmax(reshape(x)) -> reshape(softmax(x)), if it adds dimensions of size 1."""
+    (x,) = node.inputs
+    assert isinstance(node.operator, Softmax)
+    axis, places = node.operator.axis, inserted_units(x)
+    if not places or axis in places:
+        return None
+    inner = Softmax(axis - sum(place < axis for place in places))
+    return reshaped(apply(inner, x.inputs[0]), node.shape)
+
+
+RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
+    Broadcast: (simple_broadcast,),
+    Cast: (smaller_inputs,),
+    Dot: (dot_of_transposed, dot_without_units),
+    Map: (smaller_inputs,),
+    Reduce: (reduce_without_units,),
+    Reshape: (simple_reshape, reshaped_broadcast, kept_dimensions),
+    Slice: (whole_slice,),
+    Softmax: (softmax_without_units,),
+    Transpose: (simple_transpose, transposed_view),
+    Where: (smaller_inputs,),
+}
+"""The rules of this family, by the class of the operators that they are for."""
