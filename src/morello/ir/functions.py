@@ -46,7 +46,7 @@ class Function:
 
 
 def _erf(x: Any) -> Any:
-    return np.frompyfunc(math.erf, 1, 1)(x.astype(np.float64)).astype(x.dtype)
+    return np.asarray(np.frompyfunc(math.erf, 1, 1)(x.astype(np.float64))).astype(x.dtype)
 
 
 def _sigmoid(x: Any) -> Any:
