@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, note, settings
+from tests.graph.random_graphs import random_graphs
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Graph, Node, TensorType, apply, check
@@ -12,7 +13,6 @@ from morello.graph.interpreter import evaluate
 from morello.graph.operators import Constant, Input, Map
 from morello.graph.printing import text
 from morello.graph.rewriting import rewritten, simplified
-from tests.graph.random_graphs import random_graphs
 
 F32 = np.dtype(np.float32)
 
@@ -34,3 +34,34 @@ def test_random_graphs_compute_the_same_after_it(graph: Graph) -> None:
         np.testing.assert_allclose(result[known], expected[known], 1e-4, 1e-5 * scale)
     again = simplified(after)
     assert len(again.nodes) <= len(after.nodes)
+
+
+def test_large_graphs_take_time_in_proportion() -> None:
+    """A chain of 2,000 layers, each of which reads the one before three times."""
+    x = apply(Input(TensorType((4, 8), F32)))
+    node = x
+    for _ in range(2000):
+        scaled = apply(Map("multiply"), node, apply(Constant(np.full((4, 8), 0.5, F32))))
+        node = apply(Map("add"), apply(Map("tanh"), scaled), apply(Map("add"), node, node))
+    start = time.process_time()
+    after = simplified(Graph((x,), (node,)))
+    assert time.process_time() - start < 30
+    check(after)
+    assert len(after.nodes) == 2000 * 4 + 2
+
+
+def test_inputs_stay_whether_they_are_read_or_not() -> None:
+    x, unused = (apply(Input(TensorType((4,), F32))) for _ in range(2))
+    unit = apply(Constant(np.ones((), F32)))
+    graph = Graph((x, unused), (apply(Map("multiply"), x, unit), x))
+    assert simplified(graph) == Graph((x, unused), (x, x))
+
+
+def test_a_rule_may_not_change_the_type() -> None:
+    x = apply(Input(TensorType((4, 8), F32)))
+
+    def wrong(node: Node) -> Node:
+        return apply(Input(TensorType((8, 4), F32)))
+
+    with pytest.raises(GraphError, match=r"wrong made f32\[8,4\] of f32\[4,8\]"):
+        rewritten(Graph((x,), (apply(Map("exp"), x),)), {Map: (wrong,)})

@@ -142,18 +142,14 @@ def composed(node: Node) -> Node | None:
     """
     if not (is_map(node, "add", "divide", "multiply") and is_float(node.dtype)):
         return None
-    names = {form.y for form in _FORMS}
     for y in _inside(node, depth=4):
-        if not is_map(y, *names):
-            continue
-        for x in _inside(y.inputs[0], depth=6):
-            for form in _FORMS:
-                if (
-                    is_map(y, form.y)
-                    and x.shape == node.shape
-                    and same_polynomial(polynomial(y.inputs[0], (x, x)), form.inner, node.dtype)
-                    and same_polynomial(polynomial(node, (x, y)), form.outer, node.dtype)
-                ):
+        forms = [form for form in _FORMS if is_map(y, form.y)]
+        for x in _inside(y.inputs[0], depth=3) if forms else ():
+            inner = polynomial(y.inputs[0], (x, x))
+            fitting = [form for form in forms if same_polynomial(inner, form.inner, node.dtype)]
+            outer = polynomial(node, (x, y)) if fitting and x.shape == node.shape else None
+            for form in fitting:
+                if same_polynomial(outer, form.outer, node.dtype):
                     return mapped(form.name, x)
     return None
 

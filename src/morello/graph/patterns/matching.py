@@ -119,7 +119,7 @@ def added_units(old: Sequence[int], new: Sequence[int]) -> tuple[int, ...] | Non
     return tuple(places) if len(places) == len(new) - len(old) else None
 
 
-def polynomial(node: Node, variables: tuple[Node, Node], depth: int = 8) -> Polynomial | None:
+def polynomial(node: Node, variables: tuple[Node, Node], depth: int = 6) -> Polynomial | None:
     """The polynomial in two nodes that a node computes; None if it computes something else."""
     if node is variables[0]:
         return {(1, 0): 1.0}
@@ -132,9 +132,13 @@ def polynomial(node: Node, variables: tuple[Node, Node], depth: int = 8) -> Poly
         return None
     if node.operator.name not in POLYNOMIALS:
         return None
-    parts = [polynomial(source, variables, depth - 1) for source in node.inputs]
-    known = [part for part in parts if part is not None]
-    return POLYNOMIALS[node.operator.name](*known) if len(known) == len(parts) else None
+    parts: list[Polynomial] = []
+    for source in node.inputs:
+        part = polynomial(source, variables, depth - 1)
+        if part is None:
+            return None
+        parts.append(part)
+    return POLYNOMIALS[node.operator.name](*parts)
 
 
 def same_polynomial(

@@ -1,0 +1,200 @@
+"""Attention is recognized in its parts, as JAX, torch and ONNX emit them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from tests.graph.test_patterns import BF16, F32, I32, after, f, fixed, given, names, softmax
+
+from morello.graph.graph import Node, TensorType, apply
+from morello.graph.operators import (
+    Attention,
+    Broadcast,
+    Cast,
+    Dot,
+    Iota,
+    Reshape,
+    Softmax,
+    Transpose,
+    Where,
+)
+
+BATCH = ((0, 0), (1, 1))
+
+
+def scores(q: Node, k: Node) -> Node:
+    """q @ k^T of [b, h, m, d] and [b, h, n, d], by a transpose as ONNX emits it."""
+    return apply(Dot(BATCH, ((3, 2),)), q, apply(Transpose((0, 1, 3, 2)), k))
+
+
+def weighted(weights: Node, v: Node) -> Node:
+    return apply(Dot(BATCH, ((3, 2),)), weights, v)
+
+
+def qkv(m: int = 5, n: int = 7, heads: int = 3) -> tuple[Node, Node, Node]:
+    return given(2, 3, m, 8), given(2, heads, n, 8), given(2, heads, n, 4)
+
+
+def lower(m: int, n: int, shift: int = 0) -> Node:
+    """The lower triangle, as JAX's tril computes it."""
+    rows, columns = (apply(Iota(TensorType((m, n), I32), axis)) for axis in (0, 1))
+    triangle = f("greater_equal", f("add", rows, shift), columns)
+    true, false = (apply(Broadcast((m, n)), fixed(value, np.dtype(bool))) for value in (1, 0))
+    return apply(Where(), triangle, true, false)
+
+
+def hidden(x: Node, visible: Node, value: float) -> Node:
+    """where(visible, x, value)."""
+    return apply(
+        Where(), apply(Broadcast(x.shape), visible), x, apply(Broadcast(x.shape), fixed(value))
+    )
+
+
+def the_attention(result: Node) -> tuple[Attention, Sequence[Node]]:
+    """The only operator of a graph but views."""
+    views = {"broadcast", "reshape", "transpose"}
+    assert [name for name in names(result) if name not in views] == ["attention"]
+    while not isinstance(result.operator, Attention):
+        (result,) = result.inputs
+    return result.operator, result.inputs
+
+
+@pytest.mark.parametrize("place", ["after", "divided", "query", "key"])
+def test_the_scale_may_be_anywhere(place: str) -> None:
+    q, k, v = qkv()
+    if place == "after":
+        scaled = f("multiply", scores(q, k), 0.25)
+    elif place == "divided":
+        scaled = f("divide", scores(q, k), 4.0)
+    elif place == "query":
+        scaled = scores(f("multiply", q, 0.25), k)
+    else:
+        scaled = scores(q, f("divide", k, 4.0))
+    result = after(weighted(softmax(scaled, 3), v))
+    assert (result.operator, result.inputs) == (Attention(0.25), (q, k, v))
+
+
+def test_a_mask_is_added() -> None:
+    q, k, v = qkv()
+    mask = given(2, 1, 1, 7)
+    masked = f("add", f("multiply", scores(q, k), 0.5), apply(Broadcast((2, 3, 5, 7)), mask))
+    result = after(weighted(softmax(masked, 3), v))
+    assert (result.operator, result.inputs) == (Attention(0.5), (q, k, v, mask))
+    swapped = f("add", given(5, 7), scores(q, k))
+    assert names(after(weighted(softmax(swapped, 3), v))) == ["reshape", "attention"]
+
+
+@pytest.mark.parametrize("value", [-np.inf, -1e30, float(np.finfo(np.float32).min)])
+def test_a_lower_triangle_makes_it_causal(value: float) -> None:
+    q, k, v = qkv(5, 5)
+    masked = hidden(f("multiply", scores(q, k), 0.5), lower(5, 5), value)
+    result = after(weighted(softmax(masked, 3), v))
+    assert (result.operator, result.inputs) == (Attention(0.5, causal=True), (q, k, v))
+
+
+def test_causal_masks_may_be_added_and_of_fewer_rows() -> None:
+    q, k, v = qkv(5, 7)
+    triangle = np.where(np.tri(5, 7, 2, dtype=bool), 0, -np.inf)
+    added = f("add", scores(q, k), apply(Broadcast((2, 3, 5, 7)), fixed(triangle)))
+    assert after(weighted(softmax(added, 3), v)).operator == Attention(1.0, causal=True)
+    shifted = hidden(scores(q, k), lower(5, 7, 2), -np.inf)
+    assert after(weighted(softmax(shifted, 3), v)).operator == Attention(1.0, causal=True)
+
+
+def test_other_masks_are_left() -> None:
+    q, k, v = qkv(5, 7)
+    near = [
+        hidden(scores(q, k), lower(5, 7, 1), -np.inf),
+        hidden(scores(q, k), lower(5, 7, 3), -np.inf),
+        hidden(scores(q, k), lower(5, 7, 2), -10.0),
+        hidden(scores(q, k), f("greater", given(5, 7), 0.0), -1e30),
+    ]
+    for masked in near:
+        assert "attention" not in names(after(weighted(softmax(masked, 3), v)))
+    more_rows = hidden(scores(*qkv(7, 5)[:2]), lower(7, 5), -1e30)
+    assert "attention" not in names(after(weighted(softmax(more_rows, 3), qkv(7, 5)[2])))
+
+
+def test_scores_scaled_after_the_mask_are_left() -> None:
+    q, k, v = qkv()
+    masked = f("multiply", f("add", scores(q, k), given(5, 7)), 0.5)
+    assert "attention" not in names(after(weighted(softmax(masked, 3), v)))
+
+
+def test_a_softmax_along_the_rows_is_no_attention() -> None:
+    q, k, v = qkv(5, 5)
+    assert "attention" not in names(after(weighted(softmax(scores(q, k), 2), v)))
+    turned = apply(Dot(BATCH, ((2, 2),)), softmax(scores(q, k), 3), v)
+    assert "attention" not in names(after(turned))
+
+
+def test_dimensions_may_be_in_the_order_of_einsum() -> None:
+    q, k, v = given(2, 5, 3, 8), given(2, 7, 3, 8), given(2, 7, 3, 4)
+    product = apply(Dot(((0, 0), (2, 2)), ((3, 3),)), q, k)
+    weights = softmax(f("multiply", product, 0.5), 3)
+    back = apply(Dot(((0, 0), (2, 1)), ((1, 3),)), v, weights)
+    result = after(apply(Transpose((0, 3, 1, 2)), back))
+    assert the_attention(result)[0] == Attention(0.5)
+    # k first: [b, h, n, m], softmax along n
+    swapped = apply(Dot(((0, 0), (2, 2)), ((3, 3),)), k, q)
+    result = after(apply(Dot(((0, 0), (1, 2)), ((2, 1),)), softmax(swapped, 2), v))
+    assert the_attention(result)[0] == Attention(1.0)
+
+
+def jax_attention(q: Node, k: Node, v: Node, causal: bool) -> Node:
+    """As `jax.nn.dot_product_attention` lowers: heads of q in groups, one for each of k."""
+    b, m, heads, d = q.shape
+    n, kept = k.shape[1:3]
+    group = heads // kept
+    grouped = apply(Reshape((b, m, kept, group, d)), q)
+    y = apply(Dot(((0, 0), (2, 2)), ((4, 3),)), grouped, k)
+    y = apply(Transpose((3, 0, 1, 2, 4)), f("multiply", y, 0.5))
+    if causal:
+        y = hidden(y, lower(m, n), -2.38e38)
+    y = apply(Dot(((0, 1), (2, 2)), ((1, 4),)), v, softmax(y, 4))
+    y = apply(Transpose((1, 2, 3, 0, 4)), apply(Transpose((3, 0, 4, 1, 2)), y))
+    return apply(Reshape((b, m, heads, v.shape[3])), y)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kept", [4, 2, 1])
+def test_the_attention_of_jax_is_recognized(kept: int, causal: bool) -> None:
+    q, k, v = given(2, 6, 4, 8), given(2, 6, kept, 8), given(2, 6, kept, 8)
+    operator, inputs = the_attention(after(jax_attention(q, k, v, causal)))
+    assert operator == Attention(0.5, causal)
+    assert inputs[1].shape == (2, kept, 6, 8)
+
+
+def test_repeated_heads_are_read_once() -> None:
+    q, k, v = given(2, 6, 5, 8), given(2, 3, 7, 8), given(2, 3, 7, 4)
+
+    def repeated(x: Node) -> Node:
+        split = apply(Reshape((2, 3, 1, *x.shape[2:])), x)
+        return apply(
+            Reshape((2, 6, *x.shape[2:])), apply(Broadcast((2, 3, 2, *x.shape[2:])), split)
+        )
+
+    def tiled(x: Node) -> Node:
+        split = apply(Reshape((2, 1, 3, *x.shape[2:])), x)
+        return apply(
+            Reshape((2, 6, *x.shape[2:])), apply(Broadcast((2, 2, 3, *x.shape[2:])), split)
+        )
+
+    result = after(weighted(softmax(scores(q, repeated(k)), 3), repeated(v)))
+    assert (result.operator, result.inputs) == (Attention(1.0), (q, k, v))
+    other = after(weighted(softmax(scores(q, tiled(k)), 3), tiled(v)))
+    assert other.inputs[1].shape[1] == 6
+
+
+def test_attention_of_bf16_with_a_softmax_in_f32() -> None:
+    q, k, v = (given(2, 3, 5, 8, dtype=BF16) for _ in range(3))
+    product = apply(Dot(BATCH, ((3, 3),), F32), q, k)
+    weights = apply(Cast(BF16), softmax(f("multiply", product, 0.5), 3))
+    result = after(weighted(weights, v))
+    assert (result.operator, result.inputs) == (Attention(0.5), (q, k, v))
+    wide = [apply(Cast(F32), x) for x in (q, k, v)]
+    inner = weighted(apply(Softmax(3), scores(*wide[:2])), wide[2])
+    assert after(apply(Cast(BF16), inner)).inputs == (q, k, v)
+    assert names(after(inner)).count("cast") == 3
