@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,13 @@ import numpy as np
 
 from morello.base.errors import GraphError, SpecError
 from morello.frontends import reductions as language
+from morello.frontends.copies import cast
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.values import NEW_AXIS, Value
 from morello.graph.graph import Array, Operator, TensorType
 from morello.graph.operators.products import sliding
+from morello.ir.dtype import F32
+from morello.ir.rounding import narrow
 
 REDUCTIONS: dict[str, Callable[..., Any]] = {
     "max": np.max, "mean": np.mean, "min": np.min, "prod": np.prod, "sum": np.sum,
@@ -149,7 +152,7 @@ class LayerNorm(Operator):
         return result * gamma + beta
 
     def value(self, *inputs: Value) -> Value:
-        x, gamma, beta = inputs
+        x, gamma, beta = _widened(inputs)
         bare, _ = squeezed(x)
         return _at(x, language.layer_norm(bare, gamma, beta, epsilon=self.epsilon))
 
@@ -173,7 +176,7 @@ class RmsNorm(Operator):
         return result
 
     def value(self, *inputs: Value) -> Value:
-        x, gamma = inputs
+        x, gamma = _widened(inputs)
         bare, _ = squeezed(x)
         return _at(x, language.rms_norm(bare, gamma, epsilon=self.epsilon))
 
@@ -240,6 +243,16 @@ def squeezed(x: Value) -> tuple[Value, dict[int, int]]:
     """A value without its dimensions of size 1 that no tensor has, and where the others went."""
     kept = [d for d in range(x.rank) if x.axes[d] != NEW_AXIS]
     return Value(x.tensor, tuple(x.axes[d] for d in kept)), {d: n for n, d in enumerate(kept)}
+
+
+def _widened(inputs: Sequence[Value]) -> list[Value]:
+    """Values in f32, if they are of narrower dtypes, or of several."""
+    same = len({value.dtype for value in inputs}) == 1 and not narrow(inputs[0].dtype)
+    return (
+        [*inputs]
+        if same
+        else [value if value.dtype is F32 else cast(value, F32) for value in inputs]
+    )
 
 
 def _at(like: Value, result: Value) -> Value:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import broadcast_shape
+from morello.graph.operators.products import Pairs
 from morello.graph.patterns.matching import (
     Rule,
     added_units,
@@ -184,22 +186,11 @@ def dot_of_transposed(node: Node) -> Node | None:
     dot = node.operator
     assert isinstance(dot, Dot)
     for side, x in enumerate(node.inputs):
-        if not isinstance(x.operator, Transpose):
-            continue
-        order = x.operator.order
-        free = [order[d] for d in dot.free(side, x.type.rank)]
-        if free != sorted(free):
-            continue
-
-        def moved(
-            pair: tuple[int, int], side: int = side, order: tuple[int, ...] = order
-        ) -> tuple[int, int]:
-            return (order[pair[0]], pair[1]) if side == 0 else (pair[0], order[pair[1]])
-
-        inputs = [*node.inputs]
-        inputs[side] = x.inputs[0]
-        changed = Dot(tuple(map(moved, dot.batch)), tuple(map(moved, dot.contracted)), dot.dtype)
-        return apply(changed, *inputs)
+        if isinstance(x.operator, Transpose):
+            order = x.operator.order
+            free = [order[d] for d in dot.free(side, x.type.rank)]
+            if free == sorted(free):
+                return _dot_of(node, side, x.inputs[0], [order.index(d) for d in sorted(order)])
     return None
 
 
@@ -208,32 +199,50 @@ def dot_without_units(node: Node) -> Node | None:
     dot = node.operator
     assert isinstance(dot, Dot)
     for side, x in enumerate(node.inputs):
-        places = inserted_units(x)
-        if not places or not {*places} <= {*dot.free(side, x.type.rank)}:
+        if not inserted_units(x):
             continue
-
-        def moved(
-            pair: tuple[int, int], side: int = side, places: tuple[int, ...] = places
-        ) -> tuple[int, int]:
-            d = pair[side] - sum(place < pair[side] for place in places)
-            return (d, pair[1]) if side == 0 else (pair[0], d)
-
-        inputs = [*node.inputs]
-        inputs[side] = x.inputs[0]
-        changed = Dot(tuple(map(moved, dot.batch)), tuple(map(moved, dot.contracted)), dot.dtype)
-        return reshaped(apply(changed, *inputs), node.shape)
+        units = [d for d in dot.free(side, x.type.rank) if x.shape[d] == 1]
+        for places in combinations(units, x.type.rank - x.inputs[0].type.rank):
+            left = [d for d in range(x.type.rank) if d not in places]
+            if tuple(x.shape[d] for d in left) == x.inputs[0].shape:
+                return reshaped(_dot_of(node, side, x.inputs[0], left), node.shape)
     return None
 
 
-def softmax_without_units(node: Node) -> Node | None:
-    """softmax(reshape(x)) -> reshape(softmax(x)), if it adds dimensions of size 1."""
+def _dot_of(node: Node, side: int, source: Node, places: Sequence[int]) -> Node:
+    """A product with `source` as one input, whose dimensions d were `places[d]` of that input."""
+
+    def moved(pairs: Pairs) -> Pairs:
+        if side == 0:
+            return tuple((places.index(a), b) for a, b in pairs)
+        return tuple((a, places.index(b)) for a, b in pairs)
+
+    dot = node.operator
+    assert isinstance(dot, Dot)
+    inputs = [*node.inputs]
+    inputs[side] = source
+    return apply(Dot(moved(dot.batch), moved(dot.contracted), dot.dtype), *inputs)
+
+
+def softmax_of_reshape(node: Node) -> Node | None:
+    """softmax(reshape(x)) -> reshape(softmax(x)), if that keeps the axis.
+
+    It does if it only adds dimensions of size 1, or if the last axis stays the last.
+    """
     (x,) = node.inputs
     assert isinstance(node.operator, Softmax)
     axis, places = node.operator.axis, inserted_units(x)
-    if not places or axis in places:
+    if places and axis not in places:
+        inner = axis - sum(place < axis for place in places)
+    elif (
+        isinstance(x.operator, Reshape)
+        and axis == x.type.rank - 1
+        and (x.inputs[0].shape[-1:] == x.shape[-1:])
+    ):
+        inner = x.inputs[0].type.rank - 1
+    else:
         return None
-    inner = Softmax(axis - sum(place < axis for place in places))
-    return reshaped(apply(inner, x.inputs[0]), node.shape)
+    return reshaped(apply(Softmax(inner), x.inputs[0]), node.shape)
 
 
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
@@ -244,7 +253,7 @@ RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Reduce: (reduce_without_units,),
     Reshape: (simple_reshape, reshaped_broadcast, kept_dimensions),
     Slice: (whole_slice,),
-    Softmax: (softmax_without_units,),
+    Softmax: (softmax_of_reshape,),
     Transpose: (simple_transpose, transposed_view),
     Where: (smaller_inputs,),
 }
