@@ -177,7 +177,7 @@ def _attention(node: Node, side: int, axis: int, scores: _Scores) -> Node | None
         of_v[pair[1 - side]] = pair[side]
     free = [label for label in range(scores.product.type.rank) if label in (*batch, *rows)]
     bound = [pair[side] for pair in last.batch]
-    if of_v.count(-2) != 1 or sorted(bound) != sorted(batch) or not rows:
+    if of_v.count(-2) != 1 or sorted(bound) != sorted(batch):
         return None
     left = [label for label in free if label not in bound]
     result = [*bound, *([-2, *left] if side == 1 else [*left, -2])]
@@ -188,17 +188,19 @@ def _attention(node: Node, side: int, axis: int, scores: _Scores) -> Node | None
     if scores.mask is not None and len(rows) > 1:
         return None
 
-    row = scores.causal[0] if scores.causal else rows[-1]
-    groups = [label for label in rows if label != row]
+    row = [scores.causal[0]] if scores.causal else rows[-1:]
+    groups = [label for label in rows if label not in row]
     if groups and scores.causal and not batch:
         return None
-    ordered = [*batch, *groups, row]
-    mask = scores.mask and _ordered_mask(scores.mask, [*batch, row, axis], len(free) + 1)
+    ordered = [*batch, *groups, *row]
+    mask = scores.mask and _ordered_mask(scores.mask, [*batch, *row, axis], len(free) + 1)
+    if mask is not None and not row:
+        mask = reshaped(mask, (*mask.shape[:-1], 1, mask.shape[-1]))
     q = _ordered(q, of_q, [*ordered, -1])
     heads = [sizes[label] for label in batch]
     if groups and scores.causal:
         heads[-1] *= int(np.prod([sizes[label] for label in groups]))
-        count = sizes[row]
+        count = sizes[row[0]]
     else:
         count = int(np.prod([sizes[label] for label in rows]))
     q = reshaped(q, (*heads, count, q.shape[-1]))

@@ -195,17 +195,24 @@ def dot_of_transposed(node: Node) -> Node | None:
 
 
 def dot_without_units(node: Node) -> Node | None:
-    """dot(reshape(a), b) -> reshape(dot(a, b)), if it adds free dimensions of size 1."""
+    """dot(reshape(a), b) -> reshape(dot(a, b)), if it adds free dimensions of size 1.
+
+    Those of a reshape that does more are left out as well.
+    """
     dot = node.operator
     assert isinstance(dot, Dot)
     for side, x in enumerate(node.inputs):
-        if not inserted_units(x):
-            continue
         units = [d for d in dot.free(side, x.type.rank) if x.shape[d] == 1]
-        for places in combinations(units, x.type.rank - x.inputs[0].type.rank):
+        if not (isinstance(x.operator, Reshape) and units):
+            continue
+        (source,) = x.inputs
+        added = max(x.type.rank - source.type.rank, 0)
+        for places in (*combinations(units, added), tuple(units)):
             left = [d for d in range(x.type.rank) if d not in places]
-            if tuple(x.shape[d] for d in left) == x.inputs[0].shape:
-                return reshaped(_dot_of(node, side, x.inputs[0], left), node.shape)
+            shape = tuple(x.shape[d] for d in left)
+            if shape == source.shape or len(places) == len(units):
+                bare = _dot_of(node, side, reshaped(source, shape), left)
+                return reshaped(bare, node.shape)
     return None
 
 
