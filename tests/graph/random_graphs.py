@@ -207,8 +207,42 @@ def _attention(draw: st.DrawFn, x: Node, y: Node) -> Node:
     return apply(Dot(batch, ((last, last - 1),)), apply(Softmax(last), scores), x)
 
 
+def _reduced(draw: st.DrawFn, kind: str, x: Node, axis: int) -> Node:
+    """A reduction along an axis, or sometimes another, so that it is broadcast to x."""
+    axis = draw(st.sampled_from([axis] * 5 + [0]))
+    if draw(st.booleans()):
+        return apply(Reduce(kind, (axis,), True), x)
+    shape = tuple(1 if d == axis else n for d, n in enumerate(x.shape))
+    return apply(Reshape(shape), apply(Reduce(kind, (axis,)), x))
+
+
+def _softmax_parts(draw: st.DrawFn, x: Node, y: Node) -> Node:
+    x, axis = _floats(x), _axis(draw, x)
+    largest = _reduced(draw, draw(st.sampled_from(["max", "max", "max", "min"])), x, axis)
+    exponentials = apply(Map("exp"), apply(Map("subtract"), x, largest))
+    total = _reduced(draw, draw(st.sampled_from(["sum", "sum", "sum", "mean"])), exponentials, axis)
+    return apply(Map("divide"), exponentials, total)
+
+
+def _norm_parts(draw: st.DrawFn, x: Node, y: Node) -> Node:
+    x, axis = _floats(x), _axis(draw, x)
+    axis = draw(st.sampled_from([axis, x.type.rank - 1, x.type.rank - 1]))
+    average = _reduced(draw, "mean", x, axis)
+    centred = draw(st.sampled_from([apply(Map("subtract"), x, average), x]))
+    squares = apply(Map("square"), draw(st.sampled_from([centred, centred, x])))
+    spread = _reduced(draw, "mean", squares, axis)
+    if draw(st.integers(0, 3)) == 0:
+        spread = apply(Map("subtract"), spread, apply(Map("square"), average))
+        spread = apply(Map("abs"), spread)
+    shifted = apply(Map("add"), spread, apply(Constant(np.array(0.5, F32))))
+    factor = apply(Map("rsqrt"), shifted)
+    if draw(st.booleans()):
+        factor = apply(Map("multiply"), factor, _floats(y))
+    return apply(Map("multiply"), *draw(st.permutations([centred, factor])))
+
+
 _KINDS = (
     _unary, _unary, _binary, _binary, _with_number, _with_number, _constant, _where, _cast, _iota,
     _reshape, _reshape, _broadcast, _broadcast, _transpose, _slice, _concat, _pad, _gather,
-    _reduce, _reduce, _along, _norm, _dot, _dot, _windows, _attention,
+    _softmax_parts, _norm_parts, _reduce, _reduce, _along, _norm, _dot, _dot, _windows, _attention,
 )  # fmt: skip

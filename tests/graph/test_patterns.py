@@ -327,6 +327,14 @@ def test_softmax_in_f32_of_bf16_is_one_of_bf16() -> None:
     assert names(stays) == ["cast", "softmax"]
 
 
+def test_parts_of_a_softmax_may_have_other_readers() -> None:
+    x = given(3, 8)
+    whole = softmax(x, 1)
+    assert names(after(f("add", whole, whole.inputs[0]))) == [
+        "softmax", "reduce", "subtract", "exp", "add",
+    ]  # fmt: skip
+
+
 def test_what_differs_from_softmax_is_left() -> None:
     x = given(5, 5)
     assert "softmax" not in names(after(softmax(x, 1, sum_axis=0)))

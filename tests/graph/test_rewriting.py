@@ -57,6 +57,17 @@ def test_inputs_stay_whether_they_are_read_or_not() -> None:
     assert simplified(graph) == Graph((x, unused), (x, x))
 
 
+def test_rules_that_undo_one_another_are_an_error() -> None:
+    x = apply(Input(TensorType((4, 8), F32)))
+    other = {"exp": "tanh", "tanh": "exp"}
+
+    def swapped(node: Node) -> Node:
+        return apply(Map(other[str(node.operator)]), x)
+
+    with pytest.raises(GraphError, match="undo one another"):
+        rewritten(Graph((x,), (apply(Map("exp"), x),)), {Map: (swapped,)})
+
+
 def test_a_rule_may_not_change_the_type() -> None:
     x = apply(Input(TensorType((4, 8), F32)))
 

@@ -25,7 +25,7 @@ def rewritten(graph: Graph, rules: Mapping[type[Operator], Sequence[Rule]]) -> G
 
     A rule is given a node whose inputs are as they will be, and returns the node in its place,
     or None. Of nodes that apply the same operator to the same inputs, one is left. What no output
-    needs is in no graph.
+    needs is in no graph. Raises `GraphError` for rules that undo one another.
     """
     rewriting = _Rewriting(rules)
     return Graph(graph.inputs, tuple(rewriting.final(node) for node in graph.outputs))
@@ -39,6 +39,7 @@ class _Rewriting:
         self._final: dict[Node, Node] = {}
         self._next: dict[Node, Node] = {}
         self._unique: dict[Hashable, Node] = {}
+        self._waiting: set[Node] = set()
 
     def final(self, output: Node) -> Node:
         """The node in the place of this one, to which no rule applies."""
@@ -57,7 +58,10 @@ class _Rewriting:
                     self._final[node] = node
                 elif after in self._final:
                     self._final[node] = self._final[after]
+                elif after in self._waiting:
+                    raise GraphError(f"the rules for {node.operator} undo one another.")
                 else:
+                    self._waiting.add(node)
                     todo.append(after)
         return self._final[output]
 

@@ -60,8 +60,10 @@ def narrow(node: Node) -> Node | None:
     if not isinstance(wide.operator, Attention | LayerNorm | Reduce | RmsNorm | Softmax):
         return None
     inputs = tuple(_narrowed(source) for source in wide.inputs)
-    narrow_enough = is_float(node.dtype) and keeps_values(node.dtype, wide.dtype)
-    if not narrow_enough or inputs[0].dtype != node.dtype or inputs == wide.inputs:
+    rounded = is_float(node.dtype) and keeps_values(node.dtype, wide.dtype)
+    if not rounded or inputs[0].dtype != node.dtype or inputs == wide.inputs:
+        return None
+    if isinstance(wide.operator, Attention) and len({each.dtype for each in inputs[:3]}) > 1:
         return None
     return apply(wide.operator, *inputs)
 
