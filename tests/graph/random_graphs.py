@@ -53,20 +53,24 @@ def random_graphs(draw: st.DrawFn) -> Graph:
         for _ in range(draw(st.integers(1, 3)))
     )
     nodes = [*inputs]
-    for _ in range(draw(st.integers(5, 40))):
+    size = draw(st.integers(5, 40))
+    for _ in range(2 * size):
         try:
             nodes.append(draw(_next_node(nodes)))
-        except GraphError:
+        except GraphError:  # it does not fit
             continue
-    outputs = draw(st.lists(st.sampled_from(nodes[-8:]), min_size=1, max_size=3))
-    return Graph(inputs, tuple(outputs))
+        if len(nodes) >= size:
+            break
+    read = {source for node in nodes for source in node.inputs}
+    unread = [node for node in nodes if node not in read and node not in inputs]
+    return Graph(inputs, tuple(unread[-6:] or nodes[-1:]))
 
 
 @st.composite
 def _next_node(draw: st.DrawFn, nodes: list[Node]) -> Node:
     """A node on some of these; raises `GraphError` if they do not fit."""
     kind = draw(st.sampled_from(_KINDS))
-    x = draw(st.sampled_from(nodes[-12:]))
+    x = draw(st.sampled_from(nodes[-5:]))
     y = draw(st.sampled_from(nodes))
     return kind(draw, x, y)
 
