@@ -29,6 +29,7 @@ from morello.graph.patterns.matching import (
     lowest,
     number,
     reshaped,
+    transposed,
 )
 
 _HIDDEN = -1e9
@@ -246,8 +247,7 @@ def _labelled(scores: _Scores, keys: int) -> tuple[Node, list[int], Node, list[i
 
 def _ordered(node: Node, labels: list[int], order: list[int]) -> Node:
     """A node with its labelled dimensions in another order."""
-    places = tuple(labels.index(label) for label in order)
-    return node if places == tuple(range(len(places))) else apply(Transpose(places), node)
+    return transposed(node, tuple(labels.index(label) for label in order))
 
 
 def _ordered_mask(mask: Node, order: list[int], rank: int) -> Node:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Broadcast, Cast, Constant, Map, Reshape
+from morello.graph.operators import Broadcast, Cast, Constant, Map, Reshape, Transpose
 
 Rule = Callable[[Node], Node | None]
 """A function from a node to the one in its place, or to None if it does not apply."""
@@ -82,6 +82,11 @@ def in_shape(node: Node, shape: tuple[int, ...]) -> Node:
 def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
     """A node's elements in another shape."""
     return node if node.shape == shape else apply(Reshape(shape), node)
+
+
+def transposed(node: Node, order: tuple[int, ...]) -> Node:
+    """A node with its dimensions in another order."""
+    return node if order == tuple(range(len(order))) else apply(Transpose(order), node)
 
 
 def in_dtype(node: Node, dtype: np.dtype[Any]) -> Node:

@@ -1,4 +1,4 @@
-"""Layer and RMS norms along the last axis."""
+"""Layer and RMS norms, along the last axis or another one that is brought there."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import prod
 import numpy as np
 
 from morello.graph.graph import Node, Operator, apply
-from morello.graph.operators import Constant, LayerNorm, Map, Reduce, RmsNorm
+from morello.graph.operators import Constant, LayerNorm, Map, Reduce, Reshape, RmsNorm, Transpose
 from morello.graph.patterns.matching import (
     Rule,
     before_casts,
@@ -17,6 +17,7 @@ from morello.graph.patterns.matching import (
     is_map,
     number,
     reshaped,
+    transposed,
 )
 from morello.graph.patterns.softmax import reduced_axis
 
@@ -39,6 +40,7 @@ def mean(node: Node) -> Node | None:
 def norm(node: Node) -> Node | None:
     """(x - mean) * rsqrt(variance + epsilon) * gamma -> layer_norm(x, gamma, 0), in any order.
 
+    Along another axis than the last -> transpose(layer_norm(transpose(x), gamma, 0)).
     The variance is mean(square(x - mean)), or mean(square(x)) - square(mean). With mean(square(x))
     in its place and x in that of x - mean -> rms_norm(x, gamma).
     """
@@ -73,78 +75,83 @@ def _normed(node: Node, shifted: Node, factors: list[Node]) -> Node | None:
     spread, epsilon = shifted.inputs[0], number(shifted.inputs[1])
     if epsilon is None or epsilon < 0 or len(factors) > 2:
         return None
-    for place, centred in enumerate(factors):
-        size = node.shape[-1]
-        if centred.shape != node.shape or size == 1:
+    for place, x in enumerate(factors):
+        centred = _mean_axis(x)
+        axis = _axis_of_squares(spread, x)
+        if axis is None:
+            axis = _axis_of_difference(spread, x)
+        if axis is None or x.shape != node.shape or node.shape[axis] == 1:
             continue
-        rest = [_vector(other, size) for other in factors[:place] + factors[place + 1 :]]
+        rest = [_vector(other, x, axis) for other in factors[:place] + factors[place + 1 :]]
         given = [vector for vector in rest if vector is not None]
         if len(given) < len(rest):
             continue
-        gamma = given[0] if given else constant(np.ones(size), node.dtype)
-        if _is_mean_of_squares(spread, centred):
-            if _mean_taken_from(centred) is None:
-                return apply(RmsNorm(epsilon), centred, gamma)
-        elif not _is_variance(spread, centred):
-            continue
-        zeros = constant(np.zeros(size), node.dtype)
-        return apply(LayerNorm(epsilon), centred.inputs[0], gamma, zeros)
+        ones, zeros = (constant(np.full(x.shape[axis], n), node.dtype) for n in (1, 0))
+        gamma = given[0] if given else ones
+        order = (*(d for d in range(x.type.rank) if d != axis), axis)
+        if centred == axis:
+            inner = apply(LayerNorm(epsilon), transposed(x.inputs[0], order), gamma, zeros)
+        else:
+            inner = apply(RmsNorm(epsilon), transposed(x, order), gamma)
+        return transposed(inner, tuple(order.index(d) for d in range(x.type.rank)))
     return None
 
 
-def _vector(node: Node, size: int) -> Node | None:
-    """A node as a vector along the last axis; None if it is none."""
-    if node.shape[-1:] == (size,) and node.type.size == size:
-        return reshaped(node, (size,))
-    return None
+def _vector(node: Node, x: Node, axis: int) -> Node | None:
+    """What is broadcast to x as a vector along an axis; None if it is not only along that."""
+    shape = (1,) * (x.type.rank - node.type.rank) + node.shape
+    along = tuple(n if d == axis else 1 for d, n in enumerate(x.shape))
+    return reshaped(node, (x.shape[axis],)) if shape == along else None
 
 
-def _along_last(node: Node, kind: str, x: Node) -> bool:
-    return reduced_axis(node, kind, x) == x.type.rank - 1
+def _mean_axis(x: Node) -> int | None:
+    """The axis along which x is y - mean(y); None if it is something else."""
+    return reduced_axis(x.inputs[1], "mean", x.inputs[0]) if is_map(x, "subtract") else None
 
 
-def _mean_taken_from(centred: Node) -> Node | None:
-    """The mean along the last axis that is taken from x in x - mean."""
-    if is_map(centred, "subtract") and _along_last(centred.inputs[1], "mean", centred.inputs[0]):
-        return centred.inputs[1]
-    return None
-
-
-def _is_mean_of_squares(node: Node, x: Node) -> bool:
-    """Whether a node is mean(square(x)) along the last axis, whatever the casts between."""
+def _axis_of_squares(node: Node, x: Node) -> int | None:
+    """The axis along which a node is mean(square(x)), whatever the casts between."""
     node = before_casts(node)
-    if not isinstance(node.operator, Reduce):
-        return False
-    squares = before_casts(node.inputs[0])
-    same = is_map(squares, "square") and before_casts(squares.inputs[0]) is before_casts(x)
-    return same and _along_last(node, "mean", squares)
+    squares = before_casts(node.inputs[0]) if isinstance(node.operator, Reduce) else node
+    return reduced_axis(node, "mean", squares) if _is_square(squares, before_casts(x)) else None
 
 
-def _is_variance(node: Node, centred: Node) -> bool:
-    """Whether a node is mean(square(x)) - square(mean) of centred = x - mean, or relu of that."""
-    average = _mean_taken_from(centred)
+def _is_square(node: Node, x: Node) -> bool:
+    """Whether a node is the square of x, or both are reshaped after that."""
+    if isinstance(node.operator, Reshape) and node.operator == x.operator:
+        return _is_square(node.inputs[0], x.inputs[0])
+    return is_map(node, "square") and before_casts(node.inputs[0]) is x
+
+
+def _axis_of_difference(node: Node, x: Node) -> int | None:
+    """The axis along which a node is mean(square(y)) - square(mean(y)), for x = y - mean(y).
+
+    It may be relu of that, as rounding may make the difference negative.
+    """
     if is_map(node, "relu"):
         (node,) = node.inputs
-    if average is None or not is_map(node, "subtract"):
-        return False
+    if not (is_map(node, "subtract") and is_map(x, "subtract")):
+        return None
     squares, squared = node.inputs
+    y, average = x.inputs
+    axis = _axis_of_squares(squares, y)
     taken = is_map(squared, "square") and squared.inputs[0] is average
-    return taken and _is_mean_of_squares(squares, centred.inputs[0])
+    return axis if taken and axis == _mean_axis(x) else None
 
 
 def scaled_norm(node: Node) -> Node | None:
     """norm(x, 1) * gamma -> norm(x, gamma), for both norms."""
     if not is_map(node, "multiply"):
         return None
-    for normed, factor in (node.inputs, node.inputs[::-1]):
-        inner = before_casts(normed)
-        if not isinstance(inner.operator, LayerNorm | RmsNorm) or inner.shape != node.shape:
+    for outer, factor in (node.inputs, node.inputs[::-1]):
+        inner, order = _norm_below(outer)
+        if inner is None or outer.shape != node.shape:
             continue
         x, ones, *zeros = inner.inputs
-        gamma = _vector(factor, node.shape[-1])
+        gamma = _vector(factor, outer, order.index(len(order) - 1))
         plain = _is_all(ones, 1) and all(_is_all(beta, 0) for beta in zeros)
         if gamma is not None and plain and x.dtype == node.dtype:
-            return apply(inner.operator, x, gamma, *zeros)
+            return transposed(apply(inner.operator, x, gamma, *zeros), order)
     return None
 
 
@@ -152,14 +159,25 @@ def shifted_norm(node: Node) -> Node | None:
     """layer_norm(x, gamma, 0) + beta -> layer_norm(x, gamma, beta)."""
     if not is_map(node, "add"):
         return None
-    for normed, term in (node.inputs, node.inputs[::-1]):
-        if not isinstance(normed.operator, LayerNorm) or normed.shape != node.shape:
+    for outer, term in (node.inputs, node.inputs[::-1]):
+        inner, order = _norm_below(outer)
+        if inner is None or not isinstance(inner.operator, LayerNorm) or outer.shape != node.shape:
             continue
-        x, gamma, zeros = normed.inputs
-        beta = _vector(term, node.shape[-1])
-        if beta is not None and _is_all(zeros, 0):
-            return apply(normed.operator, x, gamma, beta)
+        x, gamma, zeros = inner.inputs
+        beta = _vector(term, outer, order.index(len(order) - 1))
+        if beta is not None and _is_all(zeros, 0) and x.dtype == node.dtype:
+            return transposed(apply(inner.operator, x, gamma, beta), order)
     return None
+
+
+def _norm_below(node: Node) -> tuple[Node | None, tuple[int, ...]]:
+    """The norm that a node is but for casts, and the order that its dimensions are brought into."""
+    node = before_casts(node)
+    order = tuple(range(node.type.rank))
+    if isinstance(node.operator, Transpose):
+        order = node.operator.order
+        node = before_casts(node.inputs[0])
+    return (node if isinstance(node.operator, LayerNorm | RmsNorm) else None), order
 
 
 def _is_all(node: Node, value: float) -> bool:
