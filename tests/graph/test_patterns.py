@@ -149,6 +149,19 @@ def test_casts_of_casts_are_one_if_the_first_is_exact() -> None:
     assert names(simplified(Graph((x,), (rounded,))).outputs[0]) == ["cast", "cast"]
 
 
+def test_what_follows_a_reshape_comes_before_it() -> None:
+    x, w = given(6, 4), given(4, 8)
+    heads = apply(Reshape((2, 3, 8)), apply(Dot((), ((1, 0),)), x, w))
+    result = after(f("tanh", f("add", heads, random(1, 1, 8))))
+    assert names(result) == ["dot", "add", "tanh", "reshape"]
+    image = apply(Reshape((2, 3, 8, 1)), given(2, 3, 8))
+    assert names(after(f("add", image, random(3, 1, 1)))) == ["add", "reshape"]
+    flat = apply(Reshape((2, 3, 8)), given(2, 3, 8, 1))
+    assert names(after(f("multiply", flat, random(2, 3, 1)))) == ["multiply", "reshape"]
+    split = apply(Reshape((2, 3, 4)), given(2, 12))
+    assert names(after(f("multiply", split, random(3, 1)))) == ["reshape", "multiply"]
+
+
 def test_a_known_condition_chooses() -> None:
     x, y = given(4, 8), given(4, 8)
     count = f("subtract", fixed(512.0), apply(Cast(F32), fixed(0, I32)))

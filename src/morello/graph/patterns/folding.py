@@ -30,6 +30,7 @@ from morello.graph.operators import (
 from morello.graph.operators.elementwise import COMPARISONS
 from morello.graph.patterns.matching import (
     Rule,
+    added_units,
     constant,
     in_shape,
     is_float,
@@ -167,20 +168,38 @@ def cast_once(node: Node) -> Node | None:
 
 
 def without_shared_reshape(node: Node) -> Node | None:
-    """f(reshape(x), c) -> reshape(f(x, c)), for numbers c and vectors along a kept last axis."""
+    """f(reshape(x), c) -> reshape(f(x, c)), for numbers c and vectors along a kept last axis.
+
+    If only dimensions of size 1 come or go, c may be any constant.
+    """
     sources = [source for source in node.inputs if isinstance(source.operator, Reshape)]
     before = {source.inputs[0].shape for source in sources}
     if len(before) != 1 or {source.shape for source in sources} != {node.shape}:
         return None
     (shape,) = before
-    same_last = bool(shape and node.shape) and shape[-1] == node.shape[-1]
-    for other in node.inputs:
-        if other in sources or other.shape == ():
-            continue
-        if other.type.rank != 1 or not same_last:
-            return None
-    inputs = (source.inputs[0] if source in sources else source for source in node.inputs)
-    return reshaped(apply(node.operator, *inputs), node.shape)
+    inputs = [
+        source.inputs[0] if source in sources else _before_reshape(source, shape, node.shape)
+        for source in node.inputs
+    ]
+    known = [source for source in inputs if source is not None]
+    if len(known) < len(inputs):
+        return None
+    return reshaped(apply(node.operator, *known), node.shape)
+
+
+def _before_reshape(c: Node, old: tuple[int, ...], new: tuple[int, ...]) -> Node | None:
+    """What is broadcast to a shape `old` as c is to `new`, a reshape of it; None if unknown."""
+    if c.shape == () or (c.type.rank == 1 and old and old[-1] == new[-1]):
+        return c
+    if not isinstance(c.operator, Constant):
+        return None
+    whole = (1,) * (len(new) - c.type.rank) + c.shape
+    if (places := added_units(old, new)) is not None:
+        return reshaped(c, tuple(n for d, n in enumerate(whole) if d not in places))
+    if (places := added_units(new, old)) is not None:
+        sizes = iter(whole)
+        return reshaped(c, tuple(1 if d in places else next(sizes) for d in range(len(old))))
+    return None
 
 
 def padded_by_convolution(node: Node) -> Node | None:

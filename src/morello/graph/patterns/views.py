@@ -178,6 +178,8 @@ def _smaller(node: Node) -> Node:
         array = node.operator.array
         if array.size and bool(np.all(array == array.flat[0])):
             return constant(array.flat[0], node.dtype)
+        if node.shape[0] == 1:
+            return constant(array[0], node.dtype)
     return node
 
 
