@@ -183,9 +183,24 @@ def test_repeated_heads_are_read_once() -> None:
         )
 
     result = after(weighted(softmax(scores(q, repeated(k)), 3), repeated(v)))
-    assert (result.operator, result.inputs) == (Attention(1.0), (q, k, v))
+    assert the_attention(result)[0] == Attention(1.0)
+    assert the_attention(result)[1][0].shape == (2, 3, 10, 8)
+    assert the_attention(result)[1][1:] == (k, v)
     other = after(weighted(softmax(scores(q, tiled(k)), 3), tiled(v)))
     assert other.inputs[1].shape[1] == 6
+
+
+def test_heads_that_share_keys_become_rows_unless_a_mask_tells_them_apart() -> None:
+    q, k, v = given(2, 6, 1, 8), given(2, 3, 7, 8), given(2, 3, 7, 4)
+    for causal in (False, True):
+        result = after(apply(Attention(0.5, causal), q, k, v))
+        assert names(result) == ["reshape", "attention", "reshape"]
+        assert the_attention(result)[0] == Attention(0.5)
+    assert names(after(apply(Attention(0.5), q, k, v, given(2, 1, 1, 7)))).count("reshape") == 2
+    assert names(after(apply(Attention(0.5), q, k, v, given(2, 6, 1, 7)))) == ["attention"]
+    more = given(2, 6, 5, 8)
+    assert names(after(apply(Attention(0.5, True), more, k, v))) == ["attention"]
+    assert names(after(apply(Attention(0.5), more, k, v, given(5, 7)))) == ["attention"]
 
 
 def test_attention_of_bf16_with_a_softmax_in_f32() -> None:

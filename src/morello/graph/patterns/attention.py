@@ -303,8 +303,32 @@ def _unrepeated(node: Node, axis: int) -> Node | None:
     return reshaped(x, split)
 
 
+def heads_as_rows(node: Node) -> Node | None:
+    """attention(q, k, v) -> reshape(attention(reshape(q), k, v)), if heads of q share those of k.
+
+    The heads of q that share one become rows of it, unless a mask tells rows or heads apart.
+    """
+    q, k, v, *masks = node.inputs
+    assert isinstance(node.operator, Attention)
+    if node.operator.causal or q.type.rank < 3 or q.shape[:-2] == k.shape[:-2]:
+        return None
+    if q.shape[:-3] != k.shape[:-3] or any(n > 1 for mask in masks for n in mask.shape[-3:-1]):
+        return None
+    rows = q.shape[-3] * q.shape[-2] // k.shape[-3]
+    fewer = reshaped(q, (*k.shape[:-2], rows, q.shape[-1]))
+    return reshaped(apply(node.operator, fewer, k, v, *masks), node.shape)
+
+
+def one_row(node: Node) -> Node | None:
+    """causal attention(q, k, v) -> attention(q, k, v), if q has one row, which sees all columns."""
+    assert isinstance(node.operator, Attention)
+    if not node.operator.causal or node.inputs[0].shape[-2] != 1:
+        return None
+    return apply(replace(node.operator, causal=False), *node.inputs)
+
+
 RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
-    Attention: (scaled_inputs, shared_heads),
+    Attention: (scaled_inputs, shared_heads, one_row, heads_as_rows),
     Dot: (attention,),
 }
 """The rules of this family, by the class of the operators that they are for."""
