@@ -1,8 +1,10 @@
 """Graphs: types, values, views, and the groups that become kernels."""
 
+import ml_dtypes
 import numpy as np
 import pytest
 
+import morello
 from morello.base.errors import GraphError, SpecError
 from morello.graph.graph import Graph, Node, TensorType, apply, check
 from morello.graph.interpreter import evaluate
@@ -19,6 +21,7 @@ from morello.graph.operators import (
     Pooling,
     Reduce,
     Reshape,
+    RmsNorm,
     Slice,
     Softmax,
     Transpose,
@@ -129,3 +132,16 @@ def test_a_softmax_takes_the_elementwise_nodes_before_it() -> None:
     graph = Graph((x,), (apply(Softmax(1), scaled),))
     (group,) = by_rule(graph).groups
     assert group.lowered.spec.expression == "softmax(f32[4,8] * 0.5)"
+
+
+def test_norms_of_narrow_numbers_are_computed_in_f32() -> None:
+    bf16 = np.dtype(ml_dtypes.bfloat16)
+    x, gamma = apply(Input(TensorType((4, 8), bf16))), given(8)
+    norm = apply(RmsNorm(1e-6), x, gamma)
+    expression = lowered([norm]).spec.expression
+    assert expression.startswith("t2 = cast(bf16[4,8], f32); cast(t2 * expand_dims(rsqrt(sum(")
+    kernel = morello.compile(expression, gap=0.2)
+    generator = np.random.default_rng(3)
+    arrays = [random(generator, x).astype(bf16), random(generator, gamma)]
+    (expected,) = evaluate(Graph((x, gamma), (norm,)), arrays)
+    np.testing.assert_allclose(kernel(*arrays).astype(np.float64), expected, 0.004, 1e-6)
