@@ -11,6 +11,8 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Graph, Node, TensorType, apply, check
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Constant, Input, Map
+from morello.graph.patterns import RULES
+from morello.graph.patterns.matching import Rule
 from morello.graph.printing import text
 from morello.graph.rewriting import rewritten, simplified
 
@@ -34,6 +36,13 @@ def test_random_graphs_compute_the_same_after_it(graph: Graph) -> None:
         np.testing.assert_allclose(result[known], expected[known], 1e-4, 1e-5 * scale)
     again = simplified(after)
     assert len(again.nodes) <= len(after.nodes)
+
+
+@pytest.mark.parametrize(
+    "rule", sorted({r for rules in RULES.values() for r in rules}, key=lambda r: r.__name__)
+)
+def test_a_rule_shows_what_it_does(rule: Rule) -> None:
+    assert "->" in (rule.__doc__ or "")
 
 
 def test_large_graphs_take_time_in_proportion() -> None:
