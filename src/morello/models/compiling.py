@@ -12,6 +12,8 @@ from morello.base.errors import CallError, CompileAllError, SearchError
 from morello.graph.graph import Array, Graph, Node, check
 from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
+from morello.graph.patterns.expansion import EXPANSIONS
+from morello.graph.rewriting import rewritten, simplified
 from morello.graph.views import View
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
@@ -73,12 +75,13 @@ class CompiledGraph:
 
 
 def compile_graph(graph: Graph, **options: Unpack[Options]) -> CompiledGraph:
-    """The kernels and the order of a graph, whose nodes are grouped by rule.
+    """The kernels and the order of a graph, simplified, and with its nodes grouped by rule.
 
     As `compile_partition`.
     """
     check(graph)
-    return compile_partition(by_rule(graph), **options)
+    kernel_graph = rewritten(simplified(graph), EXPANSIONS)
+    return compile_partition(by_rule(kernel_graph), **options)
 
 
 def compile_partition(partition: GraphPartition, **options: Unpack[Options]) -> CompiledGraph:

@@ -1,0 +1,58 @@
+"""Operators that no single kernel has, in terms of those that have one."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.graph.graph import Node, Operator, apply
+from morello.graph.operators import Attention, Dot, Reshape, Softmax
+from morello.graph.patterns.matching import Rule, constant, lowest, mapped
+
+
+def causal_mask(node: Node) -> Node | None:
+    """Attention[causal](q, k, v, mask) -> Attention(q, k, v, mask + triangle)."""
+    attention = node.operator
+    assert isinstance(attention, Attention)
+    if not attention.causal:
+        return None
+    q, k, v, *masks = node.inputs
+    rows, columns = q.shape[-2], k.shape[-2]
+    seen = np.tri(rows, columns, columns - rows, dtype=bool)
+    # half of the lowest number, so that scores can be added to it
+    triangle = constant(np.where(seen, 0, lowest(q.dtype) / 2), q.dtype)
+    mask = mapped("add", masks[0], triangle) if masks else triangle
+    return apply(Attention(attention.scale), q, k, v, mask)
+
+
+def grouped_heads(node: Node) -> Node | None:
+    """Attention of 8 heads of q over 2 of k and v -> products with q as 2 groups of 4 heads."""
+    attention = node.operator
+    assert isinstance(attention, Attention)
+    q, k, v, *masks = node.inputs
+    if q.type.rank < 3 or q.shape[-3] == k.shape[-3]:
+        return None
+    *outer, heads, rows, depth = q.shape
+    shared = k.shape[-3]
+    grouped = apply(Reshape((*outer, shared, heads // shared, rows, depth)), q)
+    batch = tuple((d, d) for d in range(len(outer) + 1))
+    last = grouped.type.rank - 1
+    scores = apply(Dot(batch, ((last, k.type.rank - 1),)), grouped, k)
+    scores = mapped("multiply", scores, constant(attention.scale, q.dtype))
+    for mask in masks:
+        scores = mapped("add", scores, _for_groups(mask, shared))
+    weights = apply(Softmax(last), scores)
+    seen = apply(Dot(batch, ((last, v.type.rank - 2),)), weights, v)
+    return apply(Reshape((*outer, heads, rows, v.shape[-1])), seen)
+
+
+def _for_groups(mask: Node, shared: int) -> Node:
+    """A mask [..., heads, rows, columns], or one for all heads, as one for groups of heads."""
+    if mask.type.rank < 3:
+        return mask
+    *outer, heads, rows, columns = mask.shape
+    groups = (1, 1) if heads == 1 else (shared, heads // shared)
+    return apply(Reshape((*outer, *groups, rows, columns)), mask)
+
+
+EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {Attention: (causal_mask, grouped_heads)}
+"""The rules for what no single kernel computes."""

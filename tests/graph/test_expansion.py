@@ -1,0 +1,33 @@
+"""Operators in terms of those that have kernels: the values stay the same."""
+
+import numpy as np
+import pytest
+
+from morello.graph.graph import Graph, TensorType, apply
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Attention, Input
+from morello.graph.patterns.expansion import EXPANSIONS
+from morello.graph.rewriting import rewritten
+
+F32 = np.dtype(np.float32)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("mask", [None, (5, 9), (1, 1, 5, 9), (2, 1, 5, 9), (1, 6, 5, 9)])
+@pytest.mark.parametrize("shared", [6, 3, 1])
+def test_attention_keeps_its_values(
+    causal: bool, mask: tuple[int, ...] | None, shared: int
+) -> None:
+    shapes = [(2, 6, 5, 4), (2, shared, 9, 4), (2, shared, 9, 3), *([mask] if mask else [])]
+    inputs = tuple(apply(Input(TensorType(shape, F32))) for shape in shapes)
+    graph = Graph(inputs, (apply(Attention(0.5, causal), *inputs),))
+    expanded = rewritten(graph, EXPANSIONS)
+    assert not any(
+        isinstance(node.operator, Attention)
+        and (node.operator.causal or node.inputs[0].shape[1] != node.inputs[1].shape[1])
+        for node in expanded.nodes
+    )
+    generator = np.random.default_rng(0)
+    arrays = [generator.uniform(-1, 1, shape) for shape in shapes]
+    expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
+    np.testing.assert_allclose(values, expected, 1e-9, 1e-12)
