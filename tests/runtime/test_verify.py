@@ -160,7 +160,7 @@ def test_compositions_in_single_precision_pass(spec: Spec) -> None:
     assert verify(single(spec), spec, seeds=(0, 1, 2)) < 1e-5
 
 
-CANCELLING = {"gelu", "gelu_tanh", "sigmoid", "silu"}
+CANCELLING = {"gelu", "gelu_tanh", "log", "sigmoid", "silu"}
 """What NumPy computes these as, in single precision, is not what kernels do."""
 
 

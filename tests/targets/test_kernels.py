@@ -155,9 +155,9 @@ def arguments(case: Case, random: np.random.Generator, *, special: bool) -> list
                 highest = found[0].max(initial=-3.0)
                 found[index] = np.full_like(found[index], highest)
             if operand.name.startswith("denominator"):
-                found[index] = np.where(
-                    np.isfinite(found[index]), np.abs(found[index]) + np.float32(0.5), 1
-                )
+                # not so large that it matters times an exponential that may be flushed to zero
+                size = np.minimum(np.abs(found[index]) + np.float32(0.5), np.float32(1e30))
+                found[index] = np.where(np.isfinite(found[index]), size, 1)
     return found
 
 

@@ -246,9 +246,16 @@ erfc = np.vectorize(math.erfc, otypes=[np.float64])
 EXACT: dict[str, Callable[[Doubles], Doubles]] = {
     "exp": np.exp,
     "exp_low": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "log": np.log,
+    "log1p": np.log1p,
+    "log2": np.log2,
+    "softplus": lambda x: np.logaddexp(x, 0.0),
     "tanh": np.tanh,
     "sigmoid": logistic,
     "erf": erf,
+    "erfc": erfc,
     "gelu": lambda x: times(x, erfc(-x / math.sqrt(2)) / 2),
     "gelu_tanh": lambda x: times(x, logistic(math.sqrt(8 / math.pi) * (x + 0.044715 * x**3))),
     "silu": lambda x: times(x, logistic(x)),
@@ -258,6 +265,10 @@ EXACT: dict[str, Callable[[Doubles], Doubles]] = {
     "reciprocal": lambda x: 1 / x,
     "abs": np.abs,
     "neg": np.negative,
+    "sign": np.sign,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round": np.rint,
 }
 
 
@@ -299,7 +310,13 @@ def test_no_error_is_larger_than_stated(library: Library, name: str) -> None:
     assert error[worst] <= ULP[name], f"{name}({x[worst]!r}) is {error[worst]} ulp off"
 
 
-@pytest.mark.parametrize("name", ["exp", "tanh", "erf", "gelu", "gelu_tanh"])
+NOT_EXACT = [
+    "exp", "exp2", "expm1", "log", "log1p", "log2", "softplus", "tanh", "erf", "erfc", "gelu",
+    "gelu_tanh",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NOT_EXACT)
 def test_the_errors_stated_are_not_much_too_large(library: Library, name: str) -> None:
     x, true = exact(name)
     error = errors(library.apply(name, x), true, FLUSHED.get(name, SMALLEST))
@@ -320,7 +337,17 @@ LIMITS = [
     ("sigmoid", -INF, 0.0), ("sigmoid", INF, 1.0), ("gelu", INF, INF), ("gelu", -INF, 0.0),
     ("gelu", 1e30, 1e30), ("gelu_tanh", INF, INF), ("gelu_tanh", -INF, 0.0), ("silu", INF, INF),
     ("silu", -INF, 0.0), ("relu", -INF, 0.0), ("sqrt", -1.0, math.nan), ("rsqrt", 0.0, INF),
-    ("reciprocal", 0.0, INF), ("reciprocal", -INF, 0.0),
+    ("reciprocal", 0.0, INF), ("reciprocal", -INF, 0.0), ("exp2", 128.0, INF),
+    ("exp2", 127.0, 2.0**127), ("exp2", -INF, 0.0), ("expm1", -INF, -1.0), ("expm1", INF, INF),
+    ("expm1", 0.0, 0.0), ("expm1", 3e38, INF), ("expm1", -3e38, -1.0), ("log", 0.0, -INF),
+    ("log", -0.0, -INF), ("log", -1e-45, math.nan), ("log", -INF, math.nan), ("log", INF, INF),
+    ("log", 1.0, 0.0), ("log2", 0.0, -INF), ("log2", -1.0, math.nan), ("log2", INF, INF),
+    ("log2", 1e-45, -149.0), ("log2", 8.0, 3.0), ("log1p", -1.0, -INF), ("log1p", -2.0, math.nan),
+    ("log1p", 0.0, 0.0), ("log1p", INF, INF), ("softplus", -INF, 0.0), ("softplus", INF, INF),
+    ("softplus", 1e30, 1e30), ("erfc", -INF, 2.0), ("erfc", INF, 0.0), ("erfc", 0.0, 1.0),
+    ("sign", -INF, -1.0), ("sign", -1e-45, -1.0), ("sign", 0.0, 0.0), ("round", 0.5, 0.0),
+    ("round", 1.5, 2.0), ("round", -2.5, -2.0), ("round", INF, INF), ("floor", -0.5, -1.0),
+    ("floor", -INF, -INF), ("ceil", 0.5, 1.0), ("ceil", 3e38, 3e38),
 ]  # fmt: skip
 
 
@@ -330,7 +357,7 @@ def test_limits(library: Library) -> None:
         np.testing.assert_array_equal([found], [np.float32(expected)], f"{name}({x})")
 
 
-@pytest.mark.parametrize("name", ["tanh", "erf", "neg"])
+@pytest.mark.parametrize("name", ["tanh", "erf", "neg", "round", "ceil"])
 def test_odd_functions_keep_the_sign_of_zero(library: Library, name: str) -> None:
     found = np.signbit(library.apply(name, np.array([0.0, -0.0], np.float32)))
     assert found.tolist() == ([True, False] if name == "neg" else [False, True])

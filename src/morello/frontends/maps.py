@@ -10,6 +10,9 @@ from morello.frontends.values import MisuseError, Value, elementwise_value, form
 from morello.ir.dtype import I32, DType
 from morello.ir.functions import INTEGER_FUNCTIONS, Function
 
+MOST_FACTORS = 16
+"""The largest power that multiplications compute."""
+
 
 def add(a: Value | float, b: Value | float) -> Value:
     return binary("add", a, b)
@@ -40,6 +43,59 @@ def maximum(a: Value | float, b: Value | float) -> Value:
 
 def minimum(a: Value | float, b: Value | float) -> Value:
     return binary("minimum", a, b)
+
+
+def leaky_relu(x: Value, slope: Value | float) -> Value:
+    """x where it is positive, else slope * x."""
+    return binary("leaky_relu", x, slope)
+
+
+def elu(x: Value, alpha: float) -> Value:
+    """x where it is positive, else alpha * (exp(x) - 1)."""
+    return add(unary("relu", x), multiply(unary("expm1", minimum(x, 0.0)), alpha))
+
+
+def hardsigmoid(x: Value) -> Value:
+    """x / 6 + 1/2, but at least 0 and at most 1."""
+    check_float("hardsigmoid", x)
+    return multiply(clip(add(x, 3.0), 0.0, 6.0), 1 / 6)
+
+
+def hardswish(x: Value) -> Value:
+    """x * hardsigmoid(x)."""
+    return multiply(x, hardsigmoid(x))
+
+
+def clip(x: Value, low: Value | float, high: Value | float) -> Value:
+    """x, but at least `low` and, what counts more, at most `high`."""
+    return minimum(maximum(x, low), high)
+
+
+def pow(x: Value, exponent: float) -> Value:
+    """x to the power of a constant; NaN for x < 0 unless the exponent is a whole number.
+
+    Multiplications and a square root compute powers up to `MOST_FACTORS` of these; others are
+    exp2(log2(x) * exponent), with an error of about |log(x) * exponent| units of the last place.
+    """
+    size = abs(exponent)
+    if size == 0:
+        raise MisuseError("any number to the power of 0 is 1", "use another exponent", at=1)
+    whole, half = int(size), size % 1 == 0.5
+    if size != whole + half / 2 or whole + half > MOST_FACTORS:
+        check_float("a power that no few multiplications compute", x)
+        return unary("exp2", multiply(unary("log2", x), exponent))
+    if exponent == -0.5:
+        return unary("rsqrt", x)
+    if half or exponent < 0:
+        check_float("this power", x)
+    power = unary("sqrt", x) if half else None
+    while whole:
+        if whole % 2:
+            power = x if power is None else multiply(power, x)
+        whole //= 2
+        x = unary("square", x) if whole else x
+    assert power is not None
+    return unary("reciprocal", power) if exponent < 0 else power
 
 
 def divide_vec(a: Value, b: Value) -> Value:
@@ -113,5 +169,8 @@ def _unsigned(dtype: DType) -> bool:
     return dtype.name.startswith("u")
 
 
-FUNCTIONS = add, divide, maximum, minimum, multiply, subtract, divide_vec
+FUNCTIONS = (
+    add, divide, maximum, minimum, multiply, subtract, leaky_relu, elu, hardsigmoid, hardswish,
+    clip, pow, divide_vec,
+)  # fmt: skip
 """The functions of these that an expression can call, besides every one of one argument."""

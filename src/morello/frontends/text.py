@@ -184,9 +184,12 @@ class _Evaluator:
                 raise error_at(self.text, node.at, "this is no dtype", fix)
             return parse_dtype(node.name)
         value = self.of(node)
-        if isinstance(value, float) and float not in get_args(kind):
+        kinds = get_args(kind) or (kind,)
+        if isinstance(value, float) and float not in kinds:
             fix = "write a tensor such as f32[4,4]"
             raise error_at(self.text, node.at, "a number cannot stand here", fix)
+        if isinstance(value, Value) and Value not in kinds:
+            raise error_at(self.text, node.at, "a tensor cannot stand here", "write a number")
         return value
 
     def _option(self, name: Name, option: Option, kind: Any) -> Any:

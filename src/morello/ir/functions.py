@@ -49,6 +49,10 @@ def _erf(x: Any) -> Any:
     return np.asarray(np.frompyfunc(math.erf, 1, 1)(x.astype(np.float64))).astype(x.dtype)
 
 
+def _erfc(x: Any) -> Any:
+    return np.frompyfunc(math.erfc, 1, 1)(x.astype(np.float64)).astype(x.dtype)
+
+
 def _sigmoid(x: Any) -> Any:
     return 0.5 * (1.0 + np.tanh(0.5 * x))
 
@@ -56,18 +60,29 @@ def _sigmoid(x: Any) -> Any:
 UNARY: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "cast": lambda x: x,
+    "ceil": np.ceil,
     "erf": _erf,
+    "erfc": _erfc,
     "exp": np.exp,
+    "exp2": np.exp2,
+    "expm1": np.expm1,
+    "floor": np.floor,
     "gelu": lambda x: 0.5 * x * (1.0 + _erf(x * x.dtype.type(math.sqrt(0.5)))),
     "gelu_tanh": lambda x: (
         0.5 * x * (1.0 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)))
     ),
+    "log": np.log,
+    "log1p": np.log1p,
+    "log2": np.log2,
     "neg": np.negative,
     "reciprocal": lambda x: 1.0 / x,
     "relu": lambda x: np.maximum(x, x.dtype.type(0)),
+    "round": np.rint,
     "rsqrt": lambda x: 1.0 / np.sqrt(x),
     "sigmoid": _sigmoid,
+    "sign": np.sign,
     "silu": lambda x: x * _sigmoid(x),
+    "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),
     "sqrt": np.sqrt,
     "square": lambda x: x * x,
     "tanh": np.tanh,
@@ -76,6 +91,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
     "divide": lambda a, b: a / b,
+    "leaky_relu": lambda a, b: np.where(a > 0, a, a * b),
     "maximum": np.maximum,
     "minimum": np.minimum,
     "multiply": np.multiply,
@@ -85,24 +101,36 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
 OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 """The infix operators of binary functions."""
 
-INTEGER_FUNCTIONS = frozenset(
-    {"abs", "cast", "neg", "relu", "square", "add", "subtract", "multiply", "maximum", "minimum"}
-)
+INTEGER_FUNCTIONS = frozenset({
+    "abs", "cast", "neg", "relu", "sign", "square", "add", "subtract", "multiply", "maximum",
+    "minimum",
+})  # fmt: skip
 """The functions that map integers to integers."""
 
 ULP = {
     "exp": 0.9,
+    "exp2": 0.9,
+    "expm1": 1.5,
+    "log": 0.9,
+    "log1p": 1.6,
+    "log2": 1.7,
     "tanh": 3.0,
     "sigmoid": 3.0,
     "erf": 1.2,
+    "erfc": 6.5,
     "gelu": 6.5,
     "gelu_tanh": 210.0,  # where it is 1e-36; 30 down to -5, 12 down to -3, 3 from -1 on
     "silu": 4.0,
+    "softplus": 2.5,
     "relu": 0.0,
     "sqrt": 0.5,
     "rsqrt": 1.5,
     "reciprocal": 0.5,
     "abs": 0.0,
     "neg": 0.0,
+    "sign": 0.0,
+    "ceil": 0.0,
+    "floor": 0.0,
+    "round": 0.0,
 }
 """The largest error of each function as kernels compute it, in units of the last place."""

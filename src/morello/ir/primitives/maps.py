@@ -30,7 +30,13 @@ CANCELLED = 2.0**-50
 _CANCELLING = {"erf", "gelu", "gelu_tanh", "sigmoid", "silu", "tanh"}
 
 _ULPS = {"add": 0.5, "subtract": 0.5, "multiply": 0.5, "square": 0.5, "divide": 2.0}
-_ULPS |= dict.fromkeys(("maximum", "minimum", "relu", "abs", "neg", "cast"), 0.0)
+_ULPS |= {"leaky_relu": 0.5}
+_ULPS |= dict.fromkeys(
+    ("maximum", "minimum", "relu", "abs", "neg", "cast", "ceil", "floor", "round", "sign"), 0.0
+)
+
+_LEAST = {"sqrt": 0.0, "rsqrt": 0.0, "log": 0.0, "log2": 0.0, "log1p": -1.0}
+"""The least argument of functions that are not defined for all numbers."""
 
 _LIBRARY = 1.5
 """The factor by which a function's error may exceed its measured error, `ULP`."""
@@ -118,8 +124,7 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
     assert function is not None
     name, values = function.name, [x.value for x in inputs]
     value = compute(*values)
-    floor = 0.0 if name in ("sqrt", "rsqrt") else -np.inf
-    error = propagated(compute, inputs, value, floor)
+    error = propagated(compute, inputs, value, _LEAST.get(name, -np.inf))
     for constant in _constants(function, dtypes[0]):
         other = replace(operation, function=replace(function, constant=constant))
         error = plus(error, np.abs(reference(other)(*values) - value))

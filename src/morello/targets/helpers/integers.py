@@ -31,6 +31,7 @@ def integer_helpers(dtype: str, width: int) -> dict[str, str]:
         ),
         f"neg_{kind}": ((f"{type_} x",), f"return ({type_})(-({bits})x);"),
         f"square_{kind}": ((f"{type_} x",), f"return multiply_{kind}(x, x);"),
+        f"sign_{kind}": ((f"{type_} x",), f"return {_sign(kind, type_, signed)};"),
         f"abs_{kind}": (
             (f"{type_} x",),
             f"return max_{kind}(x, neg_{kind}(x));" if signed else "return x;",
@@ -40,6 +41,12 @@ def integer_helpers(dtype: str, width: int) -> dict[str, str]:
     for name, (parameters, body) in texts.items():
         helpers[name] = f"static inline {type_} {name}({', '.join(parameters)}) {{ {body} }}"
     return helpers
+
+
+def _sign(kind: str, type_: str, signed: bool) -> str:
+    """C for x, but at most 1 and at least -1."""
+    at_most = f"min_{kind}(x, ({type_}){{0}} + 1)"
+    return f"max_{kind}({at_most}, ({type_}){{0}} - 1)" if signed else at_most
 
 
 def _select_body(type_: str, sign: str, single: bool) -> str:

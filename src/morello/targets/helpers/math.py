@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from string import Template
 
 from morello.ir import functions
+from morello.targets.helpers.logarithms import LOGARITHMS
+from morello.targets.helpers.whole import WHOLE
 
 WIDTHS = (16, 8, 4, 1)
 
@@ -29,7 +31,7 @@ def math_helpers(width: int) -> dict[str, str]:
     """All functions at one width, and the helpers that they call, by name."""
     if width not in WIDTHS:
         raise ValueError(f"no helpers of width {width}; there are: {WIDTHS}")
-    texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS
+    texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS | WHOLE | LOGARITHMS
     texts |= {"exp_low": _exp_low(width, 1), "exp_low_4": _exp_low(width, 4)}
     texts["gauss"] = _gauss(width)
     if width == 16:
@@ -232,6 +234,14 @@ static inline $F min_$K($F a, $F b) { return pick_$K(a != a, a, smaller_$K(a, b)
     "relu": """
 static inline $F relu_$K($F x) { return at_least_$K(0.0f, x); }
 """,
+    "sign": """
+static inline $F sign_$K($F x) {
+  return pick_$K(abs_$K(x) > 0.0f, with_sign_$K(fill_$K(1.0f), x), x);
+}
+""",
+    "leaky_relu": """
+static inline $F leaky_relu_$K($F x, $F slope) { return pick_$K(x > 0.0f, x, x * slope); }
+""",
     "reciprocal": """
 static inline $F reciprocal_$K($F x) { return 1.0f / x; }
 """,
@@ -257,6 +267,28 @@ static inline $F exp_$K($F x) {
   y = float_$K(bits_$K(y) + (bits_$K(z) << 23));
   y = pick_$K(x < -87.3365447f, fill_$K(0.0f), y);  // it would be subnormal
   return pick_$K(x <= 88.7228317f, y, x + __builtin_inff());  // NaN as well stays NaN
+}
+""",
+    "exp2": """
+static inline $F exp2_$K($F x) {
+  $F z = x + 12582912.0f;
+  $F r = (x - (z - 12582912.0f)) * 0.693147181f;
+  $F y = horner_$K(horner_$K(exp_series_$K(r), r, 1.0f), r, 1.0f);
+  y = float_$K(bits_$K(y) + (bits_$K(z) << 23));
+  y = pick_$K(x < -126.0f, fill_$K(0.0f), y);  // it would be subnormal
+  return pick_$K(x < 128.0f, y, x + __builtin_inff());  // NaN as well stays NaN
+}
+""",
+    "expm1": """
+// twice what it is for half the power of 2, which does not overflow
+static inline $F expm1_$K($F x) {
+  $F t = at_most_$K(89.0f, at_least_$K(-30.0f, x));
+  $F z = affine_$K(t, 1.44269504f, 12582912.0f);
+  $F n = z - 12582912.0f;
+  $F r = add_scaled_$K(t, n, -0.693359375f);
+  r = add_scaled_$K(r, n, 0.000212194440f);
+  $F half = float_$K((bits_$K(z) << 23) + 0x3f000000u);
+  return fma_$K(fma_$K(exp_series_$K(r), r * r, r), half, half - 0.5f) * 2.0f;
 }
 """,
     "tanh": """
@@ -303,6 +335,30 @@ static inline $F erf_$K($F x) {
   q = horner_$K(q, u, 1.12712252f);
   q = horner_$K(q, u, 0.000332688564f);
   return pick_$K(t < 1.0f, fma_$K(p, x, x), with_sign_$K(1.0f - exp_low_$K(-q), x));
+}
+""",
+    "erfc": """
+// exp(-t**2) times a polynomial in 1 / (1 + 0.4 t), for t = |x|
+static inline $F erfc_$K($F x) {
+  $F t = at_most_$K(9.3f, abs_$K(x));
+  $F v = 1.0f / affine_$K(t, 0.4f, 1.0f);
+  $F p = affine_$K(v, -0.0308023021f, 0.204608336f);
+  p = horner_$K(p, v, -0.514412344f);
+  p = horner_$K(p, v, 0.568380654f);
+  p = horner_$K(p, v, -0.301919878f);
+  p = horner_$K(p, v, 0.2815696f);
+  p = horner_$K(p, v, 0.12636216f);
+  p = horner_$K(p, v, 0.215637848f);
+  p = horner_$K(p, v, 0.224864453f);
+  p = horner_$K(p, v, 0.22571148f);
+  $F z = affine_$K(t * t, -1.44269504f, 12582912.0f);
+  $F n = z - 12582912.0f;
+  $F r = fused_$K(t, t, n * 0.693359375f);  // the error of t**2 would be large after exp
+  r = add_scaled_$K(r, n, -0.000212194440f);
+  $F y = horner_$K(horner_$K(exp_series_$K(-r), -r, 1.0f), -r, 1.0f);
+  y = v * p * float_$K(bits_$K(y) + (bits_$K(z) << 23));
+  y = pick_$K(t >= 9.3f, fill_$K(0.0f), y);
+  return pick_$K(x < 0.0f, 2.0f - y, y);
 }
 """,
     "gelu": """

@@ -15,17 +15,23 @@ from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel
 
 CYCLES = {
-    "abs": 0.5, "add": 0.5, "cast": 0.3, "divide": 8.0, "erf": 14.0, "exp": 6.5, "gelu": 16.0,
-    "gelu_tanh": 14.0, "maximum": 1.5, "minimum": 1.5, "multiply": 0.5, "neg": 0.5,
-    "reciprocal": 8.0, "relu": 0.5, "rsqrt": 16.0, "sigmoid": 14.0, "silu": 14.0, "sqrt": 10.0,
-    "square": 0.5, "subtract": 0.5, "tanh": 14.0,
+    "abs": 0.5, "add": 0.5, "cast": 0.3, "ceil": 1.0, "divide": 8.0, "erf": 14.0, "erfc": 17.0,
+    "exp": 6.5, "exp2": 6.5, "expm1": 7.5, "floor": 1.0, "gelu": 16.0, "gelu_tanh": 14.0,
+    "leaky_relu": 1.5, "log": 11.0, "log1p": 11.5, "log2": 11.0, "maximum": 1.5, "minimum": 1.5,
+    "multiply": 0.5, "neg": 0.5, "reciprocal": 8.0, "relu": 0.5, "round": 1.0, "rsqrt": 16.0,
+    "sigmoid": 14.0, "sign": 1.5, "silu": 14.0, "softplus": 17.0, "sqrt": 10.0, "square": 0.5,
+    "subtract": 0.5, "tanh": 14.0,
 }  # fmt: skip
 """Cycles that each function takes on one register."""
 
 _GROUPS: dict[str, Group] = dict.fromkeys(("divide", "reciprocal", "rsqrt", "sqrt"), "divisions")
 _GROUPS |= dict.fromkeys(
-    ("erf", "exp", "gelu", "gelu_tanh", "sigmoid", "silu", "tanh"), "exponentials"
-)
+    (
+        "erf", "erfc", "exp", "exp2", "expm1", "gelu", "gelu_tanh", "log", "log1p", "log2",
+        "sigmoid", "silu", "softplus", "tanh",
+    ),
+    "exponentials",
+)  # fmt: skip
 
 SPLAT = 0.2
 
