@@ -13,10 +13,11 @@ from fuzz.reading import Type
 Shape = tuple[int, ...]
 
 UNARY = (
-    "abs", "erf", "exp", "gelu", "gelu_tanh", "reciprocal", "relu", "rsqrt", "sigmoid", "silu",
+    "abs", "ceil", "erf", "erfc", "exp", "exp2", "expm1", "floor", "gelu", "gelu_tanh", "log",
+    "log1p", "log2", "reciprocal", "relu", "round", "rsqrt", "sigmoid", "sign", "silu", "softplus",
     "sqrt", "square", "tanh", "neg", "move",
 )  # fmt: skip
-WHOLE = ("abs", "relu", "square", "neg", "move")
+WHOLE = ("abs", "relu", "sign", "square", "neg", "move")
 """The unary functions of integers."""
 CONSTANTS = ("0.5", "2", "3", "1e-3", "0.1", "100", "-1.5", "0")
 CASTS = {
@@ -81,7 +82,7 @@ class Grammar:
         rank = r.choices((1, 2, 3, 4, 5, 6), (12, 40, 10, 2, 1, 1))[0]
         shape = self.shape(rank)
         if r.random() < 0.01:
-            return f"{r.choice(('fill_zero', 'fill_lowest'))}({Type(dtype, shape)})"
+            return f"{r.choice(('fill_zero', 'fill_lowest', 'fill_highest'))}({Type(dtype, shape)})"
         if dtype in FACTORS and rank >= 2 and r.random() < 0.25:
             body = self.product(shape, dtype, r.choice((0, 0, 1)))
             dtype = r.choice(RESULTS[dtype]) if dtype in RESULTS and r.random() < 0.3 else dtype
@@ -224,7 +225,7 @@ class Grammar:
 
     def kept(self, shape: Shape, dtype: str, depth: int) -> str:
         """A tensor minus its reduction along an axis that is kept with size 1."""
-        reduction = "max" if self.random.random() < 0.5 else "sum"
+        reduction = self.random.choice(("max", "min", "sum", "sum"))
         x = self._shared(shape, dtype, depth)
         axis = self.random.randrange(len(shape))
         return f"{x} - {reduction}({x}, axis={axis}, keepdims=True)"
@@ -248,7 +249,7 @@ class Grammar:
             axes = [*(a + (a >= axis) for a in axes), axis]
         if _elements(whole) > 4 * self.most_elements:
             return self.unary(shape, dtype, depth)
-        name = r.choice(("sum", "max", "mean") if dtype in FLOATS else ("sum", "max"))
+        name = r.choice(("sum", "max", "min", *(("mean",) if dtype in FLOATS else ())))
         inner = self.any(whole, dtype, depth)
         if r.random() < 0.3:
             axes = [axis - len(whole) for axis in axes]

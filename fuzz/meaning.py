@@ -54,10 +54,17 @@ def _gelu_tanh(x: Array) -> Array:
 
 UNARY: dict[str, tuple[Callable[[Array], Array], float]] = {
     "erf": (_erf, 4),
+    "erfc": (_erfc, 14),
     "exp": (np.exp, 3),
+    "exp2": (np.exp2, 3),
+    "expm1": (np.expm1, 4),
+    "log": (np.log, 3),
+    "log1p": (np.log1p, 4),
+    "log2": (np.log2, 4),
     "reciprocal": (lambda x: 1 / x, 2),
     "rsqrt": (lambda x: 1 / np.sqrt(x), 4),
     "sigmoid": (lambda x: 1 / (1 + np.exp(-x)), 6),
+    "softplus": (lambda x: np.logaddexp(x, 0), 6),
     "sqrt": (np.sqrt, 1),
     "tanh": (np.tanh, 6),
 }
@@ -75,6 +82,10 @@ EXACT: dict[str, Callable[..., Array]] = {
     "minimum": np.minimum,
     "relu": lambda x: np.maximum(x, 0),
     "neg": np.negative,
+    "ceil": np.ceil,
+    "floor": np.floor,
+    "round": np.rint,
+    "sign": np.sign,
 }
 
 ARITHMETIC: dict[str, tuple[Callable[[Array, Array], Array], float]] = {
@@ -169,7 +180,7 @@ _MAPS = ("abs", "square", "divide_vec")
 _WHOLE: dict[str, Callable[..., Array]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum,
     "minimum": np.minimum, "abs": np.abs, "neg": np.negative, "square": np.square,
-    "relu": lambda x: np.maximum(x, 0),
+    "relu": lambda x: np.maximum(x, 0), "sign": np.sign,
 }  # fmt: skip
 
 
@@ -230,6 +241,11 @@ def fill_lowest(x: Bounded) -> Bounded:
     return Bounded(np.full_like(x.value, least), np.zeros(x.shape), x.dtype)
 
 
+def fill_highest(x: Bounded) -> Bounded:
+    most = np.inf if x.is_float else np.iinfo(DTYPES[x.dtype]).max
+    return Bounded(np.full_like(x.value, most), np.zeros(x.shape), x.dtype)
+
+
 # ---- reductions
 
 
@@ -256,6 +272,15 @@ def largest(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
     error = np.where(np.isfinite(value), np.maximum(high - value, value - low), 0.0)
     error = np.where(x.wild.any(axis) | np.isnan(error), np.inf, error)
     return _kept(Bounded(value, error, x.dtype), axis, keepdims)
+
+
+def least(x: Bounded, *, axis: Axes = -1, keepdims: bool = False) -> Bounded:
+    if not x.is_float:
+        along = _axes(axis, x)
+        return _kept(integers(x.value.min(along), x.dtype), along, keepdims)
+    opposite = Bounded(-x.value, x.error, x.dtype)
+    most = largest(opposite, axis=axis, keepdims=keepdims)
+    return Bounded(-most.value, most.error, x.dtype)
 
 
 def _kept(x: Bounded, axis: tuple[int, ...], keepdims: bool) -> Bounded:
@@ -402,9 +427,10 @@ _STORED = ("cast", "conv", "matmul", "sum")
 
 _OTHERS: dict[str, Callable[..., Bounded]] = {
     "attention": attention, "broadcast": broadcast, "cast": cast, "conv": conv,
-    "expand_dims": expand_dims, "fill_lowest": fill_lowest, "fill_zero": fill_zero,
+    "expand_dims": expand_dims, "fill_highest": fill_highest,
+    "fill_lowest": fill_lowest, "fill_zero": fill_zero,
     "layer_norm": layer_norm, "linear": linear, "matmul": matmul, "max": largest, "mean": mean,
-    "move": move, "one_prefix": one_prefix, "rms_norm": rms_norm, "softmax": softmax,
+    "min": least, "move": move, "one_prefix": one_prefix, "rms_norm": rms_norm, "softmax": softmax,
     "softmax_complete": softmax_complete, "softmax_denominator": softmax_denominator,
     "sum": total, "transpose": transpose,
 }  # fmt: skip

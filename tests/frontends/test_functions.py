@@ -132,6 +132,8 @@ CASES: dict[str, Callable[..., Array]] = {
     "sum(transpose(f32[3,4]), axis=1)": lambda x: x.sum(0),
     "max(f32[3,4], axis=0)": lambda x: x.max(0),
     "max(f32[3,4], axis=-2, keepdims=true)": lambda x: x.max(0, keepdims=True),
+    "min(f32[3,4], axis=0)": lambda x: x.min(0),
+    "min(f32[3,4,2], axis=[0,2], keepdims=true)": lambda x: x.min((0, 2), keepdims=True),
     "mean(f32[3,4])": lambda x: x.mean(1),
     "x = f32[3,4]; x - mean(x, axis=0, keepdims=True)": lambda x: x - x.mean(0),
     "softmax(f32[3,4])": softmax,
@@ -202,4 +204,4 @@ def test_functions(text: str) -> None:
 
 def test_every_function_is_tested() -> None:
     called = {name for name in FUNCTIONS if any(f"{name}(" in text for text in CASES)}
-    assert FUNCTIONS.keys() - called == {"fill_zero", "fill_lowest"}
+    assert FUNCTIONS.keys() - called == {"fill_zero", "fill_lowest", "fill_highest"}

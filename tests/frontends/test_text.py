@@ -117,6 +117,7 @@ def test_what_is_short_for_what(text: str, meant: str) -> None:
         ("cast(transpose(u8[4,2]), i32)", "Move", {"i": 2, "j": 4}, "u8 i32"),
         ("fill_zero(i8[4])", "FillZero", {"i": 4}, "i8"),
         ("fill_lowest(f32[4,2])", "FillLowest", {"i": 4, "j": 2}, "f32"),
+        ("fill_highest(i8[4,2])", "FillHighest", {"i": 4, "j": 2}, "i8"),
         ("relu(i8[4])", "Relu", {"i": 4}, "i8 i8"),
         ("gelu_tanh(bf16[4])", "GeluTanh", {"i": 4}, "bf16 bf16"),
         ("-f16[4]", "Neg", {"i": 4}, "f16 f16"),

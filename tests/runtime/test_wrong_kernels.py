@@ -18,9 +18,10 @@ from tests.goals import (
 )
 from tests.runtime.numpy_kernels import Kernel, faults, single, softmax_of
 
-from morello.ir.dtype import F32, I8, I32
+from morello.ir.dtype import F32, I8, I32, U8
 from morello.ir.primitives import (
     MAX,
+    MIN,
     reduce,
 )
 from morello.ir.spec import Spec, goal
@@ -154,6 +155,24 @@ def test_wrong_maxima() -> None:
 
         assert verify(single(spec), spec) == 0
         for wrong in (without_last, without_first, unfilled, from_zero):
+            faults(wrong, spec)
+
+
+def test_wrong_minima() -> None:
+    for dtype, numpy in ((F32, np.float32), (I32, np.int32), (U8, np.uint8)):
+        spec = goal(reduce(MIN, 2, 1), (1, 1000), (dtype, dtype))
+
+        def without_last(x: Array, *, out: Array) -> None:
+            out[...] = x[:, :-1].min(axis=1)
+
+        def without_first(x: Array, *, out: Array) -> None:
+            out[...] = x[:, 1:].min(axis=1)
+
+        def from_zero(x: Array, *, out: Array, numpy: type = numpy) -> None:
+            out[...] = np.minimum(x.min(axis=1), numpy(0))
+
+        assert verify(single(spec), spec) == 0
+        for wrong in (without_last, without_first, from_zero):
             faults(wrong, spec)
 
 

@@ -74,7 +74,7 @@ def operations(kernel: LeafKernel) -> list[Operation]:
     if name == "Pack":
         lanes = kernel.dtypes[1].lanes
         return [pack(2, 0, lanes), pack(2, 1, lanes), pack(3, 1, lanes)]
-    if name in ("FillZero", "FillLowest"):
+    if name in ("FillZero", "FillLowest", "FillHighest"):
         value = name.removeprefix("Fill").lower()
         return [fill(1, value), fill(2, value), fill(3, value)]
     if name == "Broadcast":
@@ -84,7 +84,7 @@ def operations(kernel: LeafKernel) -> list[Operation]:
     scans = ((1, 0), (2, 0), (2, 1), (3, 1))
     if name == "DivideVecScalar":
         return [divide_vec_scalar(rank, scan) for rank, scan in scans]
-    if name in ("SumAccum", "MaxAccum"):
+    if name in ("SumAccum", "MaxAccum", "MinAccum"):
         primitive = PRIMITIVES[name.removesuffix("Accum")]
         return [reduce(primitive, rank, scan, accumulates=True) for rank, scan in scans]
     if name.startswith("Softmax"):

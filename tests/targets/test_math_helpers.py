@@ -119,6 +119,7 @@ def source(width: int) -> str:
 RUNS = (
     ("float", "sum_run", "const float *x, long n"),
     ("float", "max_run", "const float *x, long n, float m"),
+    ("float", "min_run", "const float *x, long n, float m"),
     ("float", "exp_sum_run", "const float *x, float m, long n"),
     ("float", "exp_store_run", "const float *x, float m, float *out, long n"),
     ("void", "online_run", "const float *x, long n, float *m, float *d"),
@@ -482,6 +483,16 @@ def test_a_run_can_be_replaced(library: Library, first: Fenced) -> None:
         library.run("softmax_complete_run", x, m, float(true.sum()), x, n)
         close(x, true / true.sum())
         assert first.guarded(x)
+
+
+def test_minima_are_maxima_of_the_opposite(library: Library, first: Fenced) -> None:
+    for n in LENGTHS:
+        for at_end in (True, False):
+            x = first.hold(values(n), at_end)
+            assert library.run("min_run", x, n, INF) == x.min()
+            assert library.run("min_run", x, n, -99.0) == -99.0
+            x[n // 2] = math.nan
+            assert math.isnan(library.run("min_run", x, n, INF))
 
 
 def softmax(library: Library, x: Floats) -> Floats:

@@ -93,6 +93,10 @@ def fill_lowest(like: Value) -> Value:
     return _filled("lowest", like)
 
 
+def fill_highest(like: Value) -> Value:
+    return _filled("highest", like)
+
+
 def _filled(value: str, like: Value) -> Value:
     if not like.external or like.tensor.name or like.axes != tuple(range(like.rank)):
         fix = f"write fill_{value}(f32[64,64])"
@@ -101,6 +105,6 @@ def _filled(value: str, like: Value) -> Value:
 
 
 FUNCTIONS = (
-    cast, move, transpose, expand_dims, broadcast, one_prefix, fill_zero, fill_lowest,
+    cast, move, transpose, expand_dims, broadcast, one_prefix, fill_zero, fill_lowest, fill_highest,
 )  # fmt: skip
 """The functions of these that an expression can call."""

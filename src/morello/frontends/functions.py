@@ -19,7 +19,7 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
 """Every callable function; operators are calls of add, matmul and so on."""
 
 INTERNAL = frozenset({
-    "divide_vec", "fill_lowest", "fill_zero", "one_prefix", "softmax_complete",
+    "divide_vec", "fill_highest", "fill_lowest", "fill_zero", "one_prefix", "softmax_complete",
     "softmax_denominator",
 })  # fmt: skip
 """Functions that are steps of others, callable so that every Spec has a text; never suggested."""

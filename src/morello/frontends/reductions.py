@@ -16,7 +16,7 @@ from morello.frontends.values import (
 )
 from morello.ir.dtype import F32, DType
 from morello.ir.operation import Primitive
-from morello.ir.primitives import COMPLETE, DENOMINATOR, MAX, SOFTMAX, SUM, reduce
+from morello.ir.primitives import COMPLETE, DENOMINATOR, MAX, MIN, SOFTMAX, SUM, reduce
 from morello.ir.primitives import softmax as softmax_operation
 from morello.ir.rounding import narrow
 
@@ -32,6 +32,11 @@ def sum(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
 def max(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
     axes = _axes(axis, x, keepdims)
     return _kept(_reduced(MAX, x, axes, x.dtype), axes, keepdims)
+
+
+def min(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
+    axes = _axes(axis, x, keepdims)
+    return _kept(_reduced(MIN, x, axes, x.dtype), axes, keepdims)
 
 
 def mean(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:
@@ -148,6 +153,6 @@ def _rows(x: Value, along: int) -> tuple[int, ...]:
 
 
 FUNCTIONS = (
-    sum, max, mean, softmax, softmax_complete, softmax_denominator, layer_norm, rms_norm,
+    sum, max, min, mean, softmax, softmax_complete, softmax_denominator, layer_norm, rms_norm,
 )  # fmt: skip
 """The functions of these that an expression can call."""

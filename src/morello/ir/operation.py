@@ -60,7 +60,7 @@ class Primitive:
     filled: Callable[[DType], float] | None = None
     """The constant, of a dtype, that it fills its output with, if any."""
     start: str = ""
-    """The initial value of a reduction's output: "zero" or "lowest"."""
+    """The initial value of a reduction's output: "zero", "lowest" or "highest"."""
     merge: Callable[[int], Operation] | None = None
     """The operation that merges the partial results of a split reduction, if it can be split.
 
@@ -81,7 +81,8 @@ class Operand:
     """An operand's name and its dims: names of dimensions, or windows (see `ir.axes`).
 
     A `written` operand is overwritten, unless it is `updated` in place or the operation
-    accumulates into it; `start` is the initial value of an accumulator, "zero" or "lowest".
+    accumulates into it; `start` is the initial value of an accumulator: "zero", "lowest" or
+    "highest".
     """
 
     name: str

@@ -63,6 +63,11 @@ def lowest(dtype: DType) -> float:
     return -np.inf if dtype.is_float else float(integers(dtype).min)
 
 
+def highest(dtype: DType) -> float:
+    """The highest value of a dtype."""
+    return np.inf if dtype.is_float else float(integers(dtype).max)
+
+
 def integers(dtype: DType) -> np.iinfo[Any]:
     """The range of an integer dtype."""
     return np.iinfo(dtype.np)

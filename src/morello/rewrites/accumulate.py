@@ -70,7 +70,7 @@ def wide_sums(batch: Batch) -> Iterator[Condition]:
         yield Condition(everywhere(batch, False), reason)
 
 
-_STARTS = {"zero": "0", "lowest": "lowest"}
+_STARTS = {"zero": "0", "lowest": "lowest", "highest": "highest"}
 """Initial values in words."""
 
 

@@ -286,13 +286,18 @@ def _sorted(operation: Operation, values: Array, style: _Style) -> Array:
     """The values sorted along the reduced dimension, with a unique maximum at the end.
 
     With `style.descending`, the maximum is at the start, and all values are negative if any
-    was, so that a kernel whose maximum wrongly starts at 0 fails.
+    was, so that a kernel whose maximum wrongly starts at 0 fails. For minima, all is reversed.
     """
+    least = operation.operands[-1].start == "highest"
     if style.descending and values.min(initial=0) < 0:
-        values = -np.abs(values)
+        values = np.abs(values) if least else -np.abs(values)
     axis = operation.operands[0].dims.index(operation.reduced[0])
     ordered = np.moveaxis(np.sort(values, axis=axis), axis, -1)
-    ordered[..., :-1] -= ordered[..., :-1] == ordered[..., -1:]
+    if least:
+        ordered = ordered[..., ::-1]
+        ordered[..., :-1] += ordered[..., :-1] == ordered[..., -1:]
+    else:
+        ordered[..., :-1] -= ordered[..., :-1] == ordered[..., -1:]
     if style.descending:
         ordered = ordered[..., ::-1]
     return np.moveaxis(ordered, -1, axis)

@@ -7,7 +7,16 @@ outside of here tells primitives apart by their names.
 from __future__ import annotations
 
 from morello.ir.operation import Primitive
-from morello.ir.primitives.copies import FILL_LOWEST, FILL_ZERO, MOVE, PACK, fill, move, pack
+from morello.ir.primitives.copies import (
+    FILL_HIGHEST,
+    FILL_LOWEST,
+    FILL_ZERO,
+    MOVE,
+    PACK,
+    fill,
+    move,
+    pack,
+)
 from morello.ir.primitives.dims import MAX_BATCH_DIMS, MAX_RANK, SINGLE
 from morello.ir.primitives.maps import (
     BROADCAST,
@@ -21,7 +30,7 @@ from morello.ir.primitives.maps import (
     one_prefix,
 )
 from morello.ir.primitives.products import CONV, MATMUL, conv, is_in_order, matmul
-from morello.ir.primitives.reductions import MAX, SUM, reduce
+from morello.ir.primitives.reductions import MAX, MIN, SUM, reduce
 from morello.ir.primitives.softmax import (
     COMPLETE,
     DENOMINATOR,
@@ -37,8 +46,8 @@ from morello.ir.primitives.softmax import (
 PRIMITIVES: dict[str, Primitive] = {
     primitive.name: primitive
     for primitive in (
-        MATMUL, CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST, *MAPS.values(), DIVIDE_VEC_SCALAR,
-        BROADCAST, ONE_PREFIX, SUM, MAX, *SOFTMAX_PARTS.values(),
+        MATMUL, CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST, FILL_HIGHEST, *MAPS.values(),
+        DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN, *SOFTMAX_PARTS.values(),
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -57,6 +66,7 @@ __all__ = [
     "DENOMINATOR_AND_MAX",
     "DENOMINATOR_AND_UNSCALED",
     "DIVIDE_VEC_SCALAR",
+    "FILL_HIGHEST",
     "FILL_LOWEST",
     "FILL_ZERO",
     "FROM_PARTS",
@@ -64,6 +74,7 @@ __all__ = [
     "MAX",
     "MAX_BATCH_DIMS",
     "MAX_RANK",
+    "MIN",
     "MOVE",
     "ONE_PREFIX",
     "PACK",

@@ -11,7 +11,7 @@ from morello.ir.axes import axis
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.dims import MAX_RANK, each_rank, named
-from morello.ir.rounding import Bounded, lowest, moved
+from morello.ir.rounding import Bounded, highest, lowest, moved
 from morello.ir.semantics import reference
 from morello.ir.text import Result, Text, call, transpose
 
@@ -31,8 +31,8 @@ def move(rank: int, order: tuple[int, ...] | None = None) -> Operation:
 
 @cache
 def fill(rank: int, value: str = "zero") -> Operation:
-    """dst = 0 ("zero"), or the lowest value of its dtype ("lowest")."""
-    primitive = {"zero": FILL_ZERO, "lowest": FILL_LOWEST}[value]
+    """dst = 0 ("zero"), or the lowest or the highest value of its dtype ("lowest", "highest")."""
+    primitive = {"zero": FILL_ZERO, "lowest": FILL_LOWEST, "highest": FILL_HIGHEST}[value]
     return operation(primitive, named(rank), (Operand("dst", named(rank), written=True),))
 
 
@@ -127,3 +127,4 @@ def _fill(name: str, value: str, function: str, number: Callable[[DType], float]
 
 FILL_ZERO = _fill("FillZero", "zero", "fill_zero", lambda dtype: 0.0)
 FILL_LOWEST = _fill("FillLowest", "lowest", "fill_lowest", lowest)
+FILL_HIGHEST = _fill("FillHighest", "highest", "fill_highest", highest)

@@ -1,4 +1,4 @@
-"""Sums and maxima along a dimension."""
+"""Sums, maxima and minima along a dimension."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from morello.ir.text import Result, Text, call
 
 @cache
 def reduce(primitive: Primitive, rank: int, dim: int, accumulates: bool = False) -> Operation:
-    """out = the reduction (`SUM` or `MAX`) of x along a dimension."""
+    """out = the reduction (`SUM`, `MAX` or `MIN`) of x along a dimension."""
     dims, rows, extra = scanned(rank, dim)
     overwriting = operation(
         primitive,
@@ -39,9 +39,23 @@ def _evaluate_max(operation: Operation, inputs: Sequence[Array]) -> tuple[Array,
     return (in_order(operation, operation.output, np.asarray(highest)),)
 
 
+def _evaluate_min(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    least = np.min(inputs[0], axis=scan_axis(operation, 0))
+    return (in_order(operation, operation.output, np.asarray(least)),)
+
+
 def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
     terms = inputs[0].value.shape[scan_axis(operation, 0)]
     return summed(reference(operation), inputs, terms, dtypes[-1])
+
+
+def _bound_min(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+    (x,) = inputs
+    value = reference(operation)(x.value)
+    if x.error is None:
+        return Bounded(value)
+    (error,) = _evaluate_max(operation, [x.error])
+    return Bounded(value, error)
 
 
 def _text(function: str, operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
@@ -66,5 +80,16 @@ MAX: Primitive = Primitive(
     text=partial(_text, "max"),
     start="lowest",
     merge=lambda rank: reduce(MAX, rank, rank - 1),
+    selects=True,
+)
+
+MIN: Primitive = Primitive(
+    "Min",
+    variants=each_scan(lambda rank, dim: reduce(MIN, rank, dim)),
+    evaluate=_evaluate_min,
+    bound=_bound_min,
+    text=partial(_text, "min"),
+    start="highest",
+    merge=lambda rank: reduce(MIN, rank, rank - 1),
     selects=True,
 )

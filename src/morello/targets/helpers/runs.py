@@ -1,7 +1,7 @@
 """Loops over a contiguous run of floats in cache, as C that needs no library.
 
 A run may have any length, and nothing outside it is accessed: a rest that does not fill a
-register is loaded and stored in part. Sums and maxima use several accumulators, to hide the
+register is loaded and stored in part. Sums and extrema use several accumulators, to hide the
 latency of each operation. The `m` of an exp(x - m) must be no less than any x, except NaN: then
 a softmax of these equals NumPy's exp(x - max) / sum in every special case. A row with NaN or
 +inf becomes NaN, and so does one of only -inf; otherwise -inf becomes 0.
@@ -34,7 +34,7 @@ def _without_unrolling(text: str) -> str:
 
 
 def _folds(width: int) -> dict[str, str]:
-    """Horizontal sum and maximum: combine a register with itself rotated by half, etc."""
+    """Horizontal sum and extrema: combine a register with itself rotated by half, etc."""
     return {
         name: "\n".join(
             [
@@ -47,6 +47,7 @@ def _folds(width: int) -> dict[str, str]:
         for name, combine in (
             ("sum_of", "v + {}"),
             ("largest_of", "larger_$K(v, {})"),
+            ("smallest_of", "smaller_$K(v, {})"),
         )
     }
 
@@ -136,21 +137,9 @@ static inline void store_part_f32(float *p, float v, int n) {
 
 # ---- the loops
 
-_RUNS = {
-    "sum_run": """
-static inline float sum_run_$K(const float *x, long n) {
-  $F s[8] = {0};
-  long i = 0;
-  for (; i + 8 * $W <= n; i += 8 * $W)
-    for (int j = 0; j < 8; ++j) s[j] += load_$K(x + i + j * $W);
-  for (; i + $W <= n; i += $W) s[0] += load_$K(x + i);
-  if (i < n) s[1] += load_part_$K(x + i, n - i);
-  return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
-}
-""",
-    # Comparing a with itself and b with itself compiles to one comparison, of a with b. NaN is
-    # detected beside the maximum, not on its critical path.
-    "max_run": """
+# Comparing a with itself and b with itself compiles to one comparison, of a with b. NaN is
+# detected beside the maximum, not on its critical path.
+_MAX_RUN = """
 static inline float max_run_$K(const float *x, long n, float m) {
   $F top[8], nan[4] = {0};
   for (int j = 0; j < 8; ++j) top[j] = fill_$K(m);
@@ -176,6 +165,21 @@ static inline float max_run_$K(const float *x, long n, float m) {
     for (int k = 0; k < j; ++k) top[k] = larger_$K(top[k], top[k + j]);
   float largest = largest_of_$K(top[0]), poison = sum_of_$K((nan[0] + nan[1]) + (nan[2] + nan[3]));
   return poison != poison ? poison : largest;
+}
+"""
+
+_RUNS = {
+    "max_run": _MAX_RUN,
+    "min_run": _MAX_RUN.replace("max_run", "min_run").replace("larg", "small"),
+    "sum_run": """
+static inline float sum_run_$K(const float *x, long n) {
+  $F s[8] = {0};
+  long i = 0;
+  for (; i + 8 * $W <= n; i += 8 * $W)
+    for (int j = 0; j < 8; ++j) s[j] += load_$K(x + i + j * $W);
+  for (; i + $W <= n; i += $W) s[0] += load_$K(x + i);
+  if (i < n) s[1] += load_part_$K(x + i, n - i);
+  return sum_of_$K(((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7])));
 }
 """,
     "exp_sum_run": """

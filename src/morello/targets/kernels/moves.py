@@ -107,8 +107,8 @@ def fills(dtype: DType, width: int, partial: bool) -> tuple[LeafKernel, ...]:
     part = "part_" if partial else ""
     size = ", {length}" if partial else ""
     kernels = []
-    for value, name in (("Zero", "zero"), ("Lowest", "lowest")):
-        number = "0" if value == "Zero" else _lowest(dtype)
+    for value, name in (("Zero", "zero"), ("Lowest", "lowest"), ("Highest", "highest")):
+        number = "0" if value == "Zero" else _extreme(dtype, value)
         whole = number if width == 1 else f"splat_{kind}({number})"
         if value == "Zero" and width > 1:
             whole = f"({kind}){{{{0}}}}"
@@ -142,25 +142,31 @@ def _memory_applies(width: int, partial: bool) -> Any:
     return applies
 
 
-def _lowest(dtype: DType) -> str:
-    """C for the lowest number of a dtype."""
-    special = {"f32": "-__builtin_inff()", "bf16": "0xff80", "f16": "(_Float16)-__builtin_inff()"}
-    if dtype.name in special:
-        return special[dtype.name]
-    least = _least(dtype)
-    return str(least) if least > -(2**31) else "(-2147483647 - 1)"
+def _extreme(dtype: DType, value: str) -> str:
+    """C for the lowest or the highest number of a dtype."""
+    sign = "-" if value == "Lowest" else ""
+    if dtype.name == "bf16":
+        return "0xff80" if sign else "0x7f80"
+    if dtype.is_float:
+        return "(_Float16)" * (dtype.name == "f16") + f"{sign}__builtin_inff()"
+    number = _end(dtype, value)
+    if number == -(2**31):
+        return "(-2147483647 - 1)"
+    return f"{number}u" if number >= 2**31 else str(number)
 
 
-def _least(dtype: DType) -> int:
+def _end(dtype: DType, value: str) -> int:
+    """The lowest or the highest number of an integer dtype."""
     kind: Any = dtype.np
-    return int(np.iinfo(kind).min)
+    limits = np.iinfo(kind)
+    return int(limits.min if value == "Lowest" else limits.max)
 
 
 def _filled(dtype: DType, value: str) -> Semantics:
     def semantics(dst: Any) -> Any:
         if value == "Zero":
             return np.zeros_like(dst)
-        least = -np.inf if dtype.is_float else _least(dtype)
-        return np.full_like(dst, least)
+        infinite = -np.inf if value == "Lowest" else np.inf
+        return np.full_like(dst, infinite if dtype.is_float else _end(dtype, value))
 
     return semantics

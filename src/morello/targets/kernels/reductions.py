@@ -1,4 +1,4 @@
-"""Kernels for sums, maxima and the parts of softmax: along a run in cache, or by registers."""
+"""Kernels for sums, extrema and the parts of softmax: along a run in cache, or by registers."""
 
 from __future__ import annotations
 
@@ -54,6 +54,10 @@ def runs(width: int) -> tuple[LeafKernel, ...]:
         run(
             "max_run", "MaxAccum", 2, "{out} = max_run_KIND(&{x}, {length}, {out});", 0.9,
             lambda x, out: np.maximum(out, x.max()), "reductions",
+        ),
+        run(
+            "min_run", "MinAccum", 2, "{out} = min_run_KIND(&{x}, {length}, {out});", 0.9,
+            lambda x, out: np.minimum(out, x.min()), "reductions",
         ),
         run(
             "exp_sum_run", "SoftmaxDenominatorAccum", 3,
@@ -143,6 +147,10 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
         lane(
             "MaxAccum", "max_lanes", 2, "{out} = max_KIND({out}, {x});", 1.5,
             squeezed(lambda x, out: np.maximum(out, x)), "reductions",
+        ),
+        lane(
+            "MinAccum", "min_lanes", 2, "{out} = min_KIND({out}, {x});", 1.5,
+            squeezed(lambda x, out: np.minimum(out, x)), "reductions",
         ),
     ]  # fmt: skip
     if dtype is F32:
