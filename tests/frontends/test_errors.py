@@ -129,11 +129,6 @@ CONVOLUTIONS = [
 
 MAPS = [
     ("f32[4,8] + f32[4]", "the sizes 8 and 4 differ", 11),
-    ("f32[4,8] + f32[1,8]", "leave it out of the type: f32[8]", 11),
-    ("f32[4,8] + f32[4,1]", "leave it out of the type: expand_dims(f32[4], axis=1)", 11),
-    ("f32[1,8] * f32[4,8]", "leave it out of the type: f32[8]", 0),
-    ("f32[4,8] * f32[1]", "write the number itself", 11),
-    ("f32[4,8] * (f32[4,4] @ f32[4,1])", "drop it by sum(.., axis=.., keepdims=True)", 21),
     ("f32[4] + bf16[4]", "cast one of them, as in cast(.., f32)", 9),
     ("exp(i32[4])", "cast it to f32 first", 0),
     ("i8[4] / 2", "cast it to i32, and that to f32", 6),

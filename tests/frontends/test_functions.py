@@ -119,6 +119,14 @@ CASES: dict[str, Callable[..., Array]] = {
     "divide_vec(f32[3,4], f32[3,4])": np.divide,
     "x = f32[3,4]; x * x": lambda x: x * x,
     "f32[4] + expand_dims(f32[3], axis=1)": lambda a, b: a + b[:, None],
+    "f32[3,1] * f32[3,4]": lambda a, b: a * b,
+    "f32[3,1] - f32[1,4]": lambda a, b: a - b,
+    "f32[1] / f32[3,4]": lambda a, b: a / b,
+    "transpose(f32[1,3]) + f32[3,4]": lambda a, b: a.T + b,
+    "f32[2,1,1,4] * f32[2,3,1,4] + f32[5,1]": lambda a, b, c: a * b + c,
+    "expand_dims(f32[3,1], axis=2) + f32[3,4,5]": lambda a, b: a[:, :, None] + b,
+    "exp(f32[1,4]) * (f32[3,2] @ f32[2,1])": lambda a, b, c: np.exp(a) * (b @ c),
+    "x = f32[3,1]; x + f32[3,4] * relu(x)": lambda x, b: x + b * np.maximum(x, 0),
     "f32[2,3,4] * expand_dims(f32[2,4], axis=1)": lambda a, b: a * b[:, None],
     "f32[2,3,4] * expand_dims(expand_dims(f32[2], axis=1), axis=-1)": (
         lambda a, b: a * b[:, None, None]

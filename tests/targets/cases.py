@@ -112,7 +112,8 @@ def _maps(function: Function, inputs: int) -> list[Operation]:
     else:
         whole = (0, 1)
         spans = [((0,), (0,)), (whole, whole), ((0,), whole), (whole, (1,)), ((1,), (0,))]
-        ranks = [1, 2, 2, 2, 2]
+        spans += [((0, 2), whole), (whole, (2, 1))]  # with a dimension of size 1
+        ranks = [1, 2, 2, 2, 2, 2, 2]
     return [elementwise(function, span, rank) for span, rank in zip(spans, ranks, strict=True)]
 
 

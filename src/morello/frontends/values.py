@@ -178,7 +178,20 @@ def elementwise_value(function: Function, *arguments: Value) -> Value:
     if len(kept) > MAX_RANK:
         raise MisuseError(f"the result would have {len(kept)} dimensions", "flatten some of them")
     places = {position: place for place, position in enumerate(kept)}
-    spans = [tuple(places[p] for p in kept if own[p] != NEW_AXIS) for own in axes]
+    broad = [
+        p
+        for p in kept
+        if any(_is_unit(shape, v, own, p) for v, own in zip(arguments, axes, strict=True))
+    ]
+    units = {position: len(kept) + number for number, position in enumerate(broad)}
+    spans = [
+        tuple(
+            (units if _is_unit(shape, argument, own, p) else places)[p]
+            for p in kept
+            if own[p] != NEW_AXIS
+        )
+        for argument, own in zip(arguments, axes, strict=True)
+    ]
     bare = [Value(v.tensor, tuple(d for d in v.axes if d != NEW_AXIS)) for v in arguments]
     operation = elementwise(function, tuple(spans), len(kept))
     out = apply_operation(operation, bare, [shape[p] for p in kept])
@@ -191,35 +204,25 @@ def _common_shape(
     shape = [1] * rank
     for position in range(rank):
         sizes = {
-            number: argument.tensor.shape[own[position]]
-            for number, (argument, own) in enumerate(zip(arguments, axes, strict=True))
+            argument.tensor.shape[own[position]]
+            for argument, own in zip(arguments, axes, strict=True)
             if own[position] != NEW_AXIS
         }
-        if len(set(sizes.values())) > 1:
-            first, second = sizes.values()
-            if 1 in (first, second):
-                raise _not_broadcast(arguments, next(i for i, n in sizes.items() if n == 1))
+        if len(sizes - {1}) > 1:
+            first, second = (
+                argument.tensor.shape[own[position]]
+                for argument, own in zip(arguments, axes, strict=True)
+            )
             raise MisuseError(
                 f"the sizes {first} and {second} differ",
                 "dimensions are aligned at the last; expand_dims(x, axis=1) adds one of size 1",
                 at=1,
             )
-        shape[position] = max(sizes.values(), default=1)
+        shape[position] = max(sizes, default=1)
     return shape
 
 
-def _not_broadcast(arguments: Sequence[Value], number: int) -> MisuseError:
-    """The error for a size of 1 that a tensor has in memory: how to leave it out."""
-    argument = arguments[number]
-    what = "a dimension of size 1 that a tensor has in memory is not broadcast"
-    if set(argument.shape) == {1}:
-        fix = "give it as many elements as the other has, or write the number itself"
-        return MisuseError(what, fix, at=number)
-    if not argument.external or argument.axes != tuple(range(argument.rank)):
-        return MisuseError(what, "drop it by sum(.., axis=.., keepdims=True)", at=number)
-    kept = [d for d in argument.axes if argument.shape[d] > 1]
-    text = f"{argument.dtype}{format_list([argument.shape[d] for d in kept])}"
-    for position in range(kept[0], argument.rank):
-        if position not in kept:
-            text = f"expand_dims({text}, axis={position - kept[0]})"
-    return MisuseError(what, f"leave it out of the type: {text}", at=number)
+def _is_unit(shape: Sequence[int], argument: Value, axes: Sequence[int], position: int) -> bool:
+    """Whether a tensor's own dimension of size 1 is broadcast along this dimension."""
+    d = axes[position]
+    return d != NEW_AXIS and argument.tensor.shape[d] == 1 < shape[position]

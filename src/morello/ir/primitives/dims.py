@@ -12,6 +12,9 @@ MAX_BATCH_DIMS = MAX_RANK - 2
 SINGLE = "r"
 """The dimension, of size 1, that a result has if all others were reduced."""
 
+UNITS = (SINGLE, "s", "t", "u", "v", "w")
+"""The dimensions of size 1 that an operand of a map has and the result has not."""
+
 _NAMES = ("i", "j", "k", "l", "m", "n")
 
 

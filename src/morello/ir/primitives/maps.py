@@ -19,7 +19,7 @@ from morello.ir.functions import (
 )
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.copies import bound_moved, called
-from morello.ir.primitives.dims import MAX_RANK, each_rank, each_scan, named, scanned
+from morello.ir.primitives.dims import MAX_RANK, UNITS, each_rank, each_scan, named, scanned
 from morello.ir.rounding import EPSILON, FLUSHED, Bounded, plus, propagated, rounded
 from morello.ir.semantics import aligned, reference
 from morello.ir.text import Result, Text, call, number, operator, oriented
@@ -46,16 +46,19 @@ _LIBRARY = 1.5
 def elementwise(function: Function, spans: tuple[tuple[int, ...], ...], rank: int) -> Operation:
     """out[...] = function(...): `spans` lists the dimensions of the output that each input has.
 
-    An input that spans fewer dimensions than the output is broadcast along the others.
+    An input that spans fewer dimensions than the output is broadcast along the others. Numbers
+    from `rank` on stand for dimensions of size 1 that inputs have and the output has not.
     The name says whether the function has a constant: AddConstant, Add.
     """
     dims = named(rank)
+    units = UNITS[: max((d + 1 - rank for span in spans for d in span), default=0)]
     names = ("x",) if function.arity == 1 else ("a", "b")
     inputs = [
-        Operand(name, tuple(dims[d] for d in span)) for name, span in zip(names, spans, strict=True)
+        Operand(name, tuple((*dims, *units)[d] for d in span))
+        for name, span in zip(names, spans, strict=True)
     ]
     out = Operand("out", dims, written=True)
-    return operation(MAPS[function.title], dims, (*inputs, out), function=function)
+    return operation(MAPS[function.title], (*units, *dims), (*inputs, out), function=function)
 
 
 def divide_vec(rank: int) -> Operation:
@@ -97,10 +100,15 @@ def one_prefix(rank: int) -> Operation:
 
 def _elementwise(like: Operation) -> Iterator[Operation]:
     """The map of the same function over operands with the same dimensions."""
-    function, inputs, rank = like.function, like.operands[:-1], len(like.dims)
-    known = all(set(operand.dims) <= set(like.dims) for operand in inputs)
-    if function and known and inputs and len(inputs) == function.arity and rank <= MAX_RANK:
-        spans = tuple(tuple(like.dims.index(d) for d in operand.dims) for operand in inputs)
+    if not like.operands:
+        return
+    function, (*inputs, out) = like.function, like.operands
+    rank = len(out.dims)
+    units = [d for d in like.dims if d not in out.dims]
+    order = [*(d for d in like.dims if d in out.dims), *units]
+    known = all(set(operand.dims) <= set(order) for operand in inputs) and len(units) <= MAX_RANK
+    if function and known and inputs and len(inputs) == function.arity and 0 < rank <= MAX_RANK:
+        spans = tuple(tuple(order.index(d) for d in operand.dims) for operand in inputs)
         yield elementwise(function, spans, rank)
 
 
@@ -161,11 +169,10 @@ def _text(operation: Operation, arguments: Sequence[Text], result: Result) -> Te
     out = operation.operands[-1].dims
     values = []
     for argument, operand in zip(arguments, operation.operands[:-1], strict=True):
-        spanned = [d for d in out if d in operand.dims]
-        text = oriented(argument, operand.dims, spanned)
-        inner = range(out.index(spanned[0]), len(out)) if spanned else range(0)
-        for position, dim in enumerate(out[i] for i in inner):
-            if dim not in spanned:
+        aligned_dims = _aligned_dims(operand.dims, out)
+        text = oriented(argument, operand.dims, [d for d in aligned_dims if d])
+        for position, dim in enumerate(aligned_dims):
+            if not dim:
                 text = Text(f"expand_dims({text.text}, axis={position})", dtype)
         values.append(text)
     if function.constant is not None:
@@ -178,6 +185,19 @@ def _text(operation: Operation, arguments: Sequence[Text], result: Result) -> Te
     if same and function.name == "multiply":  # else parsed as a square
         return Text(f"({value.text} unsquared)", dtype)
     return value
+
+
+def _aligned_dims(dims: Sequence[str], out: Sequence[str]) -> list[str]:
+    """The dimensions of an operand aligned with the last ones of the output.
+
+    Those of size 1 that the output has not stand at places of dimensions that the operand lacks;
+    other such places are empty.
+    """
+    units = [d for d in dims if d not in out]
+    result = [d if d in dims else units.pop() if units else "" for d in reversed(out)]
+    while result and not result[-1]:
+        result.pop()
+    return result[::-1]
 
 
 def _text_broadcast(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
