@@ -89,6 +89,8 @@ EXPRESSIONS = {
     "softmax_long": "softmax(f32[1,20000])",
     "chain": "(f32[8,8] @ f32[8,16]) @ f32[16,8]",
     "epilogue": "relu(f32[8,16] @ f32[16,32] + f32[32])",
+    "bf16_epilogue": "gelu_tanh(bf16[8,16] @ bf16[16,32] + bf16[32]) -> bf16[8,32]",
+    "bf16_gamma": "rms_norm(f32[4,64], bf16[64]) -> bf16[4,64]",
     "gelu_epilogue": "gelu(f32[8,16] @ f32[16,32] + f32[32])",
     "scores": "softmax(f32[4,8] @ f32[8,16])",
     "gelu_turned": "x = transpose(f32[3,2]); gelu_tanh(x)",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from morello.frontends.values import (
+    NEW_AXIS,
     MisuseError,
     Numbers,
     Value,
@@ -14,7 +15,7 @@ from morello.frontends.values import (
     format_list,
     value_of,
 )
-from morello.ir.dtype import DType
+from morello.ir.dtype import F32, DType
 from morello.ir.primitives import MAX_RANK, fill
 from morello.ir.primitives import move as move_operation
 from morello.ir.primitives import one_prefix as one_prefix_operation
@@ -40,6 +41,14 @@ def cast(x: Value, dtype: DType) -> Value:
     x = x.without_new_axes
     source = value_of(x.tensor)
     return apply_operation(move_operation(x.rank, x.axes), [source], x.shape, dtype)
+
+
+def widened(x: Value) -> Value:
+    """x in f32, still without memory for the dimensions of size 1 that its tensor has not."""
+    places = iter(range(x.rank))
+    axes = tuple(NEW_AXIS if d == NEW_AXIS else next(places) for d in x.axes)
+    own = Value(x.tensor, tuple(d for d in x.axes if d != NEW_AXIS))
+    return x if x.dtype is F32 else Value(cast(own, F32).tensor, axes)
 
 
 def transpose(x: Value, *, order: Numbers | None = None) -> Value:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from morello.frontends.copies import widened
 from morello.frontends.values import MisuseError, Value, elementwise_value, format_list
 from morello.ir.dtype import I32, DType
 from morello.ir.functions import INTEGER_FUNCTIONS, Function
@@ -131,6 +132,8 @@ def binary(name: str, a: Value | float, b: Value | float) -> Value:
     _check_closed(name, a)
     if isinstance(b, float):
         return elementwise_value(Function(name, _constant(name, b, a.dtype)), a)
+    if a.dtype is not b.dtype and a.dtype.is_float and b.dtype.is_float:
+        a, b = widened(a), widened(b)
     if a.dtype is not b.dtype:
         fix = f"cast one of them, as in cast(.., {a.dtype})"
         raise MisuseError(f"one side is {a.dtype}, the other {b.dtype}", fix, at=1)

@@ -142,7 +142,7 @@ def _check_norm(name: str, x: Value, *given: Value) -> None:
         what = f"{name} of a vector"
         raise MisuseError(what, "write the vector as a matrix, such as f32[1,64]", at=0)
     for number, operand in enumerate(given, start=1):
-        if operand.shape != x.shape[-1:] or operand.dtype is not x.dtype:
+        if operand.shape != x.shape[-1:] or not operand.dtype.is_float:
             fix = f"it should be {x.dtype}[{x.shape[-1]}]"
             raise MisuseError("this argument must be as long as the last axis", fix, at=number)
 

@@ -12,7 +12,7 @@ from types import UnionType
 from typing import Any, get_args
 
 from morello.base.errors import SpecError, quoted
-from morello.frontends.copies import move
+from morello.frontends.copies import cast, move
 from morello.frontends.functions import FUNCTIONS, SUGGESTED, signature
 from morello.frontends.inputs import TensorLike, type_of
 from morello.frontends.syntax import (
@@ -248,6 +248,9 @@ class _Evaluator:
             what = f"the result is of {known}, not {declared.type.dtype}"
             raise error_at(self.text, declared.at, what, fix)
         placed = declared.type
+        assert tensor.operation is not None
+        if not tensor.operation.is_product:
+            tensor = cast(value_of(tensor), placed.dtype).tensor
         return replace(tensor, dtype=placed.dtype, layout=placed.layout, strides=placed.strides)
 
     def goal(self, node: Expression, result: Tensor) -> Spec:
@@ -276,9 +279,9 @@ def _result_dtypes(tensor: Tensor) -> tuple[DType, ...]:
     """The dtypes that a result may have, the default first."""
     assert tensor.operation is not None
     default = tensor.dtype
+    if default is F32 and not tensor.operation.fills:
+        return (F32, BF16, F16)
     if not tensor.operation.is_product:
         return (default,)
-    if default.is_float:
-        return (F32, BF16, F16)
     narrow = all(source.dtype.bytes == 1 for source in tensor.inputs)
     return (default, I16) if narrow else (default,)
