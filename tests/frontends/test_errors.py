@@ -30,7 +30,7 @@ SYNTAX = [
     ("f32[4,] @ f32[4,4]", "write a size", 6),
     ("f32[4 4] @ f32[4,4]", "commas", 6),
     ("f32[4,4.0] @ f32[4,4]", "4.0 is no size", 6),
-    ("f32[4,4] ? f32[4,4]", "the operators are @, *, /, + and -", 9),
+    ("f32[4,4] ? f32[4,4]", "the operators are @, *, /, +, -, and comparisons", 9),
     ("f32[4,4]S(5,1,1) @ f32[4,4]", "give one for each", 8),
     ("f32[4,4]S(3,1) @ f32[4,4]", "it must be at least 4", 8),
     ("f32[4,4]S(1,4) @ f32[4,4]", "it must be at least 16, what the dimensions within it span", 8),

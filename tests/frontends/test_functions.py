@@ -103,6 +103,24 @@ CASES: dict[str, Callable[..., Array]] = {
     "maximum(f32[3,4], 0.25)": lambda x: np.where(x > 0.25, x, 0.25),
     "minimum(0.25, f32[3,4])": lambda x: np.where(x < 0.25, x, 0.25),
     "leaky_relu(f32[3,4], 0.01)": lambda x: np.where(x > 0, x, 0.01 * x),
+    "f32[3,4] > f32[4]": lambda a, b: 1.0 * (a > b),
+    "0.25 >= f32[3,4]": lambda x: 1.0 * (x <= 0.25),
+    "x = f32[3,4]; x == maximum(x, 0)": lambda x: 1.0 * (x >= 0),
+    "x = f32[3,4]; x * 2 != relu(x) + x": lambda x: 1.0 * (x < 0),
+    "(f32[3,4] < 0) <= f32[3,4] - 0.5": lambda a, b: 1.0 * (1.0 * (a < 0) <= b - 0.5),
+    "greater(f32[3,4], 0) + less(0, f32[3,4])": lambda a, b: 1.0 * (a > 0) + (b > 0),
+    "equal(f32[3,4], 1) + not_equal(2, f32[4])": lambda a, b: 1.0 * (a == 1) + (b != 2),
+    "greater_equal(0.5, f32[3,4]) * less_equal(0.5, f32[4])": lambda a, b: (
+        1.0 * (a <= 0.5) * (b >= 0.5)
+    ),
+    "less(f32[3,4], 0.5) - greater(0.5, f32[4]) * less_equal(f32[4], 0)": lambda a, b, c: (
+        1.0 * (a < 0.5) - (b < 0.5) * (c <= 0)
+    ),
+    "where(f32[3,4] > 0, f32[4], f32[3,1])": lambda c, a, b: np.asarray(np.where(c > 0, a, b)),
+    "x = f32[3,4]; where(x > 0, x, 0.5)": lambda x: np.where(x > 0, x, 0.5),
+    "x = f32[3,4]; where(x > 0, -1.5, x)": lambda x: np.where(x > 0, -1.5, x),
+    "where(f32[3,4] < 0, 3, 0.25)": lambda x: np.where(x < 0, 3, 0.25),
+    "where(f32[3,4], bf16[4], f32[3,4])": lambda c, a, b: np.asarray(np.where(c != 0, a, b)),
     "leaky_relu(f32[3,4], f32[4])": lambda x, slope: np.where(x > 0, x, slope * x),
     "elu(f32[3,4], 1.5)": lambda x: np.where(x > 0, x, 1.5 * np.expm1(x)),
     "hardsigmoid(f32[3,4] * 9)": lambda x: np.clip(x * 1.5 + 0.5, 0, 1),

@@ -18,7 +18,7 @@ from morello.codegen.views import RegisterView, View, buffer_view, register_view
 from morello.impl.tree import Impl, ImplNode
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.functions import BINARY, UNARY, Function
+from morello.ir.functions import BINARY, TERNARY, UNARY, Function
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation, reordered
 from morello.ir.placements import Bools, Ints, Placements
@@ -97,7 +97,7 @@ def operations(kernel: LeafKernel) -> list[Operation]:
 def _function(kernel: LeafKernel) -> Function:
     """The function of a map's kernel, with a constant if that takes one."""
     constant = kernel.operation.endswith("Constant")
-    for name in (*UNARY, *BINARY):
+    for name in (*UNARY, *BINARY, *TERNARY):
         if "".join(w.capitalize() for w in name.split("_")) + "Constant" * constant == (
             kernel.operation
         ):
@@ -109,6 +109,11 @@ def _maps(function: Function, inputs: int) -> list[Operation]:
     if inputs == 1:
         spans: list[tuple[tuple[int, ...], ...]] = [((0,),), ((0, 1),), ((1, 0),), ((0, 1, 2),)]
         ranks = [1, 2, 2, 3]
+    elif inputs == 3:
+        whole = (0, 1)
+        spans = [((0,),) * 3, (whole,) * 3, ((0,), whole, whole), (whole, (0,), (1,))]
+        spans += [((0,), whole, (0,)), ((0,), (0, 2), whole), (whole, (0,), (0,))]
+        ranks = [1, 2, 2, 2, 2, 2, 2]
     else:
         whole = (0, 1)
         spans = [((0,), (0,)), (whole, whole), ((0,), whole), (whole, (1,)), ((1,), (0,))]

@@ -99,6 +99,45 @@ def pow(x: Value, exponent: float) -> Value:
     return unary("reciprocal", power) if exponent < 0 else power
 
 
+def equal(a: Value | float, b: Value | float) -> Value:
+    """1 where a == b, 0 where not, in their dtype; a comparison of NaN does not hold."""
+    return binary("equal", a, b)
+
+
+def not_equal(a: Value | float, b: Value | float) -> Value:
+    return binary("not_equal", a, b)
+
+
+def greater(a: Value | float, b: Value | float) -> Value:
+    return binary("less", b, a) if isinstance(a, float) else binary("greater", a, b)
+
+
+def greater_equal(a: Value | float, b: Value | float) -> Value:
+    return binary("less_equal", b, a) if isinstance(a, float) else binary("greater_equal", a, b)
+
+
+def less(a: Value | float, b: Value | float) -> Value:
+    return binary("greater", b, a) if isinstance(a, float) else binary("less", a, b)
+
+
+def less_equal(a: Value | float, b: Value | float) -> Value:
+    return binary("greater_equal", b, a) if isinstance(a, float) else binary("less_equal", a, b)
+
+
+def where(condition: Value, a: Value | float, b: Value | float) -> Value:
+    """a where the condition, of their dtype, is not 0, and b where it is."""
+    if isinstance(a, float) and isinstance(b, float):
+        a = clip(not_equal(condition, 0.0), a, a)  # a tensor whose elements are all this number
+    if isinstance(a, float):
+        return where(equal(condition, 0.0), b, a)
+    if isinstance(b, float):
+        condition, a = _alike(condition, a)
+        return elementwise_value(Function("where", _constant("where", b, a.dtype)), condition, a)
+    a, b = _alike(a, b)
+    condition, a = _alike(condition, a)
+    return elementwise_value(Function("where"), condition, a, b)
+
+
 def divide_vec(a: Value, b: Value) -> Value:
     """a / b, without broadcasting."""
     if a.shape != b.shape:
@@ -132,12 +171,17 @@ def binary(name: str, a: Value | float, b: Value | float) -> Value:
     _check_closed(name, a)
     if isinstance(b, float):
         return elementwise_value(Function(name, _constant(name, b, a.dtype)), a)
-    if a.dtype is not b.dtype and a.dtype.is_float and b.dtype.is_float:
-        a, b = widened(a), widened(b)
-    if a.dtype is not b.dtype:
-        fix = f"cast one of them, as in cast(.., {a.dtype})"
-        raise MisuseError(f"one side is {a.dtype}, the other {b.dtype}", fix, at=1)
-    return elementwise_value(Function(name), a, b)
+    return elementwise_value(Function(name), *_alike(a, b))
+
+
+def _alike(a: Value, b: Value) -> tuple[Value, Value]:
+    """Both in the same dtype, which is f32 for floats of different ones."""
+    if a.dtype is b.dtype:
+        return a, b
+    if a.dtype.is_float and b.dtype.is_float:
+        return widened(a), widened(b)
+    fix = f"cast one of them, as in cast(.., {a.dtype})"
+    raise MisuseError(f"one side is {a.dtype}, the other {b.dtype}", fix, at=1)
 
 
 def _check_closed(name: str, x: Value) -> None:
@@ -174,6 +218,6 @@ def _unsigned(dtype: DType) -> bool:
 
 FUNCTIONS = (
     add, divide, maximum, minimum, multiply, subtract, leaky_relu, elu, hardsigmoid, hardswish,
-    clip, pow, divide_vec,
+    clip, pow, equal, not_equal, greater, greater_equal, less, less_equal, where, divide_vec,
 )  # fmt: skip
 """The functions of these that an expression can call, besides every one of one argument."""

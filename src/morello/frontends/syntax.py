@@ -1,7 +1,8 @@
 """The grammar of text expressions.
 
     goal       = {name "=" expression ";"} expression ["->" type]
-    expression = term {("+" | "-") term}
+    expression = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
+    sum        = term {("+" | "-") term}
     term       = factor {("@" | "*" | "/") factor}
     factor     = "-" factor | "(" expression ")" | call | type | name | number
     call       = function "(" [argument {"," argument}] ")"
@@ -22,6 +23,7 @@ from morello.base.errors import SpecError
 from morello.frontends.tokens import Token, error_at, errors_at, tokenize
 from morello.frontends.types import Type, make_type
 from morello.ir.dtype import DType, parse_dtype
+from morello.ir.functions import COMPARISONS
 from morello.ir.layout import Layout, parse_layout
 from morello.ir.primitives import MAX_RANK
 from morello.ir.spec import MAX_SIZE
@@ -31,6 +33,7 @@ MAX_OPERATIONS = 100
 
 _MAX_DEPTH = 50
 _EXAMPLE = "f32[64,64] @ f32[64,64]"
+_COMPARISONS = {symbol: name for name, symbol in COMPARISONS.items()}
 _SUMS = {"+": "add", "-": "subtract"}
 _PRODUCTS = {"@": "matmul", "*": "multiply", "/": "divide"}
 
@@ -159,6 +162,12 @@ class _Parser:
     # ---- expressions
 
     def expression(self) -> Expression:
+        left = self.sum()
+        if operator := self.accept(*_COMPARISONS):
+            return self._call(_COMPARISONS[operator.kind], operator.at, (left, self.sum()))
+        return left
+
+    def sum(self) -> Expression:
         left = self.term()
         while operator := self.accept(*_SUMS):
             left = self._call(_SUMS[operator.kind], operator.at, (left, self.term()))

@@ -13,7 +13,7 @@ _TOKEN = re.compile(
     r"(?P<name>[A-Za-z_]\w*)"
     r"|(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
     r"|(?P<layout>\{[^{}]*\}?)"
-    r"|(?P<symbol>->|[-@+*/=;()\[\],])",
+    r"|(?P<symbol>->|[<>=!]=|[-@+*/=<>;()\[\],])",
     re.ASCII,
 )
 MAX_TEXT = 100_000
@@ -55,7 +55,7 @@ def tokenize(text: str) -> list[Token]:
                 text,
                 at,
                 f"{text[at]!a} means nothing here",
-                "the operators are @, *, /, + and -",
+                "the operators are @, *, /, +, -, and comparisons",
             )
         kind, word = str(match.lastgroup), match[0]
         if kind == "layout" and not word.endswith("}"):

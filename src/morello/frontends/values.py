@@ -203,22 +203,15 @@ def _common_shape(
 ) -> list[int]:
     shape = [1] * rank
     for position in range(rank):
-        sizes = {
-            argument.tensor.shape[own[position]]
-            for argument, own in zip(arguments, axes, strict=True)
-            if own[position] != NEW_AXIS
-        }
-        if len(sizes - {1}) > 1:
-            first, second = (
-                argument.tensor.shape[own[position]]
-                for argument, own in zip(arguments, axes, strict=True)
-            )
-            raise MisuseError(
-                f"the sizes {first} and {second} differ",
-                "dimensions are aligned at the last; expand_dims(x, axis=1) adds one of size 1",
-                at=1,
-            )
-        shape[position] = max(sizes, default=1)
+        for number, (argument, own) in enumerate(zip(arguments, axes, strict=True)):
+            size = 1 if own[position] == NEW_AXIS else argument.tensor.shape[own[position]]
+            if 1 not in (size, shape[position]) and size != shape[position]:
+                raise MisuseError(
+                    f"the sizes {shape[position]} and {size} differ",
+                    "dimensions are aligned at the last; expand_dims(x, axis=1) adds one of size 1",
+                    at=number,
+                )
+            shape[position] = max(size, shape[position])
     return shape
 
 

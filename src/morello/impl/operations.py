@@ -13,7 +13,7 @@ from typing import Any
 from morello.base.errors import RewriteError, quoted
 from morello.impl.fields import Fields, integer, read_dtype
 from morello.ir.compose import compose, tensor_dims
-from morello.ir.functions import BINARY, UNARY, Function
+from morello.ir.functions import BINARY, TERNARY, UNARY, Function
 from morello.ir.operation import (
     Component,
     Operand,
@@ -121,7 +121,7 @@ def _function(data: dict[str, Any], what: str) -> Function | None:
         return None
     fields = Fields(data, f"the function of {what}")
     name = fields.get("name", str)
-    if name not in UNARY and name not in BINARY:
+    if name not in UNARY and name not in BINARY and name not in TERNARY:
         raise RewriteError(f"{fields.what}: there is no {quoted(name)}.")
     if "constant" not in fields:
         return Function(name)

@@ -1,4 +1,4 @@
-"""Scalar functions of one or two arguments, which elementwise operations apply."""
+"""Scalar functions of one to three arguments, which elementwise operations apply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Values = npt.NDArray[Any]
 
 @dataclass(frozen=True)
 class Function:
-    """A scalar function by name. A `constant` is the second argument of a binary function."""
+    """A scalar function by name. A `constant` is the last argument of a function of several."""
 
     name: str
     constant: float | None = None
@@ -23,7 +23,8 @@ class Function:
     @property
     def arity(self) -> int:
         """The number of operands."""
-        return 2 if self.name in BINARY and self.constant is None else 1
+        arguments = 1 if self.name in UNARY else 2 if self.name in BINARY else 3
+        return arguments - (self.constant is not None)
 
     @property
     def title(self) -> str:
@@ -33,12 +34,9 @@ class Function:
 
     def __call__(self, *values: Values) -> Values:
         """Apply the function to NumPy arrays, in their precision."""
-        if self.name in UNARY:
-            result: Values = UNARY[self.name](*values)
-            return result
         if self.constant is not None:
             values = (*values, np.asarray(self.constant, values[0].dtype))
-        result = BINARY[self.name](*values)
+        result: Values = _CALLS[self.name](*values)
         return result
 
     def __str__(self) -> str:
@@ -51,6 +49,11 @@ def _erf(x: Any) -> Any:
 
 def _erfc(x: Any) -> Any:
     return np.frompyfunc(math.erfc, 1, 1)(x.astype(np.float64)).astype(x.dtype)
+
+
+def _truth(comparison: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """The comparison as a number of its arguments' dtype: 1 where it holds, 0 where not."""
+    return lambda a, b: np.asarray(comparison(a, b)).astype(a.dtype)
 
 
 def _sigmoid(x: Any) -> Any:
@@ -91,19 +94,37 @@ UNARY: dict[str, Callable[[Any], Any]] = {
 BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "add": np.add,
     "divide": lambda a, b: a / b,
+    "equal": _truth(np.equal),
+    "greater": _truth(np.greater),
+    "greater_equal": _truth(np.greater_equal),
     "leaky_relu": lambda a, b: np.where(a > 0, a, a * b),
+    "less": _truth(np.less),
+    "less_equal": _truth(np.less_equal),
     "maximum": np.maximum,
     "minimum": np.minimum,
     "multiply": np.multiply,
+    "not_equal": _truth(np.not_equal),
     "subtract": np.subtract,
 }
+
+TERNARY: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "where": lambda condition, a, b: np.where(condition != 0, a, b),
+}
+
+_CALLS: dict[str, Callable[..., Any]] = {**UNARY, **BINARY, **TERNARY}
 
 OPERATORS = {"add": "+", "subtract": "-", "multiply": "*", "divide": "/"}
 """The infix operators of binary functions."""
 
+COMPARISONS = {
+    "equal": "==", "greater": ">", "greater_equal": ">=", "less": "<", "less_equal": "<=",
+    "not_equal": "!=",
+}  # fmt: skip
+"""The infix operators of comparisons, which give 1 where they hold and 0 where not."""
+
 INTEGER_FUNCTIONS = frozenset({
     "abs", "cast", "neg", "relu", "sign", "square", "add", "subtract", "multiply", "maximum",
-    "minimum",
+    "minimum", "where", *COMPARISONS,
 })  # fmt: skip
 """The functions that map integers to integers."""
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from morello.ir.dtype import DType
 
-SUM, PRODUCT, ATOM = range(3)
+COMPARISON, SUM, PRODUCT, ATOM = range(4)
 """The precedence of the outermost operator of a text, lowest first."""
 
 
@@ -52,8 +52,10 @@ def call(name: str, arguments: Sequence[Text], options: Options, dtype: DType) -
 
 
 def operator(symbol: str, left: Text, right: Text, dtype: DType) -> Text:
-    binds = SUM if symbol in "+-" else PRODUCT
-    return Text(f"{left.within(binds)} {symbol} {right.within(binds + 1)}", dtype, binds)
+    """The text of an infix operator; comparisons, unlike others, are not chained."""
+    binds = SUM if symbol in "+-" else PRODUCT if symbol in "@*/" else COMPARISON
+    first = left.within(binds + (binds == COMPARISON))
+    return Text(f"{first} {symbol} {right.within(binds + 1)}", dtype, binds)
 
 
 def number(value: float) -> str:

@@ -11,8 +11,10 @@ import numpy as np
 from morello.ir.dtype import DType
 from morello.ir.functions import (
     BINARY,
+    COMPARISONS,
     INTEGER_FUNCTIONS,
     OPERATORS,
+    TERNARY,
     ULP,
     UNARY,
     Function,
@@ -20,7 +22,7 @@ from morello.ir.functions import (
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.copies import bound_moved, called
 from morello.ir.primitives.dims import MAX_RANK, UNITS, each_rank, each_scan, named, scanned
-from morello.ir.rounding import EPSILON, FLUSHED, Bounded, plus, propagated, rounded
+from morello.ir.rounding import EPSILON, FLUSHED, Bounded, Floats, plus, propagated, rounded
 from morello.ir.semantics import aligned, reference
 from morello.ir.text import Result, Text, call, number, operator, oriented
 
@@ -32,8 +34,12 @@ _CANCELLING = {"erf", "gelu", "gelu_tanh", "sigmoid", "silu", "tanh"}
 _ULPS = {"add": 0.5, "subtract": 0.5, "multiply": 0.5, "square": 0.5, "divide": 2.0}
 _ULPS |= {"leaky_relu": 0.5}
 _ULPS |= dict.fromkeys(
-    ("maximum", "minimum", "relu", "abs", "neg", "cast", "ceil", "floor", "round", "sign"), 0.0
-)
+    (
+        "maximum", "minimum", "relu", "abs", "neg", "cast", "ceil", "floor", "round", "sign",
+        "where", *COMPARISONS,
+    ),
+    0.0,
+)  # fmt: skip
 
 _LEAST = {"sqrt": 0.0, "rsqrt": 0.0, "log": 0.0, "log2": 0.0, "log1p": -1.0}
 """The least argument of functions that are not defined for all numbers."""
@@ -52,7 +58,7 @@ def elementwise(function: Function, spans: tuple[tuple[int, ...], ...], rank: in
     """
     dims = named(rank)
     units = UNITS[: max((d + 1 - rank for span in spans for d in span), default=0)]
-    names = ("x",) if function.arity == 1 else ("a", "b")
+    names = ("x",) if function.arity == 1 else ("a", "b", "c")[: function.arity]
     inputs = [
         Operand(name, tuple((*dims, *units)[d] for d in span))
         for name, span in zip(names, spans, strict=True)
@@ -132,7 +138,10 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
     assert function is not None
     name, values = function.name, [x.value for x in inputs]
     value = compute(*values)
-    error = propagated(compute, inputs, value, _LEAST.get(name, -np.inf))
+    if name in ("equal", "not_equal"):
+        error = _equality_error(function, inputs)
+    else:
+        error = propagated(compute, inputs, value, _LEAST.get(name, -np.inf))
     for constant in _constants(function, dtypes[0]):
         other = replace(operation, function=replace(function, constant=constant))
         error = plus(error, np.abs(reference(other)(*values) - value))
@@ -148,6 +157,17 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
         exact = value.astype(np.float32) == value
         exact &= error is None or error == 0
     return rounded(value, error, rounding, exact)
+
+
+def _equality_error(function: Function, inputs: Sequence[Bounded]) -> Floats | None:
+    """1 where numbers may be equal or not, by their errors: it is not monotonic in them."""
+    if all(x.error is None for x in inputs):
+        return None
+    values = [x.value for x in inputs]
+    if function.constant is not None:
+        values.append(np.asarray(function.constant))
+    error = sum((x.bound for x in inputs), start=np.zeros(1))
+    return np.where(np.abs(values[0] - values[1]) <= error, 1.0, 0.0)
 
 
 def _constants(function: Function, dtype: DType) -> set[float]:
@@ -177,10 +197,11 @@ def _text(operation: Operation, arguments: Sequence[Text], result: Result) -> Te
         values.append(text)
     if function.constant is not None:
         values.append(Text(number(function.constant), dtype))
-    if function.name not in OPERATORS:
+    symbol = (OPERATORS | COMPARISONS).get(function.name)
+    if symbol is None:
         return call(function.name, values, (), dtype)
     left, right = values
-    value = operator(OPERATORS[function.name], left, right, dtype)
+    value = operator(symbol, left, right, dtype)
     same = len(arguments) == 2 and arguments[0] is arguments[1]
     if same and function.name == "multiply":  # else parsed as a square
         return Text(f"({value.text} unsquared)", dtype)
@@ -224,8 +245,8 @@ def _map(function: Function) -> Primitive:
 MAPS = {
     function.title: _map(function)
     for function in (
-        *(Function(name) for name in (*UNARY, *BINARY)),
-        *(Function(name, constant=0.0) for name in BINARY),
+        *(Function(name) for name in (*UNARY, *BINARY, *TERNARY)),
+        *(Function(name, constant=0.0) for name in (*BINARY, *TERNARY)),
     )
 }
 """The elementwise primitives by name; functions of a constant are one primitive for all values."""

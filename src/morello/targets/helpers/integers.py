@@ -18,9 +18,10 @@ def integer_helpers(dtype: str, width: int) -> dict[str, str]:
     unsigned = f"u{dtype[1:]}"
     bits, factor = ("uint32_t", "uint32_t") if single else (f"{unsigned}x{width}", scalar(unsigned))
     two, signed = (f"{type_} a", f"{type_} b"), dtype.startswith("i")
+    mask = "int" if single else f"i{dtype[1:]}x{width}"  # what a comparison gives
     texts = {
-        f"max_{kind}": (two, _select_body(type_, ">", single)),
-        f"min_{kind}": (two, _select_body(type_, "<", single)),
+        f"max_{kind}": (two, _picked(type_, "a > b", single)),
+        f"min_{kind}": (two, _picked(type_, "a < b", single)),
         f"relu_{kind}": ((f"{type_} x",), f"return max_{kind}(x, ({type_}){{0}});"),
         f"add_{kind}": (two, f"return ({type_})(({bits})a + ({bits})b);"),
         f"subtract_{kind}": (two, f"return ({type_})(({bits})a - ({bits})b);"),
@@ -32,12 +33,19 @@ def integer_helpers(dtype: str, width: int) -> dict[str, str]:
         f"neg_{kind}": ((f"{type_} x",), f"return ({type_})(-({bits})x);"),
         f"square_{kind}": ((f"{type_} x",), f"return multiply_{kind}(x, x);"),
         f"sign_{kind}": ((f"{type_} x",), f"return {_sign(kind, type_, signed)};"),
+        f"truth_{kind}": ((f"{mask} holds",), f"return ({type_})(holds & 1);"),
+        f"where_{kind}": (
+            (f"{type_} condition", *two),
+            _picked(type_, "condition != 0", single),
+        ),
         f"abs_{kind}": (
             (f"{type_} x",),
             f"return max_{kind}(x, neg_{kind}(x));" if signed else "return x;",
         ),
     }
-    helpers = {} if single else vector_types(dtype, width) | vector_types(unsigned, width)
+    helpers = {} if single else vector_types(dtype, width)
+    if not single:
+        helpers |= vector_types(unsigned, width) | vector_types(f"i{dtype[1:]}", width)
     for name, (parameters, body) in texts.items():
         helpers[name] = f"static inline {type_} {name}({', '.join(parameters)}) {{ {body} }}"
     return helpers
@@ -49,8 +57,8 @@ def _sign(kind: str, type_: str, signed: bool) -> str:
     return f"max_{kind}({at_most}, ({type_}){{0}} - 1)" if signed else at_most
 
 
-def _select_body(type_: str, sign: str, single: bool) -> str:
+def _picked(type_: str, comparison: str, single: bool) -> str:
     """C that returns a if the comparison holds, else b. The masks compile to one instruction."""
     if single:
-        return f"return a {sign} b ? a : b;"
-    return f"{type_} first = ({type_})(a {sign} b); return (a & first) | (b & ~first);"
+        return f"return {comparison} ? a : b;"
+    return f"{type_} first = ({type_})({comparison}); return (a & first) | (b & ~first);"

@@ -234,6 +234,13 @@ static inline $F min_$K($F a, $F b) { return pick_$K(a != a, a, smaller_$K(a, b)
     "relu": """
 static inline $F relu_$K($F x) { return at_least_$K(0.0f, x); }
 """,
+    "truth": """
+// 1 where a comparison holds, 0 where not
+static inline $F truth_$K($I mask) { return pick_$K(mask, fill_$K(1.0f), fill_$K(0.0f)); }
+""",
+    "where": """
+static inline $F where_$K($F condition, $F a, $F b) { return pick_$K(condition != 0.0f, a, b); }
+""",
     "sign": """
 static inline $F sign_$K($F x) {
   return pick_$K(abs_$K(x) > 0.0f, with_sign_$K(fill_$K(1.0f), x), x);

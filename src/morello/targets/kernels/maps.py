@@ -9,7 +9,15 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, OPERATORS, UNARY, Function
+from morello.ir.functions import (
+    BINARY,
+    COMPARISONS,
+    INTEGER_FUNCTIONS,
+    OPERATORS,
+    TERNARY,
+    UNARY,
+    Function,
+)
 from morello.ir.placements import prod_columns
 from morello.targets.kernels.names import kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel
@@ -20,7 +28,7 @@ CYCLES = {
     "leaky_relu": 1.5, "log": 11.0, "log1p": 11.5, "log2": 11.0, "maximum": 1.5, "minimum": 1.5,
     "multiply": 0.5, "neg": 0.5, "reciprocal": 8.0, "relu": 0.5, "round": 1.0, "rsqrt": 16.0,
     "sigmoid": 14.0, "sign": 1.5, "silu": 14.0, "softplus": 17.0, "sqrt": 10.0, "square": 0.5,
-    "subtract": 0.5, "tanh": 14.0,
+    "subtract": 0.5, "tanh": 14.0, "where": 2.0, **dict.fromkeys(COMPARISONS, 1.5),
 }  # fmt: skip
 """Cycles that each function takes on one register."""
 
@@ -37,8 +45,8 @@ SPLAT = 0.2
 
 
 def maps(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
-    """Every function of one register, or of two, one of which may be a broadcast scalar."""
-    known = [*UNARY, *BINARY] if dtype.is_float else sorted(INTEGER_FUNCTIONS)
+    """Every function of one register, or of several, some of which may be broadcast scalars."""
+    known = [*UNARY, *BINARY, *TERNARY] if dtype.is_float else sorted(INTEGER_FUNCTIONS)
     kernels: list[LeafKernel] = []
     kernels += _broadcasts(dtype, width)
     for name in known:
@@ -47,7 +55,7 @@ def maps(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
         if name in UNARY:
             kernels += _unary(name, dtype, width)
         else:
-            kernels += [*_binary(name, dtype, width), _constant(name, dtype, width)]
+            kernels += [*_of_several(name, dtype, width), _constant(name, dtype, width)]
     return tuple(kernels)
 
 
@@ -75,16 +83,18 @@ def _unary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
     return [_kernel(name, f"{name}_{kind}", dtype, (held, held), f"{{out}} = {text};")]
 
 
-def _binary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
+def _of_several(name: str, dtype: DType, width: int) -> list[LeafKernel]:
+    """A function of two or three operands, not all of which are scalars."""
     kind, held = kind_of(dtype, width), InRegisters(width)
+    names = "ab" if name in BINARY else "abc"
     kernels = []
-    for scalar in ("", "a", "b"):
-        if scalar and width == 1:
+    for scalars in ("", "a", "b", "c", "ab", "ac", "bc"):
+        if (scalars and width == 1) or not set(scalars) < set(names):
             continue
-        a, b = (f"splat_{kind}({{{n}}})" if n == scalar else f"{{{n}}}" for n in ("a", "b"))
-        text = _combined(name, dtype, kind, a, b)
-        holds = tuple(None if n == scalar else held for n in ("a", "b"))
-        suffix = f"_{scalar}_scalar" if scalar else ""
+        values = [f"splat_{kind}({{{n}}})" if n in scalars else f"{{{n}}}" for n in names]
+        text = _combined(name, dtype, kind, *values)
+        holds = tuple(None if n in scalars else held for n in names)
+        suffix = f"_{scalars}_scalar" if scalars else ""
         kernels.append(
             _kernel(name, f"{name}_{kind}{suffix}", dtype, (*holds, held), f"{{out}} = {text};")
         )
@@ -92,20 +102,24 @@ def _binary(name: str, dtype: DType, width: int) -> list[LeafKernel]:
 
 
 def _constant(name: str, dtype: DType, width: int) -> LeafKernel:
-    """A function of a register and a constant."""
+    """A function of registers and a constant."""
     kind, held = kind_of(dtype, width), InRegisters(width)
     constant = "{constant}" if width == 1 else f"splat_{kind}({{constant}})"
-    text = _combined(name, dtype, kind, "{x}", constant)
+    values = ["{x}"] if name in BINARY else ["{a}", "{b}"]
+    text = _combined(name, dtype, kind, *values, constant)
     line, operation = f"{{out}} = {text};", Function(name, constant=0.0).title
-    return _kernel(name, f"{name}_{kind}_constant", dtype, (held, held), line, operation)
+    holds = (held,) * (len(values) + 1)
+    return _kernel(name, f"{name}_{kind}_constant", dtype, holds, line, operation)
 
 
-def _combined(name: str, dtype: DType, kind: str, a: str, b: str) -> str:
-    """C for a function of two registers."""
+def _combined(name: str, dtype: DType, kind: str, *values: str) -> str:
+    """C for a function of several registers."""
     if dtype.is_float and name in OPERATORS:
-        return f"{a} {OPERATORS[name]} {b}"
+        return f" {OPERATORS[name]} ".join(values)
+    if name in COMPARISONS:
+        return f"truth_{kind}({f' {COMPARISONS[name]} '.join(values)})"
     helper = {"maximum": "max", "minimum": "min"}.get(name, name)
-    return f"{helper}_{kind}({a}, {b})"
+    return f"{helper}_{kind}({', '.join(values)})"
 
 
 def _kernel(
