@@ -129,6 +129,8 @@ CASES: dict[str, Callable[..., Array]] = {
     "clip(f32[3,4], 0, abs(f32[4]))": lambda x, high: np.clip(x, 0, np.abs(high)),
     "pow(f32[3,4], 1)": lambda x: x,
     "pow(f32[3,4], 13)": lambda x: x**13,
+    "pow(f32[3,4], 17)": lambda x: x**17,
+    "pow(abs(f32[3,4]), 17.5)": lambda x: np.abs(x) ** 17.5,
     "pow(f32[3,4], -2)": lambda x: x**-2.0,
     "pow(abs(f32[3,4]), 0.5)": lambda x: np.sqrt(np.abs(x)),
     "pow(abs(f32[3,4]), -0.5)": lambda x: 1 / np.sqrt(np.abs(x)),

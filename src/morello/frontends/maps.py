@@ -11,8 +11,11 @@ from morello.frontends.values import MisuseError, Value, elementwise_value, form
 from morello.ir.dtype import I32, DType
 from morello.ir.functions import INTEGER_FUNCTIONS, Function
 
-MOST_FACTORS = 16
-"""The largest power that multiplications compute."""
+MOST_FACTORS = 1000
+"""The largest whole power that multiplications compute."""
+
+_MOST_HALVES = 16
+"""The largest power that multiplications and a square root compute, if it is not whole."""
 
 
 def add(a: Value | float, b: Value | float) -> Value:
@@ -75,15 +78,18 @@ def clip(x: Value, low: Value | float, high: Value | float) -> Value:
 def pow(x: Value, exponent: float) -> Value:
     """x to the power of a constant; NaN for x < 0 unless the exponent is a whole number.
 
-    Multiplications and a square root compute powers up to `MOST_FACTORS` of these; others are
-    exp2(log2(x) * exponent), with an error of about |log(x) * exponent| units of the last place.
+    Multiplications compute whole powers, with an error of half of them in units of the last
+    place. Other large powers, or not of halves, are exp2(log2(x) * exponent), with an error of
+    about |log(x) * exponent| units.
     """
     size = abs(exponent)
     if size == 0:
         raise MisuseError("any number to the power of 0 is 1", "use another exponent", at=1)
     whole, half = int(size), size % 1 == 0.5
-    if size != whole + half / 2 or whole + half > MOST_FACTORS:
-        check_float("a power that no few multiplications compute", x)
+    if size == whole and whole > MOST_FACTORS:
+        raise MisuseError("this power is too large", f"use at most {MOST_FACTORS}", at=1)
+    if size != whole and not (half and whole <= _MOST_HALVES):
+        check_float("this power", x)
         return unary("exp2", multiply(unary("log2", x), exponent))
     if exponent == -0.5:
         return unary("rsqrt", x)
@@ -130,12 +136,15 @@ def where(condition: Value, a: Value | float, b: Value | float) -> Value:
         a = clip(not_equal(condition, 0.0), a, a)  # a tensor whose elements are all this number
     if isinstance(a, float):
         return where(equal(condition, 0.0), b, a)
-    if isinstance(b, float):
-        condition, a = _alike(condition, a)
-        return elementwise_value(Function("where", _constant("where", b, a.dtype)), condition, a)
-    a, b = _alike(a, b)
+    if isinstance(b, Value):
+        a, b = _alike(a, b)
+    if condition.dtype is not a.dtype and not (condition.dtype.is_float and a.dtype.is_float):
+        what = f"the condition is {condition.dtype}, and what it selects {a.dtype}"
+        raise MisuseError(what, f"cast the condition to {a.dtype}", at=0)
     condition, a = _alike(condition, a)
-    return elementwise_value(Function("where"), condition, a, b)
+    if isinstance(b, float):
+        return elementwise_value(Function("where", _constant("where", b, a.dtype)), condition, a)
+    return elementwise_value(Function("where"), condition, a, _alike(a, b)[1])
 
 
 def divide_vec(a: Value, b: Value) -> Value:
