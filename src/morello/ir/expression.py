@@ -66,7 +66,8 @@ def expression(
         # the parameters fix the order of the inputs, which the text uses in another one
         text = f"f({', '.join(used_names[: len(inputs)])}) = {text}"
     if operation.accumulates:
-        combined = {"zero": "+=", "lowest": "max=", "highest": "min="}[operation.operands[-1].start]
+        start = operation.operands[-1].start
+        combined = {"lowest": "max=", "highest": "min="}.get(start, "+=")
         return f"{''.join(lets)}{result} {combined} {text}"
     arguments = [tensors[t] for t in last.inputs]
     typed = placed or dtypes[-1] is not _default_dtype(last, [a.dtype for a in arguments])
