@@ -11,6 +11,7 @@ from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Attention,
+    Cast,
     Concat,
     Constant,
     Cumulate,
@@ -21,6 +22,7 @@ from morello.graph.operators import (
     Reshape,
     Slice,
     Transpose,
+    Where,
 )
 from morello.graph.partition import by_rule
 from morello.models import CompiledGraph, Segment, compile_graph
@@ -118,3 +120,23 @@ def test_arrays_of_other_types_are_refused() -> None:
         segment(np.zeros((1, 16, 64)))
     with pytest.raises(CallError, match="2 arrays are given"):
         segment(np.zeros((1, 16, 64), F32), np.zeros(1, F32))
+
+
+def test_truth_selects() -> None:
+    """Bools are bytes in memory, and 0 or 1 of the dtype that they select within kernels."""
+    x, y, mask = given(8, 16), given(8, 1), apply(Input(TensorType((16,), np.dtype(bool))))
+    half = apply(Constant(np.array(-0.5, F32)))
+    between = apply(Map("logical_and"), apply(Map("less"), x, y), apply(Map("greater"), x, half))
+    outputs = (
+        apply(Where(), mask, x, half),
+        apply(Where(), apply(Map("logical_not"), mask), x, y),
+        apply(Cast(F32), between),
+    )
+    graph = Graph((x, y, mask), outputs)
+    generator = np.random.default_rng(0)
+    arrays = [generator.uniform(-1, 1, node.shape).astype(F32) for node in (x, y)]
+    arrays.append(generator.integers(0, 2, 16).astype(bool))
+    model = compile_graph(graph, gap=0.2)
+    assert not model.left
+    for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
+        np.testing.assert_array_equal(got, expected)

@@ -128,7 +128,7 @@ class _Lowering:
     def _leaf(self, node: Node, whole: bool) -> Value:
         """An array that the group reads: `whole`, or without its dimensions of size 1."""
         view = view_of(node, self._stored)
-        element = node.type.element
+        element = U8 if node.dtype == bool else node.type.element  # a bool is a byte of 0 or 1
         if element is None:
             raise SpecError(f"no kernel takes {node.type}", "cast it elsewhere")
         every = range(node.type.rank)

@@ -9,16 +9,14 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import GraphError, SpecError
+from morello.frontends import maps
 from morello.frontends.copies import cast
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.ir.functions import BINARY, UNARY, Function
-
-
-def _erfc(x: Array) -> Array:
-    return 1.0 - Function("erf")(x)
-
+from morello.ir.dtype import F32, I32, DType
+from morello.ir.functions import BINARY, UNARY
+from morello.targets.kernels import CASTS
 
 COMPARISONS: dict[str, Callable[..., Any]] = {
     "equal": np.equal,
@@ -31,25 +29,25 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 """Functions of two numbers whose result is of bool."""
 
 _MORE: dict[str, Callable[..., Any]] = {
-    "ceil": np.ceil,
     "cos": np.cos,
-    "erfc": _erfc,
-    "exp2": np.exp2,
-    "expm1": np.expm1,
-    "floor": np.floor,
-    "log": np.log,
-    "log1p": np.log1p,
-    "log2": np.log2,
     "logical_and": np.logical_and,
     "logical_not": np.logical_not,
     "logical_or": np.logical_or,
     "logical_xor": np.logical_xor,
     "power": np.power,
     "remainder": np.fmod,
-    "round": np.rint,
-    "sign": np.sign,
     "sin": np.sin,
 }
+
+_IN_LANGUAGE: dict[str, Callable[..., Value]] = {
+    **FUNCTIONS,
+    "logical_and": maps.minimum,  # of 0 and 1, as which the language has truth
+    "logical_not": lambda x: maps.equal(x, 0.0),
+    "logical_or": maps.maximum,
+    "logical_xor": maps.not_equal,
+    "power": FUNCTIONS["pow"],
+}
+"""The functions that have an expression."""
 
 NUMPY: dict[str, Callable[..., Any]] = {**_MORE, **UNARY, **BINARY, **COMPARISONS}
 """What each function of a `Map` computes, on NumPy arrays."""
@@ -87,9 +85,11 @@ class Map(Operator):
         return result
 
     def value(self, *inputs: Value) -> Value:
-        if self.name not in FUNCTIONS:
+        if self.name not in _IN_LANGUAGE:
             raise SpecError(f"the language has no {self.name}", "compute it elsewhere")
-        return FUNCTIONS[self.name](*inputs)
+        if self.name == "power" and not isinstance(inputs[-1], float):
+            raise SpecError("the language has powers by numbers only", "compute it elsewhere")
+        return _IN_LANGUAGE[self.name](*inputs)
 
     def __str__(self) -> str:
         return self.name
@@ -117,7 +117,7 @@ class Cast(Operator):
         element = TensorType((), self.dtype).element
         if element is None:
             raise SpecError(f"no kernel knows {self.dtype}", "cast to another dtype")
-        return cast(inputs[0], element)
+        return converted(inputs[0], element)
 
 
 @dataclass(frozen=True)
@@ -138,6 +138,16 @@ class Where(Operator):
         return np.where(*inputs)
 
     def value(self, *inputs: Value) -> Value:
-        if "where" not in FUNCTIONS:
-            raise SpecError("the language has no where", "compute it elsewhere")
-        return FUNCTIONS["where"](*inputs)
+        condition, chosen, other = inputs
+        element = next((each.dtype for each in (chosen, other) if isinstance(each, Value)), F32)
+        return maps.where(converted(condition, element), chosen, other)
+
+
+def converted(x: Value, dtype: DType) -> Value:
+    """A value in another dtype, by way of wider ones where no cast leads there at once."""
+    if x.dtype is not dtype and (x.dtype, dtype) not in CASTS:
+        between = F32 if x.dtype.is_float else I32
+        if between is x.dtype:
+            between = I32 if between is F32 else F32
+        return converted(cast(x, between), dtype)
+    return cast(x, dtype)
