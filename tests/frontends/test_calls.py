@@ -118,7 +118,7 @@ COPY = "copy it with np.ascontiguousarray(a)"
         (BYTES[1:].view(np.float32).reshape(8, 8), f"its elements are not aligned; {COPY}"),
         (np.ndarray((4, 4), np.float32, BYTES, strides=(18, 4)), f"are (18, 4) bytes; {COPY}"),
         (np.zeros((4, 0), np.float32), "a: a size of 0; sizes go from 1"),
-        (np.zeros(8, np.float32), "matmul takes matrices"),
+        (np.zeros(7, np.float32), "inner sizes 7 and 8 differ"),
         (np.float32(1), "a: a number is no tensor"),
         (np.array(1, np.float32), "a: a number is no tensor"),
         (np.zeros((1,) * 7, np.float32), "a: a tensor has 1 to 6 dimensions, not 7"),

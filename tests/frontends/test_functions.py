@@ -62,6 +62,10 @@ def convolved(
     return function
 
 
+def contracted(subscripts: str) -> Callable[[Array, Array], Array]:
+    return lambda a, b: np.asarray(np.einsum(subscripts, a, b))
+
+
 def channels_last(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     return lambda image, weights: function(
         image.transpose(0, 3, 1, 2), weights.transpose(3, 2, 0, 1)
@@ -185,6 +189,26 @@ CASES: dict[str, Callable[..., Array]] = {
     "f32[2,3,4] @ transpose(f32[2,5,4], order=[0,2,1])": lambda a, b: a @ b.swapaxes(1, 2),
     "f32[6,3] @ transpose(f32[3,4] @ f32[4,6], order=[0,1])": lambda a, b, c: a @ (b @ c),
     "f32[6,3] @ transpose(f32[6,4] @ f32[4,3])": lambda a, b, c: a @ (b @ c).T,
+    "f32[2,3,4] @ f32[4,5]": np.matmul,
+    "f32[2,3,4] @ transpose(f32[5,4])": lambda a, b: a @ b.T,
+    "f32[2,6,3,4] @ f32[6,4,5]": np.matmul,
+    "f32[3,4] @ f32[2,4,5]": np.matmul,
+    "f32[1,3,4] @ f32[2,4,5]": np.matmul,
+    "f32[6,1,3,4] @ f32[1,2,4,5]": np.matmul,
+    "f32[4] @ f32[4,5]": np.matmul,
+    "f32[3,4] @ f32[4]": np.matmul,
+    "f32[4] @ f32[2,4,5]": np.matmul,
+    "f32[4] @ f32[4]": lambda a, b: np.array([a @ b]),
+    'einsum("bqhd,bkhd->bhqk", f32[2,3,5,4], f32[2,6,5,4])': contracted("bqhd,bkhd->bhqk"),
+    'einsum("bhqk,bkhd->bqhd", f32[2,5,3,6], f32[2,6,5,4])': contracted("bhqk,bkhd->bqhd"),
+    'einsum("bhd,hdn->nb", f32[6,2,3], f32[2,3,5])': contracted("bhd,hdn->nb"),
+    'einsum("abc,cab->", f32[6,2,3], f32[3,6,2])': lambda a, b: contracted("abc,cab->")(a, b)[None],
+    'einsum("mk,nk->mn", exp(f32[3,4]), exp(f32[5,4]))': lambda a, b: np.exp(a) @ np.exp(b).T,
+    'einsum("i,j->ji", f32[3], f32[4])': lambda a, b: np.outer(b, a),
+    'einsum("bi,bi->b", f32[3,4], f32[3,4])': contracted("bi,bi->b"),
+    'x = f32[3,4]; einsum("ik,jk->ij", x, x)': lambda x: x @ x.T,
+    'x = f32[3,4]; y = exp(x); einsum("ik,jk->ij", y, y)': lambda x: np.exp(x) @ np.exp(x).T,
+    "linear(f32[2,3,4], f32[4,5], f32[5])": lambda x, w, b: x @ w + b,
     "linear(f32[3,4], f32[4,5], f32[5])": lambda x, w, b: x @ w + b,
     "attention(f32[3,8], f32[5,8], f32[5,4])": attention,
     "attention(f32[2,3,8], f32[2,5,8], f32[2,5,4])": attention,
@@ -224,9 +248,10 @@ CASES: dict[str, Callable[..., Array]] = {
 def test_functions(text: str) -> None:
     spec = parse(text)
     random = np.random.default_rng(1)
-    values = [random.standard_normal(tensor.shape) for tensor in spec.tensors[:-1]]
+    *inputs, _ = spec.arrays.values()
+    values = [random.standard_normal(spec.shape(operand)) for operand in inputs]
     expected = CASES[text](*values)
-    (found,) = evaluate(spec.operation, values)
+    (found,) = evaluate(spec.operation, spec.per_operand(values))
     if spec.operation.name == "Broadcast":  # which says nothing of its size
         found = np.broadcast_to(found, spec.shape(1))
     assert found.shape == spec.shape(spec.operation.output) == expected.shape

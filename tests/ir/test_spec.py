@@ -112,11 +112,13 @@ def test_layouts_are_named_where_they_are_not_row_major() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "reason"),
     [
-        ((4,), (4, 4), "write a vector as"),
+        ((4,), (3, 4), "should have 4 rows"),
+        ((4, 4), (3,), "should have 4 elements"),
+        ((), (4, 4), "1 to 6 dimensions"),
         ((4, 0), (0, 4), "every size must be at least 1"),
         ((2, 4, 4), (3, 4, 4), "batch sizes"),
-        ((2, 4, 4), (4, 4), "batch sizes"),
-        ((1,) * 5 + (4, 4), (1,) * 5 + (4, 4), "at most 4 batch dimensions"),
+        ((3, 1, 4, 4), (2, 5, 4, 4), "batch sizes"),
+        ((1,) * 5 + (4, 4), (1,) * 5 + (4, 4), "1 to 6 dimensions"),
         ((4, 5), (6, 4), "inner sizes 5 and 6 differ"),
     ],
 )

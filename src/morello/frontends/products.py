@@ -3,20 +3,116 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Sequence
 
+from morello.base.errors import quoted
+from morello.frontends.copies import cast
 from morello.frontends.maps import add, multiply
 from morello.frontends.reductions import softmax
-from morello.frontends.values import MisuseError, Numbers, Value, apply_operation, misuse_of
+from morello.frontends.values import (
+    MisuseError,
+    Numbers,
+    Value,
+    apply_operation,
+    misuse_of,
+    value_of,
+)
+from morello.ir.primitives import MAX_RANK, Labels, contraction, matmul_labels
 from morello.ir.primitives import conv as conv_operation
-from morello.ir.primitives import matmul as matmul_operation
 from morello.ir.spec import matmul_shape, product_dtype
 
 
 def matmul(a: Value, b: Value) -> Value:
+    """a @ b, by NumPy's rules."""
     a, b = a.without_new_axes, b.without_new_axes
     with misuse_of(argument=1):
-        shape, dtype = matmul_shape(a.shape, b.shape), product_dtype(a.dtype, b.dtype)
-    return apply_operation(matmul_operation(a.rank - 2), [a, b], shape, dtype)
+        matmul_shape(a.shape, b.shape)
+    return _product(a, b, *matmul_labels(a.shape, b.shape))
+
+
+def einsum(subscripts: str, a: Value, b: Value) -> Value:
+    """The sums of products that `subscripts` says, as in "bqhd,bkhd->bhqk"."""
+    a, b = a.without_new_axes, b.without_new_axes
+    match = re.fullmatch(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]*)", subscripts.replace(" ", ""))
+    if match is None:
+        fix = 'name the dimensions of both factors and of the result, as in "mk,kn->mn"'
+        raise MisuseError(f"{quoted(subscripts)} is no einsum of two tensors", fix, at=0)
+    left, right, result = (tuple(word) for word in match.groups())
+    for number, (word, operand) in enumerate(((left, a), (right, b)), start=1):
+        if len(word) != operand.rank:
+            what = f"{''.join(word)} names {len(word)} dimensions, and there are {operand.rank}"
+            raise MisuseError(what, "name each by a letter", at=number)
+    if twice := next((d for word in (left, right, result) for d in word if word.count(d) > 1), ""):
+        raise MisuseError(f"{twice} is named twice in one tensor", "use another letter", at=0)
+    if unknown := next((d for d in result if d not in left + right), ""):
+        raise MisuseError(f"neither factor has {unknown}", "leave it out of the result", at=0)
+    for d in (d for d in left if d in right):
+        sizes = a.shape[left.index(d)], b.shape[right.index(d)]
+        if len({*sizes}) > 1:
+            raise MisuseError(f"{d} is {sizes[0]} in one and {sizes[1]} in the other", at=2)
+    return _product(a, b, left, right, result)
+
+
+def contract(
+    a: Value,
+    b: Value,
+    *,
+    batch: Sequence[tuple[int, int]] = (),
+    contracted: Sequence[tuple[int, int]] = (),
+    order: Sequence[int] | None = None,
+) -> Value:
+    """The sums of products over pairs of a dimension of a and one of b, for each of some batches.
+
+    The result has the batches, then the other dimensions of a, then those of b; `order` permutes
+    them, as in `Value.reordered`, without a copy.
+    """
+    a, b = a.without_new_axes, b.without_new_axes
+    pairs = {j: i for i, j in (*batch, *contracted)}
+    left = tuple(f"a{i}" for i in range(a.rank))
+    right = tuple(f"a{pairs[j]}" if j in pairs else f"b{j}" for j in range(b.rank))
+    batches, summed = ({f"a{i}" for i, _ in kind} for kind in (batch, contracted))
+    whole = [f"a{i}" for i, _ in batch]
+    whole += [d for d in left if d not in batches | summed] + [d for d in right if d[0] == "b"]
+    result = whole if order is None else [whole[d] for d in order]
+    return _product(a, b, left, right, tuple(result))
+
+
+def _product(a: Value, b: Value, left: Labels, right: Labels, result: Labels) -> Value:
+    """The product of values without `NEW_AXIS` dimensions, whose dimensions have these labels."""
+    if len(result) > MAX_RANK:
+        what = f"the result would have {len(result)} dimensions"
+        raise MisuseError(what, f"flatten some of them; {MAX_RANK} are the most")
+    with misuse_of(argument=-1):
+        dtype = product_dtype(a.dtype, b.dtype)
+    sizes = dict(zip((*left, *right), (*a.shape, *b.shape), strict=True))
+    summed = {*left} & {*right} - {*result}
+    for operand, (own, other) in enumerate(((left, right), (right, left)), start=-2):
+        for position, label in enumerate(own):
+            if label not in other + result and (sizes[label] > 1 or not summed):
+                what = "a dimension that only this factor has is summed over"
+                raise MisuseError(what, f"write sum(.., axis={position}) here", at=operand)
+    if not summed:
+        factors = [_aligned(cast(a, dtype), left, result), _aligned(cast(b, dtype), right, result)]
+        return multiply(*factors)
+    result = result or ("single",)
+    operation = contraction(_in_tensor(a, left), _in_tensor(b, right), result)
+    shape = [sizes.get(label, 1) for label in result]
+    return apply_operation(operation, [value_of(a.tensor), value_of(b.tensor)], shape, dtype)
+
+
+def _in_tensor(value: Value, labels: Labels) -> Labels:
+    """The labels of a value's dimensions, in the order of its tensor's dimensions."""
+    return tuple(labels[value.axes.index(d)] for d in range(value.rank))
+
+
+def _aligned(value: Value, labels: Labels, result: Labels) -> Value:
+    """The value with one dimension for each label, of which it may be broadcast along some."""
+    value = value.reordered([labels.index(label) for label in result if label in labels])
+    for position, label in enumerate(result):
+        if label not in labels:
+            value = value.expanded(position)
+    return value
 
 
 def linear(x: Value, w: Value, b: Value) -> Value:
@@ -104,5 +200,5 @@ def _pair(name: str, value: Numbers, *, lowest: int) -> tuple[int, int]:
     return both[0], both[1]
 
 
-FUNCTIONS = matmul, linear, conv, attention
+FUNCTIONS = matmul, einsum, linear, conv, attention
 """The functions of these that an expression can call."""

@@ -6,7 +6,7 @@
     term       = factor {("@" | "*" | "/") factor}
     factor     = "-" factor | "(" expression ")" | call | type | name | number
     call       = function "(" [argument {"," argument}] ")"
-    argument   = expression | option "=" (number | name | "[" number {"," number} "]")
+    argument   = expression | quoted text | option "=" (number | name | "[" number {"," number} "]")
     type       = dtype "[" size {"," size} "]" [layout] ["S(" stride {"," stride} ")"]
 
 Layouts are written as XLA writes them, minor dimension first: `f32[2048,16384]{0,1}`. Strides
@@ -57,6 +57,14 @@ class Name:
 
 
 @dataclass(frozen=True)
+class Quoted:
+    """A quoted text, and where it begins in the whole text."""
+
+    value: str
+    at: int
+
+
+@dataclass(frozen=True)
 class TypeLiteral:
     """A tensor type, and where it begins in the text."""
 
@@ -82,7 +90,7 @@ class FunctionCall:
     options: tuple[tuple[Name, Option], ...] = ()
 
 
-Expression = TypeLiteral | Literal | Name | FunctionCall
+Expression = TypeLiteral | Literal | Name | Quoted | FunctionCall
 
 
 @dataclass(frozen=True)
@@ -199,6 +207,8 @@ class _Parser:
             return inner
         if number := self.accept("number"):
             return Literal(float(number.text), number.at)
+        if quoted := self.accept("quoted"):
+            return Quoted(quoted.text[1:-1], quoted.at)
         if self.next.kind == "name":
             after = self.peek(1).kind
             if after == "(":

@@ -21,6 +21,7 @@ from morello.frontends.syntax import (
     Literal,
     Name,
     Option,
+    Quoted,
     TypeLiteral,
     read,
     read_type,
@@ -117,6 +118,9 @@ class _Evaluator:
             return self._input(node, "")
         if isinstance(node, FunctionCall):
             return self._call(node)
+        if isinstance(node, Quoted):
+            fix = "write a tensor such as f32[4,4]"
+            raise error_at(self.text, node.at, "a quoted text cannot stand here", fix)
         if node.name not in self._values:
             raise self._unknown(node)
         self._used.add(node.name)
@@ -177,7 +181,12 @@ class _Evaluator:
         except MisuseError as error:
             raise error_at(self.text, _place(node, error.at), error.what, error.fix) from None
 
-    def _argument(self, node: Expression, kind: Any) -> Value | float | DType:
+    def _argument(self, node: Expression, kind: Any) -> Value | float | str | DType:
+        if kind is str:
+            if not isinstance(node, Quoted):
+                fix = 'write it in quotes, as in "mk,kn->mn"'
+                raise error_at(self.text, node.at, "this is no quoted text", fix)
+            return node.value
         if kind is DType:
             if not isinstance(node, Name) or node.name not in DTYPES:
                 fix = f"name one of {', '.join(DTYPES)}"

@@ -12,6 +12,7 @@ from morello.base.errors import SpecError, quoted
 _TOKEN = re.compile(
     r"(?P<name>[A-Za-z_]\w*)"
     r"|(?P<number>(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?)"
+    r"|(?P<quoted>\"[^\"]*\"?)"
     r"|(?P<layout>\{[^{}]*\}?)"
     r"|(?P<symbol>->|[<>=!]=|[-@+*/=<>;()\[\],])",
     re.ASCII,
@@ -29,7 +30,7 @@ _SHOWN = 60
 class Token:
     """A token and the index where it begins.
 
-    Its kind is name, number, layout or end; the kind of a symbol is the symbol itself.
+    Its kind is name, number, quoted, layout or end; the kind of a symbol is the symbol itself.
     """
 
     kind: str
@@ -60,6 +61,8 @@ def tokenize(text: str) -> list[Token]:
         kind, word = str(match.lastgroup), match[0]
         if kind == "layout" and not word.endswith("}"):
             raise error_at(text, at, "a layout does not end", "close this brace, as in {1,0}")
+        if kind == "quoted" and (word[-1] != '"' or len(word) == 1):
+            raise error_at(text, at, "a quoted text does not end", 'close it by another "')
         if kind == "name" and len(word) > MAX_NAME:
             what = f"a name of {len(word):,} characters"
             raise error_at(text, at, what, f"use one of at most {MAX_NAME}")

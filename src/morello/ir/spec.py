@@ -12,7 +12,7 @@ from morello.ir.dtype import F32, DType, result_dtype
 from morello.ir.expression import expression
 from morello.ir.layout import Layout, row_major
 from morello.ir.operation import Operation
-from morello.ir.primitives import MAX_BATCH_DIMS, matmul
+from morello.ir.primitives import MAX_RANK, contraction, matmul_labels
 from morello.ir.tensor import ALIAS_BYTES, Placement, TensorSpec, canonical, gapless
 
 MAX_SIZE = 2**31 - 1
@@ -220,33 +220,39 @@ def matmul_spec(
     dtypes: Sequence[DType] = (),
     strides: Sequence[Strides] = (),
 ) -> Spec:
-    """The goal a[..., m, k] @ b[..., k, n], all operands in main memory; `dtypes` default to f32.
+    """The goal a @ b for operands of these shapes, by NumPy's rules; `dtypes` default to f32.
 
     Raises `SpecError` for shapes that cannot be multiplied.
     """
     matmul_shape(a, b)
+    product = contraction(*matmul_labels(a, b))
+    sizes: dict[str, int] = {}
+    for operand, shape in zip(product.operands, (a, b), strict=False):
+        sizes |= zip(operand.dims, shape, strict=True)
     kinds = tuple(dtypes) or (F32, F32, F32)
-    return goal(matmul(len(a) - 2), (*a, b[-1]), kinds, layouts=layouts, strides=strides)
+    named = [sizes.get(d, 1) for d in product.dims]
+    return goal(product, named, kinds, layouts=layouts, strides=strides)
 
 
 def matmul_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    """The shape of the product of matrices of these shapes; raises `SpecError` if there is none."""
+    """The shape of the product of tensors of these shapes; raises `SpecError` if there is none."""
     where = f"[{','.join(map(str, a))}] @ [{','.join(map(str, b))}]"
-    if len(a) < 2 or len(b) < 2:
-        raise SpecError(f"{where}: matmul takes matrices", "write a vector as [1,n] or [n,1]")
+    if not 1 <= min(len(a), len(b)) <= max(len(a), len(b)) <= MAX_RANK:
+        raise SpecError(f"{where}: tensors of 1 to {MAX_RANK} dimensions are taken")
     if any(not 1 <= size <= MAX_SIZE for size in (*a, *b)):
         raise SpecError(f"{where}: every size must be at least 1 and at most {MAX_SIZE}.")
-    if a[:-2] != b[:-2]:
-        raise SpecError(f"{where}: the batch sizes {list(a[:-2])} and {list(b[:-2])} differ.")
-    if len(a) - 2 > MAX_BATCH_DIMS:
-        what = f"{where}: at most {MAX_BATCH_DIMS} batch dimensions are taken"
-        raise SpecError(what, "flatten the others")
-    if a[-1] != b[-2]:
+    rows = b[-2:][0]
+    if a[-1] != rows:
         raise SpecError(
-            f"{where}: inner sizes {a[-1]} and {b[-2]} differ",
-            f"the right operand should have {a[-1]} rows",
+            f"{where}: inner sizes {a[-1]} and {rows} differ",
+            f"the right operand should have {a[-1]} {'rows' if len(b) > 1 else 'elements'}",
         )
-    return (*a[:-1], b[-1])
+    if any(1 != n != m != 1 for n, m in zip(a[-3::-1], b[-3::-1], strict=False)):
+        what = f"{where}: the batch sizes {list(a[:-2])} and {list(b[:-2])} differ"
+        raise SpecError(what, "they are aligned at the last, and 1 goes with any size")
+    left, right, result = matmul_labels(a, b)
+    sizes = dict(zip((*left, *right), (*a, *b), strict=True))
+    return tuple(sizes.get(label, 1) for label in result)
 
 
 def product_dtype(a: DType, b: DType) -> DType:

@@ -69,9 +69,9 @@ def _placement(
     reason = f"{name} must be in registers of {held.width} elements"
     yield Condition(batch.levels[operand] == level, reason)
     yield Condition(batch.placements.vector[codes] == held.width, reason)
-    if held.along:
-        dim = batch.operation.operands[operand].dims.index(held.along)
-        along = batch.placements.runs_along(codes, (dim,))
+    dims = batch.operation.operands[operand].dims
+    if held.along in dims:
+        along = batch.placements.runs_along(codes, (dims.index(held.along),))
         yield Condition(along, f"registers of {name} must run along {held.along}")
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from morello.ir.dtype import F32, DType
-from morello.ir.layout import Layout, column_major, fastest, panels, row_major
+from morello.ir.layout import Layout, fastest, panels, row_major
 from morello.ir.operation import Operation
+from morello.ir.primitives import MATRIX
 from morello.targets.target import Target
 
 PANEL_REGISTERS = (1, 2, 4)
@@ -14,11 +15,11 @@ PANEL_REGISTERS = (1, 2, 4)
 def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target) -> list[Layout]:
     """The layouts that a copy of an operand may have.
 
-    A matmul's operands may be row- or column-major, its inputs also packed into panels. Panels
-    run along the operand's last dimension that is not reduced; they are one register wide, or
-    several if that is the output's fastest dimension. For convolutions, see `_conv_layouts`; for
-    compositions, these are the panels of their products. Other operations read their operands as
-    they are.
+    A matmul's operands may be row-major, or have the rows or columns of a matrix fastest; its
+    inputs may also be packed into panels. Panels run along the dimension of a matrix that is not
+    reduced; they are one register wide, or several if that is the output's fastest dimension. For
+    convolutions, see `_conv_layouts`; for compositions, these are the panels of their products.
+    Other operations read their operands as they are.
     """
     if operation.components:
         packed = [
@@ -36,14 +37,16 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
     rank = len(operand.dims)
     if operation.windows:
         return _conv_layouts(operation, index, dtype, target)
-    layouts = [row_major(rank), column_major(rank)]
-    if not operand.written:
-        along = max(d for d, name in enumerate(operand.dims) if name not in operation.reduced)
+    matrix = [place for place, dim in enumerate(operand.dims) if dim in MATRIX]
+    layouts = [row_major(rank), *(fastest(rank, place) for place in reversed(matrix))]
+    kept = [place for place in matrix if operand.dims[place] not in operation.reduced]
+    if kept and not operand.written:
+        (along,) = kept
         output = operation.operands[operation.output].dims
         registers = PANEL_REGISTERS if output[-1] == operand.dims[along] else PANEL_REGISTERS[:1]
         width = target.widths(_accumulator(dtype))[0]
         layouts += [panels(rank, along, width * n) for n in registers]
-    return layouts
+    return list(dict.fromkeys(layouts))
 
 
 def _accumulator(dtype: DType) -> DType:

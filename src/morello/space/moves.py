@@ -44,7 +44,7 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
             copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
             narrow_output = target.rows if operand.written else 0
             groups.append(Rules(_copied_from(index, number, layout, narrow_output), copies))
-        if operand.written and number == 0 and operation.lowers_to is None:
+        if operand.written and number == 0 and operation.lowers_to is None and rank > 1:
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
                 layout = panels(rank, rank - 1, width)
                 copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
@@ -94,7 +94,8 @@ def _vector_positions(kind: Kind, index: int, kernels: list[LeafKernel]) -> list
     axes = operation.axes[index]
     if operation.is_product:
         dims = {held.along for k in kernels if (held := k.held[index])}
-        return [i for i, axis in enumerate(axes) if axis.names[0] in dims]
+        # without any of these dimensions, a register holds one element
+        return [i for i, axis in enumerate(axes) if axis.names[0] in dims] or [len(axes) - 1]
     return [i for i, axis in enumerate(axes) if axis.plain]
 
 

@@ -17,7 +17,7 @@ from morello.ir.primitives.copies import (
     move,
     pack,
 )
-from morello.ir.primitives.dims import MAX_BATCH_DIMS, MAX_RANK, SINGLE
+from morello.ir.primitives.dims import MAX_RANK, SINGLE
 from morello.ir.primitives.maps import (
     BROADCAST,
     DIVIDE_VEC_SCALAR,
@@ -29,7 +29,17 @@ from morello.ir.primitives.maps import (
     elementwise,
     one_prefix,
 )
-from morello.ir.primitives.products import CONV, MATMUL, conv, is_in_order, matmul
+from morello.ir.primitives.products import (
+    CONV,
+    MATMUL,
+    MATRIX,
+    Labels,
+    contraction,
+    conv,
+    is_in_order,
+    matmul,
+    matmul_labels,
+)
 from morello.ir.primitives.reductions import MAX, MIN, SUM, reduce
 from morello.ir.primitives.softmax import (
     COMPLETE,
@@ -71,8 +81,8 @@ __all__ = [
     "FILL_ZERO",
     "FROM_PARTS",
     "MATMUL",
+    "MATRIX",
     "MAX",
-    "MAX_BATCH_DIMS",
     "MAX_RANK",
     "MIN",
     "MOVE",
@@ -84,7 +94,9 @@ __all__ = [
     "SOFTMAX_PARTS",
     "SUM",
     "UNSCALED_FROM_MAX",
+    "Labels",
     "broadcast",
+    "contraction",
     "conv",
     "divide_vec",
     "divide_vec_scalar",
@@ -92,6 +104,7 @@ __all__ = [
     "fill",
     "is_in_order",
     "matmul",
+    "matmul_labels",
     "move",
     "one_prefix",
     "pack",

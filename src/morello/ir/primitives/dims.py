@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator
 from morello.ir.operation import Operation
 
 MAX_RANK = 6
-MAX_BATCH_DIMS = MAX_RANK - 2
 
 SINGLE = "r"
 """The dimension, of size 1, that a result has if all others were reduced."""
