@@ -20,6 +20,7 @@ from morello.ir.primitives import (
     SOFTMAX_PARTS,
     SUM,
     broadcast,
+    contraction,
     conv,
     divide_vec,
     elementwise,
@@ -105,6 +106,22 @@ def matmuls(random: Random) -> Spec:
     batch = tuple(random.randint(1, 3) for _ in range(random.choice([0, 0, 0, 1, 2, 3])))
     sizes = (*batch, *(size(random, 12 if batch else 33) for _ in range(3)))
     return placed(random, matmul(len(batch)), sizes, (F32,) * 3)
+
+
+def contractions(random: Random) -> Spec:
+    """Products of tensors with any dimensions in common, in any order."""
+    roles = [random.randint(least, 2) for least in (0, 0, 1, 0)]
+    batch, rows, summed, columns = (
+        [f"{role}{i}" for i in range(count)] for role, count in zip("bmkn", roles, strict=True)
+    )
+    labels = [
+        tuple(random.sample(dims, len(dims)))
+        for dims in (batch + rows + summed, batch + summed + columns, batch + rows + columns)
+    ]
+    one = contraction(labels[0], labels[1], labels[2] or ("one",))
+    known = {d for operand in one.operands[:2] for d in operand.dims}
+    sizes = [random.choice([1, 2, 3, 4, 8]) if d in known else 1 for d in one.dims]
+    return placed(random, one, sizes, (F32,) * 3)
 
 
 def other_products(random: Random) -> Spec:
@@ -327,7 +344,7 @@ def composed(make: Callable[[Random], Tensor]) -> Callable[[Random], Spec]:
 PRIMITIVES = (
     matmuls, other_products, convolutions, pointwise_convolutions, moves, fills, unary_maps,
     unary_maps, binary_maps, divisions, broadcasts, reductions, softmaxes, parallel_softmaxes,
-    unary_maps, binary_maps,
+    unary_maps, binary_maps, contractions,
 )  # fmt: skip
 COMPOSITIONS = tuple(
     composed(make)

@@ -173,7 +173,7 @@ class Whims:
         return Parallel(tuple(zip(dims, parts, strict=True)))
 
     def split(self, spec: Spec) -> Rewrite:
-        (dim,) = spec.operation.reduced
+        dim = self.random.choice(spec.operation.reduced)
         return ParallelSplit(dim, max(2, self._divisor(spec.size(dim))))
 
     def _pad(self, spec: Spec) -> Rewrite:

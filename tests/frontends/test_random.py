@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from hypothesis import assume, event, given
+from hypothesis import strategies as st
 from tests.frontends.random_expressions import Goal, goals
+from tests.frontends.random_products import Product, einsums, matmuls
 
 from morello.base.errors import SpecError
 from morello.frontends import parse
@@ -44,3 +46,29 @@ def test_a_specs_expression_names_it(goal: Goal) -> None:
     spec = read(goal)
     again = parse(spec.expression)
     assert again == spec and again.names == spec.names
+
+
+@given(einsums() | matmuls())
+def test_a_product_means_what_numpy_does(product: Product) -> None:
+    spec = parse(product.text)
+    random = np.random.default_rng(0)
+    values = [random.standard_normal(shape) for shape in product.shapes]
+    (found,) = evaluate(spec.operation, values)
+    expected = product.value(*values)
+    assert spec.tensors[-1].shape == expected.shape
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+    assert parse(spec.expression) == spec
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.data())
+def test_sizes_of_1_go_with_any(sizes: list[int], data: st.DataObject) -> None:
+    lead = [
+        tuple(data.draw(st.sampled_from([1, n])) for n in sizes)[data.draw(st.integers(0, 3)) :]
+        for _ in "ab"
+    ]
+    values = [np.ones((*lead[0], 2, 3)), np.ones((*lead[1], 3, 4))]
+    texts = [f"f32[{','.join(map(str, value.shape))}]" for value in values]
+    spec = parse(" @ ".join(texts))
+    (found,) = evaluate(spec.operation, values)
+    np.testing.assert_array_equal(found, values[0] @ values[1])
+    assert parse(spec.expression) == spec

@@ -1,0 +1,94 @@
+"""Kernels of products of any two tensors, against NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from tests.frontends.random_products import Product, einsums, matmuls
+
+import morello
+from morello.base.errors import SpecError
+from morello.frontends import parse
+from morello.frontends.products import contract
+from morello.frontends.syntax import read_type
+from morello.frontends.values import Value, input_of, value_of
+from morello.ir.computation import computation
+from morello.search.session import search
+from morello.targets import find_target
+
+
+@pytest.mark.parametrize("target", ["native", "x86-64-v3"])
+@given(product=einsums(largest=4) | matmuls())
+@settings(max_examples=6)
+def test_random_products(product: Product, target: str) -> None:
+    kernel = morello.compile(product.text, target=target, table="off")
+    random = np.random.default_rng(0)
+    values = []
+    for operand, shape in enumerate(product.shapes):
+        order = kernel.spec.placements[operand].layout.order
+        memory = random.standard_normal([shape[d] for d in order], np.float32)
+        values.append(memory.transpose(np.argsort(order)))
+    expected = product.value(*(value.astype(np.float64) for value in values))
+    np.testing.assert_allclose(kernel(*values), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("text", "folded"),
+    [
+        ("f32[2,128,384] @ f32[384,1536]", "f32[256,384] @ f32[384,1536]"),
+        (
+            "gelu(f32[2,12,32] @ f32[32,64] + f32[64])",
+            "gelu(f32[24,32] @ f32[32,64] + f32[64])",
+        ),
+        ('einsum("bsd,dhk->bshk", f32[2,3,16], f32[16,4,8])', "f32[6,16] @ f32[16,32]"),
+        ('einsum("bshk,hkd->bsd", f32[2,3,4,8], f32[4,8,16])', "f32[6,32] @ f32[32,16]"),
+        ("f32[1,64] @ f32[64,32]", "f32[64] @ f32[64,32]"),
+        ("f32[64,32] @ f32[32,1]", "f32[64,32] @ f32[32]"),
+        ("f32[1,64] @ f32[64,1]", "f32[64] @ f32[64]"),
+    ],
+)
+def test_what_is_the_same_product_costs_the_same(text: str, folded: str) -> None:
+    target = find_target("x86-64-v3")
+    assert search(parse(text), target).cost == search(parse(folded), target).cost
+
+
+def tensor(text: str) -> Value:
+    return value_of(input_of(read_type(text)))
+
+
+def text_of(value: Value) -> str:
+    return computation(value.tensor).spec.expression
+
+
+def test_contractions_by_numbers_of_dimensions() -> None:
+    """The batches, what else a has, then what else b has."""
+    q, k = tensor("f32[2,8,3,5]"), tensor("f32[2,7,3,5]")
+    scores = contract(q, k, batch=[(0, 0), (2, 2)], contracted=[(3, 3)])
+    assert scores.shape == (2, 3, 8, 7)
+    text = 'einsum("bqhd,bkhd->bhqk", f32[2,8,3,5], f32[2,7,3,5])'
+    assert text_of(scores) == parse(text).expression
+    in_order = contract(scores, k, batch=[(0, 0), (1, 2)], contracted=[(3, 1)], order=[0, 2, 1, 3])
+    assert in_order.shape == (2, 8, 3, 5)
+    assert 'einsum("abmk,akbn->ambn", ' in text_of(in_order)
+    assert text_of(contract(q, tensor("f32[3,5,4]"), contracted=[(2, 0), (3, 1)])) == (
+        'einsum("ambk,bkn->amn", f32[2,8,3,5], f32[3,5,4])'
+    )
+    outer = contract(tensor("f32[3]"), tensor("f32[4]"))
+    assert text_of(outer) == "expand_dims(f32[3], axis=1) * f32[4]"
+    dot = contract(tensor("f32[3]"), tensor("f32[3]"), contracted=[(0, 0)])
+    assert text_of(dot) == "f32[3] @ f32[3]"
+
+
+def test_a_tensor_times_itself() -> None:
+    x = tensor("f32[6,4]")
+    assert text_of(contract(x, x, contracted=[(1, 1)])) == "a = f32[6,4]; a @ transpose(a)"
+    kernel = morello.compile('x = f32[2,6,4]; einsum("bqd,bkd->bqk", x, x)', table="off")
+    values = np.random.default_rng(0).standard_normal((2, 6, 4), np.float32)
+    expected = values.astype(np.float64) @ values.swapaxes(1, 2)
+    np.testing.assert_allclose(kernel(values), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_what_is_computed_once_is_not_two_factors() -> None:
+    with pytest.raises(SpecError, match="compute it as a Spec of its own"):
+        parse('y = relu(f32[6,4] @ f32[4,4]); einsum("qd,kd->qk", y, y)')
