@@ -86,17 +86,6 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         "matmul": (matmul_goal(2, 2, 2), PLAIN),
         "matmul-ragged": (matmul_goal(1, 1, 5), MASKS),
         "matmul-batches": (of(matmul(2), 2, 1, 1, 2, 1), MASKS),
-        "matmul-rows": (of(contraction(("l", "m", "k"), ("k",), ("l", "m")), 2, 1, 2, 1), MASKS),
-        "matmul-heads": (
-            of(contraction(("m", "h", "k"), ("k", "h", "n"), ("h", "m", "n")), 2, 2, 1, 2), PLAIN
-        ),
-        "matmul-twice-summed": (
-            of(contraction(("l", "m", "k"), ("k", "n", "l"), ("n", "m")), 1, 2, 2, 2), PLAIN
-        ),
-        "matmul-vectors": (of(contraction(("k",), ("k",), ("one",)), 1, 5, 1), PLAIN),
-        "matmul-vectors-in-batches": (
-            of(contraction(("b", "k"), ("b", "k"), ("b",)), 2, 1, 3, 1), MASKS
-        ),
         "matmul-panels": (
             goal(matmul(), (1, 2, 4), (F32,) * 3, layouts=(None, panels(2, 1, 4), None)), PLAIN
         ),
@@ -118,6 +107,20 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         "conv-nhwc": (of(conv(channels_last=True), 1, 1, 2, 1, 2, 1, 1), PLAIN),
         "conv-pointwise": (of(conv(), 1, 1, 2, 2, 2, 1, 1), PLAIN),
         "conv-images": (of(conv(), 2, 1, 2, 2, 2, 1, 1), PLAIN),
+        "matmul-rows": (of(contraction(("l", "m", "k"), ("k",), ("l", "m")), 2, 1, 2, 1), MASKS),
+        "matmul-columns": (
+            of(contraction(("m", "k"), ("l", "k", "n"), ("l", "m", "n")), 1, 2, 2, 2), MASKS
+        ),
+        "matmul-heads": (
+            of(contraction(("m", "h", "k"), ("k", "h", "n"), ("h", "m", "n")), 2, 2, 1, 2), PLAIN
+        ),
+        "matmul-twice-summed": (
+            of(contraction(("l", "m", "k"), ("k", "n", "l"), ("n", "m")), 1, 2, 2, 2), PLAIN
+        ),
+        "matmul-vectors": (of(contraction(("k",), ("k",), ("one",)), 1, 5, 1), MASKS),
+        "matmul-vectors-in-batches": (
+            of(contraction(("b", "k"), ("b", "k"), ("b",)), 2, 1, 3, 1), MASKS
+        ),
     }  # fmt: skip
 
 
