@@ -64,25 +64,32 @@ def text_of(value: Value) -> str:
 def test_contractions_by_numbers_of_dimensions() -> None:
     """The batches, what else a has, then what else b has."""
     q, k = tensor("f32[2,8,3,5]"), tensor("f32[2,7,3,5]")
-    scores = contract(q, k, batch=[(0, 0), (2, 2)], contracted=[(3, 3)])
+    scores = contract(q, k, batch=((0, 0), (2, 2)), contracted=((3, 3),))
     assert scores.shape == (2, 3, 8, 7)
     text = 'einsum("bqhd,bkhd->bhqk", f32[2,8,3,5], f32[2,7,3,5])'
     assert text_of(scores) == parse(text).expression
-    in_order = contract(scores, k, batch=[(0, 0), (1, 2)], contracted=[(3, 1)], order=[0, 2, 1, 3])
-    assert in_order.shape == (2, 8, 3, 5)
-    assert 'einsum("abmk,akbn->ambn", ' in text_of(in_order)
-    assert text_of(contract(q, tensor("f32[3,5,4]"), contracted=[(2, 0), (3, 1)])) == (
+    values = contract(scores, k, batch=((0, 0), (1, 2)), contracted=((3, 1),))
+    assert values.shape == (2, 3, 8, 5)
+    assert text_of(contract(q, tensor("f32[3,5,4]"), contracted=((2, 0), (3, 1)))) == (
         'einsum("ambk,bkn->amn", f32[2,8,3,5], f32[3,5,4])'
     )
     outer = contract(tensor("f32[3]"), tensor("f32[4]"))
     assert text_of(outer) == "expand_dims(f32[3], axis=1) * f32[4]"
-    dot = contract(tensor("f32[3]"), tensor("f32[3]"), contracted=[(0, 0)])
+    dot = contract(tensor("f32[3]"), tensor("f32[3]"), contracted=((0, 0),))
     assert text_of(dot) == "f32[3] @ f32[3]"
+
+
+def test_dimensions_to_broadcast_along_are_left_out() -> None:
+    a, b = tensor("f32[3]").expanded(0), tensor("f32[3,4]")
+    row = contract(a, b, contracted=((1, 0),))
+    assert row.shape == (1, 4) and text_of(row) == "f32[3] @ f32[3,4]"
+    number = contract(a, a, contracted=((1, 1),))
+    assert number.shape == (1, 1)
 
 
 def test_a_tensor_times_itself() -> None:
     x = tensor("f32[6,4]")
-    assert text_of(contract(x, x, contracted=[(1, 1)])) == "a = f32[6,4]; a @ transpose(a)"
+    assert text_of(contract(x, x, contracted=((1, 1),))) == "a = f32[6,4]; a @ transpose(a)"
     kernel = morello.compile('x = f32[2,6,4]; einsum("bqd,bkd->bqk", x, x)', table="off")
     values = np.random.default_rng(0).standard_normal((2, 6, 4), np.float32)
     expected = values.astype(np.float64) @ values.swapaxes(1, 2)

@@ -6,6 +6,7 @@ import pytest
 
 import morello
 from morello.base.errors import GraphError, SpecError
+from morello.frontends.products import Pairs
 from morello.graph.graph import Graph, Node, TensorType, apply, check
 from morello.graph.interpreter import evaluate
 from morello.graph.lowering import lowered
@@ -99,6 +100,34 @@ def test_an_invalid_graph_is_refused() -> None:
     with pytest.raises(SpecError, match="reads a broadcast"):
         total = apply(Reduce("sum", (0,)), apply(Broadcast((5, 4, 8)), x))
         lowered([total])
+
+
+@pytest.mark.parametrize(
+    ("shapes", "batch", "contracted", "expression"),
+    [
+        (((2, 4, 8), (8, 3)), (), ((2, 0),), "f32[2,4,8] @ f32[8,3]"),
+        (((8,), (8, 3)), (), ((0, 0),), "f32[8] @ f32[8,3]"),
+        (((1, 8), (8, 3)), (), ((1, 0),), "f32[8] @ f32[8,3]"),
+        (((1, 8), (8, 1)), (), ((1, 0),), "f32[8] @ f32[8]"),
+        (((4, 1), (1, 3)), (), ((1, 0),), "expand_dims(f32[4], axis=1) * f32[3]"),
+        (
+            ((2, 4, 3, 8), (3, 8, 5)), (), ((2, 0), (3, 1)),
+            'einsum("ambk,bkn->amn", f32[2,4,3,8], f32[3,8,5])',
+        ),
+        (
+            ((2, 4, 3, 8), (2, 5, 3, 8)), ((0, 0), (2, 2)), ((3, 3),),
+            "transpose(f32[2,4,3,8], order=[0,2,1,3]) @ transpose(f32[2,5,3,8], order=[0,2,3,1])",
+        ),
+    ],
+)  # fmt: skip
+def test_contractions_of_any_dimensions(
+    shapes: tuple[tuple[int, ...], tuple[int, ...]],
+    batch: Pairs,
+    contracted: Pairs,
+    expression: str,
+) -> None:
+    dot = apply(Dot(batch, contracted), *(given(*shape) for shape in shapes))
+    assert lowered(dot, [dot]).spec.expression == expression
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
 
 from morello.base.errors import quoted
 from morello.frontends.copies import cast
 from morello.frontends.maps import add, multiply
 from morello.frontends.reductions import softmax
 from morello.frontends.values import (
+    NEW_AXIS,
     MisuseError,
     Numbers,
     Value,
@@ -18,9 +18,13 @@ from morello.frontends.values import (
     misuse_of,
     value_of,
 )
+from morello.ir.computation import Tensor
 from morello.ir.primitives import MAX_RANK, Labels, contraction, matmul_labels
 from morello.ir.primitives import conv as conv_operation
 from morello.ir.spec import matmul_shape, product_dtype
+
+Pairs = tuple[tuple[int, int], ...]
+"""Dimensions that go together: of the first factor, and of the second."""
 
 
 def matmul(a: Value, b: Value) -> Value:
@@ -33,7 +37,6 @@ def matmul(a: Value, b: Value) -> Value:
 
 def einsum(subscripts: str, a: Value, b: Value) -> Value:
     """The sums of products that `subscripts` says, as in "bqhd,bkhd->bhqk"."""
-    a, b = a.without_new_axes, b.without_new_axes
     match = re.fullmatch(r"([A-Za-z]+),([A-Za-z]+)->([A-Za-z]*)", subscripts.replace(" ", ""))
     if match is None:
         fix = 'name the dimensions of both factors and of the result, as in "mk,kn->mn"'
@@ -54,32 +57,38 @@ def einsum(subscripts: str, a: Value, b: Value) -> Value:
     return _product(a, b, left, right, result)
 
 
-def contract(
-    a: Value,
-    b: Value,
-    *,
-    batch: Sequence[tuple[int, int]] = (),
-    contracted: Sequence[tuple[int, int]] = (),
-    order: Sequence[int] | None = None,
-) -> Value:
-    """The sums of products over pairs of a dimension of a and one of b, for each of some batches.
+def contract(a: Value, b: Value, *, batch: Pairs = (), contracted: Pairs = ()) -> Value:
+    """The sums of products along pairs of contracted dimensions, for each of the batch dimensions.
 
-    The result has the batches, then the other dimensions of a, then those of b; `order` permutes
-    them, as in `Value.reordered`, without a copy.
+    The result has the batch dimensions, then the others of a, then those of b.
     """
-    a, b = a.without_new_axes, b.without_new_axes
-    pairs = {j: i for i, j in (*batch, *contracted)}
+    of_a = {j: i for i, j in (*batch, *contracted)}
     left = tuple(f"a{i}" for i in range(a.rank))
-    right = tuple(f"a{pairs[j]}" if j in pairs else f"b{j}" for j in range(b.rank))
-    batches, summed = ({f"a{i}" for i, _ in kind} for kind in (batch, contracted))
-    whole = [f"a{i}" for i, _ in batch]
-    whole += [d for d in left if d not in batches | summed] + [d for d in right if d[0] == "b"]
-    result = whole if order is None else [whole[d] for d in order]
-    return _product(a, b, left, right, tuple(result))
+    right = tuple(f"a{of_a[j]}" if j in of_a else f"b{j}" for j in range(b.rank))
+    batches = tuple(left[i] for i, _ in batch)
+    bound = {*batches, *(left[i] for i, _ in contracted)}
+    return _product(a, b, left, right, (*batches, *(d for d in left + right if d not in bound)))
 
 
 def _product(a: Value, b: Value, left: Labels, right: Labels, result: Labels) -> Value:
-    """The product of values without `NEW_AXIS` dimensions, whose dimensions have these labels."""
+    """The product of values whose dimensions have these labels, those of the result in order."""
+    a, left = _without_new_axes(a, left)
+    b, right = _without_new_axes(b, right)
+    stored = tuple(label for label in result if label in left + right)
+    tensor = _tensor(a, b, left, right, stored)
+    places = iter(range(len(tensor.shape)))
+    axes = [next(places) if label in stored else NEW_AXIS for label in result]
+    return Value(tensor, tuple(axes) if stored else (*axes[1:], 0))
+
+
+def _without_new_axes(value: Value, labels: Labels) -> tuple[Value, Labels]:
+    """The value without `NEW_AXIS` dimensions, and the labels of the others."""
+    kept = [(d, label) for d, label in zip(value.axes, labels, strict=True) if d != NEW_AXIS]
+    return Value(value.tensor, tuple(d for d, _ in kept)), tuple(label for _, label in kept)
+
+
+def _tensor(a: Value, b: Value, left: Labels, right: Labels, result: Labels) -> Tensor:
+    """The product as a tensor, which has at least one dimension."""
     if len(result) > MAX_RANK:
         what = f"the result would have {len(result)} dimensions"
         raise MisuseError(what, f"flatten some of them; {MAX_RANK} are the most")
@@ -94,11 +103,11 @@ def _product(a: Value, b: Value, left: Labels, right: Labels, result: Labels) ->
                 raise MisuseError(what, f"write sum(.., axis={position}) here", at=operand)
     if not summed:
         factors = [_aligned(cast(a, dtype), left, result), _aligned(cast(b, dtype), right, result)]
-        return multiply(*factors)
+        return multiply(*factors).tensor
     result = result or ("single",)
     operation = contraction(_in_tensor(a, left), _in_tensor(b, right), result)
     shape = [sizes.get(label, 1) for label in result]
-    return apply_operation(operation, [value_of(a.tensor), value_of(b.tensor)], shape, dtype)
+    return apply_operation(operation, [value_of(a.tensor), value_of(b.tensor)], shape, dtype).tensor
 
 
 def _in_tensor(value: Value, labels: Labels) -> Labels:

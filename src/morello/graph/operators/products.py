@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from morello.base.errors import GraphError, SpecError
-from morello.frontends.products import conv, matmul
-from morello.frontends.values import NEW_AXIS, Value
+from morello.frontends.products import Pairs, contract, conv
+from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
-
-Pairs = tuple[tuple[int, int], ...]
-"""Dimensions that go together: of the first input, and of the second."""
 
 
 @dataclass(frozen=True)
@@ -63,21 +60,7 @@ class Dot(Operator):
         return result
 
     def value(self, *inputs: Value) -> Value:
-        a, b = inputs
-        (i, j), *more = [p for p in self.contracted if a.axes[p[0]] != NEW_AXIS] or [(-1, -1)]
-        batch = [p for p in self.batch if a.axes[p[0]] != NEW_AXIS]
-        rows = [d for d in self.free(0, a.rank) if a.axes[d] != NEW_AXIS]
-        columns = [d for d in self.free(1, b.rank) if b.axes[d] != NEW_AXIS]
-        if i < 0 or more or len(rows) != 1 or len(columns) != 1:
-            raise SpecError("this product is no product of matrices", "compute it elsewhere")
-        left = Value(a.tensor, a.axes).reordered([p for p, _ in batch] + [rows[0], i])
-        right = Value(b.tensor, b.axes).reordered([p for _, p in batch] + [j, columns[0]])
-        product = matmul(left, right)
-        kept = iter(range(product.rank))
-        every = [a.axes[p] for p, _ in self.batch]
-        every += [a.axes[d] for d in self.free(0, a.rank)]
-        every += [b.axes[d] for d in self.free(1, b.rank)]
-        return Value(product.tensor, tuple(d if d == NEW_AXIS else next(kept) for d in every))
+        return contract(*inputs, batch=self.batch, contracted=self.contracted)
 
 
 @dataclass(frozen=True)
