@@ -75,7 +75,7 @@ def compile(
 
 
 def matmul(a: TensorLike, b: TensorLike, **options: Any) -> Kernel:
-    """Compile `a @ b` for operands given as types ("f32[64,64]"), tensor specs or arrays.
+    """Compile `a @ b`, by NumPy's rules, of types ("f32[64,64]"), tensor specs or arrays.
 
     Takes the options of `compile`.
     """

@@ -33,6 +33,7 @@ from morello.ir.primitives import (
     SOFTMAX_PARTS,
     SUM,
     broadcast,
+    contraction,
     conv,
     divide_vec_scalar,
     elementwise,
@@ -122,6 +123,12 @@ def operations() -> list[Operation]:
     ]
     transposed = [("b", "k", "m"), ("b", "k", "n"), ("n", "m", "b")]
     found.append(reordered(matmul(1), transposed))
+    found += [
+        contraction(("q", "h", "d"), ("k", "h", "d"), ("h", "q", "k")),
+        contraction(("a", "k", "b"), ("b", "n", "k"), ("n", "a")),
+        contraction(("k",), ("k",), ("one",)),
+        contraction(("u", "m", "k"), ("b", "k", "n"), ("b", "m", "n")),
+    ]
     return found + [accumulating(one) for one in found if has_accumulating_form(one)]
 
 
@@ -330,6 +337,7 @@ def schedules() -> list[tuple[Any, Target]]:
         "conv(f32[1,2,3,3], f32[4,2,2,2], padding=1)",
         "transpose(f32[4,6,8], order=[1,2,0])",
         "bf16[2,8] @ bf16[8,16] -> bf16[2,16]",
+        'einsum("qhd,khd->hqk", f32[2,2,4], f32[3,2,4])',
         "f32[2,8]S(100,1) @ f32[8,8]{0,1:T(8,1)}",
     ]
     avx2 = find_target("avx2")
@@ -352,3 +360,9 @@ def test_an_operand_without_dims(number: int) -> None:
     of, target = schedules()[2]
     with pytest.raises(RewriteError, match="has no 'dims'"):
         load(edit(*OPERATION, "operands", number, "dims", to=..., of=of), target)
+
+
+def test_sizes_that_no_product_has() -> None:
+    impl, _ = implement("f32[4] @ f32[4,8]", target="avx2")
+    with pytest.raises(RewriteError, match="m is 5, and must be 1 in this Matmul"):
+        load(edit("spec", "sizes", "m", to=5, of=save(impl)), find_target("avx2"))

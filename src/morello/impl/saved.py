@@ -7,7 +7,7 @@ one that no longer fits the target, is refused with the reason.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from morello.base.errors import RewriteError, SpecError, quoted
 from morello.impl.fields import Fields, integer, read_dtype, read_layout
 from morello.impl.operations import NAME, operation_data, read_operation
 from morello.impl.tree import Impl, replay
+from morello.ir.operation import Operation
 from morello.ir.spec import Spec, Strides, goal
 from morello.ir.tensor import Placement, canonical
 from morello.rewrites import REWRITES, Rewrite
@@ -116,6 +117,7 @@ def _spec(data: Any, target: Target) -> Spec:
     operation = read_operation(fields.get("operation", dict), "the spec's operation")
     named = Fields(fields.get("sizes", dict), "the spec's sizes")
     sizes = tuple(named.integer(dim, minimum=1) for dim in operation.dims)
+    _check_sizes(operation, sizes)
     operands = fields.objects("operands", "operand")
     if len(operands) != len(operation.operands):
         raise RewriteError(
@@ -134,6 +136,18 @@ def _spec(data: Any, target: Target) -> Spec:
     parallel = fields.get("parallel", bool)
     spec = Spec(operation, sizes, tuple(levels), tuple(placements), tuple(dtypes), parallel)
     return _with_strides(spec, strides) if any(s is not None for s in strides) else spec
+
+
+def _check_sizes(operation: Operation, sizes: Sequence[int]) -> None:
+    """Raise `RewriteError` for a dimension longer than 1 that only one factor or the output has."""
+    named = dict(zip(operation.dims, sizes, strict=True))
+    if operation.is_product:
+        for dim, size in named.items():
+            owners = {operand for operand, name in operation.places if name == dim}
+            if size > 1 and len(owners) < 2:
+                raise RewriteError(f"{dim} is {size}, and must be 1 in this {operation}.")
+    for component in operation.components:
+        _check_sizes(component.operation, [a.extent(named) for a in component.axes.values()])
 
 
 def _named(spec: Spec, names: tuple[str, ...]) -> Spec:

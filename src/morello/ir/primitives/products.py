@@ -62,7 +62,7 @@ def _product(order: Labels, operands: Sequence[Labels]) -> Operation:
     left, right, result = (tuple(names[label] for label in operand) for operand in operands)
     return operation(
         MATMUL,
-        (*dims["b"], *(dims["m"] or "m"), *dims["k"], *(dims["n"] or "n")),
+        (*dims["b"], *(dims["m"] or ("m",)), *dims["k"], *(dims["n"] or ("n",))),
         (
             Operand("a", left),
             Operand("b", right),
