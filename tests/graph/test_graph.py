@@ -127,7 +127,7 @@ def test_contractions_of_any_dimensions(
     expression: str,
 ) -> None:
     dot = apply(Dot(batch, contracted), *(given(*shape) for shape in shapes))
-    assert lowered(dot, [dot]).spec.expression == expression
+    assert lowered([dot]).spec.expression == expression
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
