@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from morello.frontends.products import Pairs
 from morello.graph.graph import Node, Operator, apply
 from morello.graph.operators import (
     Broadcast,
@@ -23,7 +24,6 @@ from morello.graph.operators import (
     Where,
 )
 from morello.graph.operators.elementwise import broadcast_shape
-from morello.graph.operators.products import Pairs
 from morello.graph.patterns.matching import (
     Rule,
     added_units,
