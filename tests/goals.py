@@ -15,6 +15,7 @@ from morello.ir.primitives import (
     PRIMITIVES,
     SOFTMAX,
     SUM,
+    Windows,
     broadcast,
     conv,
     divide_vec,
@@ -26,6 +27,14 @@ from morello.ir.primitives import (
     softmax,
 )
 from morello.ir.spec import Spec, goal
+
+
+def slid(
+    strides: tuple[int, int] = (1, 1), padding: tuple[int, int] = (0, 0)
+) -> tuple[Windows, Windows]:
+    """Windows along rows and columns, with as much padding on both sides."""
+    (sy, sx), (py, px) = strides, padding
+    return Windows(sy, py, py), Windows(sx, px, px)
 
 
 def tensor(*shape: int, dtype: DType = F32) -> Tensor:
@@ -75,7 +84,7 @@ def conv_goal(
     channels: int = 4, filters: int = 8, image: int = 8, pixels: int = 3, padding: int = 0
 ) -> Spec:
     size = image - pixels + 1 + 2 * padding
-    one = conv(padding=(padding, padding))
+    one = conv(slid(padding=(padding, padding)))
     return goal(one, (1, filters, channels, size, size, pixels, pixels), (F32,) * 3)
 
 

@@ -19,6 +19,7 @@ from morello.request.warning import warn
 from morello.rewrites import (
     REWRITES,
     Bufferize,
+    Crop,
     Decompose,
     Join,
     Move,
@@ -244,6 +245,10 @@ class Schedule:
     def pad_first(self, level: str) -> Schedule:
         """Copy the image of a convolution, with its padding, to a buffer in the cache `level`."""
         return self.rewrite(PadFirst(level))
+
+    def crop(self) -> Schedule:
+        """Leave out the last rows and columns of an image, which are in no window."""
+        return self.rewrite(Crop())
 
     def pack(self) -> Schedule:
         """Pack neighbours along k into groups, which one instruction of the target multiplies.

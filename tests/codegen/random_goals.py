@@ -19,6 +19,7 @@ from morello.ir.primitives import (
     SOFTMAX,
     SOFTMAX_PARTS,
     SUM,
+    Windows,
     broadcast,
     contraction,
     conv,
@@ -131,19 +132,24 @@ def other_products(random: Random) -> Spec:
 
 
 def convolutions(random: Random) -> Spec:
-    """With strides and padding, and some of single pixels, without."""
-    pixels = [random.choice([1, 2, 3]) for _ in range(2)]
-    padding = random.choice([0, 0, 1]), random.choice([0, 0, 1])
-    strides = random.choice([(1, 1), (1, 1), (2, 2), (1, 3)])
-    one = conv(strides, padding, channels_last=random.random() < 0.5)
+    """With strides, padding and dilation, and elements in no window; some of single pixels."""
+    pixels = [random.choice([1, 2, 3]) for _ in range(random.choice([1, 2, 2, 2]))]
+    windows = tuple(windows_of(random) for _ in pixels)
+    one = conv(windows, channels_last=random.random() < 0.5)
     dtypes = random.choice([(F32,) * 3, (F32,) * 3, (BF16, BF16, F32)])
     b, f, c = random.randint(1, 2), size(random, 9), random.randint(1, 5)
     # an image needs a pixel of its own beside its padding
-    y, x = (
-        random.randint(-(-max(2 * pad + 1 - p, 0) // s) + 1, 5)
-        for pad, p, s in zip(padding, pixels, strides, strict=True)
-    )
-    return placed(random, one, (b, f, c, y, x, *pixels), dtypes)
+    counts = [
+        random.randint(-(-max(w.before + w.after - w.dilation * (p - 1), 0) // w.stride) + 1, 5)
+        for w, p in zip(windows, pixels, strict=True)
+    ]
+    return placed(random, one, (b, f, c, *counts, *pixels), dtypes)
+
+
+def windows_of(random: Random) -> Windows:
+    stride = random.choice([1, 1, 2, 3])
+    after = random.choice([0, 0, 1, 1 - stride])
+    return Windows(stride, random.choice([0, 0, 1]), after, random.choice([1, 1, 2]))
 
 
 def pointwise_convolutions(random: Random) -> Spec:

@@ -22,6 +22,7 @@ from morello.ir.spec import Spec
 from morello.rewrites import (
     SCHEMES,
     Bufferize,
+    Crop,
     Decompose,
     Join,
     Move,
@@ -96,7 +97,7 @@ class Whims:
         if joining_of(spec).groups:
             yield from (_join,) * 8
         if operation.name.startswith("Conv"):
-            yield from (self._pad, _pointwise, _pointwise, _spatial_split)
+            yield from (_crop, self._pad, _pointwise, _pointwise, _spatial_split)
         if operation.name == "Matmul" and self.target.packs:
             yield from (_pack,) * 4
 
@@ -227,6 +228,10 @@ def _pointwise(spec: Spec) -> Rewrite:
     return Pointwise()
 
 
+def _crop(spec: Spec) -> Rewrite:
+    return Crop()
+
+
 def _spatial_split(spec: Spec) -> Rewrite:
     return SpatialSplit()
 
@@ -318,6 +323,7 @@ class Programs:
         if self.whims.schemes(spec) and operation.name != "DivideVecScalar":
             yield from (self.whims.step(spec) for _ in range(10))
         if operation.name.startswith("Conv"):
+            yield Crop()
             yield PadFirst(self.target.levels[spec.levels[0]].name)
             yield ToAccumulate()
             yield from (Tile("b", 1), Tile("y", 1), SpatialSplit())

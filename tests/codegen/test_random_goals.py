@@ -34,8 +34,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 Kernel = Callable[..., None]
 
 KINDS = (
-    "Bufferize", "Join", "Move", "MoveAll", "Overlap", "PadFirst", "Parallel", "ParallelSplit",
-    "Pointwise", "Serial", "SpatialSplit", "Split", "Tile", "ToAccumulate",
+    "Bufferize", "Crop", "Join", "Move", "MoveAll", "Overlap", "PadFirst", "Parallel",
+    "ParallelSplit", "Pointwise", "Serial", "SpatialSplit", "Split", "Tile", "ToAccumulate",
 )  # fmt: skip
 """All rewrites that programs are made of, but for those that are looked at more closely."""
 

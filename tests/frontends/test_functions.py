@@ -44,18 +44,23 @@ def attention(q: Array, k: Array, v: Array) -> Array:
 
 
 def convolved(
-    stride: tuple[int, int] = (1, 1), padding: tuple[int, int] = (0, 0)
+    stride: tuple[int, int] = (1, 1),
+    padding: tuple[int | tuple[int, int], int | tuple[int, int]] = (0, 0),
+    dilation: tuple[int, int] = (1, 1),
 ) -> Callable[[Array, Array], Array]:
     """A convolution of NCHW, one element after the other."""
+    ends = [(p, p) if isinstance(p, int) else p for p in padding]
 
     def function(image: Array, weights: Array) -> Array:
-        padded = np.pad(image, [(0, 0), (0, 0), *((p, p) for p in padding)])
-        (batch, _, height, width), (filters, _, rows, columns) = padded.shape, weights.shape
+        padded = np.pad(image, [(0, 0), (0, 0), *ends])
+        (batch, _, height, width), filters = padded.shape, len(weights)
+        rows, columns = (d * (n - 1) + 1 for d, n in zip(dilation, weights.shape[2:], strict=True))
         y_count, x_count = (height - rows) // stride[0] + 1, (width - columns) // stride[1] + 1
         out = np.empty((batch, filters, y_count, x_count))
         for b, f, y, x in product(*map(range, out.shape)):
             top, left = y * stride[0], x * stride[1]
             window = padded[b, :, top : top + rows, left : left + columns]
+            window = window[:, :: dilation[0], :: dilation[1]]
             out[b, f, y, x] = (window * weights[f]).sum()
         return out
 
@@ -70,6 +75,11 @@ def channels_last(function: Callable[[Array, Array], Array]) -> Callable[[Array,
     return lambda image, weights: function(
         image.transpose(0, 3, 1, 2), weights.transpose(3, 2, 0, 1)
     ).transpose(0, 2, 3, 1)
+
+
+def along_columns(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
+    """A convolution of sequences as that of images of one row."""
+    return lambda image, weights: function(image[:, :, None], weights[:, :, None])[:, :, 0]
 
 
 CASES: dict[str, Callable[..., Array]] = {
@@ -220,6 +230,20 @@ CASES: dict[str, Callable[..., Array]] = {
     "conv(f32[2,3,7,9], f32[4,3,3,3], stride=2)": convolved((2, 2)),
     "conv(f32[1,2,6,9], f32[3,2,3,1], stride=[1,4], padding=[1,0])": convolved((1, 4), (1, 0)),
     "conv(f32[1,2,5,5], f32[3,2,3,3], stride=2, padding=1)": convolved((2, 2), (1, 1)),
+    "conv(f32[1,2,8,6], f32[3,2,3,3], stride=2)": convolved((2, 2)),
+    "conv(f32[2,1,9,8], f32[3,1,3,2], stride=[3,2], padding=[1,0])": convolved((3, 2), (1, 0)),
+    "conv(f32[1,2,8,8], f32[3,2,3,3], stride=2, padding=[0,1,0,1])": convolved(
+        (2, 2), ((0, 1), (0, 1))
+    ),
+    "conv(f32[1,2,5,9], f32[3,2,3,4], padding=[2,1,0,3])": convolved((1, 1), ((2, 1), (0, 3))),
+    "conv(f32[1,2,9,8], f32[3,2,3,3], dilation=2)": convolved(dilation=(2, 2)),
+    "conv(f32[1,2,9,9], f32[3,2,3,3], stride=2, padding=2, dilation=[2,3])": convolved(
+        (2, 2), (2, 2), (2, 3)
+    ),
+    "conv(f32[2,3,9], f32[4,3,3])": along_columns(convolved()),
+    "conv(f32[2,3,9], f32[4,3,3], stride=3, padding=[2,1], dilation=2)": along_columns(
+        convolved((1, 3), (0, (2, 1)), (1, 2))
+    ),
     "conv(f32[2,6,7,3], f32[3,2,3,4], layout=NHWC)": channels_last(convolved()),
     "conv(f32[1,7,9,3], f32[3,3,3,4], stride=2, padding=1, layout=NHWC)": channels_last(
         convolved((2, 2), (1, 1))

@@ -15,6 +15,7 @@ from morello.ir.primitives import (
     MAX,
     SOFTMAX,
     SUM,
+    Windows,
     broadcast,
     conv,
     elementwise,
@@ -122,13 +123,11 @@ def convolutions(draw: st.DrawFn, x: Tensor) -> Tensor:
     channels = other.pop(-1 if last else 0)
     filters = draw(sizes)
     pixels = [draw(st.integers(1, size)) for size in other]
-    # the windows must reach the whole image, or they would not say how large it is
-    strides = [
-        draw(st.sampled_from([s for s in (1, 2, 3) if (size - p) % s == 0]))
-        for size, p in zip(other, pixels, strict=True)
-    ]
+    strides = [draw(st.sampled_from([1, 2, 3])) for _ in other]
+    unread = [(size - p) % s for size, p, s in zip(other, pixels, strides, strict=True)]
     out = [(size - p) // s + 1 for size, p, s in zip(other, pixels, strides, strict=True)]
-    one = conv((strides[0], strides[1]), (0, 0), last)
+    windows = tuple(Windows(s, after=-left) for s, left in zip(strides, unread, strict=True))
+    one = conv(windows, last)
     if last:
         weights, shape = tensor((*pixels, channels, filters)), (batch, *out, filters)
     else:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.goals import attention_goal, layer_norm_goal, mapped, mlp_goal, product
+from tests.goals import attention_goal, layer_norm_goal, mapped, mlp_goal, product, slid
 from tests.goals import tensor as goal_tensor
 from tests.ir.graphs import Array, graphs, tensor, value_of
 
@@ -129,14 +129,14 @@ def test_a_window_over_what_another_makes() -> None:
     """conv(relu(x)): relu's rows are a window over the convolution's."""
     x = tensor((2, 3, 9, 8))
     relu = mapped("relu", x)
-    made = computation(Tensor((2, 4, 4, 6), F32, conv((2, 1)), (relu, tensor((4, 3, 3, 3)))))
+    made = computation(Tensor((2, 4, 4, 6), F32, conv(slid((2, 1))), (relu, tensor((4, 3, 3, 3)))))
     assert made.operation.operands[0].dims == ("b", "c", "2y+p", "x+q")
     assert made.operation.components[0].dims == ("b", "c", "2y+p", "x+q")
     first = part(made.operation, 2)
     assert first.operation is elementwise(Function("relu"), ((0, 1, 2, 3),), 4)
     assert first.tensors == (0, 2)
     second = part(made.operation, 3, (2,))
-    assert second.operation is conv((2, 1))
+    assert second.operation is conv(slid((2, 1)))
     assert second.tensors == (2, 1, 3)
 
 
@@ -144,11 +144,11 @@ def test_windows_over_windows() -> None:
     """Two convolutions, one of the other's result."""
     x = tensor((1, 1, 9, 9))
     first = Tensor((1, 2, 7, 7), F32, conv(), (x, tensor((2, 1, 3, 3))))
-    made = computation(Tensor((1, 3, 3, 3), F32, conv((2, 2)), (first, tensor((3, 2, 3, 3)))))
+    made = computation(Tensor((1, 3, 3, 3), F32, conv(slid((2, 2))), (first, tensor((3, 2, 3, 3)))))
     assert made.operation.operands[0].dims[2:] == ("2y+p+p0", "2x+q+q0")
     values = [np.random.default_rng(i).normal(size=t.shape) for i, t in enumerate(made.inputs)]
     inner = evaluate(conv(), values[:2])[0]
-    agree(evaluate(made.operation, values)[0], evaluate(conv((2, 2)), [inner, values[2]])[0])
+    agree(evaluate(made.operation, values)[0], evaluate(conv(slid((2, 2))), [inner, values[2]])[0])
 
 
 def test_one_primitive_is_no_composition() -> None:
@@ -235,7 +235,7 @@ def product_used_twice() -> Tensor:
 def padded_windows() -> Tensor:
     """A padded convolution cannot read what it pads element by element."""
     x = mapped("relu", tensor((1, 1, 4, 4)))
-    return Tensor((1, 1, 4, 4), F32, conv((1, 1), (1, 1)), (x, tensor((1, 1, 3, 3))))
+    return Tensor((1, 1, 4, 4), F32, conv(slid(padding=(1, 1))), (x, tensor((1, 1, 3, 3))))
 
 
 def test_two_windows_over_one_image() -> None:

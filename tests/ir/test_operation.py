@@ -6,6 +6,7 @@ import copy
 from dataclasses import replace
 
 import pytest
+from tests.goals import slid
 
 from morello.ir.computation import Tensor, computation
 from morello.ir.dtype import F32
@@ -39,7 +40,7 @@ from morello.ir.primitives import (
 
 PRIMITIVES = [
     *(matmul(batch) for batch in (0, 1, 2)),
-    conv(), conv((2, 1), (1, 0)), conv((1, 2), (0, 2), channels_last=True),
+    conv(), conv(slid((2, 1), (1, 0))), conv(slid((1, 2), (0, 2)), channels_last=True),
     move(1), move(3), move(3, (2, 0, 1)), fill(2), fill(4, "lowest"), pack(2, 0, 4),
     elementwise(Function("add"), ((0, 1), (1,)), 2), elementwise(Function("exp"), ((0,),), 1),
     elementwise(Function("add", 2.0), ((0,),), 1),
@@ -146,7 +147,7 @@ def test_accumulating_reads_what_it_adds_to(one: Operation) -> None:
 
 
 def test_what_is_whole_is_never_cut() -> None:
-    padded = accumulating(conv(padding=(1, 0)))
+    padded = accumulating(conv(slid(padding=(1, 0))))
     assert {d for d in padded.dims if not padded.may_cut(d)} == {"y", "p"}
     assert not softmax(SOFTMAX, 2, 1).may_cut("j")
 

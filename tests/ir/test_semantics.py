@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.goals import slid
 
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
 from morello.ir.operation import Operation, accumulating, reordered
@@ -86,8 +87,8 @@ def test_conv(strides: tuple[int, int], padding: tuple[int, int]) -> None:
     image, weights = values(2, 3, height, width), values(4, 3, 3, 2, seed=1)
     wanted = convolved(image, weights, strides, padding)
     assert wanted.shape == (2, 4, 5, 6)
-    agree(evaluate(conv(strides, padding), [image, weights]), wanted)
-    last = conv(strides, padding, channels_last=True)
+    agree(evaluate(conv(slid(strides, padding)), [image, weights]), wanted)
+    last = conv(slid(strides, padding), channels_last=True)
     turned = [image.transpose(0, 2, 3, 1), weights.transpose(2, 3, 1, 0)]
     agree(evaluate(last, turned), wanted.transpose(0, 2, 3, 1))
 
@@ -249,7 +250,7 @@ def test_softmax_of_pieces_merges_into_that_of_the_whole(rows: int, size: int, c
 
 REORDERED: list[tuple[Operation, list[tuple[int, ...]]]] = [
     (matmul(1), [(2, 3, 4), (2, 4, 5)]),
-    (conv((2, 1), (1, 1)), [(2, 3, 7, 5), (4, 3, 3, 2)]),
+    (conv(slid((2, 1), (1, 1))), [(2, 3, 7, 5), (4, 3, 3, 2)]),
     (conv(), [(2, 3, 7, 5), (4, 3, 3, 2)]),
     (elementwise(Function("subtract"), ((0, 1), (0, 1, 2)), 3), [(2, 3), (2, 3, 4)]),
     (move(3), [(2, 3, 4)]),

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.frozen import FROZEN, begin, complete, to_the_kernel
-from tests.goals import layer_norm_goal, matmul_goal, mlp_goal, primitive_goals
+from tests.goals import layer_norm_goal, matmul_goal, mlp_goal, primitive_goals, slid
 from tests.rewrites.rewritten import FOUR, SEARCH_ONLY, begun, kinds
 from tests.rewrites.rewritten import solved as rewritten
 from tests.support import with_capacities
@@ -32,6 +32,7 @@ from morello.ir.primitives import (
     MAX,
     SOFTMAX_PARTS,
     SUM,
+    Windows,
     broadcast,
     contraction,
     conv,
@@ -112,7 +113,8 @@ def operations() -> list[Operation]:
     found += [fill(4, "lowest"), reduce(MAX, 1, 0), reduce(SUM, 3, 1), broadcast(3, 0)]
     found += [one_prefix(2), divide_vec_scalar(1, 0), pack(2, 1, 4), pack(3, 0, 2)]
     found += [softmax(part, rank, 0) for part in SOFTMAX_PARTS.values() for rank in (1, 3)]
-    found += [conv((2, 1), (1, 3)), conv(channels_last=True)]
+    found += [conv(slid((2, 1), (1, 3))), conv(channels_last=True)]
+    found += [conv((Windows(3, 1, -2, 2), Windows(1, 0, 2))), conv((Windows(2, 1),))]
     found += [
         elementwise(Function("multiply"), ((1,), (0, 1)), 2),
         elementwise(Function("divide", 8.0), ((0, 1),), 2),

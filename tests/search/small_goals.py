@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 
-from tests.goals import apply, conv_goal, goal_of, mapped, matmul_goal, product, reduced, tensor
+from tests.goals import (
+    apply,
+    conv_goal,
+    goal_of,
+    mapped,
+    matmul_goal,
+    product,
+    reduced,
+    slid,
+    tensor,
+)
 from tests.search.brute import Brute, small_target
 
 from morello.ir.computation import Tensor
@@ -20,6 +30,7 @@ from morello.ir.primitives import (
     SOFTMAX,
     SOFTMAX_PARTS,
     SUM,
+    Windows,
     broadcast,
     contraction,
     conv,
@@ -102,8 +113,10 @@ def _products() -> dict[str, tuple[Spec, Target]]:
             goal(matmul(), (1, 4, 2), (F32,) * 3, layouts=(odd_even(2, 4), None, None)), PLAIN
         ),
         "conv": (conv_goal(1, 2, 2, 2), PLAIN),
-        "conv-strides": (of(conv((2, 1)), 1, 1, 2, 2, 1, 1, 2), MASKS),
-        "conv-padded-strides": (of(conv((1, 2), (0, 1)), 1, 1, 1, 1, 2, 1, 2), PLAIN),
+        "conv-strides": (of(conv(slid((2, 1))), 1, 1, 2, 2, 1, 1, 2), MASKS),
+        "conv-padded-strides": (of(conv(slid((1, 2), (0, 1))), 1, 1, 1, 1, 2, 1, 2), PLAIN),
+        "conv-unread": (of(conv((Windows(2, 0, -1), Windows())), 1, 1, 1, 2, 2, 1, 1), PLAIN),
+        "conv-uneven": (of(conv((Windows(2, 0, 1, 2),)), 1, 2, 1, 2, 2), PLAIN),
         "conv-nhwc": (of(conv(channels_last=True), 1, 1, 2, 1, 2, 1, 1), PLAIN),
         "conv-pointwise": (of(conv(), 1, 1, 2, 2, 2, 1, 1), PLAIN),
         "conv-images": (of(conv(), 2, 1, 2, 2, 2, 1, 1), PLAIN),

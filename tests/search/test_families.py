@@ -26,6 +26,7 @@ from morello.ir.spec import Spec
 from morello.ir.tensor import Placement
 from morello.rewrites import (
     Bufferize,
+    Crop,
     Decompose,
     Divide,
     Join,
@@ -76,6 +77,7 @@ NEEDED: list[tuple[str, type]] = [
     ("matmul-ragged", SizedOverlap), ("move-masked", SizedOverlap),
     ("matmul-bf16-packed", Pack), ("matmul-bytes-packed", Pack), ("conv-strides", SpatialSplit),
     ("conv-pointwise", Join), ("conv-images", Pointwise), ("conv-padded-strides", PadFirst),
+    ("conv-unread", Crop), ("conv-uneven", PadFirst),
     ("Softmax", Decompose),
     ("matmul-chain", Bufferize), ("map-of-map", MoveAll), ("parallel-matmul", Spread),
     ("parallel-ragged", Spread), ("parallel-maps", Spread),

@@ -8,14 +8,16 @@ from math import prod
 
 from morello.codegen.views import MemoryView, View
 from morello.ir.operation import Operation
-from morello.rewrites.conv import kept_dims
+from morello.rewrites.conv import kept_dims, pixels_of
 from morello.rewrites.join import Join
 
 
 def merged_rows(operation: Operation, views: Sequence[View]) -> list[View]:
     """The views of a convolution of single pixels, with all rows of the image as a single one."""
     return [
-        view if operand == 1 else _merged(view, [operation.places[operand, d][0] for d in "yx"])
+        view
+        if operand == 1
+        else _merged(view, [operation.places[operand, d][0] for d in pixels_of(operation)])
         for operand, view in enumerate(views)
     ]
 

@@ -35,16 +35,18 @@ from morello.codegen.views import (
     MemoryView,
     View,
     buffer_view,
-    centered,
     register_view,
+    within,
 )
 from morello.impl.tree import ImplNode
 from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import DType
+from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 from morello.rewrites import (
     Bufferize,
+    Crop,
     Join,
     Move,
     MoveAll,
@@ -59,6 +61,7 @@ from morello.rewrites import (
     Split,
     Tile,
 )
+from morello.rewrites.conv import pixels_of
 from morello.rewrites.select import find_kernel
 from morello.targets.target import Target
 
@@ -145,13 +148,25 @@ class Emitter:
     ) -> list[Statement]:
         """Loops over the pixels of the filter around a matmul over the remaining dimensions."""
         spec = node.impl.spec
-        pixels = {dim: self._name(dim) if spec.size(dim) > 1 else "" for dim in "pq"}
+        pixels = {
+            dim: self._name(dim) if spec.size(dim) > 1 else ""
+            for dim in pixels_of(spec.operation).values()
+        }
         tiles = cut_each(spec, views, [(dim, 1) for dim in pixels], list(pixels.values()))
         lines = self.emit(node.children[0], matmul_views(spec.operation, tiles))
         for dim, variable in reversed(pixels.items()):
             if variable:
                 lines = [For(variable, spec.size(dim), 1, lines, node=node.number)]
         return lines
+
+    def _crop(self, node: ImplNode, rewrite: Crop, views: Sequence[View]) -> list[Statement]:
+        """The same memory, less what is not read."""
+        (child,) = node.children
+        smaller = [
+            within(view, tensor.shape, [0] * len(tensor.shape))
+            for view, tensor in zip(views, child.impl.spec.tensors, strict=True)
+        ]
+        return self.emit(child, smaller)
 
     # ---- parallel loops
 
@@ -259,7 +274,7 @@ class Emitter:
                     view = groups.view
                     names_groups = True
                 if isinstance(rewrite, PadFirst):
-                    view = centered(view, tensor.shape)
+                    view = within(view, tensor.shape, _padding(impl.spec.operation))
                 used.append(view)
             inner = self.emit(child, used)
             soon = _copied_next(node) if position else _written_later(node)
@@ -343,8 +358,14 @@ EMITTERS: dict[type[Rewrite], Callable[..., list[Statement]]] = {
     SpatialSplit: Emitter._spatial_split,
     Pointwise: Emitter._pointwise,
     Join: Emitter._join,
+    Crop: Emitter._crop,
 }
 """The code generators of rewrites that are not just a sequence of steps."""
+
+
+def _padding(operation: Operation) -> list[int]:
+    """The padding before an image along each of its dimensions."""
+    return [axis.before for axis in operation.axes[0]]
 
 
 def _copied_next(node: ImplNode) -> Iterator[Soon]:

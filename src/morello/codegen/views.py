@@ -191,11 +191,11 @@ class RegisterView:
 View = MemoryView | RegisterView
 
 
-def centered(view: View, shape: tuple[int, ...]) -> View:
-    """The view of this shape in the middle of a larger tensor, whose border is padding."""
-    for dim, (whole, size) in enumerate(zip(view.extents, shape, strict=True)):
+def within(view: View, shape: Sequence[int], starts: Sequence[int]) -> View:
+    """The view of this shape in a larger tensor, from these positions on; the rest is left out."""
+    for dim, (whole, size, start) in enumerate(zip(view.extents, shape, starts, strict=True)):
         if size < whole:
-            view = view.cut(dim, size, (whole - size) // 2, None, 1)
+            view = view.cut(dim, size, start, None, 1)
     return view
 
 

@@ -18,6 +18,7 @@ from morello.frontends.values import (
     misuse_of,
     value_of,
 )
+from morello.frontends.windows import channels_last, slide
 from morello.ir.computation import Tensor
 from morello.ir.primitives import MAX_RANK, Labels, contraction, matmul_labels
 from morello.ir.primitives import conv as conv_operation
@@ -144,69 +145,45 @@ def attention(q: Value, k: Value, v: Value) -> Value:
 
 
 def conv(
-    image: Value, filter: Value, *, stride: Numbers = 1, padding: Numbers = 0, layout: str = "NCHW"
+    image: Value,
+    filter: Value,
+    *,
+    stride: Numbers = 1,
+    padding: Numbers = 0,
+    dilation: Numbers = 1,
+    layout: str = "NCHW",
 ) -> Value:
-    if layout not in ("NCHW", "NHWC"):
-        raise MisuseError(f"no layout {layout}", "use NCHW or NHWC", at="layout")
+    last = channels_last(layout)
     image, filter = image.without_new_axes, filter.without_new_axes
-    last = layout == "NHWC"
-    shapes = ("[b,h,w,c]", "[p,q,c,f]") if last else ("[b,c,h,w]", "[f,c,p,q]")
+    shapes = _OPERANDS[image.rank == filter.rank == 3][last]
     for number, (operand, shape) in enumerate(zip((image, filter), shapes, strict=True)):
-        if operand.rank != 4:
+        if operand.rank != len(shape.split(",")):
             what = f"{('the image', 'the filter')[number]} has {operand.rank} dimensions"
             raise MisuseError(what, f"for {layout} it should be {shape}", at=number)
-    strides, pads = _pair("stride", stride, lowest=1), _pair("padding", padding, lowest=0)
-    batch, height, width, channels = _permuted(image.shape, last, (0, 1, 2, 3), (0, 2, 3, 1))
-    filters, rows, columns, depth = _permuted(filter.shape, last, (3, 0, 1, 2), (0, 2, 3, 1))
+    batch, *size, channels = _channels_at_end(image.shape, last)
+    filters, *pixels, depth = (
+        (filter.shape[-1], *filter.shape[:-1]) if last else _channels_at_end(filter.shape, False)
+    )
     if channels != depth:
         what = f"the image has {channels} channels and the filter {depth}"
         raise MisuseError(what, f"for {layout} they should be {shapes[0]} and {shapes[1]}", at=1)
-    y = _windows("rows", height, rows, strides[0], pads[0])
-    x = _windows("columns", width, columns, strides[1], pads[1])
-    if any(pads) and not image.external:
-        fix = "compute the image as a Spec of its own"
-        raise MisuseError("what is computed cannot be padded", fix, at="padding")
-    out = (batch, y, x, filters) if last else (batch, filters, y, x)
+    windows, counts = slide(image, size, pixels, stride, padding, dilation)
+    out = (batch, *counts, filters) if last else (batch, filters, *counts)
     with misuse_of(argument=1):
         dtype = product_dtype(image.dtype, filter.dtype)
-    return apply_operation(conv_operation(strides, pads, last), [image, filter], out, dtype)
+    return apply_operation(conv_operation(windows, last), [image, filter], out, dtype)
 
 
-def _permuted(
-    shape: tuple[int, ...], last: bool, channels_last: tuple[int, ...], usual: tuple[int, ...]
-) -> tuple[int, ...]:
-    """The sizes in one order for both layouts: images or filters, rows, columns, channels."""
-    return tuple(shape[d] for d in (channels_last if last else usual))
+_OPERANDS = {
+    False: {False: ("[b,c,h,w]", "[f,c,p,q]"), True: ("[b,h,w,c]", "[p,q,c,f]")},
+    True: {False: ("[b,c,w]", "[f,c,q]"), True: ("[b,w,c]", "[q,c,f]")},
+}
+"""The shapes of an image and a filter, by whether it is a sequence and has its channels last."""
 
 
-def _windows(what: str, size: int, pixels: int, stride: int, padding: int) -> int:
-    """The output size along a dimension for windows of `pixels`; raises `MisuseError`."""
-    if padding >= pixels:
-        fix = f"use less than the filter's {pixels} {what}"
-        raise MisuseError(
-            f"with {padding} {what} of padding, a window can be all padding", fix, at="padding"
-        )
-    room = size + 2 * padding - pixels
-    if room < 0:
-        of = f"{size} {what}" + (f" and {2 * padding} of padding" if padding else "")
-        fix = f"use a filter of at most {size + 2 * padding}"
-        raise MisuseError(f"the image has {of}, less than the filter's {pixels}", fix, at=1)
-    if room % stride:
-        fix = f"give the image {size - room % stride} {what}, or another stride"
-        what = f"windows with stride {stride} leave the last {room % stride} {what} out"
-        raise MisuseError(what, fix, at=0)
-    return room // stride + 1
-
-
-def _pair(name: str, value: Numbers, *, lowest: int) -> tuple[int, int]:
-    """An option's values for rows and columns; a single number is used for both."""
-    both = (value, value) if isinstance(value, int) else value
-    if len(both) != 2:
-        raise MisuseError(f"{len(both)} numbers", f"write {name}=2, or {name}=[2,1]", at=name)
-    for number in both:
-        if not lowest <= number <= 999:
-            raise MisuseError(f"{name} is {number}", f"use a number from {lowest} to 999", at=name)
-    return both[0], both[1]
+def _channels_at_end(shape: tuple[int, ...], last: bool) -> tuple[int, ...]:
+    """The sizes of an image or filter with the channels at the end."""
+    return shape if last else (shape[0], *shape[2:], shape[1])
 
 
 FUNCTIONS = matmul, einsum, linear, conv, attention

@@ -25,7 +25,7 @@ from morello.ir.operation import (
 from morello.ir.primitives import primitive_of
 
 _TERM = r"([1-9]\d{0,3})?[a-z]\w{0,30}"
-_AXIS = re.compile(rf"{_TERM}(\+{_TERM})*(-[1-9]\d{{0,3}})?", re.ASCII)
+_AXIS = re.compile(rf"{_TERM}(\+{_TERM})*(-\d{{1,4}}([-+]\d{{1,4}})?)?", re.ASCII)
 NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 

@@ -182,5 +182,6 @@ def _folded(text: str, names: Mapping[str, str]) -> str:
                 for n, step in folded.terms
                 if n == first or n not in inner.names
             ]
-            folded = Axis(tuple(terms), folded.padding - int(factor) * inner.padding)
+            before = folded.before - int(factor) * inner.before
+            folded = Axis(tuple(terms), before, folded.after - int(factor) * inner.after)
     return str(folded)

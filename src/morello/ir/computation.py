@@ -295,7 +295,7 @@ class _Unification:
             self._parents[a] = b
         elif before.plain:
             root = self._root((id(first), before.names[0]))
-            if root in self._windows or after.padding:
+            if root in self._windows or after.padded:
                 raise _read_in_two_ways()
             self._windows[root] = second, after
         else:

@@ -12,7 +12,7 @@ from functools import cache
 from itertools import pairwise
 from math import prod
 
-from morello.ir.axes import Axis, axis
+from morello.ir.axes import axis
 from morello.ir.compose import compose
 from morello.ir.operation import Component, Operation, reordered
 from morello.ir.primitives import matmul
@@ -40,7 +40,7 @@ class Joining:
         It stays a window if it has terms, a stride or padding beside a single dimension.
         """
         given = axis(text)
-        whole = Axis(tuple(t for t in given.terms if t[0] not in self.units), given.padding)
+        whole = replace(given, terms=tuple(t for t in given.terms if t[0] not in self.units))
         left_out = not whole.terms or any(whole.names[0] in group[:-1] for group in self.groups)
         return "" if left_out else str(whole)
 

@@ -4,16 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
 from morello.ir.axes import Axis
 from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.compose import compose, inputs_of
 from morello.ir.layout import Layout, row_major
-from morello.ir.operation import Operand, Operation, Primitive, operation, reordered
+from morello.ir.operation import (
+    Operand,
+    Operation,
+    Primitive,
+    accumulating,
+    operation,
+    reordered,
+)
 from morello.ir.placements import Bools, prod_columns
-from morello.ir.primitives import fill, matmul, move
+from morello.ir.primitives import PIXELS, fill, matmul, move
+from morello.ir.spec import Spec
 from morello.ir.tensor import Placement
 from morello.rewrites.accumulate import wide_sums
 from morello.rewrites.buffer import buffer_codes, level_number
@@ -43,18 +52,21 @@ class SpatialSplit(Rewrite):
         yield from wide_sums(batch)
         yield from _in_memory(batch, (0, 1), target)
         yield from _along_kept(batch, target)
-        yield Condition(batch.size("b") == 1, "b must be 1")
-        yield Condition(batch.size("y") == 1, "y must be 1")
-        for dim, pixels in (("y", "p"), ("x", "q")):
+        pixels = pixels_of(batch.operation)
+        for dim in ("b", *[d for d in pixels if d not in ROLES]):
+            yield Condition(batch.size(dim) == 1, f"{dim} must be 1")
+        for dim, inner in pixels.items():
             position, _ = batch.operation.places[0, dim]
             cut = batch.placements.paneled_along(batch.codes[0], position)
-            whole = ~cut | (batch.size(pixels) == 1)
+            whole = ~cut | (batch.size(inner) == 1)
             yield Condition(whole, f"the window would cut panels of the image along {dim}")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        times = batch.size("p") * batch.size("q")
-        ones = np.ones(len(batch), np.int32)
-        pixel = tiled(tiled(batch, "p", ones), "q", ones)
+        inner = pixels_of(batch.operation).values()
+        times = prod_columns([batch.size(dim) for dim in inner])
+        pixel = batch
+        for dim in inner:
+            pixel = tiled(pixel, dim, np.ones(len(batch), np.int32))
         return [Edges(np.arange(len(batch)), children=(Child(_matmul(pixel, ("x",)), times),))]
 
     @classmethod
@@ -62,7 +74,8 @@ class SpatialSplit(Rewrite):
         return (primitive.lowers_to,) if primitive.lowers_to else ()
 
     def words(self, applied: Application) -> str:
-        return ", ".join(f"for {dim} in 0..{applied.spec.size(dim)}" for dim in "pq")
+        inner = pixels_of(applied.spec.operation).values()
+        return ", ".join(f"for {dim} in 0..{applied.spec.size(dim)}" for dim in inner)
 
 
 @dataclass(frozen=True)
@@ -80,7 +93,7 @@ class Pointwise(Rewrite):
         yield from _is_accumulating_conv(batch)
         yield from _in_memory(batch, (0, 2), target)
         yield from _along_kept(batch, target)
-        for dim in ("b", "p", "q"):
+        for dim in ("b", *pixels_of(batch.operation).values()):
             yield Condition(batch.size(dim) == 1, f"{dim} must be 1")
         strides = {stride for axis in batch.operation.axes[0] for _, stride in axis.terms}
         yield Condition(everywhere(batch, strides == {1}), "its strides must be 1")
@@ -90,7 +103,7 @@ class Pointwise(Rewrite):
             yield Condition(flat, f"the rows of {name} must follow each other without gaps")
 
     def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
-        body = Child(_matmul(batch, ("y", "x")))
+        body = Child(_matmul(batch, tuple(pixels_of(batch.operation))))
         return [Edges(np.arange(len(batch)), children=(body,))]
 
     @classmethod
@@ -116,7 +129,7 @@ class PadFirst(Rewrite):
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         operation = batch.operation
-        padded = operation.is_product and any(axis.padding for axis in operation.axes[0])
+        padded = operation.is_product and any(axis.padded for axis in operation.axes[0])
         yield Condition(everywhere(batch, padded), f"{operation} has no padding")
         level = level_number(self, self.level, target)
         near = batch.levels[0] <= level
@@ -157,12 +170,86 @@ class PadFirst(Rewrite):
         return f"{applied.name(image)}, padded -> {self.level}"
 
 
+@dataclass(frozen=True)
+class Crop(Rewrite):
+    """Leave out the last rows and columns of an image, which are in no window.
+
+    Conv(.., image of 8 rows; windows of 3 rows with stride 2)
+      -> Conv(.., image of 7 rows)
+    """
+
+    name = "crop"
+    lowers = Rank.OPERATION
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        smaller = cropped(batch.operation) is not batch.operation
+        yield Condition(everywhere(batch, smaller), f"{batch.operation} reads its whole image")
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        body = replace(batch, operation=cropped(batch.operation))
+        codes = tuple(
+            batch.placements.tile(batch.shape(o), body.shape(o), code, batch.dtypes[o].bytes)
+            if batch.operation.operands[o].dims != body.operation.operands[o].dims
+            else code
+            for o, code in enumerate(batch.codes)
+        )
+        return [Edges(np.arange(len(batch)), children=(Child(replace(body, codes=codes)),))]
+
+    def words(self, applied: Application) -> str:
+        return "without the rows and columns that are in no window"
+
+    def trait(self, spec: Spec) -> str:
+        return ""
+
+
+@cache
+def cropped(operation: Operation) -> Operation:
+    """The operation on images without elements that are in no window.
+
+    In a composition, what is computed stays whole.
+    """
+    if operation.primitive is not None:
+        return _read_only(operation) if operation.is_product else operation
+    inputs = inputs_of(operation)
+    components = [
+        replace(component, operation=_read_only(component.operation))
+        if component.operation.is_product and component.inputs[0] < inputs
+        else component
+        for component in operation.components
+    ]
+    if all(new == old for new, old in zip(components, operation.components, strict=True)):
+        return operation
+    dims = {
+        tensor: component.operand_dims(position)
+        for component in components
+        for position, tensor in enumerate(component.inputs)
+        if component.operation.windows and tensor < inputs
+    }
+    operands = [
+        replace(o, dims=dims.get(tensor, o.dims))
+        for tensor, o in enumerate(operation.operands[:-1])
+    ]
+    smaller = compose(operands, components)
+    return accumulating(smaller) if operation.accumulates else smaller
+
+
+def _read_only(product: Operation) -> Operation:
+    """The same sum of products of an image of which everything is read."""
+    dims = tuple(str(axis.cropped) for axis in product.axes[0])
+    return reordered(product, [dims, *(o.dims for o in product.operands[1:])])
+
+
 def unpadded(conv: Operation) -> Operation:
     """The same convolution of an image whose padding is stored in memory."""
     image, *others = conv.operands
-    dims = tuple(str(Axis(axis.terms)) for axis in conv.axes[0])
+    dims = tuple(str(Axis(axis.terms, 0, min(0, axis.after))) for axis in conv.axes[0])
     operands = (Operand(image.name, dims), *others)
     return operation(conv.primitive, conv.dims, operands, conv.reduced, (), conv.accumulates)
+
+
+def pixels_of(conv: Operation) -> dict[str, str]:
+    """The dimensions of a window by those of the output that it slides along."""
+    return {dim: inner for dim, inner in PIXELS.items() if dim in conv.dims}
 
 
 def matmul_operation(conv: Operation) -> Operation:
@@ -218,6 +305,8 @@ def squeezed(placement: Placement, kept: tuple[int, ...], strided: bool) -> Plac
 
 def _rows_follow(batch: Batch, operand: int) -> Bools:
     """Whether rows follow each other without gaps, or there is only one."""
+    if "y" not in batch.operation.dims:
+        return everywhere(batch, True)
     y, x = (batch.operation.places[operand, d][0] for d in "yx")
     follow = batch.placements.where(batch.codes[operand], partial(_next, y=y, x=x))
     result: Bools = follow | (batch.size("y") == 1)
@@ -251,5 +340,7 @@ def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
 def _is_accumulating_conv(batch: Batch) -> Iterator[Condition]:
     right = batch.operation.lowers_to is not None and batch.operation.accumulates
     yield Condition(everywhere(batch, right), "it is for ConvAccum")
-    padded = any(axis.padding for axis in batch.operation.axes[0])
+    padded = any(axis.padded for axis in batch.operation.axes[0])
     yield Condition(everywhere(batch, not padded), "its image is padded; apply pad_first")
+    unread = any(axis.unread for axis in batch.operation.axes[0])
+    yield Condition(everywhere(batch, not unread), "its image has unread elements; apply crop")

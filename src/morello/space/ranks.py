@@ -28,8 +28,9 @@ def weight(operation: Operation) -> int:
         return 1 + sum(max(1, weight(component.operation)) for component in operation.components)
     if operation.copies:
         return 0
-    padded = any(axis.padding for axes in operation.axes for axis in axes)
-    return _weight(operation.primitive) + padded
+    axes = [axis for axes in operation.axes for axis in axes]
+    padded, unread = any(axis.padded for axis in axes), any(axis.unread for axis in axes)
+    return _weight(operation.primitive) + padded + unread
 
 
 @cache

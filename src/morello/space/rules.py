@@ -7,7 +7,7 @@ from functools import partial
 from morello.ir.compose import inputs_of
 from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation
-from morello.rewrites import Join, MoveAll, Serial, SizedTile
+from morello.rewrites import Crop, Join, MoveAll, Serial, SizedTile, cropped
 from morello.space.guards import Rules, always
 from morello.space.kernels import kernel_rules
 from morello.space.kind import Kind
@@ -27,6 +27,8 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
     operation = kind.operation
     if kind.joining != NO_JOINING:
         return [Rules(always, (Join(kind.joining.groups, kind.joining.units),))]
+    if cropped(operation) is not operation:
+        return [Rules(always, (Crop(),))]
     if kind.parallel:
         return [
             Rules(always, (Serial(), *parallel_rewrites(kind, target))),

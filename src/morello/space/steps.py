@@ -31,7 +31,7 @@ def step_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
         yield ToAccumulate()
     if operation.lowers_to is not None and operation.accumulates:
         yield from (SpatialSplit(), Pointwise())
-    if operation.is_product and any(axis.padding for axis in operation.axes[0]):
+    if operation.is_product and any(axis.padded for axis in operation.axes[0]):
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])
     if operation.contracted and not operation.accumulates and target.packs:
         yield Pack()

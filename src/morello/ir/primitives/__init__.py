@@ -7,6 +7,7 @@ outside of here tells primitives apart by their names.
 from __future__ import annotations
 
 from morello.ir.operation import Primitive
+from morello.ir.primitives.convolutions import CONV, conv
 from morello.ir.primitives.copies import (
     FILL_HIGHEST,
     FILL_LOWEST,
@@ -30,12 +31,10 @@ from morello.ir.primitives.maps import (
     one_prefix,
 )
 from morello.ir.primitives.products import (
-    CONV,
     MATMUL,
     MATRIX,
     Labels,
     contraction,
-    conv,
     is_in_order,
     matmul,
     matmul_labels,
@@ -52,6 +51,7 @@ from morello.ir.primitives.softmax import (
     UNSCALED_FROM_MAX,
     softmax,
 )
+from morello.ir.primitives.windows import PIXELS, Windows
 
 PRIMITIVES: dict[str, Primitive] = {
     primitive.name: primitive
@@ -88,6 +88,7 @@ __all__ = [
     "MOVE",
     "ONE_PREFIX",
     "PACK",
+    "PIXELS",
     "PRIMITIVES",
     "SINGLE",
     "SOFTMAX",
@@ -95,6 +96,7 @@ __all__ = [
     "SUM",
     "UNSCALED_FROM_MAX",
     "Labels",
+    "Windows",
     "broadcast",
     "contraction",
     "conv",

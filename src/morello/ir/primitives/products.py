@@ -1,4 +1,4 @@
-"""Sums of products: matmul and convolution."""
+"""Sums of products: matmul, and what it shares with convolutions."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from string import ascii_lowercase
 
 import numpy as np
 
-from morello.ir.axes import axis
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.reductions import SUM, reduce
 from morello.ir.rounding import Bounded, summed
 from morello.ir.semantics import reference
-from morello.ir.text import Result, Text, call, listed, operator, oriented
+from morello.ir.text import Result, Text, call, operator, oriented
 
 Labels = tuple[str, ...]
 """The dimensions of an operand, by names that are the same wherever they go together."""
@@ -113,59 +112,12 @@ def _leading(shape: Sequence[int], other: Sequence[int], lead: int, owner: str) 
         yield f"{number} {owner}" if alone else str(number)
 
 
-@cache
-def conv(
-    strides: tuple[int, int] = (1, 1),
-    padding: tuple[int, int] = (0, 0),
-    channels_last: bool = False,
-    accumulates: bool = False,
-) -> Operation:
-    """out[b,f,y,x] = sum over c, p, q of image[b, c, sy*y+p, sx*x+q] * filter[f,c,p,q].
-
-    `padding` adds that many rows (columns) of zeros at either end of the image. With
-    `channels_last`, the operands are image[b,h,w,c], filter[p,q,c,f] and out[b,y,x,f].
-    """
-    y, x = (
-        f"{stride if stride > 1 else ''}{out}+{inner}" + (f"-{2 * pad}" if pad else "")
-        for stride, pad, out, inner in zip(strides, padding, "yx", "pq", strict=True)
-    )
-    shapes = (("b", "c", y, x), ("f", "c", "p", "q"), ("b", "f", "y", "x"))
-    if channels_last:
-        shapes = (("b", y, x, "c"), ("p", "q", "c", "f"), ("b", "y", "x", "f"))
-    image, weights, out = shapes
-    overwriting = operation(
-        CONV,
-        ("b", "f", "c", "y", "x", "p", "q"),
-        (
-            Operand("image", image),
-            Operand("filter", weights),
-            Operand("out", out, written=True, start="zero"),
-        ),
-        reduced=("c", "p", "q"),
-        # a tile of a padded image has padding on some sides only
-        untiled=("y", "p") * bool(padding[0]) + ("x", "q") * bool(padding[1]),
-    )
-    return accumulating(overwriting) if accumulates else overwriting
-
-
 def _matmuls(like: Operation) -> Iterator[Operation]:
     """The product whose operands have the same dimensions, as far as they may have names."""
     operands = tuple(operand.dims for operand in like.operands)
     known = all({*dims} <= {*like.dims} and len({*dims}) == len(dims) for dims in operands)
     if len(operands) == 3 and known and {*operands[0]} & {*operands[1]} - {*operands[2]}:
         yield _product(like.dims, operands)
-
-
-def _convolutions(like: Operation) -> Iterator[Operation]:
-    """The convolutions with the same strides and padding."""
-    dims = like.operands[0].dims if like.operands else ()
-    windows = {a.names: a for a in map(axis, dims) if len(a.terms) == 2}
-    y, x = windows.get(("y", "p")), windows.get(("x", "q"))
-    if y is not None and x is not None:
-        strides = y.terms[0][1], x.terms[0][1]
-        padding = y.padding // 2, x.padding // 2
-        for last in (False, True):
-            yield conv(strides, padding, last)
 
 
 # ---- what they compute
@@ -210,12 +162,7 @@ def _folded(
     return x.transpose(order).reshape([prod(sizes.get(d, 1) for d in group) for group in groups])
 
 
-def _evaluate_conv(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
-    image, weights = inputs
-    return (_einsum(operation, _windows(operation, image, weights), weights),)
-
-
-def _einsum(operation: Operation, a: Array, b: Array) -> Array:
+def einsum(operation: Operation, a: Array, b: Array) -> Array:
     """The sum of products of views with one axis per dimension."""
     letters = {d: chr(ord("a") + i) for i, d in enumerate(operation.dims)}
     words = [
@@ -226,24 +173,9 @@ def _einsum(operation: Operation, a: Array, b: Array) -> Array:
     return summed
 
 
-def _windows(operation: Operation, image: Array, weights: Array) -> Array:
-    """A view of the padded image with one axis per dimension of its windows."""
-    sizes = dict(zip(operation.operands[1].dims, weights.shape, strict=True))
-    pads = [(w.padding // 2, w.padding - w.padding // 2) for w in operation.axes[0]]
-    padded = np.pad(image, pads)
-    axis = 0
-    for window in operation.axes[0]:
-        if len(window.terms) > 1:
-            (_, stride), (inner, _) = window.terms
-            slid = np.lib.stride_tricks.sliding_window_view(padded, sizes[inner], axis)
-            padded = np.moveaxis(slid, -1, axis + 1)
-            padded = padded[(slice(None),) * axis + (slice(None, None, stride),)]
-            axis += 1
-        axis += 1
-    return padded
-
-
-def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+def bound_product(
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
+) -> Bounded:
     sizes = zip(operation.operands[1].dims, inputs[1].value.shape, strict=True)
     terms = prod(size for dim, size in sizes if dim in operation.reduced)
     return summed(reference(operation), inputs, terms, dtypes[-1])
@@ -278,50 +210,14 @@ def _letters(dims: Sequence[str]) -> Iterator[str]:
         yield next(others) if again else dim[0]
 
 
-def _text_conv(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
-    windows = {window.names[0]: window for window in operation.axes[0]}
-    y, x = windows["y"], windows["x"]
-    strides, padding = (y.terms[0][1], x.terms[0][1]), (y.padding // 2, x.padding // 2)
-    channels_last = operation.operands[-1].dims[-1] == "f"
-    options: list[tuple[str, str | int]] = []
-    if strides != (1, 1):
-        options.append(("stride", _pair(strides)))
-    if padding != (0, 0):
-        options.append(("padding", _pair(padding)))
-    if channels_last:
-        options.append(("layout", "NHWC"))
-    ordered = conv(strides, padding, channels_last).operands
-    words = [
-        oriented(argument, operand.dims, like.dims)
-        for argument, operand, like in zip(arguments, operation.operands, ordered, strict=False)
-    ]
-    return call("conv", words, options, result.dtype)
-
-
-def _pair(values: Sequence[int]) -> str:
-    return str(values[0]) if values[0] == values[1] else listed(values)
-
-
 MATMUL = Primitive(
     "Matmul",
     variants=_matmuls,
     evaluate=_evaluate_matmul,
-    bound=_bound,
+    bound=bound_product,
     text=_text_matmul,
     flops=2,
     is_product=True,
     contracts="k",
     merge=lambda rank: reduce(SUM, rank, rank - 1),
-)
-
-CONV = Primitive(
-    "Conv",
-    variants=_convolutions,
-    evaluate=_evaluate_conv,
-    bound=_bound,
-    text=_text_conv,
-    flops=2,
-    is_product=True,
-    lowers_to=MATMUL,
-    tiled_lowered=("x",),  # rows of pixels become rows of a matmul
 )
