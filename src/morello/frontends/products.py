@@ -20,7 +20,7 @@ from morello.frontends.values import (
 )
 from morello.frontends.windows import channels_last, slide
 from morello.ir.computation import Tensor
-from morello.ir.primitives import MAX_RANK, Labels, contraction, matmul_labels
+from morello.ir.primitives import MAX_RANK, Labels, contraction, grouped_conv, matmul_labels
 from morello.ir.primitives import conv as conv_operation
 from morello.ir.spec import matmul_shape, product_dtype
 
@@ -151,6 +151,7 @@ def conv(
     stride: Numbers = 1,
     padding: Numbers = 0,
     dilation: Numbers = 1,
+    groups: int = 1,
     layout: str = "NCHW",
 ) -> Value:
     last = channels_last(layout)
@@ -164,14 +165,25 @@ def conv(
     filters, *pixels, depth = (
         (filter.shape[-1], *filter.shape[:-1]) if last else _channels_at_end(filter.shape, False)
     )
-    if channels != depth:
+    if groups < 1 or channels % groups or filters % groups:
+        what = f"{channels} channels and {filters} filters are not {groups} equal groups"
+        raise MisuseError(what, "use a number that divides both", at="groups")
+    if channels != depth * groups:
         what = f"the image has {channels} channels and the filter {depth}"
-        raise MisuseError(what, f"for {layout} they should be {shapes[0]} and {shapes[1]}", at=1)
+        fix = f"for {layout} they should be {shapes[0]} and {shapes[1]}"
+        if groups > 1:
+            fix = f"with {groups} groups, the filter should have {channels // groups}"
+        raise MisuseError(what, fix, at=1)
     windows, counts = slide(image, size, pixels, stride, padding, dilation)
     out = (batch, *counts, filters) if last else (batch, filters, *counts)
     with misuse_of(argument=1):
         dtype = product_dtype(image.dtype, filter.dtype)
-    return apply_operation(conv_operation(windows, last), [image, filter], out, dtype)
+    operation = (
+        conv_operation(windows, last)
+        if groups == 1
+        else grouped_conv(channels // groups, filters // groups, windows, last)
+    )
+    return apply_operation(operation, [image, filter], out, dtype)
 
 
 _OPERANDS = {

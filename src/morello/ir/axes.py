@@ -63,6 +63,12 @@ class Axis:
         span = sum(stride * (sizes[name] - 1) for name, stride in self.terms) + 1
         return span - self.before - self.after
 
+    def solved(self, sizes: Mapping[str, int], extent: int) -> dict[str, int]:
+        """The size of the only dimension that has none in `sizes`, if this is the extent."""
+        ((name, step),) = ((name, step) for name, step in self.terms if name not in sizes)
+        rest = self.extent({**sizes, name: 1})
+        return {name: (extent - rest) // step + 1}
+
     def substitute(self, axes: Mapping[str, Axis]) -> Axis:
         """The axis with every dimension replaced by its axis in other dimensions."""
         terms: dict[str, int] = {}

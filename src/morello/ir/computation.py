@@ -168,10 +168,16 @@ def primitive_sizes(tensor: Tensor) -> tuple[int, ...]:
     assert primitive is not None
     known: dict[str, int] = {}
     shapes = [t.shape for t in tensor.inputs] + [tensor.shape]
-    for axes, shape in zip(primitive.axes, shapes, strict=True):
-        for along, size in zip(axes, shape, strict=True):
-            if along.plain:
-                known[along.names[0]] = size
+    extents = [
+        (along, size)
+        for axes, shape in zip(primitive.axes, shapes, strict=True)
+        for along, size in zip(axes, shape, strict=True)
+    ]
+    for along, size in sorted(extents, key=lambda extent: len(extent[0].terms)):
+        if along.plain:
+            known[along.names[0]] = size
+        elif len({*along.names} - {*known}) == 1:
+            known |= along.solved(known, size)
     return tuple(known.get(d, 1) for d in primitive.dims)
 
 
@@ -211,6 +217,7 @@ class _Unification:
         self._computed = computed
         self._parents: dict[_Item, _Item] = {}
         self._windows: dict[_Item, tuple[Tensor, Axis]] = {}
+        self._results: set[_Item] = set()
         self._names: dict[_Item, str] = {}
         self._join()
         if self.conflict is None:
@@ -250,14 +257,14 @@ class _Unification:
                     seen[source] = tensor, axes
                 used.add(source)
         for tensor, operand, axes in later:
-            before = dict(self._parents), dict(self._windows)
+            before = dict(self._parents), dict(self._windows), set(self._results)
             try:
                 self._unify_axes(*seen[tensor.inputs[operand]], tensor, axes)
                 compatible = self._distinct()
             except SpecError:
                 compatible = False
             if not compatible:
-                self._parents, self._windows = before
+                self._parents, self._windows, self._results = before
                 self.conflict = tensor, operand
                 return
 
@@ -291,8 +298,15 @@ class _Unification:
             a = self._root((id(first), before.names[0]))
             b = self._root((id(second), after.names[0]))
             if a in self._windows or b in self._windows:
+                self._join_window(a, b)
+            else:
+                self._parents[a] = b
+        elif after.plain:
+            root = self._root((id(second), after.names[0]))
+            if root in self._windows:
                 raise _read_in_two_ways()
-            self._parents[a] = b
+            self._windows[root] = first, before
+            self._results.add(root)
         elif before.plain:
             root = self._root((id(first), before.names[0]))
             if root in self._windows or after.padded:
@@ -300,6 +314,18 @@ class _Unification:
             self._windows[root] = second, after
         else:
             raise _read_in_two_ways()
+
+    def _join_window(self, a: _Item, b: _Item) -> None:
+        """Unify two dimensions, of which one at least is a window; raises `SpecError`.
+
+        That is possible where the window is that of a result, whose elements it numbers.
+        """
+        if a == b and a in self._results:
+            return
+        window, other = (a, b) if a in self._windows else (b, a)
+        if other in self._windows or window not in self._results or other in self._leaves(window):
+            raise _read_in_two_ways()
+        self._parents[other] = window
 
     def _name(self) -> None:
         taken: set[str] = set()

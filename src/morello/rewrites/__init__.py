@@ -2,7 +2,7 @@
 
 from morello.rewrites.accumulate import ToAccumulate
 from morello.rewrites.bufferize import Bufferize
-from morello.rewrites.conv import Crop, PadFirst, Pointwise, SpatialSplit, cropped
+from morello.rewrites.conv import Crop, PadFirst, Pointwise, SpatialSplit, Ungroup, cropped
 from morello.rewrites.decompose import SCHEMES, Decompose, decomposes
 from morello.rewrites.join import Join
 from morello.rewrites.move import Move, MoveAll
@@ -17,7 +17,7 @@ REWRITES: dict[str, type[Rewrite]] = {
     kind.name: kind
     for kind in (
         Tile, Overlap, Split, ToAccumulate, Move, MoveAll, Select, Parallel, Serial, Bufferize,
-        Decompose, SpatialSplit, Pointwise, PadFirst, Crop, Pack, ParallelSplit, Join,
+        Decompose, SpatialSplit, Pointwise, PadFirst, Crop, Ungroup, Pack, ParallelSplit, Join,
     )
 }  # fmt: skip
 """The rewrites that programs are made of, by name."""
@@ -52,6 +52,7 @@ __all__ = [
     "Spread",
     "Tile",
     "ToAccumulate",
+    "Ungroup",
     "apply",
     "cropped",
     "decomposes",

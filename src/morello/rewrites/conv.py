@@ -21,7 +21,17 @@ from morello.ir.operation import (
     reordered,
 )
 from morello.ir.placements import Bools, prod_columns
-from morello.ir.primitives import PIXELS, fill, matmul, move
+from morello.ir.primitives import (
+    CONV,
+    GROUPED,
+    MATMUL,
+    PIXELS,
+    conv,
+    fill,
+    matmul,
+    move,
+    windows_of,
+)
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement
 from morello.rewrites.accumulate import wide_sums
@@ -112,6 +122,57 @@ class Pointwise(Rewrite):
 
     def words(self, applied: Application) -> str:
         return "all pixels as the rows of a matmul"
+
+
+@dataclass(frozen=True)
+class Ungroup(Rewrite):
+    """Do a convolution of a single group as one without groups.
+
+    GroupedConv(b=1, g=1, f=8, c=4, y=7, x=7, p=3, q=3)
+      -> Conv(b=1, f=8, c=4, y=7, x=7, p=3, q=3)
+    """
+
+    name = "ungroup"
+    lowers = Rank.OPERATION
+
+    def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
+        right = batch.operation.primitive in GROUPED
+        yield Condition(everywhere(batch, right), f"{batch.operation} has no groups")
+        if right:
+            yield Condition(batch.size("g") == 1, "g must be 1")
+            operands = range(len(batch.operation.operands))
+            yield from _in_memory(batch, operands, target)
+
+    def edges(self, batch: Batch, target: Target) -> Sequence[Edges]:
+        conv = ungrouped(batch.operation)
+        sizes = dict(zip(batch.operation.dims, batch.sizes, strict=True))
+        ones = np.ones(len(batch), np.int32)
+        body = replace(batch, operation=conv, sizes=tuple(sizes.get(d, ones) for d in conv.dims))
+        return [Edges(np.arange(len(batch)), children=(Child(body),))]
+
+    @classmethod
+    def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
+        return (CONV,) if primitive in GROUPED else ()
+
+    def words(self, applied: Application) -> str:
+        return "a single group, as a convolution without groups"
+
+    def trait(self, spec: Spec) -> str:
+        return ""
+
+
+@cache
+def ungrouped(grouped: Operation) -> Operation:
+    """The convolution that one of a single group is."""
+    single = conv(tuple(windows_of(grouped).values()), False, grouped.accumulates)
+    orders = [
+        tuple(
+            channels if "g" in axis.names else dim
+            for dim, axis in zip(operand.dims, axes, strict=True)
+        )
+        for operand, axes, channels in zip(grouped.operands, grouped.axes, "cff", strict=True)
+    ]
+    return reordered(single, orders)
 
 
 @dataclass(frozen=True)
@@ -244,7 +305,9 @@ def unpadded(conv: Operation) -> Operation:
     image, *others = conv.operands
     dims = tuple(str(Axis(axis.terms, 0, min(0, axis.after))) for axis in conv.axes[0])
     operands = (Operand(image.name, dims), *others)
-    return operation(conv.primitive, conv.dims, operands, conv.reduced, (), conv.accumulates)
+    padded = {name for axis in conv.axes[0] if axis.padded for name in axis.names}
+    untiled = tuple(dim for dim in conv.untiled if dim not in padded)
+    return operation(conv.primitive, conv.dims, operands, conv.reduced, untiled, conv.accumulates)
 
 
 def pixels_of(conv: Operation) -> dict[str, str]:
@@ -338,7 +401,7 @@ def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
 
 
 def _is_accumulating_conv(batch: Batch) -> Iterator[Condition]:
-    right = batch.operation.lowers_to is not None and batch.operation.accumulates
+    right = batch.operation.lowers_to is MATMUL and batch.operation.accumulates
     yield Condition(everywhere(batch, right), "it is for ConvAccum")
     padded = any(axis.padded for axis in batch.operation.axes[0])
     yield Condition(everywhere(batch, not padded), "its image is padded; apply pad_first")

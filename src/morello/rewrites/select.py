@@ -69,9 +69,9 @@ def _placement(
     reason = f"{name} must be in registers of {held.width} elements"
     yield Condition(batch.levels[operand] == level, reason)
     yield Condition(batch.placements.vector[codes] == held.width, reason)
-    dims = batch.operation.operands[operand].dims
-    if held.along in dims:
-        along = batch.placements.runs_along(codes, (dims.index(held.along),))
+    if (operand, held.along) in batch.operation.places:
+        dim, _ = batch.operation.places[operand, held.along]
+        along = batch.placements.runs_along(codes, (dim,))
         yield Condition(along, f"registers of {name} must run along {held.along}")
 
 

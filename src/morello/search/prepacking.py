@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from morello.base.errors import SpecError
+from morello.ir.axes import axis
 from morello.ir.dtype import F32
 from morello.ir.layout import Layout, column_major
 from morello.ir.operation import Operation
@@ -73,7 +74,7 @@ def _in_panels(spec: Spec, number: int, reduced: tuple[str, ...], width: int) ->
     """A layout in panels of this width, with the reduction inside each panel, if it fits."""
     dims = spec.operation.operands[number].dims
     kept = [i for i, d in enumerate(dims) if d not in reduced]
-    if not kept or spec.shape(number)[kept[-1]] % width:
+    if not kept or spec.shape(number)[kept[-1]] % width or not axis(dims[kept[-1]]).plain:
         return None
     summed = [i for i in range(len(dims)) if i not in kept]
     return Layout((*kept, *summed), (kept[-1], width))

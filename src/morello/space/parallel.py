@@ -28,8 +28,8 @@ MERGED = 16
 def parallel_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
     """Parallel loops, and rewrites into several Specs that are each still parallel."""
     operation = kind.operation
-    dims = operation.operands[operation.output].dims
-    free = [d for d in dims if d in operation.dims and d not in operation.untiled]
+    names = [name for axis in operation.axes[operation.output] for name in axis.names]
+    free = [d for d in names if d not in operation.untiled]
     for dim in free:
         yield from (Spread(((dim, count),)) for count in _counts(target))
     for first in free:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from morello.ir.compose import inputs_of, intermediates, producer
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation, has_accumulating_form
+from morello.ir.primitives import GROUPED, MATMUL
 from morello.rewrites import (
     SCHEMES,
     Bufferize,
@@ -17,6 +18,7 @@ from morello.rewrites import (
     Rewrite,
     SpatialSplit,
     ToAccumulate,
+    Ungroup,
     decomposes,
 )
 from morello.space.copies import copy_layouts
@@ -29,7 +31,9 @@ def step_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
     operation = kind.operation
     if has_accumulating_form(operation):
         yield ToAccumulate()
-    if operation.lowers_to is not None and operation.accumulates:
+    if operation.primitive in GROUPED:
+        yield Ungroup()
+    if operation.lowers_to is MATMUL and operation.accumulates:
         yield from (SpatialSplit(), Pointwise())
     if operation.is_product and any(axis.padded for axis in operation.axes[0]):
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])

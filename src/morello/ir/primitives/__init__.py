@@ -7,7 +7,14 @@ outside of here tells primitives apart by their names.
 from __future__ import annotations
 
 from morello.ir.operation import Primitive
-from morello.ir.primitives.convolutions import CONV, conv
+from morello.ir.primitives.convolutions import (
+    CONV,
+    DEPTHWISE_CONV,
+    GROUPED,
+    GROUPED_CONV,
+    conv,
+    grouped_conv,
+)
 from morello.ir.primitives.copies import (
     FILL_HIGHEST,
     FILL_LOWEST,
@@ -51,13 +58,14 @@ from morello.ir.primitives.softmax import (
     UNSCALED_FROM_MAX,
     softmax,
 )
-from morello.ir.primitives.windows import PIXELS, Windows
+from morello.ir.primitives.windows import PIXELS, Windows, windows_of
 
 PRIMITIVES: dict[str, Primitive] = {
     primitive.name: primitive
     for primitive in (
-        MATMUL, CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST, FILL_HIGHEST, *MAPS.values(),
-        DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN, *SOFTMAX_PARTS.values(),
+        MATMUL, CONV, GROUPED_CONV, DEPTHWISE_CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST,
+        FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
+        *SOFTMAX_PARTS.values(),
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -75,11 +83,14 @@ __all__ = [
     "DENOMINATOR",
     "DENOMINATOR_AND_MAX",
     "DENOMINATOR_AND_UNSCALED",
+    "DEPTHWISE_CONV",
     "DIVIDE_VEC_SCALAR",
     "FILL_HIGHEST",
     "FILL_LOWEST",
     "FILL_ZERO",
     "FROM_PARTS",
+    "GROUPED",
+    "GROUPED_CONV",
     "MATMUL",
     "MATRIX",
     "MAX",
@@ -104,6 +115,7 @@ __all__ = [
     "divide_vec_scalar",
     "elementwise",
     "fill",
+    "grouped_conv",
     "is_in_order",
     "matmul",
     "matmul_labels",
@@ -113,4 +125,5 @@ __all__ = [
     "primitive_of",
     "reduce",
     "softmax",
+    "windows_of",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cache
+from math import prod
 
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.products import MATMUL, bound_product, einsum
@@ -43,6 +44,45 @@ def conv(
     return accumulating(overwriting) if accumulates else overwriting
 
 
+@cache
+def grouped_conv(
+    channels: int,
+    filters: int,
+    windows: tuple[Windows, ...] = (Windows(), Windows()),
+    channels_last: bool = False,
+    accumulates: bool = False,
+) -> Operation:
+    """A convolution of each group g of so many `channels`, by so many `filters`.
+
+    The image's channels are channels * g + c, and the output's are filters * g + f. A group of a
+    single channel or filter has no such sum: of one each, it is a depthwise convolution, of
+    image[b,g,y,x] and filter[g,c,p,q] with a c of size 1.
+    """
+    along = spatial(windows)
+    axes = tuple(str(window.axis(dim)) for dim, window in along.items())
+    pixels = tuple(PIXELS[dim] for dim in along)
+    source = f"{channels}g+c" if channels > 1 else "g"
+    result = f"{filters}g+f" if filters > 1 else "g"
+    shapes = (("b", source, *axes), (result, "c", *pixels), ("b", result, *along))
+    if channels_last:
+        shapes = (("b", *axes, source), (*pixels, "c", result), ("b", *along, result))
+    image, weights, out = shapes
+    own = ("f",) * (filters > 1)
+    overwriting = operation(
+        DEPTHWISE_CONV if channels == filters == 1 else GROUPED_CONV,
+        ("b", "g", *own, "c", *along, *pixels),
+        (
+            Operand("image", image),
+            Operand("filter", weights),
+            Operand("out", out, written=True, start="zero"),
+        ),
+        reduced=("c", *pixels),
+        # the channels of a tile have no gaps between them
+        untiled=(*own, *(("c",) if channels > 1 else ()), *whole(along)),
+    )
+    return accumulating(overwriting) if accumulates else overwriting
+
+
 def spatial(windows: Sequence[Windows]) -> dict[str, Windows]:
     """The windows along the output's rows and columns, or its columns only, by its dimensions."""
     dims = [*PIXELS][-len(windows) :]
@@ -61,13 +101,40 @@ def _convolutions(like: Operation) -> Iterator[Operation]:
         yield from (conv(windows, channels_last) for channels_last in (False, True))
 
 
+def _grouped_convolutions(like: Operation) -> Iterator[Operation]:
+    """The convolutions of groups of as many channels and filters, by the same windows."""
+    windows = tuple(windows_of(like).values()) if like.operands else ()
+    if windows and len(like.operands) == 3:
+        channels, filters = channels_of(like)
+        if channels and filters:
+            for last in (False, True):
+                yield grouped_conv(channels, filters, windows, last)
+
+
+def channels_of(grouped: Operation) -> tuple[int, int]:
+    """The channels and filters of a group; 0 of what has none."""
+    image, out = (grouped.places.get((o, "g"), (0, 0))[1] for o in (0, 2))
+    return image, out
+
+
 # ---- what they compute
 
 
 def _evaluate_conv(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
     image, weights = inputs
     sizes = dict(zip(operation.operands[1].dims, weights.shape, strict=True))
-    return (einsum(operation, unfolded(operation, image, sizes), weights),)
+    return (einsum(operation, unfolded(operation, 0, image, sizes), weights),)
+
+
+def _evaluate_grouped(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...]:
+    _, filters = channels_of(operation)
+    shape = inputs[1].shape
+    sizes = {"f": filters} | dict(zip(operation.operands[1].dims, shape, strict=True))
+    image, weights = (unfolded(operation, i, value, sizes) for i, value in enumerate(inputs))
+    apart = einsum(operation, image, weights)
+    counts = iter(apart.shape)
+    out = [prod(next(counts) for _ in axis.names) for axis in operation.axes[2]]
+    return (apart.reshape(out),)
 
 
 # ---- their text
@@ -82,6 +149,18 @@ def _text_conv(operation: Operation, arguments: Sequence[Text], result: Result) 
         for argument, operand, like in zip(arguments, operation.operands, ordered, strict=False)
     ]
     return call("conv", words, window_options(windows, channels_last), result.dtype)
+
+
+def _text_grouped(operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
+    windows = tuple(windows_of(operation).values())
+    last = "g" in operation.axes[-1][-1].names
+    ordered = grouped_conv(*channels_of(operation), windows, last).operands
+    words = [
+        oriented(argument, operand.dims, like.dims)
+        for argument, operand, like in zip(arguments, operation.operands, ordered, strict=False)
+    ]
+    options = [("groups", result.sizes["g"]), *window_options(windows, last)]
+    return call("conv", words, options, result.dtype)
 
 
 def window_options(windows: Sequence[Windows], channels_last: bool) -> Options:
@@ -119,3 +198,28 @@ CONV = Primitive(
     lowers_to=MATMUL,
     tiled_lowered=("x",),  # rows of pixels become rows of a matmul
 )
+
+GROUPED_CONV = Primitive(
+    "GroupedConv",
+    variants=_grouped_convolutions,
+    evaluate=_evaluate_grouped,
+    bound=bound_product,
+    text=_text_grouped,
+    flops=2,
+    is_product=True,
+    lowers_to=CONV,
+    tiled_lowered=("b", "y", "x", "p", "q"),
+)
+
+DEPTHWISE_CONV = Primitive(
+    "DepthwiseConv",
+    variants=_grouped_convolutions,
+    evaluate=_evaluate_grouped,
+    bound=bound_product,
+    text=_text_grouped,
+    flops=2,
+    is_product=True,
+)
+
+GROUPED = GROUPED_CONV, DEPTHWISE_CONV
+"""The convolutions that have groups."""

@@ -51,16 +51,16 @@ def windows_of(operation: Operation) -> dict[str, Windows]:
 
 
 def unfolded(
-    operation: Operation, image: Array, sizes: Mapping[str, int], padding: float = 0
+    operation: Operation, operand: int, value: Array, sizes: Mapping[str, int], padding: float = 0
 ) -> Array:
-    """A view of the padded image with one axis for each dimension of its windows.
+    """A view of an operand, with its padding, with one axis for each dimension of its windows.
 
     `sizes` are those of the windows, by dimension.
     """
-    pads = [(window.before, max(0, window.after)) for window in operation.axes[0]]
-    padded = np.pad(image, pads, constant_values=padding)
+    pads = [(window.before, max(0, window.after)) for window in operation.axes[operand]]
+    padded = np.pad(value, pads, constant_values=padding)
     axis = 0
-    for window in operation.axes[0]:
+    for window in operation.axes[operand]:
         if len(window.terms) > 1:
             (_, stride), (inner, dilation) = window.terms
             span = dilation * (sizes[inner] - 1) + 1
