@@ -37,6 +37,7 @@ from morello.rewrites import (
     Split,
     Tile,
     ToAccumulate,
+    Ungroup,
 )
 from morello.search.budget import SECONDS, Budget
 from morello.targets.target import Target
@@ -249,6 +250,10 @@ class Schedule:
     def crop(self) -> Schedule:
         """Leave out the last rows and columns of an image, which are in no window."""
         return self.rewrite(Crop())
+
+    def ungroup(self) -> Schedule:
+        """Do a convolution of a single group as one without groups."""
+        return self.rewrite(Ungroup())
 
     def pack(self) -> Schedule:
         """Pack neighbours along k into groups, which one instruction of the target multiplies.

@@ -15,10 +15,12 @@ from morello.ir.layout import Layout
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
     MAX,
+    MAX_POOL,
     MAX_RANK,
     SOFTMAX,
     SOFTMAX_PARTS,
     SUM,
+    SUM_POOL,
     Windows,
     broadcast,
     contraction,
@@ -26,9 +28,11 @@ from morello.ir.primitives import (
     divide_vec,
     elementwise,
     fill,
+    grouped_conv,
     matmul,
     move,
     one_prefix,
+    pool,
     reduce,
     softmax,
 )
@@ -144,6 +148,29 @@ def convolutions(random: Random) -> Spec:
         for w, p in zip(windows, pixels, strict=True)
     ]
     return placed(random, one, (b, f, c, *counts, *pixels), dtypes)
+
+
+def grouped_convolutions(random: Random) -> Spec:
+    """Of one or more channels and filters in each group."""
+    channels, filters, groups = (random.randint(1, 3) for _ in range(3))
+    if random.random() < 0.5:
+        channels, filters, groups = 1, 1, size(random, 40)
+    pixels = [random.choice([1, 2, 3]) for _ in range(random.choice([1, 2]))]
+    windows = tuple(windows_of(random) for _ in pixels)
+    one = grouped_conv(channels, filters, windows, channels_last=random.random() < 0.5)
+    own = (filters,) if filters > 1 else ()
+    counts = [random.randint(3, 5) for _ in pixels]
+    return placed(random, one, (1, groups, *own, channels, *counts, *pixels), (F32,) * 3)
+
+
+def pools(random: Random) -> Spec:
+    """With any windows, of any dtype that has maxima."""
+    pixels = [random.choice([1, 2, 3]) for _ in range(random.choice([1, 2]))]
+    windows = tuple(windows_of(random) for _ in pixels)
+    one = pool(random.choice([SUM_POOL, MAX_POOL]), windows, random.random() < 0.5)
+    counts = [random.randint(3, 5) for _ in pixels]
+    sizes = (random.randint(1, 2), size(random, 40), *counts, *pixels)
+    return placed(random, one, sizes, (random.choice([F32, F32, I32, I8]),) * 2)
 
 
 def windows_of(random: Random) -> Windows:
@@ -348,9 +375,9 @@ def composed(make: Callable[[Random], Tensor]) -> Callable[[Random], Spec]:
 
 
 PRIMITIVES = (
-    matmuls, other_products, convolutions, pointwise_convolutions, moves, fills, unary_maps,
-    unary_maps, binary_maps, divisions, broadcasts, reductions, softmaxes, parallel_softmaxes,
-    unary_maps, binary_maps, contractions,
+    matmuls, other_products, convolutions, grouped_convolutions, pointwise_convolutions, pools,
+    moves, fills, unary_maps, unary_maps, binary_maps, divisions, broadcasts, reductions, softmaxes,
+    parallel_softmaxes, unary_maps, binary_maps, contractions,
 )  # fmt: skip
 COMPOSITIONS = tuple(
     composed(make)

@@ -40,6 +40,7 @@ from morello.rewrites import (
     Split,
     Tile,
     ToAccumulate,
+    Ungroup,
     decomposes,
     may_split,
 )
@@ -96,6 +97,8 @@ class Whims:
             yield from (self.split,) * 12
         if joining_of(spec).groups:
             yield from (_join,) * 8
+        if operation.grouped:
+            yield from (_crop, self._pad, _ungroup)
         if operation.name.startswith("Conv"):
             yield from (_crop, self._pad, _pointwise, _pointwise, _spatial_split)
         if operation.name == "Matmul" and self.target.packs:
@@ -228,6 +231,10 @@ def _pointwise(spec: Spec) -> Rewrite:
     return Pointwise()
 
 
+def _ungroup(spec: Spec) -> Rewrite:
+    return Ungroup()
+
+
 def _crop(spec: Spec) -> Rewrite:
     return Crop()
 
@@ -322,6 +329,8 @@ class Programs:
             yield from (self.whims.buffer(spec) for _ in range(10))
         if self.whims.schemes(spec) and operation.name != "DivideVecScalar":
             yield from (self.whims.step(spec) for _ in range(10))
+        if operation.grouped:
+            yield from (Crop(), Tile("g", 1), Ungroup())
         if operation.name.startswith("Conv"):
             yield Crop()
             yield PadFirst(self.target.levels[spec.levels[0]].name)

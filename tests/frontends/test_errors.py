@@ -131,6 +131,9 @@ CONVOLUTIONS = [
     ("conv(f32[1,2,5,5], f32[3,2,3,3], dilation=0)", "use a number from 1 to 999", 42),
     ("conv(f32[1,2,5,5], f32[3,2,3,3], padding=[0,1,3,0])", "3 columns of padding", 41),
     ("conv(f32[1,2,5,5], f32[3,2,3,3], padding=[0,1,0])", "or padding=[2,1]", 41),
+    ("conv(f32[1,4,5,5], f32[3,2,3,3], groups=2)", "use a number that divides both", 40),
+    ("conv(f32[1,4,5,5], f32[4,4,3,3], groups=2)", "with 2 groups, the filter should have 2", 19),
+    ("conv(f32[1,4,5,5], f32[4,4,3,3], groups=0)", "0 equal groups", 40),
     ("conv(f32[1,2,5], f32[3,2,3,3])", "for NCHW it should be [b,c,h,w]", 5),
     ("conv(f32[1,2,5], f32[3,2,6])", "use a filter of at most 5", 17),
     ("conv(f32[1,2,5,5], f32[3,2,3,3], stride=0)", "use a number from 1 to 999", 40),
@@ -140,6 +143,23 @@ CONVOLUTIONS = [
     ("conv(f32[1,2,5,5], f32[3,2,3,3], layout=NCWH)", "use NCHW or NHWC", 40),
     ("conv(relu(f32[1,2,5,5]), f32[3,2,3,3], padding=1)", "cannot be padded", 47),
     ("conv(f32[1,2,5,5], i8[3,2,3,3])", "f32 and i8 cannot be multiplied", 19),
+]
+
+POOLS = [
+    ("max_pool(f32[1,2,5,5])", "max_pool needs window", 0),
+    ("max_pool(f32[5,5], window=2)", "it should be [b,c,h,w] or [b,c,w]", 9),
+    ("max_pool(f32[1,2,5,5], window=6)", "use a window of at most 5", 30),
+    ("max_pool(f32[1,2,5,5], window=[1,2,3])", "write window=2, or window=[2,1]", 30),
+    ("max_pool(f32[1,2,5], window=[1,2])", "write window=2", 28),
+    ("max_pool(f32[1,2,5,5], window=0)", "use a number from 1 to 999", 30),
+    ("max_pool(f32[1,2,5,5], window=2, padding=2)", "use less than the window's 2 rows", 41),
+    ("max_pool(relu(f32[1,2,5,5]), window=2, padding=1)", "cannot be padded", 47),
+    ("avg_pool(i32[1,2,5,5], window=2)", "avg_pool", 0),
+    (
+        "avg_pool(f32[1,2,5,5], window=2, padding=1, count_include_pad=False)",
+        "multiply sum_pool by factors of your own",
+        63,
+    ),
 ]
 
 MAPS = [
@@ -204,7 +224,7 @@ REDUCTIONS = [
     ("rms_norm(i32[4,8], i32[8])", "rms_norm is for floating-point numbers", 0),
 ]
 
-ALL = [*SYNTAX, *NAMES, *GOALS, *MATMULS, *CONVOLUTIONS, *MAPS, *COPIES, *REDUCTIONS]
+ALL = [*SYNTAX, *NAMES, *GOALS, *MATMULS, *CONVOLUTIONS, *POOLS, *MAPS, *COPIES, *REDUCTIONS]
 
 
 @pytest.mark.parametrize(("text", "said", "at"), ALL, ids=[text[:60] for text, _, _ in ALL])

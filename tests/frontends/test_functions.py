@@ -77,6 +77,44 @@ def channels_last(function: Callable[[Array, Array], Array]) -> Callable[[Array,
     ).transpose(0, 2, 3, 1)
 
 
+def grouped(
+    groups: int, function: Callable[[Array, Array], Array]
+) -> Callable[[Array, Array], Array]:
+    """A convolution of each group of channels, one after the other."""
+    return lambda image, weights: np.concatenate(
+        [
+            function(*pair)
+            for pair in zip(np.split(image, groups, axis=1), np.split(weights, groups), strict=True)
+        ],
+        axis=1,
+    )
+
+
+def pooled(
+    reduction: Callable[..., Array],
+    window: tuple[int, int],
+    stride: tuple[int, int] = (1, 1),
+    padding: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0)),
+    dilation: tuple[int, int] = (1, 1),
+    outside: float = 0.0,
+) -> Callable[[Array], Array]:
+    """A reduction of each window of NCHW, one after the other, with numbers `outside` around."""
+
+    def function(image: Array) -> Array:
+        padded = np.pad(image, [(0, 0), (0, 0), *padding], constant_values=outside)
+        rows, columns = (d * (n - 1) + 1 for d, n in zip(dilation, window, strict=True))
+        batch, channels, height, width = padded.shape
+        y_count, x_count = (height - rows) // stride[0] + 1, (width - columns) // stride[1] + 1
+        out = np.empty((batch, channels, y_count, x_count))
+        for y, x in product(range(y_count), range(x_count)):
+            top, left = y * stride[0], x * stride[1]
+            whole = padded[:, :, top : top + rows, left : left + columns]
+            out[:, :, y, x] = reduction(whole[:, :, :: dilation[0], :: dilation[1]], axis=(2, 3))
+        return out
+
+    return function
+
+
 def along_columns(function: Callable[[Array, Array], Array]) -> Callable[[Array, Array], Array]:
     """A convolution of sequences as that of images of one row."""
     return lambda image, weights: function(image[:, :, None], weights[:, :, None])[:, :, 0]
@@ -240,6 +278,44 @@ CASES: dict[str, Callable[..., Array]] = {
     "conv(f32[1,2,9,9], f32[3,2,3,3], stride=2, padding=2, dilation=[2,3])": convolved(
         (2, 2), (2, 2), (2, 3)
     ),
+    "conv(f32[1,6,5,6], f32[4,3,3,2], groups=2)": grouped(2, convolved()),
+    "conv(f32[2,4,5,6], f32[4,1,3,3], groups=4, padding=1)": grouped(4, convolved((1, 1), (1, 1))),
+    "conv(f32[1,3,6,5], f32[6,1,3,3], groups=3, stride=2)": grouped(3, convolved((2, 2))),
+    "conv(f32[1,5,6,4], f32[3,2,2,6], groups=2, layout=NHWC)": channels_last(
+        grouped(2, convolved())
+    ),
+    "conv(f32[1,4,9], f32[4,1,3], groups=4, stride=2)": along_columns(
+        grouped(4, convolved((1, 2)))
+    ),
+    "relu(conv(f32[1,4,5,5], f32[6,2,2,2], groups=2) + f32[6,4,4])": (
+        lambda x, w, bias: np.maximum(grouped(2, convolved())(x, w) + bias, 0)
+    ),
+    "conv(relu(conv(f32[1,4,5,5], f32[6,2,2,2], groups=2)), f32[3,6,2,1])": (
+        lambda x, w, v: convolved()(np.maximum(grouped(2, convolved())(x, w), 0), v)
+    ),
+    "max_pool(f32[1,3,6,7], window=2, stride=2)": pooled(np.max, (2, 2), (2, 2)),
+    "max_pool(f32[2,3,8,7], window=3, stride=2, padding=1)": pooled(
+        np.max, (3, 3), (2, 2), ((1, 1), (1, 1)), outside=-np.inf
+    ),
+    "max_pool(f32[1,3,8,9], window=[2,3], padding=[1,0,0,2], dilation=[2,1])": pooled(
+        np.max, (2, 3), (1, 1), ((1, 0), (0, 2)), (2, 1), outside=-np.inf
+    ),
+    "max_pool(f32[1,8,7,3], window=3, stride=2, layout=NHWC)": lambda image: pooled(
+        np.max, (3, 3), (2, 2)
+    )(image.transpose(0, 3, 1, 2)).transpose(0, 2, 3, 1),
+    "max_pool(f32[2,3,8], window=3)": lambda image: pooled(np.max, (1, 3))(image[:, :, None])[
+        :, :, 0
+    ],
+    "sum_pool(f32[1,3,6,7], window=3, stride=2, padding=[0,1])": pooled(
+        np.sum, (3, 3), (2, 2), ((0, 0), (1, 1))
+    ),
+    "avg_pool(f32[1,3,6,7], window=[2,3])": pooled(np.mean, (2, 3)),
+    "avg_pool(f32[1,3,6,7], window=3, padding=1, stride=2)": pooled(
+        np.mean, (3, 3), (2, 2), ((1, 1), (1, 1))
+    ),
+    "max_pool(relu(conv(f32[1,2,7,7], f32[3,2,2,2])), window=2, stride=2)": (
+        lambda x, w: pooled(np.max, (2, 2), (2, 2))(np.maximum(convolved()(x, w), 0))
+    ),
     "conv(f32[2,3,9], f32[4,3,3])": along_columns(convolved()),
     "conv(f32[2,3,9], f32[4,3,3], stride=3, padding=[2,1], dilation=2)": along_columns(
         convolved((1, 3), (0, (2, 1)), (1, 2))
@@ -275,7 +351,7 @@ def test_functions(text: str) -> None:
     *inputs, _ = spec.arrays.values()
     values = [random.standard_normal(spec.shape(operand)) for operand in inputs]
     expected = CASES[text](*values)
-    (found,) = evaluate(spec.operation, spec.per_operand(values))
+    (found,) = evaluate(spec.operation, spec.per_operand(values), spec.sizes)
     if spec.operation.name == "Broadcast":  # which says nothing of its size
         found = np.broadcast_to(found, spec.shape(1))
     assert found.shape == spec.shape(spec.operation.output) == expected.shape

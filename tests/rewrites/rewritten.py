@@ -15,7 +15,7 @@ from tests.goals import (
 
 from morello import rewrites
 from morello.ir.dtype import BF16, F32
-from morello.ir.primitives import DENOMINATOR_AND_MAX, Windows, conv, softmax
+from morello.ir.primitives import DENOMINATOR_AND_MAX, Windows, conv, grouped_conv, softmax
 from morello.ir.spec import Spec, goal
 from morello.scheduling import Schedule
 from morello.targets import find_target
@@ -52,6 +52,7 @@ def begun() -> dict[str, Schedule]:
     narrow = matmul_goal(16, 32, 64, BF16, BF16, F32)
     padded = begin(conv_goal(2, 4, 4, padding=1)).pad_first("L2").to_accumulate()
     strided = goal(conv((Windows(2, 0, -1), Windows(2, 1, 0))), (1, 4, 4, 3, 4, 1, 2), (F32,) * 3)
+    grouped = goal(grouped_conv(2, 4), (1, 3, 4, 2, 3, 4, 2, 3), (F32,) * 3)
     softmax_rows = begin(softmax_goal(8, 64, parallel=True)).parallel(i=2)
     return {
         "parallel": begin(several).parallel(n=32, m=16),
@@ -62,6 +63,7 @@ def begun() -> dict[str, Schedule]:
         "padded": padded.tile(y=1).spatial_split(),
         "pointwise": begin(conv_goal(pixels=1)).to_accumulate().pointwise(),
         "cropped": begin(strided).crop().to_accumulate(),
+        "grouped": begin(grouped).tile(g=1).ungroup().to_accumulate(),
         "packed": Schedule.of(narrow, BF16_PRODUCTS).pack(),
         "wider": begin(narrow).move("a", "L2", dtype="f32").move("b", "L2", dtype="f32"),
         "covered": begin(matmul_goal(6, 16, 40)).overlap(m=4, n=32),

@@ -27,9 +27,11 @@ from morello.ir.operation import Operation
 from morello.ir.primitives import (
     DENOMINATOR_AND_MAX,
     MAX,
+    MAX_POOL,
     SOFTMAX,
     SOFTMAX_PARTS,
     SUM,
+    SUM_POOL,
     Windows,
     broadcast,
     contraction,
@@ -38,9 +40,11 @@ from morello.ir.primitives import (
     divide_vec_scalar,
     elementwise,
     fill,
+    grouped_conv,
     matmul,
     move,
     one_prefix,
+    pool,
     reduce,
     softmax,
 )
@@ -119,6 +123,14 @@ def _products() -> dict[str, tuple[Spec, Target]]:
         "conv-uneven": (of(conv((Windows(2, 0, 1, 2),)), 1, 2, 1, 2, 2), PLAIN),
         "conv-nhwc": (of(conv(channels_last=True), 1, 1, 2, 1, 2, 1, 1), PLAIN),
         "conv-pointwise": (of(conv(), 1, 1, 2, 2, 2, 1, 1), PLAIN),
+        "conv-groups": (of(grouped_conv(2, 1), 1, 2, 2, 1, 2, 1, 2), PLAIN),
+        "conv-group-filters": (of(grouped_conv(1, 2), 1, 2, 2, 1, 1, 2, 1, 1), PLAIN),
+        "conv-depthwise": (of(grouped_conv(1, 1), 1, 1, 1, 1, 5, 1, 2), MASKS),
+        "conv-depthwise-nhwc": (
+            of(grouped_conv(1, 1, (Windows(2, 1, 0),), True), 1, 4, 1, 2, 2), PLAIN
+        ),
+        "max-pool": (of(pool(MAX_POOL, slid((1, 2), (0, 1))), 1, 1, 1, 2, 1, 2), MASKS),
+        "sum-pool": (of(pool(SUM_POOL, (Windows(1, 0, 0, 2),)), 1, 1, 5, 2), PLAIN),
         "conv-images": (of(conv(), 2, 1, 2, 2, 2, 1, 1), PLAIN),
         "matmul-rows": (of(contraction(("l", "m", "k"), ("k",), ("l", "m")), 2, 1, 2, 1), MASKS),
         "matmul-columns": (

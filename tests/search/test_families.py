@@ -42,6 +42,7 @@ from morello.rewrites import (
     SpatialSplit,
     Spread,
     ToAccumulate,
+    Ungroup,
 )
 from morello.search.expansion import build
 from morello.search.graph import Floats, SearchGraph
@@ -66,7 +67,8 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 PRIMITIVES = {
-    "OnePrefix", "FillZero", "FillLowest", "Move", "Matmul", "MatmulAccum", "Conv", "Broadcast",
+    "OnePrefix", "FillZero", "FillLowest", "Move", "Matmul", "MatmulAccum", "Conv", "GroupedConv",
+    "DepthwiseConv", "SumPool", "MaxPool", "Broadcast",
     "Divide", "DivideVecScalar", "Exp", "Relu", "Add", "Multiply", "MultiplyConstant", "Sum", "Max",
     *SOFTMAX_PARTS, "Compose",
 }  # fmt: skip
@@ -77,7 +79,7 @@ NEEDED: list[tuple[str, type]] = [
     ("matmul-ragged", SizedOverlap), ("move-masked", SizedOverlap),
     ("matmul-bf16-packed", Pack), ("matmul-bytes-packed", Pack), ("conv-strides", SpatialSplit),
     ("conv-pointwise", Join), ("conv-images", Pointwise), ("conv-padded-strides", PadFirst),
-    ("conv-unread", Crop), ("conv-uneven", PadFirst),
+    ("conv-unread", Crop), ("conv-groups", Ungroup), ("conv-uneven", PadFirst),
     ("Softmax", Decompose),
     ("matmul-chain", Bufferize), ("map-of-map", MoveAll), ("parallel-matmul", Spread),
     ("parallel-ragged", Spread), ("parallel-maps", Spread),

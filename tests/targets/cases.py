@@ -24,14 +24,17 @@ from morello.ir.operation import Operation, reordered
 from morello.ir.placements import Bools, Ints, Placements
 from morello.ir.primitives import (
     PRIMITIVES,
+    Windows,
     broadcast,
     divide_vec_scalar,
     elementwise,
     fill,
+    grouped_conv,
     matmul,
     move,
     one_prefix,
     pack,
+    pool,
     reduce,
     softmax,
 )
@@ -67,6 +70,14 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         plain = matmul(0, accumulates=True)
         turned = reordered(plain, [("k", "m"), ("n", "k"), ("n", "m")])
         return [plain, matmul(1, accumulates=True), turned]
+    if name == "DepthwiseConvAccum":
+        images = grouped_conv(1, 1, accumulates=True)
+        sequences = (Windows(2),)
+        return [images, *(grouped_conv(1, 1, sequences, last, True) for last in (False, True))]
+    if name in ("SumPoolAccum", "MaxPoolAccum"):
+        primitive = PRIMITIVES[name.removesuffix("Accum")]
+        two = (Windows(1, dilation=2), Windows(3))
+        return [pool(primitive, windows, True, True) for windows in ((Windows(),), two)]
     if kernel.name.startswith(FILTERS):
         return [move(4)]
     if name == "Move":

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_type_hints
 
-from morello.frontends import copies, maps, products, reductions
+from morello.frontends import copies, maps, pooling, products, reductions
 from morello.frontends.values import Value
 from morello.ir.functions import UNARY
 
 FUNCTIONS: Mapping[str, Callable[..., Value]] = {
-    **{f.__name__: f for m in (products, maps, reductions, copies) for f in m.FUNCTIONS},
+    **{f.__name__: f for m in (products, maps, reductions, pooling, copies) for f in m.FUNCTIONS},
     **{name: maps.map_of_one(name) for name in sorted(UNARY) if name != "cast"},
 }
 """Every callable function; operators are calls of add, matmul and so on."""

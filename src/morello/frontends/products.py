@@ -174,7 +174,7 @@ def conv(
         if groups > 1:
             fix = f"with {groups} groups, the filter should have {channels // groups}"
         raise MisuseError(what, fix, at=1)
-    windows, counts = slide(image, size, pixels, stride, padding, dilation)
+    windows, counts = slide(image, size, pixels, stride, padding, dilation, of="filter")
     out = (batch, *counts, filters) if last else (batch, filters, *counts)
     with misuse_of(argument=1):
         dtype = product_dtype(image.dtype, filter.dtype)

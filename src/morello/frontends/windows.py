@@ -25,25 +25,30 @@ def slide(
     stride: Numbers,
     padding: Numbers,
     dilation: Numbers,
+    of: str,
 ) -> tuple[tuple[Windows, ...], tuple[int, ...]]:
     """The windows of so many `pixels` along each dimension of an image, and their counts.
 
-    The image has this `size` along each. Raises `MisuseError`, also where a window has no place.
+    The image has this `size` along each; the windows are those `of` a filter, say. Raises
+    `MisuseError`, also where a window has no place.
     """
     rank = len(size)
-    strides = _each("stride", stride, rank, lowest=1)
-    dilations = _each("dilation", dilation, rank, lowest=1)
+    strides = each_number("stride", stride, rank, lowest=1)
+    dilations = each_number("dilation", dilation, rank, lowest=1)
     pads = _ends(padding, rank)
     if any(map(any, pads)) and not image.external:
         fix = "compute the image as a Spec of its own"
         raise MisuseError("what is computed cannot be padded", fix, at="padding")
     what = ("rows", "columns")[-rank:]
-    each = [_windows(*of) for of in zip(what, size, pixels, strides, pads, dilations, strict=True)]
-    return tuple(windows for windows, _ in each), tuple(count for _, count in each)
+    slid = [
+        _windows(of, *each)
+        for each in zip(what, size, pixels, strides, pads, dilations, strict=True)
+    ]
+    return tuple(windows for windows, _ in slid), tuple(count for _, count in slid)
 
 
 def _windows(
-    what: str, size: int, pixels: int, stride: int, padding: tuple[int, int], dilation: int
+    of: str, what: str, size: int, pixels: int, stride: int, padding: tuple[int, int], dilation: int
 ) -> tuple[Windows, int]:
     """The windows of so many `pixels` along a dimension, and how many there are.
 
@@ -52,23 +57,25 @@ def _windows(
     before, after = padding
     spread = f" with dilation {dilation}" if dilation > 1 else ""
     if max(padding) >= pixels:
-        fix = f"use less than the filter's {pixels} {what}"
+        fix = f"use less than the {of}'s {pixels} {what}"
         raise MisuseError(
             f"with {max(padding)} {what} of padding, a window can be all padding", fix, at="padding"
         )
     room = size + before + after - (dilation * (pixels - 1) + 1)
     if room < 0:
-        of = f"{size} {what}" + (f" and {before + after} of padding" if before + after else "")
-        fix = f"use a filter of at most {(size + before + after - 1) // dilation + 1}"
-        less = f"less than the filter's {pixels} {what}{spread}"
-        raise MisuseError(f"the image has {of}, {less}", fix, at=1)
+        there = f"{size} {what}" + (f" and {before + after} of padding" if before + after else "")
+        fix = f"use a {of} of at most {(size + before + after - 1) // dilation + 1}"
+        less = f"less than the {of}'s {pixels} {what}{spread}"
+        raise MisuseError(
+            f"the image has {there}, {less}", fix, at=1 if of == "filter" else "window"
+        )
     count = room // stride + 1
     if pixels == 1:
         dilation = 1
     return Windows(stride, before, after - room % stride, dilation), count
 
 
-def _each(name: str, value: Numbers, rank: int, *, lowest: int) -> tuple[int, ...]:
+def each_number(name: str, value: Numbers, rank: int, *, lowest: int) -> tuple[int, ...]:
     """An option's value for each dimension; a single number is used for all."""
     values = (value,) * rank if isinstance(value, int) else value
     if len(values) != rank:
@@ -88,6 +95,6 @@ def _ends(padding: Numbers, rank: int) -> list[tuple[int, int]]:
     it: of an image, above, below, left and right.
     """
     if isinstance(padding, int) or len(padding) != 2 * rank:
-        return [(both, both) for both in _each("padding", padding, rank, lowest=0)]
-    ends = _each("padding", padding, 2 * rank, lowest=0)
+        return [(both, both) for both in each_number("padding", padding, rank, lowest=0)]
+    ends = each_number("padding", padding, 2 * rank, lowest=0)
     return list(zip(ends[::2], ends[1::2], strict=True))

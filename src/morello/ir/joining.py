@@ -15,7 +15,7 @@ from math import prod
 from morello.ir.axes import axis
 from morello.ir.compose import compose
 from morello.ir.operation import Component, Operation, reordered
-from morello.ir.primitives import MATMUL, matmul
+from morello.ir.primitives import matmul
 from morello.ir.spec import MAX_SIZE, Spec
 
 
@@ -116,7 +116,7 @@ def _smaller(base: Operation, dims: Sequence[str], joining: Joining) -> _Smaller
     own = Joining(units=left_out)
     if not all(axis(name).plain for operand in base.operands for name in own.names(operand.dims)):
         return None
-    if base.lowers_to is MATMUL:
+    if base.lowers_to is not None and not base.grouped:
         return _product(base, whole, own)
     like = Operation(
         base.primitive,
@@ -190,7 +190,7 @@ def joining_of(spec: Spec) -> Joining:
 def _units(spec: Spec) -> Iterator[str]:
     """The dimensions of size 1 of convolutions that are along filters, or count images."""
     for component, dims in _primitives(spec.operation):
-        if component.lowers_to is not MATMUL:
+        if component.lowers_to is None or component.grouped:
             continue
         image = component.axes[0]
         windows = {window.names[0]: window.names[1:] for window in image}

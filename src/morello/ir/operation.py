@@ -49,6 +49,13 @@ class Primitive:
     """The primitive that rewrites turn it into, and whose kernels implement it, if not its own."""
     tiled_lowered: tuple[str, ...] = ()
     """The dimensions that the search tiles only after it is lowered."""
+    ungrouped: Primitive | None = None
+    """The primitive that it is for a single group, along the dimension g, if it has groups."""
+    pools: bool = False
+    """Whether it reduces windows of an image, whose sizes no input tells.
+
+    It is evaluated on views of the image with an axis for each dimension of the windows.
+    """
     copies: bool = False
     """Whether it does no arithmetic, but only moves data or fills a tensor with a constant."""
     rearranges: bool = False
@@ -171,6 +178,11 @@ class Operation:
     def lowers_to(self) -> Primitive | None:
         """The primitive whose kernels implement it after rewrites, if not its own."""
         return None if self.primitive is None else self.primitive.lowers_to
+
+    @cached_property
+    def grouped(self) -> bool:
+        """Whether it is a primitive for several groups of channels."""
+        return self.primitive is not None and self.primitive.ungrouped is not None
 
     def extents(self, operand: int, sizes: Sequence[Any]) -> tuple[Any, ...]:
         """An operand's shape; `sizes` of all dimensions are numbers, or columns of them."""

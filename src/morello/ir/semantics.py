@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -16,11 +16,13 @@ def evaluate(
 
     An accumulating operation is evaluated as if it overwrote its outputs. `sizes` are those of
     the operation's dimensions; without them, a dimension that an elementwise operation
-    broadcasts along, and that no input has, is taken to have size 1. Raises `ValueError` for an
+    broadcasts along, and that no input has, is taken to have size 1, and an operation that pools
+    takes its windows (see `windowed`). Raises `ValueError` for an
     operation without a reference.
     """
     if operation.primitive is not None:
-        outputs = operation.primitive.evaluate(operation, inputs)
+        seen = windowed(operation, inputs, sizes) if sizes else inputs
+        outputs = operation.primitive.evaluate(operation, seen)
         if sizes and operation.function is not None:
             return (np.broadcast_to(outputs[0], operation.extents(operation.output, sizes)),)
         return outputs
@@ -36,6 +38,42 @@ def evaluate(
 def reference(operation: Operation) -> Callable[..., Array]:
     """The function of the inputs that an operation with one output computes."""
     return lambda *inputs: evaluate(operation, inputs)[0]
+
+
+def windowed(
+    operation: Operation, values: Sequence[Array], sizes: Sequence[int]
+) -> Sequence[Array]:
+    """The inputs as a primitive is evaluated on: if it pools, windows of its image."""
+    if operation.primitive is None or not operation.primitive.pools:
+        return values
+    (image,) = values
+    named = dict(zip(operation.dims, sizes, strict=True))
+    lowest = -np.inf if image.dtype.kind == "f" else np.iinfo(image.dtype).min
+    padding = lowest if operation.primitive.start == "lowest" else 0
+    return [unfolded(operation, 0, image, named, padding)]
+
+
+def unfolded(
+    operation: Operation, operand: int, value: Array, sizes: Mapping[str, int], padding: float = 0
+) -> Array:
+    """A view of an operand, with its padding, with one axis for each dimension of its windows.
+
+    `sizes` are those of the windows, by dimension.
+    """
+    pads = [(window.before, max(0, window.after)) for window in operation.axes[operand]]
+    padded = np.pad(value, pads, constant_values=padding)
+    axis = 0
+    for window in operation.axes[operand]:
+        if len(window.terms) > 1:
+            (_, stride), (inner, dilation) = window.terms
+            span = dilation * (sizes[inner] - 1) + 1
+            slid = np.lib.stride_tricks.sliding_window_view(padded, span, axis)
+            padded = np.moveaxis(slid, -1, axis + 1)
+            steps = slice(None, None, stride), slice(None, None, dilation)
+            padded = padded[(slice(None),) * axis + steps]
+            axis += 1
+        axis += 1
+    return padded
 
 
 def scan_axis(operation: Operation, operand: int) -> int:

@@ -22,9 +22,6 @@ from morello.ir.operation import (
 )
 from morello.ir.placements import Bools, prod_columns
 from morello.ir.primitives import (
-    CONV,
-    GROUPED,
-    MATMUL,
     PIXELS,
     conv,
     fill,
@@ -136,7 +133,7 @@ class Ungroup(Rewrite):
     lowers = Rank.OPERATION
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
-        right = batch.operation.primitive in GROUPED
+        right = batch.operation.grouped
         yield Condition(everywhere(batch, right), f"{batch.operation} has no groups")
         if right:
             yield Condition(batch.size("g") == 1, "g must be 1")
@@ -152,7 +149,7 @@ class Ungroup(Rewrite):
 
     @classmethod
     def successors(cls, primitive: Primitive) -> Sequence[Primitive]:
-        return (CONV,) if primitive in GROUPED else ()
+        return (primitive.ungrouped,) if primitive.ungrouped else ()
 
     def words(self, applied: Application) -> str:
         return "a single group, as a convolution without groups"
@@ -190,7 +187,7 @@ class PadFirst(Rewrite):
 
     def conditions(self, batch: Batch, target: Target) -> Iterator[Condition]:
         operation = batch.operation
-        padded = operation.is_product and any(axis.padded for axis in operation.axes[0])
+        padded = is_padded(operation)
         yield Condition(everywhere(batch, padded), f"{operation} has no padding")
         level = level_number(self, self.level, target)
         near = batch.levels[0] <= level
@@ -209,7 +206,8 @@ class PadFirst(Rewrite):
         buffer = len(batch.operation.operands)
         body = replace(whole, levels=(here, *batch.levels[1:]), codes=(code, *batch.codes[1:]))
         rest = (dtype,), batch.placements, shape, (here,), (code,), batch.parallel
-        zero = Batch(fill(rank), *rest)
+        start = batch.operation.operands[batch.operation.output].start
+        filled = Batch(fill(rank, start), *rest)
         copy = Batch(
             move(rank), (dtype, dtype), batch.placements, image,
             (batch.levels[0], here), (batch.codes[0], inside), batch.parallel,
@@ -217,7 +215,7 @@ class PadFirst(Rewrite):
         volume = prod_columns(shape)
         lines = -(-volume * dtype.bytes // LINE_BYTES)
         children = (
-            Child(zero, role="fill", tensors=(buffer,)),
+            Child(filled, role="fill", tensors=(buffer,)),
             Child(copy, role="in", tensors=(0, buffer)),
             Child(body, tensors=(buffer, *range(1, len(batch.operation.operands)))),
         )
@@ -270,11 +268,11 @@ def cropped(operation: Operation) -> Operation:
     In a composition, what is computed stays whole.
     """
     if operation.primitive is not None:
-        return _read_only(operation) if operation.is_product else operation
+        return _read_only(operation)
     inputs = inputs_of(operation)
     components = [
         replace(component, operation=_read_only(component.operation))
-        if component.operation.is_product and component.inputs[0] < inputs
+        if component.operation.windows and component.inputs[0] < inputs
         else component
         for component in operation.components
     ]
@@ -294,10 +292,12 @@ def cropped(operation: Operation) -> Operation:
     return accumulating(smaller) if operation.accumulates else smaller
 
 
-def _read_only(product: Operation) -> Operation:
-    """The same sum of products of an image of which everything is read."""
-    dims = tuple(str(axis.cropped) for axis in product.axes[0])
-    return reordered(product, [dims, *(o.dims for o in product.operands[1:])])
+def _read_only(primitive: Operation) -> Operation:
+    """The same operation on an image of which everything is read."""
+    if not any(axis.unread for axis in primitive.axes[0]):
+        return primitive
+    dims = tuple(str(axis.cropped) for axis in primitive.axes[0])
+    return reordered(primitive, [dims, *(o.dims for o in primitive.operands[1:])])
 
 
 def unpadded(conv: Operation) -> Operation:
@@ -308,6 +308,12 @@ def unpadded(conv: Operation) -> Operation:
     padded = {name for axis in conv.axes[0] if axis.padded for name in axis.names}
     untiled = tuple(dim for dim in conv.untiled if dim not in padded)
     return operation(conv.primitive, conv.dims, operands, conv.reduced, untiled, conv.accumulates)
+
+
+def is_padded(operation: Operation) -> bool:
+    """Whether it is a primitive that slides windows over an image with padding."""
+    primitive = operation.primitive is not None
+    return primitive and any(axis.padded for axis in operation.axes[0])
 
 
 def pixels_of(conv: Operation) -> dict[str, str]:
@@ -401,7 +407,8 @@ def _along_kept(batch: Batch, target: Target) -> Iterator[Condition]:
 
 
 def _is_accumulating_conv(batch: Batch) -> Iterator[Condition]:
-    right = batch.operation.lowers_to is MATMUL and batch.operation.accumulates
+    operation = batch.operation
+    right = operation.lowers_to is not None and operation.accumulates and not operation.grouped
     yield Condition(everywhere(batch, right), "it is for ConvAccum")
     padded = any(axis.padded for axis in batch.operation.axes[0])
     yield Condition(everywhere(batch, not padded), "its image is padded; apply pad_first")

@@ -18,7 +18,7 @@ import numpy as np
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operation
 from morello.ir.rounding import MAX_EXACT, Bounded, stored, wrapped
-from morello.ir.semantics import evaluate
+from morello.ir.semantics import evaluate, windowed
 from morello.ir.spec import Spec
 from morello.runtime.parts import WHOLE, OutputPart
 
@@ -58,6 +58,7 @@ def _apply(
     if op.primitive is None:
         return _compose(op, sizes, inputs, dtypes, dtype)
     shape = op.extents(op.output, sizes)
+    inputs = [_windowed(op, x, sizes) for x in inputs]
     exactly = inputs and all(x.error is None for x in inputs)
     if exactly and not any(d.is_float for d in (*dtypes, dtype)):
         exact = _integers(op, sizes, [x.value for x in inputs])
@@ -66,6 +67,17 @@ def _apply(
     output = stored(op.primitive.bound(op, floats, (*dtypes, dtype)), dtype)
     error = None if output.error is None else np.broadcast_to(output.error, shape)
     return Bounded(np.broadcast_to(output.value, shape), error)
+
+
+def _windowed(op: Operation, x: Bounded, sizes: Sequence[int]) -> Bounded:
+    """The input as the primitive is evaluated on."""
+    if not (op.primitive and op.primitive.pools):
+        return x
+    (value,) = windowed(op, [x.value], sizes)
+    if x.error is None:
+        return Bounded(value)
+    (error,) = windowed(op, [x.error], sizes)
+    return Bounded(value, np.maximum(error, 0.0))
 
 
 def _compose(

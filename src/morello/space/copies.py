@@ -5,7 +5,7 @@ from __future__ import annotations
 from morello.ir.dtype import F32, DType
 from morello.ir.layout import Layout, fastest, panels, row_major
 from morello.ir.operation import Operation
-from morello.ir.primitives import GROUPED, MATRIX
+from morello.ir.primitives import MATRIX
 from morello.targets.target import Target
 
 PANEL_REGISTERS = (1, 2, 4)
@@ -35,7 +35,7 @@ def copy_layouts(operation: Operation, index: int, dtype: DType, target: Target)
         return []
     operand = operation.operands[index]
     rank = len(operand.dims)
-    if operation.primitive in GROUPED:
+    if operation.grouped:
         return []  # of a single group, those of a convolution
     if operation.windows:
         return _conv_layouts(operation, index, dtype, target)

@@ -7,6 +7,7 @@ from functools import partial, reduce
 
 import numpy as np
 
+from morello.ir.axes import Axis
 from morello.ir.batch import Batch
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.placements import Bools, any_row
@@ -96,7 +97,12 @@ def _vector_positions(kind: Kind, index: int, kernels: list[LeafKernel]) -> list
         dims = {held.along for k in kernels if (held := k.held[index])}
         # without any of these dimensions, a register holds one element
         return [i for i, axis in enumerate(axes) if axis.names[0] in dims] or [len(axes) - 1]
-    return [i for i, axis in enumerate(axes) if axis.plain]
+    return [i for i, axis in enumerate(axes) if axis.plain or _slides_by_one(axis)]
+
+
+def _slides_by_one(axis: Axis) -> bool:
+    """Whether the windows at neighbours begin at neighbours."""
+    return axis.terms[0][1] == 1 and not (axis.before or axis.after)
 
 
 def _loadable(guard: Guard, unit_stride: Callable[[Batch], Bools], kind: Kind) -> Guard:

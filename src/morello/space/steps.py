@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from morello.ir.compose import inputs_of, intermediates, producer
 from morello.ir.layout import row_major
 from morello.ir.operation import Operation, has_accumulating_form
-from morello.ir.primitives import GROUPED, MATMUL
 from morello.rewrites import (
     SCHEMES,
     Bufferize,
@@ -21,6 +20,7 @@ from morello.rewrites import (
     Ungroup,
     decomposes,
 )
+from morello.rewrites.conv import is_padded
 from morello.space.copies import copy_layouts
 from morello.space.kind import Kind
 from morello.targets.target import Target
@@ -31,11 +31,11 @@ def step_rewrites(kind: Kind, target: Target) -> Iterator[Rewrite]:
     operation = kind.operation
     if has_accumulating_form(operation):
         yield ToAccumulate()
-    if operation.primitive in GROUPED:
+    if operation.grouped:
         yield Ungroup()
-    if operation.lowers_to is MATMUL and operation.accumulates:
+    elif operation.lowers_to is not None and operation.accumulates:
         yield from (SpatialSplit(), Pointwise())
-    if operation.is_product and any(axis.padded for axis in operation.axes[0]):
+    if is_padded(operation):
         yield from (PadFirst(level.name) for level in target.levels[: target.registers])
     if operation.contracted and not operation.accumulates and target.packs:
         yield Pack()

@@ -10,7 +10,6 @@ from morello.ir.operation import Primitive
 from morello.ir.primitives.convolutions import (
     CONV,
     DEPTHWISE_CONV,
-    GROUPED,
     GROUPED_CONV,
     conv,
     grouped_conv,
@@ -37,6 +36,7 @@ from morello.ir.primitives.maps import (
     elementwise,
     one_prefix,
 )
+from morello.ir.primitives.pooling import MAX_POOL, SUM_POOL, pool
 from morello.ir.primitives.products import (
     MATMUL,
     MATRIX,
@@ -65,6 +65,7 @@ PRIMITIVES: dict[str, Primitive] = {
     for primitive in (
         MATMUL, CONV, GROUPED_CONV, DEPTHWISE_CONV, MOVE, PACK, FILL_ZERO, FILL_LOWEST,
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
+        SUM_POOL, MAX_POOL,
         *SOFTMAX_PARTS.values(),
     )
 }  # fmt: skip
@@ -89,11 +90,11 @@ __all__ = [
     "FILL_LOWEST",
     "FILL_ZERO",
     "FROM_PARTS",
-    "GROUPED",
     "GROUPED_CONV",
     "MATMUL",
     "MATRIX",
     "MAX",
+    "MAX_POOL",
     "MAX_RANK",
     "MIN",
     "MOVE",
@@ -105,6 +106,7 @@ __all__ = [
     "SOFTMAX",
     "SOFTMAX_PARTS",
     "SUM",
+    "SUM_POOL",
     "UNSCALED_FROM_MAX",
     "Labels",
     "Windows",
@@ -122,6 +124,7 @@ __all__ = [
     "move",
     "one_prefix",
     "pack",
+    "pool",
     "primitive_of",
     "reduce",
     "softmax",

@@ -8,8 +8,16 @@ from math import prod
 
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.products import MATMUL, bound_product, einsum
-from morello.ir.primitives.windows import PIXELS, Windows, unfolded, windows_of
-from morello.ir.text import Options, Result, Text, call, listed, oriented
+from morello.ir.primitives.windows import (
+    PIXELS,
+    Windows,
+    spatial,
+    whole,
+    window_options,
+    windows_of,
+)
+from morello.ir.semantics import unfolded
+from morello.ir.text import Result, Text, call, oriented
 
 
 @cache
@@ -83,17 +91,6 @@ def grouped_conv(
     return accumulating(overwriting) if accumulates else overwriting
 
 
-def spatial(windows: Sequence[Windows]) -> dict[str, Windows]:
-    """The windows along the output's rows and columns, or its columns only, by its dimensions."""
-    dims = [*PIXELS][-len(windows) :]
-    return dict(zip(dims, windows, strict=True))
-
-
-def whole(along: dict[str, Windows]) -> tuple[str, ...]:
-    """The dimensions of padded windows: a tile of a padded image has padding on some sides only."""
-    return tuple(d for dim, window in along.items() if window.padded for d in (dim, PIXELS[dim]))
-
-
 def _convolutions(like: Operation) -> Iterator[Operation]:
     """The convolutions by the same windows."""
     windows = tuple(windows_of(like).values()) if like.operands else ()
@@ -163,30 +160,6 @@ def _text_grouped(operation: Operation, arguments: Sequence[Text], result: Resul
     return call("conv", words, options, result.dtype)
 
 
-def window_options(windows: Sequence[Windows], channels_last: bool) -> Options:
-    """The options of a call that slides these windows, but for their sizes."""
-    options: list[tuple[str, str | int]] = []
-    if any(window.stride != 1 for window in windows):
-        options.append(("stride", _short([window.stride for window in windows])))
-    # elements in no window need not be said: the image's size tells
-    if all(0 <= window.before - window.after < window.stride for window in windows):
-        if any(window.before for window in windows):
-            options.append(("padding", _short([window.before for window in windows])))
-    else:
-        ends = [n for window in windows for n in (window.before, max(0, window.after))]
-        options.append(("padding", listed(ends)))
-    if any(window.dilation != 1 for window in windows):
-        options.append(("dilation", _short([window.dilation for window in windows])))
-    if channels_last:
-        options.append(("layout", "NHWC"))
-    return options
-
-
-def _short(values: Sequence[int]) -> str:
-    """A number for each dimension as text: a single one if all are the same."""
-    return str(values[0]) if len({*values}) == 1 else listed(values)
-
-
 CONV = Primitive(
     "Conv",
     variants=_convolutions,
@@ -207,7 +180,8 @@ GROUPED_CONV = Primitive(
     text=_text_grouped,
     flops=2,
     is_product=True,
-    lowers_to=CONV,
+    lowers_to=MATMUL,
+    ungrouped=CONV,
     tiled_lowered=("b", "y", "x", "p", "q"),
 )
 
@@ -219,7 +193,5 @@ DEPTHWISE_CONV = Primitive(
     text=_text_grouped,
     flops=2,
     is_product=True,
+    ungrouped=CONV,
 )
-
-GROUPED = GROUPED_CONV, DEPTHWISE_CONV
-"""The convolutions that have groups."""

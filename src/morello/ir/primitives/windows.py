@@ -1,14 +1,13 @@
-"""Windows that slide over an image: how they lie, and views of an image with an axis for each."""
+"""Windows that slide over an image: how they lie, and the options of a call that say so."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from morello.ir.axes import Axis
-from morello.ir.operation import Array, Operation
+from morello.ir.operation import Operation
+from morello.ir.text import Options, listed
 
 PIXELS = {"y": "p", "x": "q"}
 """By the output's rows and columns: the rows and columns of a window."""
@@ -50,24 +49,36 @@ def windows_of(operation: Operation) -> dict[str, Windows]:
     }
 
 
-def unfolded(
-    operation: Operation, operand: int, value: Array, sizes: Mapping[str, int], padding: float = 0
-) -> Array:
-    """A view of an operand, with its padding, with one axis for each dimension of its windows.
+def spatial(windows: Sequence[Windows]) -> dict[str, Windows]:
+    """The windows along the output's rows and columns, or its columns only, by its dimensions."""
+    dims = [*PIXELS][-len(windows) :]
+    return dict(zip(dims, windows, strict=True))
 
-    `sizes` are those of the windows, by dimension.
-    """
-    pads = [(window.before, max(0, window.after)) for window in operation.axes[operand]]
-    padded = np.pad(value, pads, constant_values=padding)
-    axis = 0
-    for window in operation.axes[operand]:
-        if len(window.terms) > 1:
-            (_, stride), (inner, dilation) = window.terms
-            span = dilation * (sizes[inner] - 1) + 1
-            slid = np.lib.stride_tricks.sliding_window_view(padded, span, axis)
-            padded = np.moveaxis(slid, -1, axis + 1)
-            steps = slice(None, None, stride), slice(None, None, dilation)
-            padded = padded[(slice(None),) * axis + steps]
-            axis += 1
-        axis += 1
-    return padded
+
+def whole(along: dict[str, Windows]) -> tuple[str, ...]:
+    """The dimensions of padded windows: a tile of a padded image has padding on some sides only."""
+    return tuple(d for dim, window in along.items() if window.padded for d in (dim, PIXELS[dim]))
+
+
+def window_options(windows: Sequence[Windows], channels_last: bool) -> Options:
+    """The options of a call that slides these windows, but for their sizes."""
+    options: list[tuple[str, str | int]] = []
+    if any(window.stride != 1 for window in windows):
+        options.append(("stride", short([window.stride for window in windows])))
+    # elements in no window need not be said: the image's size tells
+    if all(0 <= window.before - window.after < window.stride for window in windows):
+        if any(window.before for window in windows):
+            options.append(("padding", short([window.before for window in windows])))
+    else:
+        ends = [n for window in windows for n in (window.before, max(0, window.after))]
+        options.append(("padding", listed(ends)))
+    if any(window.dilation != 1 for window in windows):
+        options.append(("dilation", short([window.dilation for window in windows])))
+    if channels_last:
+        options.append(("layout", "NHWC"))
+    return options
+
+
+def short(values: Sequence[int]) -> str:
+    """A number for each dimension as text: a single one if all are the same."""
+    return str(values[0]) if len({*values}) == 1 else listed(values)

@@ -27,12 +27,13 @@ from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
     block_sums,
+    depthwise,
     inner_product,
     multiply_add,
     packed_multiply_add,
     row_sums,
 )
-from morello.targets.kernels.reductions import complete_lanes, lanes, runs
+from morello.targets.kernels.reductions import complete_lanes, lanes, pools, runs
 from morello.targets.kernels.shuffles import (
     odd_even,
     odd_even_elements,
@@ -134,6 +135,9 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
                             scalar, vector, width(vector), scalar_is_a=first, in_order=in_order
                         )
                     )
+                kernels.append(depthwise(scalar, vector, width(vector), by_channel=False))
+        if size:
+            kernels.append(depthwise(vector, vector, width(vector), by_channel=True))
     for dtype in (*DTYPES.values(), *PACKED.values()):
         for part in parts:
             kernels += moves(dtype, dtype, width(dtype), part)
@@ -146,6 +150,7 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
     for dtype in (F32, I32, U32, I16, U16, I8, U8):
         kernels += maps(dtype, width(dtype))
         kernels += lanes(dtype, width(dtype))
+        kernels += pools(dtype, width(dtype))
     kernels += divide_by_scalar(F32, width(F32))
     kernels += runs(width(F32))
     kernels.append(complete_lanes(width(F32)))

@@ -71,6 +71,50 @@ def multiply_add(
     )
 
 
+def depthwise(scalar: DType, vector: DType, width: int, *, by_channel: bool) -> LeafKernel:
+    """A pixel of a depthwise filter times registers of the image, added to registers of the output.
+
+    Registers run along channels and hold as many pixels of filters, or along columns, times a
+    scalar in the nearest cache, of the one filter.
+    """
+    kind = kind_of(vector, width)
+    along = "g" if by_channel else "x"
+    held = InRegisters(width, along if width > 1 else "")
+    factor = "{filter}" if by_channel else _converted(scalar, vector, "{filter}")
+    line = f"{{out}} += {{image}} * {factor};"
+    if not vector.is_float:
+        line = f"{{out}} = multiply_add_{kind}({{out}}, {factor}, {{image}});"
+    each = MULTIPLY_ADD if vector.is_float else INTEGER_MULTIPLY_ADD
+    own = 0.0 if by_channel else BROADCAST + CONVERT * (scalar is not vector)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(along,))
+        plain = all(axis.plain for axis in s.operation.axes[0])
+        window = not any(axis.before or axis.after for axis in s.operation.axes[0])
+        _, stride = s.operation.places[0, along]
+        right = plain or (window and stride == 1)
+        reason = f"windows along {along} must have stride 1, and no padding"
+        yield Condition(np.full(len(s), right), reason)
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = own + each * s.registers(2)
+        return cycles
+
+    suffix = "" if by_channel or scalar is vector else f"_{scalar}"
+    return LeafKernel(
+        f"depthwise_{'channels' if by_channel else 'columns'}_{kind}{suffix}",
+        "DepthwiseConvAccum",
+        (vector, scalar, vector),
+        (held, held if by_channel else None, held),
+        line,
+        lambda image, weights, out: out + (image.ravel() * weights.ravel()).reshape(out.shape),
+        applies,
+        cost,
+        registers=1,
+        group="products",
+    )
+
+
 def _converted(source: DType, target: DType, text: str) -> str:
     """C for a scalar as another dtype."""
     if source is target:

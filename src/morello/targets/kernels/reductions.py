@@ -172,6 +172,38 @@ def lanes(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
     return tuple(kernels)
 
 
+def pools(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
+    """Kernels that add registers of pixels to registers of windows, or take the maximum."""
+    kind, held = kind_of(dtype, width), InRegisters(width)
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        for dim in s.operation.reduced:
+            yield Condition(s.size(dim) == 1, f"{dim} must be 1")
+        for operand in range(2):
+            yield Condition(s.registers(operand) == 1, "every operand must be one register")
+        same = prod_columns(s.shape(0)) == prod_columns(s.shape(1))
+        yield Condition(same, "there must be as many pixels as windows")
+
+    def kernel(
+        name: str, operation: str, line: str, each: float, semantics: Semantics
+    ) -> LeafKernel:
+        return LeafKernel(
+            f"{name}_{kind}", operation, (dtype,) * 2, (held,) * 2, line, semantics,
+            applies, lambda s: each, registers=2, group="reductions",
+        )  # fmt: skip
+
+    return (
+        kernel(
+            "sum_pool", "SumPoolAccum", added("{out}", "{image}", dtype, width), 0.5,
+            lambda image, out: out + image.reshape(out.shape),
+        ),
+        kernel(
+            "max_pool", "MaxPoolAccum", f"{{out}} = max_{kind}({{out}}, {{image}});", 0.5,
+            lambda image, out: np.maximum(out, image.reshape(out.shape)),
+        ),
+    )  # fmt: skip
+
+
 def complete_lanes(width: int) -> LeafKernel:
     """exp(x - max) / denominator, register by register."""
     kind, held = kind_of(F32, width), InRegisters(width)
