@@ -309,16 +309,37 @@ class Grammar:
         r = self.random
         last = r.random() < 0.4
         batch, f, y, x = shape if not last else (shape[0], shape[3], shape[1], shape[2])
-        c, p, q = (r.choice((1, 2, 3, 4)) for _ in range(3))
-        stride, padding = r.choice((1, 1, 2)), r.randrange(min(p, q)) if r.random() < 0.4 else 0
-        height, width = ((n - 1) * stride + w - 2 * padding for n, w in ((y, p), (x, q)))
-        if min(height, width) < 1:
-            padding, height, width = 0, (y - 1) * stride + p, (x - 1) * stride + q
-        image = (batch, height, width, c) if last else (batch, c, height, width)
+        groups = r.choice([n for n in range(1, f + 1) if f % n == 0]) if r.random() < 0.3 else 1
+        c = r.choice((1, 2, 3, 4)) if groups == 1 else r.choice((1, 1, 2))
+        (height, width), (p, q), options = self._windows(y, x)
+        image = (batch, height, width, groups * c) if last else (batch, groups * c, height, width)
         filters = (p, q, c, f) if last else (f, c, p, q)
-        options = f", stride={stride}" * (stride > 1) + f", padding={padding}" * (padding > 0)
-        options += ", layout=NHWC" * last
-        return f"conv({self.any(image, a, depth)}, {self.leaf(filters, b)}{options})"
+        options += f", groups={groups}" * (groups > 1) + ", layout=NHWC" * last
+        source = self.leaf(image, a) if "padding" in options else self.any(image, a, depth)
+        return f"conv({source}, {self.leaf(filters, b)}{options})"
+
+    def _windows(self, *counts: int) -> tuple[list[int], list[int], str]:
+        """The sizes of an image with so many windows, those of a window, and the options."""
+        r = self.random
+        pixels = [r.choice((1, 2, 3, 4)) for _ in counts]
+        stride, dilation = r.choice((1, 1, 2, 3)), r.choice((1, 1, 1, 2))
+        unread = [r.randrange(stride) for _ in counts]
+        least = min(pixels)
+        ends = [r.randrange(least) for _ in range(4)] if r.random() < 0.3 else [0] * 4
+        if r.random() < 0.5:
+            ends = [ends[0]] * 4
+        size = [
+            (n - 1) * stride + dilation * (w - 1) + 1 + more - sum(ends[2 * i : 2 * i + 2])
+            for i, (n, w, more) in enumerate(zip(counts, pixels, unread, strict=True))
+        ]
+        if min(size) < 1:
+            size = [s + sum(ends) for s in size]
+            ends = [0] * 4
+        options = f", stride={stride}" * (stride > 1) + f", dilation={dilation}" * (dilation > 1)
+        if any(ends):
+            listed = f"[{','.join(map(str, ends))}]"
+            options += f", padding={ends[0] if len({*ends}) == 1 else listed}"
+        return size, pixels, options
 
     def linear(self, shape: Shape, dtype: str, depth: int) -> str:
         k = self.size()

@@ -391,27 +391,45 @@ def attention(q: Bounded, k: Bounded, v: Bounded) -> Bounded:
     return matmul(softmax(mapped("multiply", scores, 1 / math.sqrt(q.shape[-1]))), v)
 
 
+def _pair(option: Any) -> tuple[int, int]:
+    return (option[0], option[1]) if isinstance(option, list) else (option, option)
+
+
+def _windows(
+    image: Array, size: tuple[int, int], stride: Any, padding: Any, dilation: Any, outside: Any
+) -> Array:
+    """All windows of images [b,c,h,w]: [batch, channel, row, column, row in it, column in it]."""
+    ends = padding if isinstance(padding, list) and len(padding) == 4 else [
+        n for both in _pair(padding) for n in (both, both)
+    ]  # fmt: skip
+    pads = ((0, 0), (0, 0), (ends[0], ends[1]), (ends[2], ends[3]))
+    padded = np.pad(image, pads, constant_values=outside)
+    (rows, columns), (down, right) = _pair(stride), _pair(dilation)
+    span = down * (size[0] - 1) + 1, right * (size[1] - 1) + 1
+    slid = np.lib.stride_tricks.sliding_window_view(padded, span, (2, 3))
+    return slid[:, :, ::rows, ::columns, ::down, ::right]
+
+
 def conv(
-    image: Bounded, filters: Bounded, *, stride: Any = 1, padding: Any = 0, layout: str = "NCHW",
-    result: str | None = None, last: bool = False,
+    image: Bounded, filters: Bounded, *, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1, layout: str = "NCHW", result: str | None = None, last: bool = False,
 ) -> Bounded:  # fmt: skip
-    """Every window times every filter: [batch, filter, row, column, channel, row, column]."""
+    """Every window times every filter of its group: [batch, group, filter, row, column, ...]."""
     dtype = result or product_dtype(image.dtype, filters.dtype)
     if layout == "NHWC":
         image = image.seen(lambda v: v.transpose(0, 3, 1, 2))
         filters = filters.seen(lambda v: v.transpose(3, 2, 0, 1))
-    rows, columns = stride if isinstance(stride, list) else (stride, stride)
-    above, beside = padding if isinstance(padding, list) else (padding, padding)
-    pads = ((0, 0), (0, 0), (above, above), (beside, beside))
-    size = filters.shape[2:]
+    count, channels, p, q = filters.shape
 
     def windows(v: Array) -> Array:
-        slid = np.lib.stride_tricks.sliding_window_view(v, size, (2, 3))
-        return slid[:, :, ::rows, ::columns].transpose(0, 2, 3, 1, 4, 5)[:, None]
+        slid = _windows(v, (p, q), stride, padding, dilation, 0)
+        batch, _, y, x = slid.shape[:4]
+        grouped = slid.reshape(batch, groups, channels, y, x, p, q)
+        return grouped.transpose(0, 1, 3, 4, 2, 5, 6)[:, :, None]
 
-    spread = image.seen(lambda v: windows(np.pad(v, pads)))
-    given = windows(np.pad(np.ones(image.shape, bool), pads))
-    weights = filters.seen(lambda v: v[None, :, None, None])
+    spread = image.seen(windows)
+    given = windows(np.ones(image.shape, bool))
+    weights = filters.seen(lambda v: v.reshape(1, groups, count // groups, 1, 1, channels, p, q))
     # a kernel may skip a filter's elements over padding, or multiply them by zero
     spare = ~given & ~np.isfinite(weights.value) if weights.is_float else np.zeros((), bool)
     error = np.where(spare, np.inf, np.broadcast_to(spread.error, np.broadcast_shapes(
@@ -419,7 +437,23 @@ def conv(
     value = np.broadcast_to(spread.value, error.shape)
     seen = Bounded(value, error, image.dtype)
     sums = products(seen, weights, [-3, -2, -1], dtype, last=last)
+    sums = sums.seen(lambda v: v.reshape(v.shape[0], count, *v.shape[3:]))
     return sums.seen(lambda v: v.transpose(0, 2, 3, 1)) if layout == "NHWC" else sums
+
+
+def max_pool(
+    image: Bounded, *, window: Any, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    layout: str = "NCHW",
+) -> Bounded:  # fmt: skip
+    if layout == "NHWC":
+        image = image.seen(lambda v: v.transpose(0, 3, 1, 2))
+    outside = -np.inf if image.is_float else np.iinfo(image.value.dtype).min
+    value, error = (
+        _windows(v, _pair(window), stride, padding, dilation, around)
+        for v, around in ((image.value, outside), (image.error, 0))
+    )
+    top = largest(Bounded(value, error, image.dtype), axis=[-2, -1])
+    return top.seen(lambda v: v.transpose(0, 2, 3, 1)) if layout == "NHWC" else top
 
 
 _STORED = ("cast", "conv", "matmul", "sum")
@@ -429,7 +463,8 @@ _OTHERS: dict[str, Callable[..., Bounded]] = {
     "attention": attention, "broadcast": broadcast, "cast": cast, "conv": conv,
     "expand_dims": expand_dims, "fill_highest": fill_highest,
     "fill_lowest": fill_lowest, "fill_zero": fill_zero,
-    "layer_norm": layer_norm, "linear": linear, "matmul": matmul, "max": largest, "mean": mean,
+    "layer_norm": layer_norm, "linear": linear, "matmul": matmul, "max": largest,
+    "max_pool": max_pool, "mean": mean,
     "min": least, "move": move, "one_prefix": one_prefix, "rms_norm": rms_norm, "softmax": softmax,
     "softmax_complete": softmax_complete, "softmax_denominator": softmax_denominator,
     "sum": total, "transpose": transpose,

@@ -25,9 +25,10 @@ _MANY = """
     @ * / + - ( ) [ ] { } , ; = -> : . _ ' \" \\ # ! ? % & | ^ ~ < > f32 bf16 f16 u8 i8 u16 i16
     u32 i32 f64 i64 S T E x y w k 0 1 2 3 16 -1 1e9 1e400 1.5 .5 f32[3,4] f32[4] u8[4,4]
     f32[2,2]{0,1} f32[4,4]{0,1:T(4,1)} f32[4,4]{1,0:E(4)} f32[4,4]S(5,1) axis=0 axis=-1
-    keepdims=True order=[1,0] stride=2 padding=1 layout=NHWC matmul linear conv attention sum max
-    mean softmax layer_norm rms_norm cast move transpose expand_dims broadcast one_prefix
-    fill_zero exp relu maximum 99999999999999999999 2147483647 2147483648 4294967296 0x10 1_000
+    keepdims=True order=[1,0] stride=2 padding=1 dilation=2 groups=2 window=2 layout=NHWC
+    matmul linear conv max_pool attention sum max mean softmax layer_norm rms_norm cast
+    move transpose expand_dims broadcast one_prefix fill_zero exp relu maximum
+    99999999999999999999 2147483647 2147483648 4294967296 0x10 1_000
     inf nan True None
 """
 _WORDS = tuple(_MANY.split())

@@ -37,6 +37,13 @@ def correlated(x: Array, w: Array, stride: int, padding: int) -> Array:
     return out
 
 
+def dilated(w: Array) -> Array:
+    """Filters with zeros between their elements."""
+    wide = np.zeros((*w.shape[:2], 2 * w.shape[2] - 1, 2 * w.shape[3] - 1))
+    wide[:, :, ::2, ::2] = w
+    return wide
+
+
 FLOATS: dict[str, Callable[..., Array]] = {
     "f32[3,4] @ f32[4,5]": np.matmul,
     "f32[2,3,4]{0,1,2} @ f32[2,4,5]": np.matmul,
@@ -50,6 +57,15 @@ FLOATS: dict[str, Callable[..., Array]] = {
     "layer_norm(f32[3,4], f32[4], f32[4])": lambda x, g, b: normed(x) * g + b,
     "rms_norm(f32[3,4], f32[4])": lambda x, g: x / np.sqrt((x**2).mean(1)[:, None] + 1e-5) * g,
     "conv(f32[2,3,5,5], f32[4,3,3,3], stride=2, padding=1)": lambda x, w: correlated(x, w, 2, 1),
+    "conv(f32[1,4,6,5], f32[6,2,3,3], groups=2, stride=2)": lambda x, w: np.concatenate(
+        [correlated(x[:, :2], w[:3], 2, 0), correlated(x[:, 2:], w[3:], 2, 0)], axis=1
+    ),
+    "conv(f32[1,2,6,7], f32[3,2,2,2], dilation=2, padding=[1,0,0,1])": lambda x, w: correlated(
+        np.pad(x, ((0, 0), (0, 0), (1, 0), (0, 1))), dilated(w), 1, 0
+    ),
+    "max_pool(f32[2,3,5,5], window=3, stride=2)": lambda x: np.stack(
+        [[x[:, :, i : i + 3, j : j + 3].max((2, 3)) for j in (0, 2)] for i in (0, 2)]
+    ).transpose(2, 3, 0, 1),
     "conv(f32[1,4,4,2], f32[2,2,2,3], layout=NHWC)": lambda x, w: correlated(
         x.transpose(0, 3, 1, 2), w.transpose(3, 2, 0, 1), 1, 0
     ).transpose(0, 2, 3, 1),

@@ -55,6 +55,7 @@ MOST_HOMES = 6
 MOST_REGISTERS = 6
 POWERS = (2, 4, 8, 16, 32, 64)
 FILTERS = "transpose_filters"
+BY_TWO = "_by_two_"
 LONG = (100, 300, 1000, 2100)
 CONSTANTS = {True: 1.25, False: 3.0}
 """What functions with a constant have, of floats and of integers."""
@@ -76,8 +77,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [images, *(grouped_conv(1, 1, sequences, last, True) for last in (False, True))]
     if name in ("SumPoolAccum", "MaxPoolAccum"):
         primitive = PRIMITIVES[name.removesuffix("Accum")]
-        two = (Windows(1, dilation=2), Windows(3))
-        return [pool(primitive, windows, True, True) for windows in ((Windows(),), two)]
+        two = (Windows(3, dilation=2), Windows(2))
+        return [pool(primitive, windows, False, True) for windows in ((Windows(),), two)]
     if kernel.name.startswith(FILTERS):
         return [move(4)]
     if name == "Move":
@@ -354,6 +355,9 @@ def _wanted(kernel: LeafKernel) -> dict[str, tuple[int, int]]:
     if kernel.name.startswith(FILTERS):
         n = kernel.registers
         return {"i": (n, n), "j": (n, n), "k": (1, 5), "l": (1, 5)}
+    if BY_TWO in kernel.name:
+        (width,) = (held.width for held in kernel.held if held)
+        return {"x": (width, width)}
     if not kernel.streams:
         return {}
     few = kernel.name.startswith("block_sums")

@@ -9,7 +9,7 @@ from morello.targets.helpers.integers import INTEGERS, integer_helpers
 from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.runs import run_helpers
-from morello.targets.helpers.shuffles import odd_even_helpers, shuffle_helpers
+from morello.targets.helpers.shuffles import every_second_helpers, odd_even_helpers, shuffle_helpers
 from morello.targets.helpers.vectors import (
     CONVERSIONS,
     conversion_helpers,
@@ -38,6 +38,7 @@ def helpers_for(
     for bytes_ in vector_bytes:
         for dtype in _DTYPES:
             helpers |= vector_helpers(isa, dtype, bytes_ // size(dtype))
+        helpers |= every_second_helpers(isa, bytes_ // 4)
         for source, target in CONVERSIONS:
             width = bytes_ // max(size(source), size(target))
             helpers |= conversion_helpers(isa, source, target, width)

@@ -39,6 +39,20 @@ def _shuffle(name: str, kind: str, indices: Sequence[int]) -> dict[str, str]:
     }
 
 
+def every_second_helpers(isa: str, width: int) -> dict[str, str]:
+    """Every second of neighbouring floats in memory; none after the last of them is read."""
+    kind = f"f32x{width}"
+    name, last = f"every_second_{kind}", width - 1
+    indices = [*range(0, width, 2), *range(width + 1, 2 * width, 2)]
+    listed = ", ".join(map(str, indices))
+    text = (
+        f"static inline {kind} {name}(const float *s) {{\n"
+        f"  {kind} a = load_{kind}(s), b = load_{kind}(s + {last});\n"
+        f"  return __builtin_shufflevector(a, b, {listed});\n}}"
+    )
+    return vector_helpers(isa, "f32", width) | {name: text}
+
+
 def _zips(kind: str, bytes_: int, width: int) -> dict[str, str]:
     """The lower, or upper, halves of every lane of a and b, interleaved."""
     lane = LANE_BYTES // bytes_

@@ -28,12 +28,13 @@ from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
     block_sums,
     depthwise,
+    depthwise_by_two,
     inner_product,
     multiply_add,
     packed_multiply_add,
     row_sums,
 )
-from morello.targets.kernels.reductions import complete_lanes, lanes, pools, runs
+from morello.targets.kernels.reductions import complete_lanes, lanes, pools, pools_by_two, runs
 from morello.targets.kernels.shuffles import (
     odd_even,
     odd_even_elements,
@@ -151,6 +152,9 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
         kernels += maps(dtype, width(dtype))
         kernels += lanes(dtype, width(dtype))
         kernels += pools(dtype, width(dtype))
+    if size:
+        kernels.append(depthwise_by_two(F32, width(F32)))
+        kernels += pools_by_two(width(F32))
     kernels += divide_by_scalar(F32, width(F32))
     kernels += runs(width(F32))
     kernels.append(complete_lanes(width(F32)))

@@ -41,6 +41,16 @@ def flat(s: Batch, operand: int) -> Condition:
     return Condition(result, f"{name}'s elements must lie next to each other")
 
 
+def every_second(s: Batch, width: int) -> Iterator[Condition]:
+    """The image's rows are contiguous, and `width` windows along them begin two pixels apart."""
+    position, stride = s.operation.places[0, "x"]
+    right = stride == 2 and not any(axis.before or axis.after for axis in s.operation.axes[0])
+    yield Condition(np.full(len(s), right), "windows must begin two pixels apart, without padding")
+    yield Condition(s.size("x") == width, f"x must be {width}")
+    beside = s.placements.unit_stride(s.codes[0], s.shape(0), position)
+    yield Condition(beside, "pixels of a row must lie next to each other")
+
+
 def one_register(s: Batch, operand: int) -> Condition:
     name = s.operation.operands[operand].name
     return Condition(s.registers(operand) == 1, f"{name} must be one register")

@@ -11,7 +11,7 @@ from morello.ir.batch import Batch
 from morello.ir.dtype import BF16X2, DType
 from morello.ir.placements import Bools
 from morello.targets.helpers.products import RowReading
-from morello.targets.kernels.conditions import flat, unit_sizes
+from morello.targets.kernels.conditions import every_second, flat, unit_sizes
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -22,6 +22,8 @@ INTEGER_MULTIPLY_ADD = 1.0
 BROADCAST = 0.1
 CONVERT = 0.3
 LOAD = 0.3
+EVERY_SECOND = 1.5
+"""Cycles to load every second of neighbours: two loads and a shuffle."""
 
 MOST_ROWS = 64
 """The most rows of c in a block sum: with more, packing b into panels soon pays off."""
@@ -82,7 +84,9 @@ def depthwise(scalar: DType, vector: DType, width: int, *, by_channel: bool) -> 
     held = InRegisters(width, along if width > 1 else "")
     factor = "{filter}" if by_channel else _converted(scalar, vector, "{filter}")
     line = f"{{out}} += {{image}} * {factor};"
-    if not vector.is_float:
+    if not vector.is_float and by_channel:
+        line = added("{out}", f"multiply_{kind}({{image}}, {factor})", vector, width)
+    elif not vector.is_float:
         line = f"{{out}} = multiply_add_{kind}({{out}}, {factor}, {{image}});"
     each = MULTIPLY_ADD if vector.is_float else INTEGER_MULTIPLY_ADD
     own = 0.0 if by_channel else BROADCAST + CONVERT * (scalar is not vector)
@@ -111,6 +115,31 @@ def depthwise(scalar: DType, vector: DType, width: int, *, by_channel: bool) -> 
         applies,
         cost,
         registers=1,
+        group="products",
+    )
+
+
+def depthwise_by_two(vector: DType, width: int) -> LeafKernel:
+    """A register of every second pixel of a row, times a scalar of the one filter, added.
+
+    The image and the filter are in the nearest cache.
+    """
+    kind, held = kind_of(vector, width), InRegisters(width, "x")
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=("x",))
+        yield from every_second(s, width)
+
+    return LeafKernel(
+        f"depthwise_by_two_{kind}",
+        "DepthwiseConvAccum",
+        (vector,) * 3,
+        (None, None, held),
+        f"{{out}} += every_second_{kind}(&{{image}}) * {{filter}};",
+        lambda image, weights, out: out + image.ravel()[::2].reshape(out.shape) * weights.ravel(),
+        applies,
+        lambda s: BROADCAST + MULTIPLY_ADD + EVERY_SECOND,
+        registers=3,
         group="products",
     )
 

@@ -10,7 +10,7 @@ import numpy as np
 from morello.ir.batch import Batch
 from morello.ir.dtype import F32, DType
 from morello.ir.placements import prod_columns
-from morello.targets.kernels.conditions import flat, scan, unit_sizes
+from morello.targets.kernels.conditions import every_second, flat, scan, unit_sizes
 from morello.targets.kernels.names import added, kind_of
 from morello.targets.target import Column, Condition, Group, InRegisters, LeafKernel, Semantics
 
@@ -200,6 +200,33 @@ def pools(dtype: DType, width: int) -> tuple[LeafKernel, ...]:
         kernel(
             "max_pool", "MaxPoolAccum", f"{{out}} = max_{kind}({{out}}, {{image}});", 0.5,
             lambda image, out: np.maximum(out, image.reshape(out.shape)),
+        ),
+    )  # fmt: skip
+
+
+def pools_by_two(width: int) -> tuple[LeafKernel, ...]:
+    """Kernels that add every second pixel of a row to a register, or take the maximum."""
+    kind, held = kind_of(F32, width), InRegisters(width, "x")
+    pixels = f"every_second_{kind}(&{{image}})"
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=("x",))
+        yield from every_second(s, width)
+
+    def kernel(name: str, operation: str, line: str, semantics: Semantics) -> LeafKernel:
+        return LeafKernel(
+            f"{name}_by_two_{kind}", operation, (F32,) * 2, (None, held), line, semantics,
+            applies, lambda s: 2.0, registers=3, group="reductions",
+        )  # fmt: skip
+
+    return (
+        kernel(
+            "sum_pool", "SumPoolAccum", f"{{out}} += {pixels};",
+            lambda image, out: out + image.ravel()[::2].reshape(out.shape),
+        ),
+        kernel(
+            "max_pool", "MaxPoolAccum", f"{{out}} = max_{kind}({{out}}, {pixels});",
+            lambda image, out: np.maximum(out, image.ravel()[::2].reshape(out.shape)),
         ),
     )  # fmt: skip
 
