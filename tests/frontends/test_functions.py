@@ -293,6 +293,15 @@ CASES: dict[str, Callable[..., Array]] = {
     "conv(relu(conv(f32[1,4,5,5], f32[6,2,2,2], groups=2)), f32[3,6,2,1])": (
         lambda x, w, v: convolved()(np.maximum(grouped(2, convolved())(x, w), 0), v)
     ),
+    "x = f32[1,4,5,5]; conv(x, f32[4,1,3,3], groups=4, padding=1) + x": (
+        lambda x, w, again: grouped(4, convolved((1, 1), (1, 1)))(x, w) + again
+    ),
+    "y = conv(f32[1,4,5,5], f32[6,2,2,2], groups=2); relu(y) + abs(y)": (
+        lambda x, w: (
+            2 * np.maximum(grouped(2, convolved())(x, w), 0)
+            - np.minimum(grouped(2, convolved())(x, w), 0)
+        )
+    ),
     "max_pool(f32[1,3,6,7], window=2, stride=2)": pooled(np.max, (2, 2), (2, 2)),
     "max_pool(f32[2,3,8,7], window=3, stride=2, padding=1)": pooled(
         np.max, (3, 3), (2, 2), ((1, 1), (1, 1)), outside=-np.inf

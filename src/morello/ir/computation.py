@@ -301,9 +301,11 @@ class _Unification:
                 self._join_window(a, b)
             else:
                 self._parents[a] = b
-        elif after.plain:
+        elif after.plain and _is_of_result(first, before):
             root = self._root((id(second), after.names[0]))
-            if root in self._windows:
+            leaves = [leaf for name in before.names for leaf in self._leaves((id(first), name))]
+            known = self._windows.get(root, (first, before))
+            if known != (first, before) or root in leaves:
                 raise _read_in_two_ways()
             self._windows[root] = first, before
             self._results.add(root)
@@ -320,7 +322,8 @@ class _Unification:
 
         That is possible where the window is that of a result, whose elements it numbers.
         """
-        if a == b and a in self._results:
+        alike = a == b or self._windows.get(a) == self._windows.get(b)
+        if alike and a in self._results and b in self._results:
             return
         window, other = (a, b) if a in self._windows else (b, a)
         if other in self._windows or window not in self._results or other in self._leaves(window):
@@ -338,6 +341,12 @@ class _Unification:
                 name = next(n for n in (dim, *(f"{dim}{i}" for i in range(99))) if n not in taken)
                 taken.add(name)
                 self._names[root] = name
+
+
+def _is_of_result(tensor: Tensor, axis: Axis) -> bool:
+    """Whether an axis is one of the tensor, rather than of an input that it is computed from."""
+    assert tensor.operation is not None
+    return axis in tensor.operation.axes[tensor.operation.output]
 
 
 def _in_two_roles() -> SpecError:
