@@ -27,7 +27,7 @@ def single(spec: Spec) -> Kernel:
     """A right kernel: NumPy, in single precision, each tensor in its dtype."""
 
     def kernel(*inputs: Array, out: Array) -> None:
-        out[...] = evaluate(spec.operation, [_computable(x) for x in inputs])[0]
+        out[...] = evaluate(spec.operation, [_computable(x) for x in inputs], spec.sizes)[0]
 
     return kernel
 
