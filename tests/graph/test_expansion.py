@@ -5,7 +5,7 @@ import pytest
 
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Attention, Input
+from morello.graph.operators import Attention, Input, Pooling
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.rewriting import rewritten
 
@@ -31,3 +31,13 @@ def test_attention_keeps_its_values(
     arrays = [generator.uniform(-1, 1, shape) for shape in shapes]
     expected, values = evaluate(graph, arrays)[0], evaluate(expanded, arrays)[0]
     np.testing.assert_allclose(values, expected, 1e-9, 1e-12)
+
+
+def test_means_of_windows_at_borders_are_those_of_the_image() -> None:
+    image = apply(Input(TensorType((2, 3, 6, 5), F32)))
+    pooling = Pooling("mean", (3, 2), (2, 1), (1, 0), (2, 1), (1, 1))
+    graph = Graph((image,), (apply(pooling, image),))
+    x = np.random.default_rng(0).uniform(-1, 1, image.shape)
+    expanded = rewritten(graph, EXPANSIONS)
+    assert len(expanded.nodes) == 4
+    np.testing.assert_allclose(evaluate(expanded, [x])[0], evaluate(graph, [x])[0], 1e-6)

@@ -14,11 +14,14 @@ from morello.graph.operators import (
     Cast,
     Concat,
     Constant,
+    Conv,
     Cumulate,
     Dot,
     Input,
     LayerNorm,
     Map,
+    Pooling,
+    Reduce,
     Reshape,
     Slice,
     Transpose,
@@ -140,3 +143,22 @@ def test_truth_selects() -> None:
     assert not model.left
     for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
         np.testing.assert_array_equal(got, expected)
+
+
+def test_convolutions_and_pools_of_real_nets() -> None:
+    """Uneven padding, strides that leave a remainder, groups, dilation, and pools at borders."""
+    generator = np.random.default_rng(0)
+    image = given(1, 8, 15, 14)
+    strided = apply(Conv((2, 2), (0, 1), (1, 1), (1, 1)), image, constant(generator, 16, 8, 3, 3))
+    depthwise = apply(
+        Conv((1, 1), (1, 1), (1, 1), (1, 1), 16), strided, constant(generator, 16, 1, 3, 3)
+    )
+    grouped = apply(
+        Conv((1, 1), (2, 2), (2, 2), (2, 2), 4), apply(Map("relu"), depthwise),
+        constant(generator, 8, 4, 3, 3),
+    )  # fmt: skip
+    largest = apply(Pooling("max", (3, 3), (2, 2), (1, 1), (1, 1), (1, 1)), grouped)
+    mean = apply(Pooling("mean", (2, 2), (2, 2), (1, 1), (0, 0), (1, 1)), largest)
+    total = apply(Reduce("mean", (2, 3)), mean)
+    model = agrees(Graph((image,), (mean, total)))
+    assert not model.left

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from morello.base.errors import GraphError, SpecError
+from morello.base.errors import GraphError
 from morello.frontends.products import Pairs, contract, conv
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
@@ -120,9 +120,18 @@ class Conv(Operator):
         return result.reshape(batch, -1, *out)
 
     def value(self, *inputs: Value) -> Value:
-        if self.groups > 1 or set(self.dilations) > {1} or self.before != self.after:
-            raise SpecError("the language has no such convolution", "compute it elsewhere")
-        return conv(*inputs, stride=self.strides, padding=self.before)
+        return conv(
+            *inputs,
+            stride=self.strides,
+            padding=interleaved(self.before, self.after),
+            dilation=self.dilations,
+            groups=self.groups,
+        )
+
+
+def interleaved(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, ...]:
+    """Paddings as the language has them: before and after each dimension."""
+    return tuple(side for both in zip(before, after, strict=True) for side in both)
 
 
 def windows(

@@ -12,9 +12,10 @@ from morello.base.errors import GraphError, SpecError
 from morello.frontends import reductions as language
 from morello.frontends.copies import cast
 from morello.frontends.functions import FUNCTIONS
+from morello.frontends.pooling import avg_pool, max_pool
 from morello.frontends.values import NEW_AXIS, Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.graph.operators.products import sliding
+from morello.graph.operators.products import interleaved, sliding
 from morello.ir.dtype import F32
 from morello.ir.rounding import narrow
 
@@ -236,7 +237,24 @@ class Pooling(Operator):
         return means
 
     def value(self, *inputs: Value) -> Value:
-        raise SpecError("the language has no pooling", "compute it elsewhere")
+        padding = interleaved(self.before, self.after)
+        if self.kind == "max":
+            return max_pool(
+                *inputs,
+                window=self.window,
+                stride=self.strides,
+                padding=padding,
+                dilation=self.dilations,
+            )
+        if any(step > 1 for step in self.dilations):
+            raise SpecError("the language has no means of windows with gaps", "sum them up")
+        return avg_pool(
+            *inputs,
+            window=self.window,
+            stride=self.strides,
+            padding=padding,
+            count_include_pad=self.counts_padding,
+        )
 
 
 def squeezed(x: Value) -> tuple[Value, dict[int, int]]:

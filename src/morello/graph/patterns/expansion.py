@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from morello.graph.graph import Node, Operator, apply
-from morello.graph.operators import Attention, Dot, Reshape, Softmax
+from morello.graph.operators import Attention, Dot, Pooling, Reshape, Softmax
 from morello.graph.patterns.matching import Rule, constant, lowest, mapped
 
 
@@ -54,5 +56,27 @@ def _for_groups(mask: Node, shared: int) -> Node:
     return apply(Reshape((*outer, *groups, rows, columns)), mask)
 
 
-EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {Attention: (causal_mask, grouped_heads)}
+def counted_windows(node: Node) -> Node | None:
+    """Pooling[mean, padding=1](x) -> Pooling[mean, counts_padding](x) * factors.
+
+    The factors are 1, and more at the borders, where windows have fewer elements of the image.
+    """
+    pooling = node.operator
+    assert isinstance(pooling, Pooling)
+    if (
+        pooling.kind != "mean"
+        or pooling.counts_padding
+        or not any((*pooling.before, *pooling.after))
+    ):
+        return None
+    (x,) = node.inputs
+    counting = replace(pooling, counts_padding=True)
+    shares = counting.evaluate(np.ones((1, 1, *x.shape[2:])))
+    return mapped("multiply", apply(counting, x), constant(1 / shares, x.dtype))
+
+
+EXPANSIONS: dict[type[Operator], tuple[Rule, ...]] = {
+    Attention: (causal_mask, grouped_heads),
+    Pooling: (counted_windows,),
+}
 """The rules for what no single kernel computes."""
