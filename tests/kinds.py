@@ -24,6 +24,7 @@ FOLDERS = {
     "models": "emit",
     "ir": "unit",
     "learn": "train",
+    "models": "emit",
     "rewrites": "unit",
     "runtime": "emit",
     "search": "unit",

@@ -1,0 +1,363 @@
+"""What NumPy's functions compute, in operators of graphs.
+
+A *translation* has the parameters of its function, as far as it knows them; for arrays it gets
+nodes. It raises `GraphError` for a call that no operators compute: NumPy then does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node, apply
+from morello.graph.operators import ArgReduce, Constant, Cumulate, Map, Reduce, Where
+from morello.importers.contractions import einsum, reshaped
+from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
+from morello.importers.numpy_operands import (
+    Axes,
+    Operand,
+    as_node,
+    dtype_of,
+    flat,
+    normal_axis,
+    promoted,
+    sorted_axes,
+)
+
+UFUNCS: dict[str, str] = {
+    "absolute": "abs",
+    "fabs": "abs",
+    "negative": "neg",
+    "rint": "round",
+    "true_divide": "divide",
+    **{
+        name: name
+        for name in (
+            "add", "ceil", "cos", "divide", "equal", "erf", "erfc", "exp", "exp2", "expm1",
+            "floor", "greater", "greater_equal", "less", "less_equal", "log", "log1p", "log2",
+            "logical_and", "logical_not", "logical_or", "logical_xor", "maximum", "minimum",
+            "multiply", "not_equal", "reciprocal", "sign", "sin", "sqrt", "square", "subtract",
+            "tanh",
+        )
+    },
+}  # fmt: skip
+"""The name of the `Map` of each universal function; erf and erfc are those of SciPy."""
+
+_BITWISE = {"bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor",
+            "invert": "logical_not"}  # fmt: skip
+"""The functions of bits that are functions of truth values on arrays of bool."""
+
+LARGEST_POWER = 16
+"""The largest exponent for which a power is a product."""
+
+
+def translated(function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Any:
+    """The node, or the sequence of nodes, that a call of one of NumPy's functions computes.
+
+    Raises `GraphError` if there are no such operators.
+    """
+    known = TRANSLATIONS.get(function)
+    if known is None and isinstance(function, np.ufunc):
+        return _elementwise(function, args, keywords)
+    if known is None:
+        raise GraphError(f"there is no operator for {function.__name__}.")
+    try:
+        inspect.signature(known).bind(*args, **keywords)
+    except TypeError as error:
+        raise GraphError(f"{function.__name__} with such arguments is unknown: {error}.") from None
+    return known(*args, **keywords)
+
+
+# ---- elementwise
+
+
+def _elementwise(function: np.ufunc, args: Sequence[Any], keywords: dict[str, Any]) -> Node:
+    """A universal function of arrays and numbers."""
+    if keywords or len(args) != function.nin or function.nout != 1:
+        raise GraphError(f"{function.__name__} with such arguments is unknown.")
+    name = function.__name__
+    if name in _BITWISE and all(dtype_of(x) == np.dtype(bool) for x in args):
+        name = _BITWISE[name]
+    if name not in UFUNCS and name not in _BITWISE.values():
+        raise GraphError(f"there is no operator for {name}.")
+    name = UFUNCS.get(name, name)
+    kinds = [dtype_of(operand) for operand in args]
+    *dtypes, _ = function.resolve_dtypes((*kinds, None))
+    inputs = [as_node(x, dtype) for x, dtype in zip(args, dtypes, strict=True)]
+    if name.startswith("logical_"):
+        inputs = [_truth(x) for x in inputs]
+    return apply(Map(name), *inputs)
+
+
+def _truth(x: Node) -> Node:
+    """Whether elements are not 0."""
+    return x if x.dtype == bool else apply(Map("not_equal"), x, as_node(0, x.dtype))
+
+
+def _map(name: str, *operands: Operand) -> Node:
+    """A function of arrays and numbers of their common dtype."""
+    return apply(Map(name), *promoted(*operands))
+
+
+def _identity(x: Node, **_: Any) -> Node:
+    return x
+
+
+def _power(x: Operand, exponent: Operand) -> Node:
+    base, power = promoted(x, exponent)
+    number = _number(power)
+    if number == 0.5:
+        return apply(Map("sqrt"), base)
+    if number in (-0.5, -1.0, -2.0):
+        root = {-0.5: "sqrt", -2.0: "square"}.get(number)
+        return apply(Map("reciprocal"), apply(Map(root), base) if root else base)
+    if number is None or number not in range(1, LARGEST_POWER + 1):
+        return apply(Map("power"), base, power)
+    result, rest = None, int(number)
+    while rest:  # by squaring
+        if rest % 2:
+            result = base if result is None else apply(Map("multiply"), result, base)
+        rest //= 2
+        base = apply(Map("square"), base) if rest else base
+    assert result is not None
+    return result
+
+
+def _number(node: Node) -> float | None:
+    """The number that a node is, if it is a constant of one element."""
+    constant = isinstance(node.operator, Constant) and node.type.size == 1
+    return float(node.operator.evaluate().item()) if constant else None
+
+
+def _isnan(x: Node) -> Node:
+    return apply(Map("not_equal"), x, x)
+
+
+def _where(condition: Operand, x: Operand, y: Operand, /) -> Node:
+    return apply(Where(), _truth(as_node(condition)), *promoted(x, y))
+
+
+def _clip(
+    a: Node,
+    a_min: Operand | None = None,
+    a_max: Operand | None = None,
+    *,
+    min: Operand | None = None,
+    max: Operand | None = None,
+) -> Node:
+    for name, bound in (("maximum", a_min), ("maximum", min), ("minimum", a_max), ("minimum", max)):
+        if bound is not None:
+            a = _map(name, a, bound)
+    return a
+
+
+def _round(a: Node, decimals: int = 0) -> Node:
+    if decimals or a.dtype.kind != "f":
+        raise GraphError("numbers are rounded to integers only.")
+    return apply(Map("round"), a)
+
+
+# ---- reductions
+
+
+def _reduction(kind: str) -> Callable[..., Node]:
+    def reduce(a: Node, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Node:
+        if kind in ("sum", "prod", "mean"):
+            result = np.dtype(dtype) if dtype is not None else _total(kind, a.dtype)
+            inner = np.dtype(np.float32) if kind == "mean" and result == np.float16 else result
+            return as_node(_reduced(kind, as_node(a, inner), axis, keepdims), result)
+        if dtype is not None:
+            raise GraphError(f"the {kind} has the dtype of the array.")
+        return _reduced(kind, a, axis, keepdims)
+
+    return reduce
+
+
+def _of_ufunc(kind: str) -> Callable[..., Node]:
+    """The method `reduce` of a universal function, which has another default axis."""
+    reduce = _reduction(kind)
+
+    def reduced(a: Node, axis: Axes = 0, dtype: Any = None, *, keepdims: bool = False) -> Node:
+        return reduce(a, axis, dtype=dtype, keepdims=keepdims)
+
+    return reduced
+
+
+def _total(kind: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The dtype of sums and means of elements of a dtype."""
+    sample = np.ones(1, dtype)
+    return np.dtype((np.mean if kind == "mean" else np.sum)(sample).dtype)
+
+
+def _reduced(kind: str, a: Node, axis: Axes, keepdims: bool) -> Node:
+    axes = sorted_axes(axis, a.type.rank)
+    return apply(Reduce(kind, axes, bool(keepdims)), a) if axes else a
+
+
+def _variance(
+    a: Node, axis: Axes = None, *, dtype: Any = None, ddof: float = 0, keepdims: bool = False
+) -> Node:
+    result = np.dtype(dtype) if dtype is not None else _total("mean", a.dtype)
+    inner = np.dtype(np.float32) if result == np.float16 else result
+    a, axes = as_node(a, inner), sorted_axes(axis, a.type.rank)
+    centred = _map("subtract", a, _reduced("mean", a, axes, True))
+    squares = apply(Map("square"), centred)
+    mean = _reduced("mean", squares, axes, keepdims)
+    if ddof:
+        count = prod(a.shape[d] for d in axes)
+        if count <= ddof:
+            raise GraphError("the variance has no degrees of freedom.")
+        mean = _map("multiply", mean, count / (count - ddof))
+    return as_node(mean, result)
+
+
+def _deviation(
+    a: Node, axis: Axes = None, *, dtype: Any = None, ddof: float = 0, keepdims: bool = False
+) -> Node:
+    return apply(Map("sqrt"), _variance(a, axis, dtype=dtype, ddof=ddof, keepdims=keepdims))
+
+
+def _range(a: Node, axis: Axes = None, *, keepdims: bool = False) -> Node:
+    largest = _reduced("max", a, axis, keepdims)
+    return _map("subtract", largest, _reduced("min", a, axis, keepdims))
+
+
+def _place(kind: str) -> Callable[..., Node]:
+    def search(a: Node, axis: int | None = None, *, keepdims: bool = False) -> Node:
+        integer = np.dtype(np.intp)
+        if axis is None:
+            place = apply(ArgReduce(kind, 0, integer), flat(a))
+            return reshaped(place, (1,) * a.type.rank) if keepdims else place
+        return apply(ArgReduce(kind, normal_axis(axis, a.type.rank), integer, bool(keepdims)), a)
+
+    return search
+
+
+def _cumsum(a: Node, axis: int | None = None, dtype: Any = None) -> Node:
+    a = as_node(a, np.dtype(dtype) if dtype is not None else _total("sum", a.dtype))
+    if axis is None:
+        return apply(Cumulate(0), flat(a))
+    return apply(Cumulate(normal_axis(axis, a.type.rank)), a)
+
+
+def _norm(x: Node, ord: Any = None, axis: Axes = None, keepdims: bool = False) -> Node:
+    axes = sorted_axes(axis, x.type.rank)
+    if x.dtype.kind != "f" or not (ord is None or (ord in (1, 2, np.inf) and len(axes) == 1)):
+        raise GraphError("only norms of vectors are known.")
+    if ord in (1, np.inf):
+        kind = "sum" if ord == 1 else "max"
+        return _reduced(kind, apply(Map("abs"), x), axes, keepdims)
+    return apply(Map("sqrt"), _reduced("sum", apply(Map("square"), x), axes, keepdims))
+
+
+# ---- products
+
+
+def _einsum(subscripts: str, *operands: Operand, optimize: Any = False) -> Node:
+    if not isinstance(subscripts, str):
+        raise GraphError("the subscripts of einsum are a text.")
+    return einsum(subscripts, *promoted(*operands))
+
+
+def _matmul(a: Node, b: Node) -> Node:
+    left = "j" if a.type.rank == 1 else "...ij"
+    right = "j" if b.type.rank == 1 else "...jk"
+    out = "..." + ("i" if a.type.rank > 1 else "") + ("k" if b.type.rank > 1 else "")
+    return einsum(f"{left},{right}->{out}", *promoted(a, b))
+
+
+def _dot(a: Operand, b: Operand) -> Node:
+    a, b = promoted(a, b)
+    if not (a.type.rank and b.type.rank):
+        return _map("multiply", a, b)
+    return _tensordot(a, b, ((-1,), (-min(b.type.rank, 2),)))
+
+
+def _tensordot(a: Node, b: Node, axes: Any = 2) -> Node:
+    if isinstance(axes, int):
+        axes = (range(a.type.rank - axes, a.type.rank), range(axes))
+    pairs = [(x,) if isinstance(x, int) else tuple(x) for x in axes]
+    left, right = (
+        [range(node.type.rank)[d] for d in dims] for node, dims in zip((a, b), pairs, strict=True)
+    )
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    first = [next(letters) for _ in a.shape]
+    bound = dict(zip(right, left, strict=True))
+    second = [first[bound[d]] if d in bound else next(letters) for d in range(b.type.rank)]
+    out = [x for x in first if x not in second] + [x for x in second if x not in first]
+    return _einsum(f"{''.join(first)},{''.join(second)}->{''.join(out)}", a, b)
+
+
+def _inner(a: Operand, b: Operand) -> Node:
+    a, b = promoted(a, b)
+    if not (a.type.rank and b.type.rank):
+        return _map("multiply", a, b)
+    return _tensordot(a, b, ((-1,), (-1,)))
+
+
+def _outer(a: Operand, b: Operand) -> Node:
+    return _einsum("i,j->ij", flat(as_node(a)), flat(as_node(b)))
+
+
+def _vdot(a: Node, b: Node) -> Node:
+    return _einsum("i,i->", flat(as_node(a)), flat(as_node(b)))
+
+
+def _vecdot(a: Node, b: Node, axis: int = -1) -> Node:
+    if axis != -1:
+        raise GraphError("dimensions are contracted along the last axis only.")
+    return _einsum("...i,...i->...", a, b)
+
+
+def _trace(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
+    return _reduction("sum")(diagonal_of(a, offset, axis1, axis2), -1)
+
+
+TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
+    **MOVEMENTS,
+    np.add.reduce: _of_ufunc("sum"),
+    np.amax: _reduction("max"),
+    np.amin: _reduction("min"),
+    np.argmax: _place("max"),
+    np.argmin: _place("min"),
+    np.around: _round,
+    np.clip: _clip,
+    np.conjugate: _identity,
+    np.copy: _identity,
+    np.cumsum: _cumsum,
+    np.dot: _dot,
+    np.einsum: _einsum,
+    np.float_power: _power,
+    np.inner: _inner,
+    np.isnan: _isnan,
+    np.linalg.norm: _norm,
+    np.matmul: _matmul,
+    np.max: _reduction("max"),
+    np.maximum.reduce: _of_ufunc("max"),
+    np.mean: _reduction("mean"),
+    np.min: _reduction("min"),
+    np.minimum.reduce: _of_ufunc("min"),
+    np.multiply.reduce: _of_ufunc("prod"),
+    np.outer: _outer,
+    np.positive: _identity,
+    np.ndarray.astype: as_node,
+    np.power: _power,
+    np.prod: _reduction("prod"),
+    np.ptp: _range,
+    np.real: _identity,
+    np.round: _round,
+    np.std: _deviation,
+    np.sum: _reduction("sum"),
+    np.tensordot: _tensordot,
+    np.trace: _trace,
+    np.var: _variance,
+    np.vdot: _vdot,
+    np.vecdot: _vecdot,
+    np.where: _where,
+}
+"""The translation of each function."""

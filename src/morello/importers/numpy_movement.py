@@ -1,0 +1,261 @@
+"""Where NumPy's functions that move elements put them, in operators of graphs."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from types import EllipsisType
+from typing import Any
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node, apply
+from morello.graph.operators import Broadcast, Concat, Constant, Gather, Map, Pad, Slice, Where
+from morello.importers.contractions import diagonal, reshaped, transposed
+from morello.importers.numpy_operands import Operand, as_node, flat, normal_axis, promoted
+
+
+def _reshape(a: Node, shape: Any, order: str = "C") -> Node:
+    if order != "C":
+        raise GraphError("elements are reshaped in row-major order only.")
+    return reshaped(a, np.broadcast_to(np.empty(()), a.shape).reshape(shape).shape)
+
+
+def _ravel(a: Node, order: str = "C") -> Node:
+    return _reshape(a, -1, order)
+
+
+def _transpose(a: Node, axes: Sequence[int] | None = None) -> Node:
+    every = range(a.type.rank)
+    return transposed(a, tuple(every[d] for d in axes) if axes is not None else tuple(every[::-1]))
+
+
+def _swapaxes(a: Node, axis1: int, axis2: int) -> Node:
+    order = [*range(a.type.rank)]
+    order[axis1], order[axis2] = order[axis2], order[axis1]
+    return transposed(a, tuple(order))
+
+
+def _moveaxis(a: Node, source: Any, destination: Any) -> Node:
+    sample = np.broadcast_to(np.empty(()), tuple(range(a.type.rank)))
+    return transposed(a, np.moveaxis(sample, source, destination).shape)
+
+
+def _expand_dims(a: Node, axis: Any) -> Node:
+    return reshaped(a, np.expand_dims(np.broadcast_to(np.empty(()), a.shape), axis).shape)
+
+
+def _squeeze(a: Node, axis: Any = None) -> Node:
+    return reshaped(a, np.squeeze(np.broadcast_to(np.empty(()), a.shape), axis).shape)
+
+
+def _broadcast_to(array: Node, shape: Any) -> Node:
+    shape = (shape,) if isinstance(shape, int) else tuple(map(int, shape))
+    return array if array.shape == shape else apply(Broadcast(shape), array)
+
+
+def _concatenate(arrays: Sequence[Operand], axis: int | None = 0) -> Node:
+    nodes = promoted(*arrays)
+    if axis is None:
+        return apply(Concat(0), *map(flat, nodes))
+    return apply(Concat(normal_axis(axis, nodes[0].type.rank)), *nodes)
+
+
+def _stack(arrays: Sequence[Operand], axis: int = 0) -> Node:
+    return _concatenate([_expand_dims(as_node(x), axis) for x in arrays], axis)
+
+
+def _at_least(rank: int, x: Operand) -> Node:
+    node = as_node(x)
+    return reshaped(node, (*(1,) * (rank - node.type.rank), *node.shape))
+
+
+def _vstack(tup: Sequence[Operand]) -> Node:
+    return _concatenate([_at_least(2, x) for x in tup], 0)
+
+
+def _hstack(tup: Sequence[Operand]) -> Node:
+    nodes = [_at_least(1, x) for x in tup]
+    return _concatenate(nodes, 0 if nodes[0].type.rank == 1 else 1)
+
+
+def _split(ary: Node, indices_or_sections: Any, axis: int = 0) -> list[Node]:
+    axis = normal_axis(axis, ary.type.rank)
+    size = ary.shape[axis]
+    numbers = np.array_split(np.arange(size), indices_or_sections)
+    starts = [int(part[0]) if part.size else size for part in numbers]
+    return [
+        _sliced(ary, axis, start, start + part.size)
+        for start, part in zip(starts, numbers, strict=True)
+    ]
+
+
+def _sliced(a: Node, axis: int, start: int, stop: int) -> Node:
+    starts, stops = [0] * a.type.rank, [*a.shape]
+    starts[axis], stops[axis] = start, stop
+    return apply(Slice(tuple(starts), tuple(stops), (1,) * a.type.rank), a)
+
+
+def _repeat(a: Node, repeats: Any, axis: int | None = None) -> Node:
+    if not isinstance(repeats, int):
+        raise GraphError("all elements are repeated as often.")
+    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    before, after = a.shape[: axis + 1], a.shape[axis + 1 :]
+    wide = apply(Broadcast((*before, repeats, *after)), reshaped(a, (*before, 1, *after)))
+    return reshaped(wide, (*a.shape[:axis], a.shape[axis] * repeats, *after))
+
+
+def _tile(A: Node, reps: Any) -> Node:  # noqa: N803 (it is called so in NumPy)
+    counts = (reps,) if isinstance(reps, int) else tuple(reps)
+    rank = max(A.type.rank, len(counts))
+    shape = _at_least(rank, A).shape
+    counts = (*(1,) * (rank - len(counts)), *counts)
+    single = tuple(n for size in shape for n in (1, size))
+    wide = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
+    tiled = _broadcast_to(reshaped(A, single), wide)
+    return reshaped(tiled, tuple(c * n for c, n in zip(counts, shape, strict=True)))
+
+
+def _pad(array: Node, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0) -> Node:
+    if mode != "constant" or not isinstance(constant_values, int | float | np.generic):
+        raise GraphError("arrays are padded with one number only.")
+    widths = np.broadcast_to(pad_width, (array.type.rank, 2)).tolist()
+    before, after = (tuple(int(pair[side]) for pair in widths) for side in (0, 1))
+    return apply(Pad(before, after), array, as_node(constant_values, array.dtype))
+
+
+def _take(a: Node, indices: Operand, axis: int | None = None) -> Node:
+    numbers = as_node(indices)
+    if not isinstance(numbers.operator, Constant):
+        raise GraphError("NumPy refuses indices that lie outside, and no operator does.")
+    a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
+    return apply(Gather(axis), a, numbers)
+
+
+def _roll(a: Node, shift: Any, axis: Any = None) -> Node:
+    if not isinstance(shift, int) or not (axis is None or isinstance(axis, int)):
+        raise GraphError("arrays are rolled along one axis only.")
+    if axis is None:
+        return reshaped(_roll(flat(a), shift, 0), a.shape)
+    axis = normal_axis(axis, a.type.rank)
+    size = a.shape[axis]
+    cut = -shift % size
+    if not cut:
+        return a
+    parts = [_sliced(a, axis, cut, size), _sliced(a, axis, 0, cut)]
+    return apply(Concat(axis), *parts)
+
+
+def _diff(a: Node, n: int = 1, axis: int = -1) -> Node:
+    axis = normal_axis(axis, a.type.rank)
+    for _ in range(n):
+        size = a.shape[axis]
+        parts = _sliced(a, axis, 1, size), _sliced(a, axis, 0, size - 1)
+        a = apply(Map("subtract"), *parts)
+    return a
+
+
+def diagonal_of(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Node:
+    axis1, axis2 = normal_axis(axis1, a.type.rank), normal_axis(axis2, a.type.rank)
+    if offset or a.shape[axis1] != a.shape[axis2]:
+        raise GraphError("only the main diagonal of square matrices is known.")
+    return diagonal(_moveaxis(a, (axis1, axis2), (-2, -1)))
+
+
+def _diag(v: Node, k: int = 0) -> Node:
+    if v.type.rank == 2:
+        return diagonal_of(v, k)
+    if k:
+        raise GraphError("only the main diagonal is known.")
+    inside = apply(Constant(np.eye(v.type.size, dtype=bool)))
+    return apply(Where(), inside, v, as_node(0, v.dtype))
+
+
+def _triangle(lower: bool) -> Callable[..., Node]:
+    def triangle(m: Node, k: int = 0) -> Node:
+        inside = np.tri(m.shape[-2], m.shape[-1], k if lower else k - 1, dtype=bool)
+        mask = apply(Constant(inside if lower else ~inside))
+        return apply(Where(), mask, m, as_node(0, m.dtype))
+
+    return triangle
+
+
+def _indexed(x: Node, index: Any) -> Node:
+    """`x[index]`, for integers, slices, None and Ellipsis, and one array of constant integers."""
+    items = index if isinstance(index, tuple) else (index,)
+    if any(isinstance(item, bool) for item in items):
+        raise GraphError("truth values as an index are unknown.")
+    used = sum(not (item is None or isinstance(item, EllipsisType)) for item in items)
+    rest = (slice(None),) * (x.type.rank - used)
+    if not any(isinstance(item, EllipsisType) for item in items):
+        items = (*items, ...)
+    place = next(n for n, item in enumerate(items) if isinstance(item, EllipsisType))
+    items = (*items[:place], *rest, *items[place + 1 :])
+    gathered = [item for item in items if isinstance(item, Node)]
+    numbered = any(isinstance(item, int | np.integer) for item in items)
+    if len(gathered) > 1 or (numbered and gathered):
+        raise GraphError("one array of indices is known, beside slices.")
+    return _selected(x, items)
+
+
+def _selected(x: Node, items: Sequence[Any]) -> Node:
+    """`x[items]`, with an item for each dimension of `x`, and None for new ones."""
+    bounds: list[range] = []
+    shape: list[int] = []
+    gathers: list[tuple[int, Node]] = []
+    for item in items:
+        if item is None:
+            shape.append(1)
+            continue
+        every = range(x.shape[len(bounds)])
+        if isinstance(item, Node):
+            gathers.append((len(shape), item))
+            item = slice(None)
+        if isinstance(item, slice):
+            bounds.append(every[item])
+            shape.append(len(bounds[-1]))
+        elif isinstance(item, int | np.integer):
+            bounds.append(range(every[item], every[item] + 1))
+        else:
+            raise GraphError(f"an index of {type(item).__name__} is unknown.")
+    if any(part.step < 1 or not part for part in bounds):
+        raise GraphError("slices go forward, and have elements.")
+    starts, stops = tuple(r.start for r in bounds), tuple(r[-1] + 1 for r in bounds)
+    slices = Slice(starts, stops, tuple(part.step for part in bounds))
+    if stops != x.shape or any(starts) or any(step > 1 for step in slices.steps):
+        x = apply(slices, x)
+    x = reshaped(x, tuple(shape))
+    for axis, numbers in gathers:
+        x = _take(x, numbers, axis)
+    return x
+
+
+MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
+    np.array_split: _split,
+    np.broadcast_to: _broadcast_to,
+    np.concatenate: _concatenate,
+    np.diag: _diag,
+    np.diagonal: diagonal_of,
+    np.diff: _diff,
+    np.expand_dims: _expand_dims,
+    np.hstack: _hstack,
+    np.moveaxis: _moveaxis,
+    np.pad: _pad,
+    np.ravel: _ravel,
+    np.repeat: _repeat,
+    np.reshape: _reshape,
+    np.roll: _roll,
+    np.split: _split,
+    np.squeeze: _squeeze,
+    np.stack: _stack,
+    np.swapaxes: _swapaxes,
+    np.take: _take,
+    np.tile: _tile,
+    np.transpose: _transpose,
+    np.tril: _triangle(lower=True),
+    np.triu: _triangle(lower=False),
+    np.vstack: _vstack,
+    operator.getitem: _indexed,
+}
+"""The translation of each function that moves elements."""

@@ -1,0 +1,61 @@
+"""The operands of NumPy's functions as nodes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node, apply
+from morello.graph.operators import Cast, Constant
+from morello.importers.contractions import reshaped
+
+Operand = Node | complex | np.generic
+"""An array, or a number."""
+
+Axes = int | tuple[int, ...] | None
+
+
+def as_node(operand: Operand, dtype: np.dtype[Any] | None = None) -> Node:
+    """An array or a number as a node, cast to a dtype if one is given."""
+    if isinstance(operand, Node):
+        same = dtype is None or dtype == operand.dtype
+        return operand if same else apply(Cast(np.dtype(dtype)), operand)
+    if not isinstance(operand, int | float | np.generic):
+        raise GraphError(f"{type(operand).__name__} is neither an array nor a number.")
+    try:
+        return apply(Constant(np.asarray(operand, dtype)))
+    except (OverflowError, ValueError, TypeError) as error:
+        raise GraphError(f"{operand!r} is no constant of {dtype}: {error}.") from None
+
+
+def dtype_of(operand: Operand) -> Any:
+    """The dtype of an operand, as `np.result_type` and ufuncs take it: Python numbers are weak."""
+    if isinstance(operand, Node):
+        return operand.dtype
+    return np.dtype(bool) if isinstance(operand, bool) else getattr(operand, "dtype", type(operand))
+
+
+def promoted(*operands: Operand) -> list[Node]:
+    """Operands cast to their common dtype."""
+    samples = [np.empty(0, x.dtype) if isinstance(x, Node) else x for x in operands]
+    dtype = np.result_type(*samples)
+    return [as_node(operand, dtype) for operand in operands]
+
+
+def sorted_axes(axis: Axes, rank: int) -> tuple[int, ...]:
+    """Axes as non-negative numbers, in order; all of them for None."""
+    if axis is None:
+        return tuple(range(rank))
+    return tuple(sorted(np.lib.array_utils.normalize_axis_tuple(axis, rank)))
+
+
+def normal_axis(axis: int, rank: int) -> int:
+    """An axis as a non-negative number."""
+    return np.lib.array_utils.normalize_axis_index(axis, rank)
+
+
+def flat(x: Node) -> Node:
+    """All elements in row-major order, in one dimension."""
+    return reshaped(x, (x.type.size,))

@@ -1,0 +1,392 @@
+"""Tracing: from a function written in NumPy, and example arrays, to a graph.
+
+The function is run on objects that stand for arrays. NumPy hands over what is done with them, by
+`__array_ufunc__` and `__array_function__`: it is computed at once, which gives the types of all
+results and NumPy's own errors, and recorded as nodes. What no operators compute is recorded as a
+call of NumPy, a `Foreign` node. Whatever depends on the values themselves cannot be recorded.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from types import BuiltinFunctionType, EllipsisType, FunctionType, NoneType
+from typing import Any, NoReturn
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Array, Graph, Node, TensorType, apply
+from morello.graph.operators import Constant, Foreign, Input
+from morello.importers.numpy_functions import translated
+
+CONSTANTS = (
+    bool, int, float, str, bytes, type, slice, np.generic, np.dtype, np.ufunc, FunctionType,
+    BuiltinFunctionType, EllipsisType, NoneType,
+)  # fmt: skip
+"""The kinds of arguments that are constants of a trace."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """Where an array that a function returns comes from: an output of its graph, by number.
+
+    A `scalar` is returned as NumPy's scalar, not as an array without dimensions; a `view` has
+    elements in common with an argument.
+    """
+
+    output: int
+    scalar: bool
+    view: bool
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What a function does: a graph, and what it returns, with a `Result` for each array."""
+
+    graph: Graph
+    returned: Any
+
+
+@dataclass(frozen=True, eq=False)
+class NumPyCall:
+    """A call of NumPy that no operators compute: `self(*arrays)` does it."""
+
+    function: Callable[..., Any]
+    arguments: Any
+    """The positional and the keyword arguments, with a `Slot` for each array."""
+
+    def __call__(self, *arrays: Array) -> tuple[Array, ...]:
+        args, keywords = mapped(
+            lambda each: arrays[each.number] if isinstance(each, Slot) else each, self.arguments
+        )
+        return results_of(self.function(*args, **keywords))
+
+
+@dataclass(frozen=True)
+class Slot:
+    """The place of an array among the arguments of a call, by number."""
+
+    number: int
+
+
+def trace(function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Trace:
+    """The graph of a call; its inputs are the arrays among the arguments, in order.
+
+    Lists, tuples and dictionaries may have arrays in them. All else is constant. Raises
+    `GraphError` if the call cannot be traced, and what the function itself raises.
+    """
+    recorder = Recorder()
+    given, named = mapped(recorder.input, (tuple(args), keywords))
+    returned = function(*given, **named)
+    if recorder.failure is not None:
+        raise recorder.failure  # the function caught it
+    outputs: dict[Node, int] = {}
+
+    def result(value: Any) -> Any:
+        if isinstance(value, Stand):
+            place = outputs.setdefault(value.node, len(outputs))
+            view = any(np.may_share_memory(value.value, each) for each in recorder.arrays)
+            return Result(place, isinstance(value.value, np.generic), view)
+        return value.copy() if isinstance(value, np.ndarray) else value
+
+    described = mapped(result, returned)
+    return Trace(Graph(tuple(recorder.inputs), tuple(outputs)), described)
+
+
+def mapped(change: Callable[[Any], Any], tree: Any) -> Any:
+    """Lists, tuples and dictionaries, in each other, with everything in them changed."""
+    if type(tree) in (list, tuple):
+        return type(tree)(mapped(change, each) for each in tree)
+    if type(tree) is dict:
+        return {key: mapped(change, each) for key, each in tree.items()}
+    return change(tree)
+
+
+def results_of(value: Any) -> tuple[Any, ...]:
+    """The arrays that a call of NumPy returned, one or several."""
+    values = tuple(value) if isinstance(value, list | tuple) else (value,)
+    if not values or not all(isinstance(each, np.ndarray | np.generic) for each in values):
+        raise GraphError("a call that returns no arrays cannot be traced.")
+    return values
+
+
+class Recorder:
+    """The inputs and the constants of a trace, and why it failed, if it did."""
+
+    def __init__(self) -> None:
+        self.inputs: list[Node] = []
+        self.arrays: list[Array] = []
+        self.failure: GraphError | None = None
+        self._constants: dict[int, tuple[Array, Node]] = {}
+
+    def input(self, value: Any) -> Any:
+        """An object that stands for an array; a constant as it is."""
+        if type(value) is not np.ndarray:
+            if isinstance(value, CONSTANTS):
+                return value
+            kind = f"{type(value).__module__}.{type(value).__qualname__}"
+            raise GraphError(f"an argument of {kind} is no array of NumPy, and no constant.")
+        name = f"argument {len(self.inputs) + 1}"
+        self.inputs.append(apply(Input(TensorType(value.shape, value.dtype), name)))
+        self.arrays.append(protected(value.view()))
+        return Stand(self, self.inputs[-1], self.arrays[-1], shared=True)
+
+    def refuse(self, what: str, remedy: str = "") -> NoReturn:
+        """Raise, now and at the end, the `GraphError` that says what cannot be traced."""
+        self.failure = GraphError(what, remedy)
+        raise self.failure
+
+    def constant(self, array: Array) -> Node:
+        """A node with the present values of an array, one for all uses of it."""
+        known = self._constants.get(id(array))
+        if known is None or not np.array_equal(known[1].operator.evaluate(), array):
+            known = array, apply(Constant(protected(array.copy())))
+            self._constants[id(array)] = known
+        return known[1]
+
+    def record(
+        self, function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]
+    ) -> Any:
+        """What a call of NumPy returns, with an object that stands for each array."""
+        stands: list[Stand] = []
+
+        def value(each: Any) -> Any:
+            if isinstance(each, Stand):
+                stands.append(each)
+                return each.value
+            return each
+
+        returned = function(*mapped(value, tuple(args)), **mapped(value, keywords))
+        try:
+            values = results_of(returned)
+        except GraphError as error:
+            self.refuse(f"{function.__name__}: {error}")
+        nodes = self._nodes(function, args, keywords, values)
+        results = [Stand(self, *pair) for pair in zip(nodes, map(protected, values), strict=True)]
+        for result in results:
+            for stand in stands:
+                if np.may_share_memory(result.value, stand.value):
+                    result.shared = stand.shared = True
+        return type(returned)(results) if isinstance(returned, list | tuple) else results[0]
+
+    def _nodes(
+        self,
+        function: Callable[..., Any],
+        args: Sequence[Any],
+        keywords: dict[str, Any],
+        values: Sequence[Any],
+    ) -> Sequence[Node]:
+        """The nodes of the results of a call, by operators if they have the same types."""
+        types = [TensorType(each.shape, each.dtype) for each in values]
+        given, named = mapped(self._node, (tuple(args), keywords))
+        try:
+            computed = translated(function, given, named)
+        except GraphError:
+            computed = None
+        nodes = [computed] if isinstance(computed, Node) else computed
+        if nodes is not None and [node.type for node in nodes] == types:
+            return nodes
+        sources: list[Node] = []
+
+        def slot(each: Any) -> Any:
+            if not isinstance(each, Node):
+                return each
+            sources.append(each)
+            return Slot(len(sources) - 1)
+
+        call, name = NumPyCall(function, mapped(slot, (given, named))), function.__name__
+        return [
+            apply(Foreign(each, call, name, index), *sources) for index, each in enumerate(types)
+        ]
+
+    def _node(self, each: Any) -> Any:
+        if isinstance(each, Stand):
+            return each.node
+        return self.constant(each) if type(each) is np.ndarray else each
+
+
+def protected(value: Any) -> Any:
+    """An array that nothing writes to from now on."""
+    if isinstance(value, np.ndarray):
+        value.flags.writeable = False
+    return value
+
+
+class Stand(np.lib.mixins.NDArrayOperatorsMixin):
+    """What stands for an array while a function is traced.
+
+    `shared` ones may have their elements in common with others, or are inputs: changing them in
+    place would change more than themselves.
+    """
+
+    __slots__ = ("node", "recorder", "shared", "value")
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, recorder: Recorder, node: Node, value: Any, shared: bool = False) -> None:
+        self.recorder, self.node, self.value, self.shared = recorder, node, value, shared
+
+    # ---- what NumPy hands over
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *args: Any, **keywords: Any) -> Any:
+        out = keywords.pop("out", None)
+        function = ufunc if method == "__call__" else getattr(ufunc, method)
+        result = self.recorder.record(function, args, keywords)
+        if out is None:
+            return result
+        (changed,) = out if len(out) == 1 else (None,)
+        if not isinstance(changed, Stand) or changed.shared:
+            self._refuse("an array that others see is changed in place", "make a new one")
+        if isinstance(changed.value, np.generic):
+            return result  # numbers do not change: the name stands for another one
+        if result.shape != changed.shape or not np.can_cast(
+            result.dtype, changed.dtype, "same_kind"
+        ):
+            self._refuse(f"an array of another type is changed in place by {ufunc.__name__}")
+        result = result.astype(changed.dtype)
+        changed.node, changed.value = result.node, result.value
+        return changed
+
+    def __array_function__(
+        self, function: Callable[..., Any], types: Any, args: Any, keywords: Any
+    ) -> Any:
+        if "out" in keywords:
+            self._refuse("an array is written to by `out`", "leave it out")
+        if function in _OF_TYPES:
+            return function(*mapped(_value, args), **keywords)
+        return self.recorder.record(function, args, keywords)
+
+    def _refuse(self, what: str, remedy: str = "") -> NoReturn:
+        self.recorder.refuse(what, remedy)
+
+    # ---- what depends on values
+
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        self._refuse(
+            "np.asarray of a traced array, or storing one in another array, cannot be traced",
+            "leave it out, or join arrays by np.stack or np.concatenate",
+        )
+
+    def __bool__(self) -> bool:
+        self._refuse("an `if`, `while` or `and` on a traced array cannot be traced", "use np.where")
+
+    def _number(self, *args: Any) -> NoReturn:
+        self._refuse("a traced array is no Python number", "use NumPy's functions on it")
+
+    __float__ = __int__ = __index__ = __complex__ = item = tolist = tobytes = _number
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._refuse(
+            "assigning to elements of a traced array cannot be traced",
+            "use np.where or np.concatenate",
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            self.recorder.failure = GraphError(f"an array's {name} cannot be traced.")
+        raise AttributeError(f"a traced array has no {name}.")
+
+    # ---- what is known without them
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """So that `isinstance` says what it says of an array."""
+        return np.ndarray
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.node.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.node.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.node.type.rank
+
+    @property
+    def size(self) -> int:
+        return self.node.type.size
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.node.type.bytes
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __repr__(self) -> str:
+        return f"<a traced {self.node.type}>"
+
+    # ---- methods
+
+    @property
+    def T(self) -> Any:  # noqa: N802 (it is called so in NumPy)
+        return self.recorder.record(np.transpose, (self,), {})
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        return self.recorder.record(np.swapaxes, (self, -1, -2), {})
+
+    @property
+    def real(self) -> Any:
+        return self.recorder.record(np.real, (self,), {})
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.recorder.record(operator.getitem, (self, index), {})
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[n] for n in range(len(self)))
+
+    def astype(self, dtype: Any, **_: Any) -> Any:
+        return self.recorder.record(np.ndarray.astype, (self, np.dtype(dtype)), {})
+
+    def clip(self, min: Any = None, max: Any = None) -> Any:
+        return self.recorder.record(np.clip, (self, min, max), {})
+
+    def reshape(self, *shape: Any, **keywords: Any) -> Any:
+        return self.recorder.record(np.reshape, (self, _single(shape)), keywords)
+
+    def transpose(self, *axes: Any) -> Any:
+        return self.recorder.record(np.transpose, (self, _single(axes) or None), {})
+
+    def flatten(self, order: str = "C") -> Any:
+        return self.recorder.record(np.ravel, (self, order), {}).copy()
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Stand, *args: Any, **keywords: Any) -> Any:
+        if keywords.get("out") is not None:
+            self._refuse("an array is written to by `out`", "leave it out")
+        return self.recorder.record(function, (self, *args), keywords)
+
+    return method
+
+
+for _name in (
+    "argmax", "argmin", "argsort", "all", "any", "copy", "cumprod", "cumsum", "diagonal",
+    "dot", "max", "mean", "min", "prod", "ravel", "repeat", "round", "squeeze", "std", "sum",
+    "swapaxes", "take", "trace", "var",
+):  # fmt: skip
+    setattr(Stand, _name, _method(getattr(np, _name)))
+
+_OF_TYPES = (
+    np.can_cast, np.empty_like, np.full_like, np.ndim, np.ones_like, np.result_type, np.shape,
+    np.size, np.zeros_like,
+)  # fmt: skip
+"""The functions whose results depend on the types of arrays alone."""
+
+
+def _single(args: tuple[Any, ...]) -> Any:
+    """A shape or axes, given as one argument or as several."""
+    return args[0] if len(args) == 1 else args
+
+
+def _value(each: Any) -> Any:
+    return each.value if isinstance(each, Stand) else each

@@ -1,0 +1,170 @@
+"""Functions written in NumPy as graphs that compute the same."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import scipy.special
+
+from morello.graph.graph import check
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Foreign
+from morello.importers.numpy_tracing import Result, mapped, trace
+
+Function = Callable[..., object]
+
+GENERATOR = np.random.default_rng(0)
+
+
+def random(*shape: int) -> np.ndarray:
+    return GENERATOR.uniform(0.1, 1.0, shape).astype(np.float32)
+
+
+def attention(q: np.ndarray, k: np.ndarray, v: np.ndarray) -> np.ndarray:
+    scores = q @ k.T * 0.25
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ v
+
+
+def layer_norm(x: np.ndarray, gamma: np.ndarray, beta: np.ndarray) -> np.ndarray:
+    centred = x - np.mean(x, axis=-1, keepdims=True)
+    return centred / np.sqrt(np.var(x, axis=-1, keepdims=True) + 1e-5) * gamma + beta
+
+
+def in_place(x: np.ndarray) -> np.ndarray:
+    y = x * 2
+    same = y
+    y += 1
+    np.multiply(y, x, out=y)
+    return same + y
+
+
+def total(x: np.ndarray) -> object:
+    before = after = x.sum()
+    after += 1
+    return before, after
+
+
+MASK = GENERATOR.uniform(size=(4, 6)) > 0.5
+WEIGHTS = random(6, 5)
+ROWS = np.array([2, 0, -1])
+
+TRACED: list[tuple[Function, tuple[int, ...]]] = [
+    (lambda x: x + 1, (4, 6)),
+    (lambda x: 2 - x / 3, (4, 6)),
+    (lambda x: 1 / x, (4, 6)),
+    (lambda x: -abs(x), (4, 6)),
+    (lambda x: x**2 + x**3 + x**7 + x**-1 + x**0.5 + x**-0.5 + x**-2, (4, 6)),
+    (lambda x: np.power(x, 1.5) + x**x, (4, 6)),
+    (lambda x: np.float32(2) * x, (4, 6)),
+    (lambda x: WEIGHTS.T[:4] * x, (4, 6)),
+    (lambda x: np.maximum(x, 0.5) + np.minimum(0.5, x), (4, 6)),
+    (lambda x: np.exp(x) + np.exp2(x) + np.expm1(x), (4, 6)),
+    (lambda x: np.log(x) + np.log1p(x) + np.log2(x), (4, 6)),
+    (lambda x: np.sqrt(x) + np.square(x) + np.tanh(x) + np.reciprocal(x), (4, 6)),
+    (lambda x: np.sin(x) + np.cos(x) + np.sign(x - 0.5) + np.fabs(x), (4, 6)),
+    (lambda x: np.floor(4 * x) + np.ceil(4 * x) + np.rint(4 * x) + np.round(4 * x), (4, 6)),
+    (lambda x: scipy.special.erf(x) + scipy.special.erfc(x), (4, 6)),
+    (lambda x: (x > 0.5) & (x <= 0.9) | ~(x == 0.3), (4, 6)),
+    (lambda x: np.logical_and(x, x > 0.4) ^ np.logical_not(x != x), (4, 6)),
+    (lambda x: np.where(x > 0.5, x, 0), (4, 6)),
+    (lambda x: np.where(MASK, x, -np.inf).max(axis=1), (4, 6)),
+    (lambda x: np.where(np.isnan(x), 0, x), (4, 6)),
+    (lambda x: np.clip(x, 0.2, 0.8) + x.clip(0.3) + np.clip(x, None, 0.4), (4, 6)),
+    (lambda x: x.sum() + np.sum(x, axis=0) + x.sum(axis=(0, 1), keepdims=True), (4, 6)),
+    (lambda x: np.add.reduce(x) + np.maximum.reduce(x, axis=0), (4, 6)),
+    (lambda x: x.mean(-1) * x.max(1) * np.min(x, axis=1) * np.amax(x, 1) * x.prod(1), (4, 6)),
+    (lambda x: x.var() + np.std(x, axis=0) + x.var(axis=0, ddof=1) + np.ptp(x), (4, 6)),
+    (lambda x: x.argmax() + np.argmin(x, axis=0) + x.argmax(0, keepdims=True), (4, 6)),
+    (lambda x: np.cumsum(x, axis=1) + x.cumsum().reshape(4, 6), (4, 6)),
+    (lambda x: np.linalg.norm(x) + np.linalg.norm(x, axis=0), (4, 6)),
+    (lambda x: np.linalg.norm(x, 1, axis=0) + np.linalg.norm(x, np.inf, 0), (4, 6)),
+    (lambda x: x @ WEIGHTS, (4, 6)),
+    (lambda x: WEIGHTS.T @ x, (6, 3)),
+    (lambda x: x @ WEIGHTS, (6,)),
+    (lambda x: x @ x, (6,)),
+    (lambda x: x @ WEIGHTS, (2, 3, 4, 6)),
+    (lambda x: WEIGHTS.T @ x, (2, 3, 6, 4)),
+    (lambda x: x @ x.swapaxes(-1, -2), (2, 3, 4, 6)),
+    (lambda x: x[:1] @ x.swapaxes(-1, -2), (2, 3, 4, 6)),
+    (lambda x: x @ x[0, 0, 0], (2, 3, 4, 6)),
+    (lambda x: x.dot(WEIGHTS), (4, 6)),
+    (lambda x: np.dot(x, WEIGHTS), (2, 4, 6)),
+    (lambda x: np.dot(x, x.transpose(1, 2, 0)), (2, 4, 6)),
+    (lambda x: np.tensordot(x, x, axes=([0, 2], [0, 2])), (2, 4, 6)),
+    (lambda x: np.tensordot(x, WEIGHTS, 1), (2, 4, 6)),
+    (lambda x: np.inner(x, WEIGHTS.T) + np.outer(x[0, :3], x[1, :5])[0], (4, 6)),
+    (lambda x: np.vdot(x, x) + np.vecdot(x, x), (4, 6)),
+    (lambda x: np.einsum("ij,jk->ik", x, WEIGHTS), (4, 6)),
+    (lambda x: np.einsum("ij,ij->i", x, x) + np.einsum("ij->i", x), (4, 6)),
+    (lambda x: np.einsum("ii->i", x) + np.einsum("ii", x), (4, 4)),
+    (lambda x: np.einsum("bij,bkj->bik", x, x), (3, 4, 6)),
+    (lambda x: np.einsum("...ij,kj->...ik", x, x[0]), (3, 4, 6)),
+    (lambda x: np.einsum("bi,ij,bj->b", x, x.T @ x, x), (4, 6)),
+    (lambda x: np.einsum("i,j,k->kij", x, x, x), (4,)),
+    (lambda x: np.einsum("bhqd,bhkd->bhqk", x, x), (2, 3, 4, 5)),
+    (lambda x: np.einsum("bqhd,bkhd->bhqk", x, x), (2, 3, 4, 5)),
+    (lambda x: np.einsum("ij,j", x, x[0]) + np.einsum("ij,kl->jl", x, x)[0, 0], (4, 6)),
+    (lambda x: x.reshape(-1, 4).T.ravel(), (4, 6)),
+    (lambda x: x.reshape(2, 2, 6).transpose(2, 0, 1).flatten(), (4, 6)),
+    (lambda x: np.moveaxis(x, 0, -1) + np.swapaxes(x, 0, 1), (4, 6)),
+    (lambda x: np.expand_dims(x, 1) + np.squeeze(x[None]), (4, 6)),
+    (lambda x: np.concatenate([x, 2 * x], axis=1) + np.hstack([x, x]), (4, 6)),
+    (lambda x: np.stack([x, x + 1], axis=-1).sum(0) + np.vstack([x[0], x[1]]).T, (4, 6)),
+    (lambda x: [a - b for a, b in [np.split(x, 2, axis=1)]], (4, 6)),
+    (lambda x: np.array_split(x, [1, 3])[1], (4, 6)),
+    (lambda x: np.broadcast_to(x[0], (4, 6)) * x, (4, 6)),
+    (lambda x: np.repeat(x, 3, axis=0) + np.tile(x, (3, 1)), (4, 6)),
+    (lambda x: x.repeat(2) + np.tile(x, 2).ravel(), (4, 6)),
+    (lambda x: np.pad(x, 1) + np.pad(x, ((0, 2), (1, 1)), constant_values=2), (4, 6)),
+    (lambda x: x.take(ROWS, axis=0) + x[ROWS] + x[:, ROWS].sum(), (4, 6)),
+    (lambda x: np.tril(x) + np.triu(x, 1) + np.diag(np.diag(x)), (4, 4)),
+    (lambda x: x.trace() + np.trace(x @ x) + np.diagonal(x), (4, 4)),
+    (lambda x: np.roll(x, 1, axis=1) + np.roll(x, -2), (4, 6)),
+    (lambda x: np.diff(x) + np.diff(x, axis=1), (4, 6)),
+    (lambda x: x[1:, None, ::2] + x[-1, 0] + x[..., -1:, :1], (4, 6)),
+    (lambda x: sum(row * n for n, row in enumerate(x)), (4, 6)),
+    (lambda x: x.astype(np.int32).astype(np.float32) + x.astype(np.float64), (4, 6)),
+    (lambda x: np.zeros_like(x) + np.ones(x.shape, x.dtype) * x, (4, 6)),
+    (lambda x: {"sums": (x.sum(0), x.sum(1)), "size": x.size}, (4, 6)),
+    (in_place, (4, 6)),
+    (total, (4, 6)),
+    (lambda x: attention(x, x + 1, x + 2), (8, 16)),
+    (lambda x: layer_norm(x, x[0], x[1]), (8, 16)),
+]
+"""Functions of one array that operators compute, and its shape."""
+
+
+def values(function: Function, *arrays: np.ndarray) -> tuple[object, object]:
+    """What the graph of a function computes, and the function itself, in float64."""
+    traced = trace(function, arrays, {})
+    check(traced.graph)
+    outputs = evaluate(traced.graph, arrays)
+    computed = mapped(lambda x: outputs[x.output] if isinstance(x, Result) else x, traced.returned)
+    return computed, function(*arrays)
+
+
+def assert_same(computed: object, expected: object) -> None:
+    assert type(computed) is type(expected) or not isinstance(computed, list | tuple | dict)
+    if isinstance(computed, dict):
+        assert isinstance(expected, dict)
+        computed, expected = [*computed.items()], [*expected.items()]
+    if isinstance(computed, list | tuple):
+        assert isinstance(expected, list | tuple)
+        for pair in zip(computed, expected, strict=True):
+            assert_same(*pair)
+    elif isinstance(computed, np.ndarray):
+        assert computed.shape == np.shape(expected)
+        np.testing.assert_allclose(computed, expected, 1e-4, 1e-5)
+    else:
+        assert computed == expected
+
+
+@pytest.mark.parametrize("number", range(len(TRACED)))
+def test_operators_compute_what_numpy_does(number: int) -> None:
+    function, shape = TRACED[number]
+    x = random(*shape)
+    assert_same(*values(function, x))
+    assert not any(
+        isinstance(node.operator, Foreign) for node in trace(function, (x,), {}).graph.nodes
+    )
