@@ -19,6 +19,7 @@ import numpy as np
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
+from morello.importers.contractions import transposed
 from morello.importers.numpy_functions import translated
 
 CONSTANTS = (
@@ -29,7 +30,7 @@ CONSTANTS = (
 
 
 @dataclass(frozen=True)
-class Result:
+class ReturnedArray:
     """Where an array that a function returns comes from: an output of its graph, by number.
 
     A `scalar` is returned as NumPy's scalar, not as an array without dimensions; a `view` has
@@ -42,8 +43,8 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Trace:
-    """What a function does: a graph, and what it returns, with a `Result` for each array."""
+class TracedFunction:
+    """What a function does: a graph, and what it returns, with a `ReturnedArray` for each array."""
 
     graph: Graph
     returned: Any
@@ -71,11 +72,14 @@ class Slot:
     number: int
 
 
-def trace(function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]) -> Trace:
+def trace(
+    function: Callable[..., Any], args: Sequence[Any], keywords: dict[str, Any]
+) -> TracedFunction:
     """The graph of a call; its inputs are the arrays among the arguments, in order.
 
-    Lists, tuples and dictionaries may have arrays in them. All else is constant. Raises
-    `GraphError` if the call cannot be traced, and what the function itself raises.
+    Each input has its dimensions in the `memory_order` of its array. Lists, tuples and
+    dictionaries may have arrays in them. All else is constant. Raises `GraphError` if the call
+    cannot be traced, and what the function itself raises.
     """
     recorder = Recorder()
     given, named = mapped(recorder.input, (tuple(args), keywords))
@@ -88,11 +92,21 @@ def trace(function: Callable[..., Any], args: Sequence[Any], keywords: dict[str,
         if isinstance(value, Stand):
             place = outputs.setdefault(value.node, len(outputs))
             view = any(np.may_share_memory(value.value, each) for each in recorder.arrays)
-            return Result(place, isinstance(value.value, np.generic), view)
+            return ReturnedArray(place, isinstance(value.value, np.generic), view)
         return value.copy() if isinstance(value, np.ndarray) else value
 
     described = mapped(result, returned)
-    return Trace(Graph(tuple(recorder.inputs), tuple(outputs)), described)
+    return TracedFunction(Graph(tuple(recorder.inputs), tuple(outputs)), described)
+
+
+def memory_order(array: Array) -> tuple[int, ...]:
+    """The dimensions of an array from the largest stride to the smallest, if it has no gaps.
+
+    Those of any other array are in order.
+    """
+    every = range(array.ndim)
+    order = tuple(sorted(every, key=lambda d: (-array.strides[d], -array.shape[d], d)))
+    return order if array.transpose(order).flags.c_contiguous else tuple(every)
 
 
 def mapped(change: Callable[[Any], Any], tree: Any) -> Any:
@@ -128,10 +142,12 @@ class Recorder:
                 return value
             kind = f"{type(value).__module__}.{type(value).__qualname__}"
             raise GraphError(f"an argument of {kind} is no array of NumPy, and no constant.")
-        name = f"argument {len(self.inputs) + 1}"
-        self.inputs.append(apply(Input(TensorType(value.shape, value.dtype), name)))
+        name, order = f"argument {len(self.inputs) + 1}", memory_order(value)
+        shape = tuple(value.shape[d] for d in order)
+        self.inputs.append(apply(Input(TensorType(shape, value.dtype), name)))
         self.arrays.append(protected(value.view()))
-        return Stand(self, self.inputs[-1], self.arrays[-1], shared=True)
+        back = tuple(order.index(d) for d in range(len(order)))
+        return Stand(self, transposed(self.inputs[-1], back), self.arrays[-1], shared=True)
 
     def refuse(self, what: str, remedy: str = "") -> NoReturn:
         """Raise, now and at the end, the `GraphError` that says what cannot be traced."""
