@@ -7,6 +7,7 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -83,16 +84,47 @@ def make_function(
     creates an output when none is passed. The function keeps `library` loaded, and raises
     `CallError` when arrays do not match. Raises `BuildError` if the trampoline cannot be built.
     """
-    function: Callable[..., Array] = _trampoline(compiler, cache)(
-        library.address(symbol),
-        (_CArgument * len(arguments))(*map(_c_argument, arguments)),
-        len(arguments),
-        release_gil,
-        allocate,
-        functools.partial(explain, tuple(argument.as_bits for argument in arguments)),
-        library,
+    explained = functools.partial(explain, tuple(argument.as_bits for argument in arguments))
+    make = functools.partial(_trampoline(compiler, cache), library.address(symbol), None, 0)
+    function: Callable[..., Array] = make(
+        *_described(arguments), release_gil, allocate, explained, library
     )
     return function
+
+
+@dataclass(frozen=True)
+class SegmentAddress:
+    """What runs a segment: the C function, the segment, and the bytes of memory it needs."""
+
+    function: int
+    segment: int
+    arena: int
+
+
+def make_segment_function(
+    address: SegmentAddress,
+    arguments: tuple[Argument, ...],
+    *,
+    allocate: Callable[[], Array],
+    otherwise: Callable[..., Any],
+    keep: object,
+    compiler: Compiler,
+    release_gil: bool = False,
+) -> Callable[..., Any]:
+    """The builtin function `f(*inputs)` that runs a segment on NumPy arrays.
+
+    The segment's arrays are `arguments`, the last of which is its output. What is called in any
+    other way is handed over to `otherwise`. The function keeps `keep`, which has the segment.
+    """
+    function: Callable[..., Any] = _trampoline(compiler, None)(
+        address.function, address.segment, address.arena,
+        *_described(arguments), release_gil, allocate, otherwise, keep,
+    )  # fmt: skip
+    return function
+
+
+def _described(arguments: tuple[Argument, ...]) -> tuple[Any, int]:
+    return (_CArgument * len(arguments))(*map(_c_argument, arguments)), len(arguments)
 
 
 def own_library(
@@ -129,7 +161,8 @@ def _trampoline(compiler: Compiler, cache: Path | None) -> Callable[..., Any]:
     make = library.make_function
     make.restype = ctypes.py_object
     pointer = ctypes.POINTER(_CArgument)
-    make.argtypes = [ctypes.c_void_p, pointer, ctypes.c_ssize_t, ctypes.c_int, *objects]
+    addresses = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
+    make.argtypes = [*addresses, pointer, ctypes.c_ssize_t, ctypes.c_int, *objects]
     return make
 
 

@@ -44,6 +44,8 @@ void Py_IncRef(PyObject *);
 void Py_DecRef(PyObject *);
 void *PyMem_Malloc(size_t);
 void PyMem_Free(void *);
+void *PyMem_RawMalloc(size_t);
+void PyMem_RawFree(void *);
 void PyErr_Clear(void);
 PyObject *PyErr_NoMemory(void);
 int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
@@ -60,7 +62,7 @@ PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *);
 PyThreadState *PyEval_SaveThread(void);
 void PyEval_RestoreThread(PyThreadState *);
 
-enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8 };
+enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8, CACHE_LINE = 64 };
 
 /* What an array must be. load.py has the same struct. */
 typedef struct {
@@ -69,9 +71,15 @@ typedef struct {
     char formats[MAX_FORMATS]; /* the buffer-protocol letters that name the dtype */
 } Argument;
 
-/* What a function knows: its `self` is a capsule around one of these. */
+/* What a function knows: its `self` is a capsule around one of these.
+ *
+ * One of a segment, which is not null, runs `kernel(segment, arena, arrays)`, and takes arrays of
+ * NumPy only, and no output. */
 typedef struct {
     void *kernel;
+    const void *segment;
+    size_t arena; /* the bytes of memory that a segment needs */
+    void *memory; /* of that size, for the next call, if there is some */
     Py_ssize_t inputs; /* the output comes after them */
     int release_gil;
     PyObject *allocate; /* () -> a new output */
@@ -95,10 +103,10 @@ void set_types(PyObject *array, PyObject *masked, Py_ssize_t offset)
 }
 
 /* Whether `object` lends its memory. A masked array does not: nobody would see its mask. */
-static int borrow(PyObject *object, Py_buffer *view, int flags)
+static int borrow(PyObject *object, Py_buffer *view, int flags, int only_arrays)
 {
     PyObject *type = *(PyObject **)((char *)object + type_offset);
-    if (type != array_type && PyType_IsSubtype(type, masked_type))
+    if (type != array_type && (only_arrays || PyType_IsSubtype(type, masked_type)))
         return 0;
     return PyObject_GetBuffer(object, view, flags) == 0;
 }
@@ -177,13 +185,38 @@ static void run(void *kernel, Py_ssize_t count, const Py_buffer *v)
 #undef P
 }
 
+/* Runs a segment in memory of its own: that of an earlier call, unless one is still running. */
+static int run_segment(Plan *plan, const Py_buffer *views)
+{
+    void *arrays[MAX_ARGUMENTS];
+    for (Py_ssize_t i = 0; i <= plan->inputs; i++)
+        arrays[i] = views[i].buf;
+    char *memory = __atomic_exchange_n(&plan->memory, NULL, __ATOMIC_ACQ_REL);
+    if (memory == NULL)
+        memory = PyMem_RawMalloc(plan->arena + CACHE_LINE);
+    if (memory == NULL)
+        return 0;
+    char *arena = memory + (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
+    ((void (*)(const void *, void *, void **))plan->kernel)(plan->segment, arena, arrays);
+    PyMem_RawFree(__atomic_exchange_n(&plan->memory, memory, __ATOMIC_ACQ_REL));
+    return 1;
+}
+
+static int run_plan(Plan *plan, const Py_buffer *views)
+{
+    if (plan->segment != NULL)
+        return run_segment(plan, views);
+    run(plan->kernel, plan->inputs + 1, views);
+    return 1;
+}
+
 /* Whether the call makes sense; if so, `*output` is the output passed, NULL if none was. */
 static int find_output(const Plan *plan, PyObject *const *args, Py_ssize_t nargs, PyObject *names,
                        PyObject **output)
 {
     Py_ssize_t named = names == NULL ? 0 : PyTuple_Size(names);
     Py_ssize_t given = nargs + named;
-    if (nargs < plan->inputs || given > plan->inputs + 1)
+    if (nargs < plan->inputs || given > plan->inputs + (plan->segment == NULL))
         return 0;
     if (named && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out") != 0)
         return 0;
@@ -196,20 +229,20 @@ static int find_output(const Plan *plan, PyObject *const *args, Py_ssize_t nargs
 
 static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, PyObject *names)
 {
-    const Plan *plan = PyCapsule_GetPointer(self, NULL);
+    Plan *plan = PyCapsule_GetPointer(self, NULL);
     const Argument *wanted = plan->arguments;
     const Py_ssize_t inputs = plan->inputs;
     Py_buffer views[MAX_ARGUMENTS];
     Py_buffer *out = &views[inputs];
     Py_ssize_t held = 0;
     PyObject *given, *result = NULL; /* borrowed, owned */
-    int done = 0;
+    int done = 0, ran;
 
     if (!find_output(plan, args, nargs, names, &given))
         goto finish;
     while (held < inputs) {
         Py_ssize_t i = held;
-        if (!borrow(args[i], &views[i], PyBUF_STRIDES | PyBUF_FORMAT))
+        if (!borrow(args[i], &views[i], PyBUF_STRIDES | PyBUF_FORMAT, plan->segment != NULL))
             goto finish;
         held++;
         if (!matches(&views[i], &wanted[i]))
@@ -225,7 +258,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         Py_IncRef(given);
         result = given;
     }
-    if (!borrow(result, out, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE))
+    if (!borrow(result, out, PyBUF_STRIDES | PyBUF_FORMAT | PyBUF_WRITABLE, 0))
         goto finish;
     held++;
     if (!matches(out, &wanted[inputs]))
@@ -236,10 +269,14 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 
     if (plan->release_gil) {
         PyThreadState *state = PyEval_SaveThread();
-        run(plan->kernel, inputs + 1, views);
+        ran = run_plan(plan, views);
         PyEval_RestoreThread(state);
     } else {
-        run(plan->kernel, inputs + 1, views);
+        ran = run_plan(plan, views);
+    }
+    if (!ran) {
+        Py_DecRef(result);
+        result = PyErr_NoMemory();
     }
     done = 1;
 
@@ -260,19 +297,25 @@ static void destroy(PyObject *capsule)
     Py_DecRef(plan->allocate);
     Py_DecRef(plan->explain);
     Py_DecRef(plan->keep);
+    PyMem_RawFree(plan->memory);
     PyMem_Free(plan);
 }
 
 static PyMethodDef method = {"kernel", call, METH_FASTCALL | METH_KEYWORDS, NULL};
 
-/* A new builtin function that calls `kernel` with `count` pointers, the last one the output. */
-PyObject *make_function(void *kernel, const Argument *arguments, Py_ssize_t count, int release_gil,
-                        PyObject *allocate, PyObject *explain, PyObject *keep)
+/* A new builtin function that calls `kernel` with `count` pointers, the last one the output; or
+ * on a segment, if there is one, that needs `arena` bytes. */
+PyObject *make_function(void *kernel, const void *segment, size_t arena, const Argument *arguments,
+                        Py_ssize_t count, int release_gil, PyObject *allocate, PyObject *explain,
+                        PyObject *keep)
 {
     Plan *plan = PyMem_Malloc(sizeof *plan);
     if (plan == NULL)
         return PyErr_NoMemory();
     plan->kernel = kernel;
+    plan->segment = segment;
+    plan->arena = arena;
+    plan->memory = NULL;
     plan->inputs = count - 1;
     plan->release_gil = release_gil;
     plan->allocate = allocate;
