@@ -52,6 +52,7 @@ LAYERS = [
     "api",
     "several",
     "models",
+    "jitting",
     "errors",
     "precompute",
     "cli",

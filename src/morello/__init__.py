@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from morello.base.errors import MorelloError as MorelloError
     from morello.base.errors import SearchWarning as SearchWarning
     from morello.frontends.text import parse as parse
+    from morello.jitting import jit as jit
+    from morello.jitting import report as report
     from morello.kernel import Kernel as Kernel
     from morello.measure import quality as quality
     from morello.memo import Table as Table
@@ -40,8 +42,10 @@ _DEFINED_IN = {
     "compile": "morello.api",
     "compile_all": "morello.several",
     "implement": "morello.api",
+    "jit": "morello.jitting",
     "matmul": "morello.api",
     "parse": "morello.frontends.text",
+    "report": "morello.jitting",
     "schedule": "morello.api",
 }
 _MODULES = {

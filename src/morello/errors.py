@@ -1,10 +1,11 @@
-"""The exceptions that users catch, each a `MorelloError`, and the warning that they may filter."""
+"""The exceptions that users catch, each a `MorelloError`, and the warnings that they may filter."""
 
 from morello.base.errors import BuildError as BuildError
 from morello.base.errors import CallError as CallError
 from morello.base.errors import CompileAllError as CompileAllError
 from morello.base.errors import CompilerTimeoutError as CompilerTimeoutError
 from morello.base.errors import CorpusError as CorpusError
+from morello.base.errors import FallbackWarning as FallbackWarning
 from morello.base.errors import FileError as FileError
 from morello.base.errors import GraphError as GraphError
 from morello.base.errors import MorelloError as MorelloError

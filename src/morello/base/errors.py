@@ -71,6 +71,10 @@ class SearchWarning(UserWarning):
     """A program that may cost far more than the cheapest, as its search ended too soon."""
 
 
+class FallbackWarning(UserWarning):
+    """A function that its own framework computes from now on, in place of kernels."""
+
+
 class BuildError(MorelloError):
     """No usable C compiler, a failed compilation, or an unwritable cache."""
 

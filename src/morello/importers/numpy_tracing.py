@@ -118,6 +118,13 @@ def mapped(change: Callable[[Any], Any], tree: Any) -> Any:
     return change(tree)
 
 
+def leaves(tree: Any) -> list[Any]:
+    """What is in lists, tuples and dictionaries, in each other, in the order of `mapped`."""
+    every: list[Any] = []
+    mapped(every.append, tree)
+    return every
+
+
 def results_of(value: Any) -> tuple[Any, ...]:
     """The arrays that a call of NumPy returned, one or several."""
     values = tuple(value) if isinstance(value, list | tuple) else (value,)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,10 +17,11 @@ from morello.graph.operators import Constant
 from morello.graph.views import View
 from morello.kernel import Kernel
 from morello.models.buffers import Arena, arena
-from morello.models.schedule import Stage
+from morello.models.schedule import Stage, StoredCall
 from morello.native.toolchain import Compiler, find_compiler
-from morello.runtime.argument import aligned_bytes
-from morello.runtime.load import own_library
+from morello.runtime.argument import Argument, aligned_bytes
+from morello.runtime.kernel import allocator
+from morello.runtime.load import SegmentAddress, make_segment_function, own_library
 
 
 class _Place(ctypes.Structure):
@@ -68,6 +69,8 @@ class Segment:
     outputs: tuple[Node, ...]
     kernels: tuple[Kernel, ...]
     """In the order in which they run; one may run several times."""
+    calls: tuple[StoredCall, ...]
+    """Those of the stage that it was made of."""
     places: tuple[tuple[Place, ...], ...]
     """Where the arguments of each of them lie."""
     arena: Arena
@@ -75,6 +78,7 @@ class Segment:
     def __init__(self, stage: Stage, kernels: Sequence[Kernel]) -> None:
         """The kernels are those of the stage's calls, in order."""
         self.inputs, self.outputs, self.kernels = stage.inputs, stage.outputs, tuple(kernels)
+        self.calls = stage.calls
         given = (*self.inputs, *self.outputs)
         inner = dict.fromkeys(call.output.base for call in stage.calls)
         self.arena = arena(stage.calls, [node for node in inner if node not in given])
@@ -120,6 +124,28 @@ class Segment:
         results = [np.empty(node.shape, node.dtype) for node in self.outputs]
         self.run([array.ctypes.data for array in (*dense, *results)])
         return results
+
+    def function(
+        self, arguments: tuple[Argument, ...], otherwise: Callable[..., Any], *, number: bool
+    ) -> Callable[..., Any]:
+        """A builtin function of its inputs that checks them, and returns its only output.
+
+        The arrays are `arguments`, the output last: as the inputs lie in memory, but perhaps of
+        other shapes. Calls of any other kind are handed over to `otherwise`. With `number`, it
+        returns the only element of the output.
+        """
+        address = ctypes.cast(self._run, ctypes.c_void_p).value  # type: ignore[arg-type]
+        assert address is not None
+        return make_segment_function(
+            SegmentAddress(address, ctypes.addressof(self._struct), self.arena.bytes),
+            arguments,
+            allocate=allocator(arguments[-1]),
+            otherwise=otherwise,
+            keep=self,
+            compiler=find_compiler(),
+            number=number,
+            release_gil=any(kernel.releases_gil for kernel in self.kernels),
+        )
 
 
 class _Placing:

@@ -80,7 +80,7 @@ class CompiledKernel:
             self.library,
             symbol,
             arguments,
-            allocate=_allocator(arguments[-1]),
+            allocate=allocator(arguments[-1]),
             compiler=compiler or find_compiler(),
             cache=cache,
             release_gil=release_gil,
@@ -193,7 +193,8 @@ def _validate(arguments: tuple[Argument, ...]) -> None:
             raise BuildError(f"argument {a.name} has a negative size or stride: {a}.")
 
 
-def _allocator(output: Argument) -> Callable[[], Array]:
+def allocator(output: Argument) -> Callable[[], Array]:
+    """What makes a new array for an output: the fastest way that there is."""
     if output.is_row_major and output.extent < _ALIGN_BYTES:
         return functools.partial(np.empty, output.shape, output.raw)
     if output.raw == output.dtype.np:

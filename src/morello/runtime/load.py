@@ -85,7 +85,7 @@ def make_function(
     `CallError` when arrays do not match. Raises `BuildError` if the trampoline cannot be built.
     """
     explained = functools.partial(explain, tuple(argument.as_bits for argument in arguments))
-    make = functools.partial(_trampoline(compiler, cache), library.address(symbol), None, 0)
+    make = functools.partial(_trampoline(compiler, cache), library.address(symbol), None, 0, False)
     function: Callable[..., Array] = make(
         *_described(arguments), release_gil, allocate, explained, library
     )
@@ -109,15 +109,17 @@ def make_segment_function(
     otherwise: Callable[..., Any],
     keep: object,
     compiler: Compiler,
+    number: bool = False,
     release_gil: bool = False,
 ) -> Callable[..., Any]:
     """The builtin function `f(*inputs)` that runs a segment on NumPy arrays.
 
     The segment's arrays are `arguments`, the last of which is its output. What is called in any
-    other way is handed over to `otherwise`. The function keeps `keep`, which has the segment.
+    other way is handed over to `otherwise`. The function keeps `keep`, which has the segment. It
+    returns the output, or with `number` its only element.
     """
     function: Callable[..., Any] = _trampoline(compiler, None)(
-        address.function, address.segment, address.arena,
+        address.function, address.segment, address.arena, number,
         *_described(arguments), release_gil, allocate, otherwise, keep,
     )  # fmt: skip
     return function
@@ -161,8 +163,8 @@ def _trampoline(compiler: Compiler, cache: Path | None) -> Callable[..., Any]:
     make = library.make_function
     make.restype = ctypes.py_object
     pointer = ctypes.POINTER(_CArgument)
-    addresses = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_size_t]
-    make.argtypes = [*addresses, pointer, ctypes.c_ssize_t, ctypes.c_int, *objects]
+    segment = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    make.argtypes = [ctypes.c_void_p, *segment, pointer, ctypes.c_ssize_t, ctypes.c_int, *objects]
     return make
 
 

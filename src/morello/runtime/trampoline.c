@@ -54,6 +54,8 @@ Py_ssize_t PyTuple_Size(PyObject *);
 PyObject *PyTuple_GetItem(PyObject *, Py_ssize_t);
 int PyType_IsSubtype(PyObject *, PyObject *);
 int PyUnicode_CompareWithASCIIString(PyObject *, const char *);
+PyObject *PyObject_GetItem(PyObject *, PyObject *);
+PyObject *PyTuple_New(Py_ssize_t);
 PyObject *PyObject_CallObject(PyObject *, PyObject *);
 PyObject *PyObject_Vectorcall(PyObject *, PyObject *const *, size_t, PyObject *);
 PyObject *PyCapsule_New(void *, const char *, void (*)(PyObject *));
@@ -85,6 +87,7 @@ typedef struct {
     PyObject *allocate; /* () -> a new output */
     PyObject *explain;  /* (same arguments) -> raises CallError */
     PyObject *keep;     /* holds the kernel's code in memory */
+    PyObject *index;    /* the empty tuple if it returns output[()], a number; or null */
     Argument arguments[MAX_ARGUMENTS];
 } Plan;
 
@@ -283,6 +286,11 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
 finish:
     while (held > 0)
         PyBuffer_Release(&views[--held]);
+    if (done && result != NULL && plan->index != NULL) {
+        PyObject *number = PyObject_GetItem(result, plan->index);
+        Py_DecRef(result);
+        return number;
+    }
     if (done)
         return result;
     PyErr_Clear();
@@ -297,6 +305,7 @@ static void destroy(PyObject *capsule)
     Py_DecRef(plan->allocate);
     Py_DecRef(plan->explain);
     Py_DecRef(plan->keep);
+    Py_DecRef(plan->index);
     PyMem_RawFree(plan->memory);
     PyMem_Free(plan);
 }
@@ -304,10 +313,11 @@ static void destroy(PyObject *capsule)
 static PyMethodDef method = {"kernel", call, METH_FASTCALL | METH_KEYWORDS, NULL};
 
 /* A new builtin function that calls `kernel` with `count` pointers, the last one the output; or
- * on a segment, if there is one, that needs `arena` bytes. */
-PyObject *make_function(void *kernel, const void *segment, size_t arena, const Argument *arguments,
-                        Py_ssize_t count, int release_gil, PyObject *allocate, PyObject *explain,
-                        PyObject *keep)
+ * on a segment, if there is one, that needs `arena` bytes. With `number`, it returns the only
+ * element of the output. */
+PyObject *make_function(void *kernel, const void *segment, size_t arena, int number,
+                        const Argument *arguments, Py_ssize_t count, int release_gil,
+                        PyObject *allocate, PyObject *explain, PyObject *keep)
 {
     Plan *plan = PyMem_Malloc(sizeof *plan);
     if (plan == NULL)
@@ -316,6 +326,7 @@ PyObject *make_function(void *kernel, const void *segment, size_t arena, const A
     plan->segment = segment;
     plan->arena = arena;
     plan->memory = NULL;
+    plan->index = number ? PyTuple_New(0) : NULL;
     plan->inputs = count - 1;
     plan->release_gil = release_gil;
     plan->allocate = allocate;

@@ -1,0 +1,195 @@
+"""Functions of NumPy, traced and compiled when they are called."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from functools import partial, update_wrapper
+from threading import RLock
+from types import MethodType
+from typing import Any, Unpack, overload
+
+import numpy as np
+
+from morello.base.errors import CallError, FallbackWarning, MorelloError
+from morello.graph.graph import Array, TensorType
+from morello.importers.numpy_tracing import CONSTANTS, Stand, leaves, trace
+from morello.jitting.agreement import differing
+from morello.jitting.program import NumPyProgram
+from morello.models import compile_graph
+from morello.options import Options
+
+VARIANTS = 8
+"""How often a function is compiled, for arguments of different types; then NumPy computes it."""
+
+
+@overload
+def jit(function: Callable[..., Any], /, **options: Unpack[Options]) -> Jitted: ...
+
+
+@overload
+def jit(**options: Unpack[Options]) -> Callable[[Callable[..., Any]], Jitted]: ...
+
+
+def jit(
+    function: Callable[..., Any] | None = None, /, **options: Unpack[Options]
+) -> Jitted | Callable[[Callable[..., Any]], Jitted]:
+    """A function written in NumPy that kernels compute; as a decorator, with options or without.
+
+    The first call for arrays of other types traces the function, compiles its graph, compares the
+    results with NumPy's, and returns these. The options are those of `morello.compile`; each
+    search ends at a gap of 2 %, or after 3 seconds, unless they say otherwise.
+
+    The function must depend on nothing but its arguments: what else it reads is constant from then
+    on. It is compiled once for each set of types and strides of its arrays and of values of its
+    other arguments. `morello.report` tells what is left to NumPy, and why: that is the
+    whole function if what it does depends on the elements of its arrays.
+    """
+    if function is None:
+        return partial(Jitted, options)
+    return Jitted(options, function)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A function for arguments of certain types.
+
+    Without a `program`, NumPy computes all of it; `why` says so. A `builtin` is the fastest way
+    to call the program.
+    """
+
+    arguments: str
+    program: NumPyProgram | None
+    why: str = ""
+    builtin: Callable[..., Any] | None = None
+
+
+class Jitted:
+    """What `jit` returns: call it as the function itself."""
+
+    __slots__ = ("__call__", "__dict__", "__weakref__")
+
+    __call__: Callable[..., Any]
+    """The builtin function of the last variant, whose check of arrays tells whether they are of
+    the same types; or what chooses the variant. A slot, as that of a kernel."""
+
+    def __init__(self, options: Options, function: Callable[..., Any]) -> None:
+        update_wrapper(self, function)
+        self.variants: dict[Hashable, Variant] = {}
+        self._function, self._options = function, options
+        self._lock = RLock()
+        self.__call__ = self._choose
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<morello.jit of {self._function!r}>"
+
+    @property
+    def title(self) -> str:
+        """The name of the function."""
+        return getattr(self._function, "__qualname__", repr(self._function))
+
+    def _choose(self, *args: Any, **keywords: Any) -> Any:
+        """What the function returns, by the variant for these arguments."""
+        given = leaves((args, keywords))
+        if any(type(each) is Stand for each in given):
+            return self._function(*args, **keywords)  # a function that is traced calls it
+        key = _key((args, keywords))
+        variant = self.variants.get(key)
+        if variant is None:
+            with self._lock:
+                if key not in self.variants:
+                    return self._first(key, args, keywords)
+                variant = self.variants[key]
+        if variant.program is None:
+            return self._function(*args, **keywords)
+        if variant.builtin is not None:
+            self.__call__ = variant.builtin
+        try:
+            return variant.program(_arrays(given))
+        except CallError as error:
+            self.variants[key] = Variant(variant.arguments, None, str(error))
+            return self._function(*args, **keywords)
+
+    def _first(self, key: Hashable, args: Any, keywords: Any) -> Any:
+        """What NumPy returns for arguments of new types, after a variant is made for them."""
+        if len(self.variants) == VARIANTS:
+            self._warn(f"was compiled {VARIANTS} times; NumPy computes it for other arguments.")
+            return self._function(*args, **keywords)
+        described = ", ".join(map(_described, leaves((args, keywords))))
+        failure: Exception | None = None
+        try:
+            variant = self._compiled(described, args, keywords)
+        except Exception as error:
+            failure = error
+        expected = self._function(*args, **keywords)  # if it raises, there is no variant
+        if failure is not None:
+            raised = isinstance(failure, MorelloError)
+            what = str(failure) if raised else f"tracing it raised {failure!r}"
+            variant = Variant(described, None, what)
+        elif variant.program is not None:
+            computed = variant.program(_arrays(leaves((args, keywords))))
+            if difference := differing(computed, expected):
+                what = f"kernels computed {difference}"
+                self._warn(f"is left to NumPy, as {what}.")
+                variant = Variant(described, None, what)
+        self.variants[key] = variant
+        return expected
+
+    def _compiled(self, described: str, args: Any, keywords: Any) -> Variant:
+        """The variant for such arguments, unless tracing or compiling raises an exception."""
+        traced = trace(self._function, args, keywords)
+        compiled = compile_graph(traced.graph, **self._options)
+        program = NumPyProgram(traced, compiled)
+        if not compiled.segments:
+            return Variant(described, None, "no kernel computes any part of it")
+        builtin = None
+        if args and all(type(each) is np.ndarray for each in args) and not keywords:
+            builtin = program.builtin(args, _otherwise(self))
+        return Variant(described, program, builtin=builtin)
+
+    def _warn(self, what: str) -> None:
+        warnings.warn(f"{self.title} {what}", FallbackWarning, stacklevel=4)
+
+
+def _otherwise(jitted: Jitted) -> Callable[..., Any]:
+    """What chooses another variant, without keeping the function that it is of alive."""
+    reference = weakref.ref(jitted)
+
+    def choose(*args: Any, **keywords: Any) -> Any:
+        function = reference()
+        assert function is not None
+        return function._choose(*args, **keywords)
+
+    return choose
+
+
+def _arrays(given: list[Any]) -> list[Array]:
+    return [each for each in given if type(each) is np.ndarray]
+
+
+def _key(tree: Any) -> Hashable:
+    """Equal for arguments that one variant takes."""
+    if type(tree) is np.ndarray:
+        return tree.dtype, tree.shape, tree.strides
+    if type(tree) in (list, tuple):
+        return type(tree), *map(_key, tree)
+    if type(tree) is dict:
+        return dict, *((key, _key(value)) for key, value in tree.items())
+    if isinstance(tree, float):
+        return type(tree), tree.hex()  # of 0.0 and -0.0, and a nan, which equals none
+    if isinstance(tree, np.generic):
+        return type(tree), tree.tobytes()
+    if isinstance(tree, slice):
+        return slice, tree.start, tree.stop, tree.step
+    return (type(tree), tree if isinstance(tree, CONSTANTS) else None)
+
+
+def _described(value: Any) -> str:
+    if type(value) is np.ndarray:
+        return str(TensorType(value.shape, value.dtype))
+    return repr(value) if isinstance(value, bool | int | float | str) else type(value).__name__

@@ -1,0 +1,119 @@
+"""Running a traced function: kernels, and NumPy for what is left to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from morello.base.errors import CallError
+from morello.graph.graph import Array, Node, TensorType
+from morello.graph.operators import Constant, Foreign
+from morello.importers.numpy_tracing import (
+    NumPyCall,
+    ReturnedArray,
+    TracedFunction,
+    mapped,
+    memory_order,
+)
+from morello.models import CompiledGraph, Segment
+from morello.models.schedule import Stage
+from morello.runtime.argument import Argument, argument
+from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK
+
+
+class NumPyProgram:
+    """A traced function whose graph is compiled."""
+
+    def __init__(self, traced: TracedFunction, compiled: CompiledGraph) -> None:
+        self.compiled = compiled
+        self._traced = traced
+
+    def __call__(self, arrays: Sequence[Array]) -> Any:
+        """What the function returns for arrays of the types that it was traced for.
+
+        Raises `CallError` if NumPy computes an array of another type than it did then.
+        """
+        graph = self.compiled.graph
+        ordered = [array.transpose(memory_order(array)) for array in arrays]
+        known = dict(zip(graph.inputs, ordered, strict=True))
+        calls: dict[NumPyCall, tuple[Array, ...]] = {}
+        for step in self.compiled.steps:
+            if isinstance(step, Segment):
+                results = step(*(_value(node, known) for node in step.inputs))
+                known.update(zip(step.outputs, results, strict=True))
+            else:
+                known[step] = _left(step, [_value(node, known) for node in step.inputs], calls)
+        outputs = [_value(node, known) for node in graph.outputs]
+
+        def result(each: Any) -> Any:
+            if isinstance(each, ReturnedArray):
+                array = outputs[each.output]
+                if each.scalar:
+                    return array[()]
+                shared = any(np.may_share_memory(array, given) for given in arrays)
+                own = each.view or (array.flags.writeable and not shared)
+                return array if own else array.copy()
+            return each.copy() if isinstance(each, np.ndarray) else each
+
+        return mapped(result, self._traced.returned)
+
+    def builtin(
+        self, arrays: Sequence[Array], otherwise: Callable[..., Any]
+    ) -> Callable[..., Any] | None:
+        """A builtin function of such arrays, if it is one segment with one output.
+
+        It hands over what it does not take to `otherwise`.
+        """
+        returned, graph = self._traced.returned, self.compiled.graph
+        if len(self.compiled.steps) != 1 or not isinstance(returned, ReturnedArray):
+            return None
+        (segment,) = self.compiled.steps
+        (output,) = graph.outputs
+        taken = [_argument(number, array) for number, array in enumerate(arrays)]
+        inputs = [each for each in taken if each is not None]
+        fits = len(inputs) == len(arrays) < MAX_ARGUMENTS and output.type.rank <= MAX_RANK
+        if not isinstance(segment, Segment) or segment.outputs != (output,) or not fits:
+            return None
+        element = output.type.element
+        assert element is not None
+        result = argument("result", element, output.shape, output=True)
+        if any(each.raw != each.dtype.np for each in (*inputs, result)):
+            return None  # of dtypes that the buffer protocol does not have
+        stage = Stage(segment.calls, graph.inputs, segment.outputs)
+        return Segment(stage, segment.kernels).function(
+            (*inputs, result), otherwise, number=returned.scalar
+        )
+
+
+def _argument(number: int, array: Array) -> Argument | None:
+    """The kind of arrays that have an array's type and strides; None if no kernel takes any."""
+    element = TensorType(array.shape, array.dtype).element
+    dense = array.transpose(memory_order(array)).flags.c_contiguous
+    if element is None or array.ndim > MAX_RANK or not dense:
+        return None
+    return Argument(f"argument {number + 1}", element, array.shape, array.strides)
+
+
+def _value(node: Node, known: dict[Node, Array]) -> Array:
+    return node.operator.array if isinstance(node.operator, Constant) else known[node]
+
+
+def _left(node: Node, values: Sequence[Array], calls: dict[NumPyCall, tuple[Array, ...]]) -> Array:
+    """The result of a node that NumPy computes, each of its calls once."""
+    operator = node.operator
+    if not isinstance(operator, Foreign):
+        return operator.evaluate(*values).astype(node.dtype, copy=False)
+    call = operator.key
+    assert isinstance(call, NumPyCall)
+    if call not in calls:
+        calls[call] = call(*values)
+    results = calls[call]
+    if operator.index >= len(results) or node.type != _type(results[operator.index]):
+        raise CallError(f"the shape of what {operator.name} returns depends on the elements.")
+    return results[operator.index]
+
+
+def _type(array: Array) -> TensorType:
+    return TensorType(array.shape, array.dtype)
