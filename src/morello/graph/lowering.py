@@ -137,7 +137,9 @@ class _Lowering:
         tensor = _input(shape, [view.strides[d] for d in kept] or [1], element)
         self.leaves[tensor] = view
         places = {d: n for n, d in enumerate(kept)}
-        return Value(tensor, tuple(places.get(d, NEW_AXIS) for d in every) or (0,))
+        if not kept:  # the last dimension is in memory
+            return Value(tensor, (*(NEW_AXIS,) * (node.type.rank - 1), 0))
+        return Value(tensor, tuple(places.get(d, NEW_AXIS) for d in every))
 
 
 def _result(output: Node, value: Value) -> Tensor:

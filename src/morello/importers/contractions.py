@@ -7,6 +7,8 @@ from itertools import combinations
 from math import prod
 from string import ascii_letters
 
+import numpy as np
+
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
 from morello.graph.operators import Dot, Map, Reduce, Reshape, Slice, Transpose
@@ -129,8 +131,11 @@ def _pair(first: Term, second: Term, needed: set[str]) -> Term:
     batch = [label for label in shared if label in needed]
     rest = [x for x in left if x not in shared] + [x for x in right if x not in shared]
     term = "".join(batch + rest)
-    if not contracted:
-        return apply(Map("multiply"), _spread(a, left, term), _spread(b, right, term)), term
+    alone = len(shared) in (len(left), len(right))
+    if not contracted or (alone and a.dtype == np.float32):  # f16 would round the products
+        every = "".join(rest[: len(left) - len(shared)] + shared + rest[len(left) - len(shared) :])
+        factors = _spread(a, left, every), _spread(b, right, every)
+        return _summed(apply(Map("multiply"), *factors), every, needed)
     dot = Dot(
         tuple((left.index(x), right.index(x)) for x in batch),
         tuple((left.index(x), right.index(x)) for x in contracted),

@@ -11,8 +11,8 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import Broadcast, Concat, Constant, Gather, Map, Pad, Slice, Where
-from morello.importers.contractions import diagonal, reshaped, transposed
+from morello.graph.operators import Broadcast, Concat, Constant, Dot, Gather, Map, Pad, Slice, Where
+from morello.importers.contractions import diagonal, einsum, reshaped, transposed
 from morello.importers.numpy_operands import Operand, as_node, flat, normal_axis, promoted
 
 
@@ -160,6 +160,9 @@ def diagonal_of(a: Node, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Nod
     axis1, axis2 = normal_axis(axis1, a.type.rank), normal_axis(axis2, a.type.rank)
     if offset or a.shape[axis1] != a.shape[axis2]:
         raise GraphError("only the main diagonal of square matrices is known.")
+    product = a.operator
+    if product == Dot(contracted=((1, 0),)) and a.type.rank == 2:  # without all the other sums
+        return einsum("ij,ji->i", *a.inputs)
     return diagonal(_moveaxis(a, (axis1, axis2), (-2, -1)))
 
 

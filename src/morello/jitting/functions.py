@@ -7,6 +7,7 @@ import weakref
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial, update_wrapper
+from inspect import signature
 from threading import RLock
 from types import MethodType
 from typing import Any, Unpack, overload
@@ -95,6 +96,8 @@ class Jitted:
 
     def _choose(self, *args: Any, **keywords: Any) -> Any:
         """What the function returns, by the variant for these arguments."""
+        if keywords:
+            args, keywords = self._by_position(args, keywords)
         given = leaves((args, keywords))
         if any(type(each) is Stand for each in given):
             return self._function(*args, **keywords)  # a function that is traced calls it
@@ -114,6 +117,14 @@ class Jitted:
         except CallError as error:
             self.variants[key] = Variant(variant.arguments, None, str(error))
             return self._function(*args, **keywords)
+
+    def _by_position(self, args: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """The arguments with as many by position as can be, so that they are always the same."""
+        try:
+            bound = signature(self._function).bind(*args, **keywords)
+        except (TypeError, ValueError):  # the function itself raises it, or is written in C
+            return args, keywords
+        return bound.args, bound.kwargs
 
     def _first(self, key: Hashable, args: Any, keywords: Any) -> Any:
         """What NumPy returns for arguments of new types, after a variant is made for them."""

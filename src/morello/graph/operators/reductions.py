@@ -56,9 +56,11 @@ class Reduce(Operator):
         bare, places = squeezed(x)
         axes = tuple(places[d] for d in self.axes if x.axes[d] != NEW_AXIS)
         kept = [d for d in range(x.rank) if d not in self.axes and x.axes[d] != NEW_AXIS]
-        if not axes or not kept:
+        if not axes:
             raise SpecError(f"{self} leaves nothing to compute", "compute it elsewhere")
         reduced = FUNCTIONS[self.kind](bare, axis=axes)
+        if not kept:  # a vector of one number
+            return Value(reduced.tensor, (0,))
         left = iter(range(len(kept)))
         every = [d for d in range(x.rank) if self.keepdims or d not in self.axes]
         return Value(reduced.tensor, tuple(next(left) if d in kept else NEW_AXIS for d in every))
