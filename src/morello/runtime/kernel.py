@@ -16,6 +16,7 @@ from morello.native.build import PATIENCE_S, build
 from morello.native.toolchain import Compiler, arch_flags, find_compiler
 from morello.runtime.argument import Argument, Array
 from morello.runtime.call_errors import explain
+from morello.runtime.dlpack import call_on_arrays
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK, Library, make_function
 
 # From this size on, aligning an output to a cache line is worth the microsecond it takes.
@@ -25,7 +26,8 @@ _ALIGN_BYTES = 1 << 16
 class CompiledKernel:
     """A kernel in memory. `kernel(*inputs, out=None)` runs it and returns the output.
 
-    The arrays are NumPy arrays or support the buffer protocol. Masked arrays are refused, as
+    The arrays are NumPy arrays, or support the buffer protocol or DLPack, as those of JAX and
+    PyTorch in the memory of the CPU do. Masked arrays are refused, as
     kernels ignore masks. Arrays must have the dtypes, shapes and strides of `arguments`, the
     last of which is the output; a dimension of size 1 may have any stride. Those of bfloat16
     are of `ml_dtypes.bfloat16`; raw bits in uint16 have to be viewed as it. Without `out`, which
@@ -157,6 +159,9 @@ def _as_raw_bits(
         except CallError:
             result = None
         if result is None:
+            exchanged = call_on_arrays(call, args, keywords, count)
+            if exchanged is not None:
+                return exchanged
             explain(arguments, *args, **keywords)  # about what was passed, not the views
         out = keywords.get("out") if keywords else args[count] if len(args) > count else None
         if out is not None:

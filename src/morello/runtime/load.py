@@ -18,6 +18,7 @@ from morello.native.build import build
 from morello.native.toolchain import Compiler, arch_flags
 from morello.runtime.argument import Argument, Array
 from morello.runtime.call_errors import explain
+from morello.runtime.dlpack import call_on_arrays
 
 MAX_ARGUMENTS = 8
 MAX_RANK = 8
@@ -84,12 +85,33 @@ def make_function(
     creates an output when none is passed. The function keeps `library` loaded, and raises
     `CallError` when arrays do not match. Raises `BuildError` if the trampoline cannot be built.
     """
-    explained = functools.partial(explain, tuple(argument.as_bits for argument in arguments))
+    otherwise = _Otherwise(tuple(argument.as_bits for argument in arguments))
     make = functools.partial(_trampoline(compiler, cache), library.address(symbol), None, 0, False)
     function: Callable[..., Array] = make(
-        *_described(arguments), release_gil, allocate, explained, library
+        *_described(arguments), release_gil, allocate, otherwise, library
     )
+    otherwise.function = weakref.ref(function)
     return function
+
+
+class _Otherwise:
+    """What a kernel's function calls for arrays that it does not take: `self(*args, **keywords)`.
+
+    Arrays of other libraries are exchanged by DLPack; else it raises the `CallError` that says what
+    is wrong.
+    """
+
+    function: Callable[[], Callable[..., Array] | None]
+    """The kernel's function, without keeping it alive."""
+
+    def __init__(self, arguments: tuple[Argument, ...]) -> None:
+        self._arguments = arguments
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        function = self.function()
+        assert function is not None
+        result = call_on_arrays(function, args, keywords, len(self._arguments) - 1)
+        return explain(self._arguments, *args, **keywords) if result is None else result
 
 
 @dataclass(frozen=True)
