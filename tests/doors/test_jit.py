@@ -184,13 +184,19 @@ def test_there_is_a_limit_of_variants() -> None:
     assert "for all other arguments" in text(jitted)
 
 
+class Zeros(np.ndarray[Any, Any]):
+    """A kind of arrays whose products are 0."""
+
+    def __mul__(self, other: Any) -> Any:
+        return np.zeros(self.shape)
+
+
 def test_other_kinds_of_arrays_are_left_to_numpy() -> None:
     x = random(4, 4)
     jitted = agrees(lambda x: x * x, x)
     masked = np.ma.masked_array(x, x > 0.5)
     assert isinstance(jitted(masked), np.ma.MaskedArray)
-    matrix = x.view(np.matrix)
-    assert not differing(np.asarray(jitted(matrix)), np.asarray(matrix * matrix))
+    assert (jitted(x.view(Zeros)) == 0).all()
     assert jitted(np.empty((0, 4), np.float32)).shape == (0, 4)
     assert jitted(3) == 9
     with pytest.raises(TypeError):
