@@ -77,6 +77,8 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: np.add.reduce(x) + np.maximum.reduce(x, axis=0), (4, 6)),
     (lambda x: x.mean(-1) * x.max(1) * np.min(x, axis=1) * np.amax(x, 1) * x.prod(1), (4, 6)),
     (lambda x: x.var() + np.std(x, axis=0) + x.var(axis=0, ddof=1) + np.ptp(x), (4, 6)),
+    (lambda x: np.stack([x, x + 1, 2 * x]).sum(0) - np.stack([x, 2 * x], 1).max(1), (4, 6)),
+    (lambda x: np.concatenate([x[:1], x[1:2]]).prod(0, keepdims=True) + x[:1], (4, 6)),
     (lambda x: x.argmax() + np.argmin(x, axis=0) + x.argmax(0, keepdims=True), (4, 6)),
     (lambda x: np.cumsum(x, axis=1) + x.cumsum().reshape(4, 6), (4, 6)),
     (lambda x: np.linalg.norm(x) + np.linalg.norm(x, axis=0), (4, 6)),

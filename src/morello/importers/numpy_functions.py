@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node, apply
-from morello.graph.operators import ArgReduce, Constant, Cumulate, Map, Reduce, Where
+from morello.graph.operators import ArgReduce, Concat, Constant, Cumulate, Map, Reduce, Where
 from morello.importers.contractions import einsum, reshaped
 from morello.importers.numpy_movement import MOVEMENTS, diagonal_of
 from morello.importers.numpy_operands import (
@@ -166,7 +167,7 @@ def _round(a: Node, decimals: int = 0) -> Node:
 
 
 def _reduction(kind: str) -> Callable[..., Node]:
-    def reduce(a: Node, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Node:
+    def reduction(a: Node, axis: Axes = None, *, dtype: Any = None, keepdims: bool = False) -> Node:
         if kind in ("sum", "prod", "mean"):
             result = np.dtype(dtype) if dtype is not None else _total(kind, a.dtype)
             inner = np.dtype(np.float32) if kind == "mean" and result == np.float16 else result
@@ -175,15 +176,15 @@ def _reduction(kind: str) -> Callable[..., Node]:
             raise GraphError(f"the {kind} has the dtype of the array.")
         return _reduced(kind, a, axis, keepdims)
 
-    return reduce
+    return reduction
 
 
 def _of_ufunc(kind: str) -> Callable[..., Node]:
     """The method `reduce` of a universal function, which has another default axis."""
-    reduce = _reduction(kind)
+    reduction = _reduction(kind)
 
     def reduced(a: Node, axis: Axes = 0, dtype: Any = None, *, keepdims: bool = False) -> Node:
-        return reduce(a, axis, dtype=dtype, keepdims=keepdims)
+        return reduction(a, axis, dtype=dtype, keepdims=keepdims)
 
     return reduced
 
@@ -196,7 +197,26 @@ def _total(kind: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 def _reduced(kind: str, a: Node, axis: Axes, keepdims: bool) -> Node:
     axes = sorted_axes(axis, a.type.rank)
+    if axes == _stacked(a) and kind in _OF_TWO:
+        result = reduce(partial(apply, Map(_OF_TWO[kind])), a.inputs)
+        return result if keepdims else _squeezed(result, axes)
     return apply(Reduce(kind, axes, bool(keepdims)), a) if axes else a
+
+
+_OF_TWO = {"max": "maximum", "min": "minimum", "prod": "multiply", "sum": "add"}
+"""The functions of two elements that reductions apply."""
+
+
+def _stacked(a: Node) -> tuple[int, ...] | None:
+    """The axis along which arrays of one element each were joined; None if it is no such array."""
+    if not isinstance(a.operator, Concat):
+        return None
+    axis = a.operator.axis
+    return (axis,) if all(source.shape[axis] == 1 for source in a.inputs) else None
+
+
+def _squeezed(a: Node, axes: tuple[int, ...]) -> Node:
+    return reshaped(a, tuple(size for d, size in enumerate(a.shape) if d not in axes))
 
 
 def _variance(

@@ -29,6 +29,9 @@ class NumPyProgram:
     def __init__(self, traced: TracedFunction, compiled: CompiledGraph) -> None:
         self.compiled = compiled
         self._traced = traced
+        computed = {node for segment in compiled.segments for node in segment.outputs}
+        self._fresh = [node in computed for node in compiled.graph.outputs]
+        """Which outputs are arrays that kernels made for them."""
 
     def __call__(self, arrays: Sequence[Array]) -> Any:
         """What the function returns for arrays of the types that it was traced for.
@@ -52,6 +55,8 @@ class NumPyProgram:
                 array = outputs[each.output]
                 if each.scalar:
                     return array[()]
+                if self._fresh[each.output]:
+                    return array
                 shared = any(np.may_share_memory(array, given) for given in arrays)
                 own = each.view or (array.flags.writeable and not shared)
                 return array if own else array.copy()
