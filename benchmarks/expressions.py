@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import morello
 
@@ -117,7 +118,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="expressions (default: all)")
     parser.add_argument("--size", type=int, default=256, help="elements along a dimension")
     parser.add_argument("--seconds", type=float, default=0.2, help="for each measurement")
-    parser.add_argument("--threads", type=int, default=1, help="of the kernels")
+    parser.add_argument("--threads", type=int, default=1, help="of kernels, and of NumPy's BLAS")
     options = parser.parse_args()
     ratios = []
     for expression in EXPRESSIONS:
@@ -126,8 +127,9 @@ def main() -> None:
         arrays = expression.arrays(options.size, np.random.default_rng(0))
         jitted = morello.jit(expression.function, threads=options.threads)
         jitted(*arrays)
-        ours = seconds(jitted, arrays, options.seconds)
-        theirs = seconds(expression.function, arrays, options.seconds)
+        with threadpool_limits(options.threads):
+            ours = seconds(jitted, arrays, options.seconds)
+            theirs = seconds(expression.function, arrays, options.seconds)
         ratios.append(theirs / ours)
         first, *_ = str(morello.report(jitted)).partition("\n")
         what = first.partition("): ")[2].partition(", as ")[0]

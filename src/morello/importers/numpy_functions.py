@@ -7,6 +7,7 @@ nodes. It raises `GraphError` for a call that no operators compute: NumPy then d
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable, Sequence
 from functools import partial, reduce
 from math import prod
@@ -133,6 +134,11 @@ def _number(node: Node) -> float | None:
     """The number that a node is, if it is a constant of one element."""
     constant = isinstance(node.operator, Constant) and node.type.size == 1
     return float(node.operator.evaluate().item()) if constant else None
+
+
+def astype(x: Any, dtype: np.dtype[Any]) -> Any:
+    """An array, or one of NumPy's numbers, cast to a dtype."""
+    return x.astype(dtype)
 
 
 def _isnan(x: Node) -> Node:
@@ -365,7 +371,6 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.multiply.reduce: _of_ufunc("prod"),
     np.outer: _outer,
     np.positive: _identity,
-    np.ndarray.astype: as_node,
     np.power: _power,
     np.prod: _reduction("prod"),
     np.ptp: _range,
@@ -379,5 +384,7 @@ TRANSLATIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.vdot: _vdot,
     np.vecdot: _vecdot,
     np.where: _where,
+    astype: as_node,
+    operator.pow: _power,
 }
 """The translation of each function."""

@@ -125,12 +125,26 @@ def _pad(array: Node, pad_width: Any, mode: Any = "constant", *, constant_values
     return apply(Pad(before, after), array, as_node(constant_values, array.dtype))
 
 
-def _take(a: Node, indices: Operand, axis: int | None = None) -> Node:
-    numbers = as_node(indices)
+def _atleast(rank: int) -> Callable[..., Node]:
+    def expanded(x: Node, /) -> Node:
+        return _at_least(rank, x)
+
+    return expanded
+
+
+def _take(a: Node, indices: Any, axis: int | None = None) -> Node:
+    numbers = _numbers(indices) if isinstance(indices, list) else as_node(indices)
     if not isinstance(numbers.operator, Constant):
         raise GraphError("NumPy refuses indices that lie outside, and no operator does.")
     a, axis = (flat(a), 0) if axis is None else (a, normal_axis(axis, a.type.rank))
     return apply(Gather(axis), a, numbers)
+
+
+def _numbers(indices: list[Any]) -> Node:
+    """A list of indices as a constant."""
+    if not all(isinstance(index, int) and not isinstance(index, bool) for index in indices):
+        raise GraphError("a list of indices has integers only.")
+    return apply(Constant(np.array(indices, np.intp)))
 
 
 def _roll(a: Node, shift: Any, axis: Any = None) -> Node:
@@ -148,6 +162,8 @@ def _roll(a: Node, shift: Any, axis: Any = None) -> Node:
 
 
 def _diff(a: Node, n: int = 1, axis: int = -1) -> Node:
+    if a.dtype == bool:
+        raise GraphError("truth values have no difference.")
     axis = normal_axis(axis, a.type.rank)
     for _ in range(n):
         size = a.shape[axis]
@@ -195,6 +211,7 @@ def _indexed(x: Node, index: Any) -> Node:
         items = (*items, ...)
     place = next(n for n, item in enumerate(items) if isinstance(item, EllipsisType))
     items = (*items[:place], *rest, *items[place + 1 :])
+    items = tuple(_numbers(item) if isinstance(item, list) else item for item in items)
     gathered = [item for item in items if isinstance(item, Node)]
     numbered = any(isinstance(item, int | np.integer) for item in items)
     if len(gathered) > 1 or (numbered and gathered):
@@ -236,6 +253,8 @@ def _selected(x: Node, items: Sequence[Any]) -> Node:
 
 MOVEMENTS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.array_split: _split,
+    np.atleast_1d: _atleast(1),
+    np.atleast_2d: _atleast(2),
     np.broadcast_to: _broadcast_to,
     np.concatenate: _concatenate,
     np.diag: _diag,

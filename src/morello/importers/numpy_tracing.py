@@ -20,7 +20,7 @@ from morello.base.errors import GraphError
 from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.contractions import transposed
-from morello.importers.numpy_functions import translated
+from morello.importers.numpy_functions import astype, translated
 
 CONSTANTS = (
     bool, int, float, str, bytes, type, slice, np.generic, np.dtype, np.ufunc, FunctionType,
@@ -361,6 +361,10 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
     def real(self) -> Any:
         return self.recorder.record(np.real, (self,), {})
 
+    def __pow__(self, exponent: Any) -> Any:
+        """By the operator itself, which has other dtypes than `np.power` for truth values."""
+        return self.recorder.record(operator.pow, (self, exponent), {})
+
     def __getitem__(self, index: Any) -> Any:
         return self.recorder.record(operator.getitem, (self, index), {})
 
@@ -368,7 +372,7 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         return (self[n] for n in range(len(self)))
 
     def astype(self, dtype: Any, **_: Any) -> Any:
-        return self.recorder.record(np.ndarray.astype, (self, np.dtype(dtype)), {})
+        return self.recorder.record(astype, (self, np.dtype(dtype)), {})
 
     def clip(self, min: Any = None, max: Any = None) -> Any:
         return self.recorder.record(np.clip, (self, min, max), {})

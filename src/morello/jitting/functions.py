@@ -14,7 +14,7 @@ from typing import Any, Unpack, overload
 
 import numpy as np
 
-from morello.base.errors import CallError, FallbackWarning, MorelloError
+from morello.base.errors import FallbackWarning, MorelloError
 from morello.graph.graph import Array, TensorType
 from morello.importers.numpy_tracing import CONSTANTS, Stand, leaves, trace
 from morello.jitting.agreement import differing
@@ -114,9 +114,10 @@ class Jitted:
             self.__call__ = variant.builtin
         try:
             return variant.program(_arrays(given))
-        except CallError as error:
-            self.variants[key] = Variant(variant.arguments, None, str(error))
-            return self._function(*args, **keywords)
+        except Exception as error:
+            result = self._function(*args, **keywords)  # raises what NumPy raises
+            self.variants[key] = Variant(variant.arguments, None, _told(error))
+            return result
 
     def _by_position(self, args: Any, keywords: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         """The arguments with as many by position as can be, so that they are always the same."""
@@ -132,22 +133,18 @@ class Jitted:
             self._warn(f"was compiled {VARIANTS} times; NumPy computes it for other arguments.")
             return self._function(*args, **keywords)
         described = ", ".join(map(_described, leaves((args, keywords))))
-        failure: Exception | None = None
+        computed = None
         try:
             variant = self._compiled(described, args, keywords)
+            if variant.program is not None:
+                computed = variant.program(_arrays(leaves((args, keywords))))
         except Exception as error:
-            failure = error
+            variant = Variant(described, None, _told(error))
         expected = self._function(*args, **keywords)  # if it raises, there is no variant
-        if failure is not None:
-            raised = isinstance(failure, MorelloError)
-            what = str(failure) if raised else f"tracing it raised {failure!r}"
+        if variant.program is not None and (difference := differing(computed, expected)):
+            what = f"kernels computed {difference}"
+            self._warn(f"is left to NumPy, as {what}.")
             variant = Variant(described, None, what)
-        elif variant.program is not None:
-            computed = variant.program(_arrays(leaves((args, keywords))))
-            if difference := differing(computed, expected):
-                what = f"kernels computed {difference}"
-                self._warn(f"is left to NumPy, as {what}.")
-                variant = Variant(described, None, what)
         self.variants[key] = variant
         return expected
 
@@ -177,6 +174,10 @@ def _otherwise(jitted: Jitted) -> Callable[..., Any]:
         return function._choose(*args, **keywords)
 
     return choose
+
+
+def _told(error: Exception) -> str:
+    return str(error) if isinstance(error, MorelloError) else f"it raised {error!r}"
 
 
 def _arrays(given: list[Any]) -> list[Array]:
