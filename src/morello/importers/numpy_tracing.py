@@ -362,7 +362,7 @@ class Stand(np.lib.mixins.NDArrayOperatorsMixin):
         return self.recorder.record(np.real, (self,), {})
 
     def __pow__(self, exponent: Any) -> Any:
-        """By the operator itself, which has other dtypes than `np.power` for truth values."""
+        """By the operator itself, which has other dtypes than NumPy's function for truth values."""
         return self.recorder.record(operator.pow, (self, exponent), {})
 
     def __getitem__(self, index: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -86,10 +87,9 @@ class NumPyProgram:
         result = argument("result", element, output.shape, output=True)
         if any(each.raw != each.dtype.np for each in (*inputs, result)):
             return None  # of dtypes that the buffer protocol does not have
-        stage = Stage(segment.calls, graph.inputs, segment.outputs)
-        return Segment(stage, segment.kernels).function(
-            (*inputs, result), otherwise, number=returned.scalar
-        )
+        whole = Segment(Stage(segment.calls, graph.inputs, segment.outputs), segment.kernels)
+        self.compiled = replace(self.compiled, steps=(whole,))  # one has the constants, packed
+        return whole.function((*inputs, result), otherwise, number=returned.scalar)
 
 
 def _argument(number: int, array: Array) -> Argument | None:
