@@ -68,9 +68,9 @@ def copied(view: View, to: Strides = None) -> LoweredGroup:
         words = size // _WORD
         strides, shape = (*(words * step for step in strides), 1), (*shape, words)
         to = None if to is None else (*(words * step for step in to), 1)
-    long = [d for d, n in enumerate(shape) if n > 1] or [len(shape) - 1]
+    long = [d for d, n in enumerate(shape) if n > 1] or [*range(len(shape))][-1:]
     kept = [d for d in long if strides[d]]
-    if not shape or not kept:
+    if not kept:
         raise SpecError("a single number is no array to copy", "write the number itself")
     element = _UNSIGNED[min(size, _WORD)]
     source = _input([shape[d] for d in kept], [strides[d] for d in kept], element)
