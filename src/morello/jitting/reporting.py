@@ -76,7 +76,7 @@ def reason(node: Node) -> str:
         if each.type.element is None:
             return f"no kernel has {each.dtype}"
     try:
-        lowered(node, (node,))
+        lowered([node])
     except SpecError as error:
         return str(error).removesuffix(".")
     return "no program of it was found"
