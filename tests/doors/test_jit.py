@@ -47,7 +47,7 @@ def test_one_kernel_is_called_directly() -> None:
     x, w, b = random(4, 8), random(8, 16), random(16)
     jitted = agrees(layer, x, w, b)
     assert type(jitted.__call__).__name__ == "builtin_function_or_method"
-    assert text(jitted).startswith("layer(f32[4,8], f32[8,16], f32[16]): 1 kernel\n  maximum(")
+    assert text(jitted).startswith("layer(f32[4,8], f32[8,16], f32[16]): 1 kernel\n  relu(")
     assert jitted.__name__ == "layer"
     with pytest.raises(TypeError, match="takes 3 positional arguments but 4 were given"):
         jitted(x, w, b, np.empty((4, 16), np.float32))
