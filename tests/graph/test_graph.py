@@ -9,7 +9,7 @@ from morello.base.errors import GraphError, SpecError
 from morello.frontends.products import Pairs
 from morello.graph.graph import Graph, Node, TensorType, apply, check
 from morello.graph.interpreter import evaluate
-from morello.graph.lowering import lowered
+from morello.graph.lowering import copied, lowered
 from morello.graph.operators import (
     Attention,
     Broadcast,
@@ -100,6 +100,20 @@ def test_an_invalid_graph_is_refused() -> None:
     with pytest.raises(SpecError, match="reads a broadcast"):
         total = apply(Reduce("sum", (0,)), apply(Broadcast((5, 4, 8)), x))
         lowered([total])
+    with pytest.raises(SpecError, match="of a number computes nothing"):
+        lowered([apply(Broadcast((2, 3)), apply(Constant(np.array(1, F32))))])
+    with pytest.raises(SpecError, match="a single number is no array to copy"):
+        copied(view_of(given()))
+
+
+def test_all_elements_are_reduced_to_a_number() -> None:
+    x = given(4, 8)
+    for keep in (False, True):
+        mean = apply(Reduce("mean", (0, 1), keepdims=keep), apply(Map("exp"), x))
+        (group,) = by_rule(Graph((x,), (mean,))).groups
+        array = random(np.random.default_rng(0), x)
+        result = morello.compile(group.lowered.spec, gap=0.2)(array)
+        np.testing.assert_allclose(result, [np.exp(array).mean()], 1e-5)
 
 
 @pytest.mark.parametrize(

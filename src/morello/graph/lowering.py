@@ -111,6 +111,8 @@ class _Lowering:
                 if isinstance(given, Value) and given.shape != source.shape:
                     raise SpecError(f"{node.operator} reads a broadcast", "make it two kernels")
         value = node.operator.value(*inputs)  # type: ignore[arg-type]
+        if not isinstance(value, Value):
+            raise SpecError(f"{node.operator} of a number computes nothing", "write the number")
         units = (NEW_AXIS,) * (node.type.rank - value.rank)
         self.values[node] = Value(value.tensor, (*units, *value.axes))
 
