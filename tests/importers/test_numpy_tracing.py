@@ -123,7 +123,7 @@ TRACED: list[tuple[Function, tuple[int, ...]]] = [
     (lambda x: np.pad(x, 1) + np.pad(x, ((0, 2), (1, 1)), constant_values=2), (4, 6)),
     (lambda x: x.take(ROWS, axis=0) + x[ROWS] + x[:, ROWS].sum(), (4, 6)),
     (lambda x: x[[0, -1]] + np.take(x, [1, 2], 0) + np.atleast_2d(x[0])[[0, 0]], (4, 6)),
-    (lambda x: x.sum().astype(np.float16).astype(np.float32), (4, 6)),
+    (lambda x: np.rint(x.sum()).astype(np.float16).astype(np.float32), (4, 6)),
     (lambda x: np.tril(x) + np.triu(x, 1) + np.diag(np.diag(x)), (4, 4)),
     (lambda x: x.trace() + np.trace(x @ x) + np.diagonal(x), (4, 4)),
     (lambda x: np.roll(x, 1, axis=1) + np.roll(x, -2), (4, 6)),
