@@ -1,0 +1,154 @@
+"""From StableHLO, which JAX lowers functions to, to graphs.
+
+Functions that are called become part of the graph. What no rule understands becomes a `Foreign`
+node, whose key is the operation; its inputs are the operands, then the values from outside that its
+regions read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from jax.interpreters.mlir import make_ir_context
+from jaxlib.mlir import ir
+from jaxlib.mlir.dialects import stablehlo
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Graph, Node, TensorType, apply
+from morello.graph.operators import Foreign, Input
+from morello.importers.mlir import captured, type_of
+from morello.importers.stablehlo_rules import RULES
+from morello.importers.stablehlo_windows import WINDOW_RULES
+
+MOST_NODES = 1_000_000
+"""The most operations of a program; one whose functions call others many times has more."""
+
+DEEPEST = 200
+"""How deep functions may call others."""
+
+_CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
+"""Operations that call a function, and the attribute that names it."""
+
+
+def read(path: Path) -> Graph:
+    """The graph of a file of StableHLO: text, or a portable artifact."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise GraphError(f"{path} cannot be read: {error.strerror}.") from None
+    return from_module(parse(data))
+
+
+def parse(data: bytes) -> Any:
+    """The module that is written as text or as a portable artifact; raises `GraphError`."""
+    context = make_ir_context()
+    try:
+        if data.startswith(b"ML\xefR"):
+            return stablehlo.deserialize_portable_artifact(context, data)
+        return ir.Module.parse(data.decode(), context)
+    except (ir.MLIRError, UnicodeDecodeError, ValueError) as error:
+        lines = str(error).splitlines()
+        raise GraphError(f"this is no valid StableHLO: {' '.join(lines[:2])}") from None
+
+
+def from_module(module: Any) -> Graph:
+    """The graph of the function `main` of a module; raises `GraphError` if there is none.
+
+    The shapes must be fixed, and all values tensors; operations may have no side effects.
+    """
+    functions = {}
+    for operation in module.body.operations:
+        if operation.operation.name == "func.func":
+            functions[operation.name.value] = operation
+    main = functions.get("main") or (
+        next(iter(functions.values())) if len(functions) == 1 else None
+    )
+    if main is None:
+        raise GraphError(f"the module has no function main, only {', '.join(functions) or 'none'}.")
+    block = _body("main", main)
+    inputs = tuple(
+        apply(Input(type_of(value), f"arg{number}")) for number, value in enumerate(block.arguments)
+    )
+    with module.context:
+        return Graph(inputs, _Reading(functions).call("main", block, inputs))
+
+
+class _Reading:
+    """The nodes of the values of a module."""
+
+    def __init__(self, functions: dict[str, Any]) -> None:
+        self._functions = functions
+        self._active: list[str] = []
+        self._nodes = 0
+
+    def call(self, name: str, block: Any, inputs: Sequence[Node]) -> tuple[Node, ...]:
+        """The results of a function, or of any block that ends with a return."""
+        values = dict(zip(block.arguments, inputs, strict=True))
+        self._active.append(name)
+        for view in block.operations:
+            operation = view.operation
+            if operation.name in ("func.return", "stablehlo.return"):
+                self._active.pop()
+                return tuple(values[value] for value in operation.operands)
+            values.update(zip(operation.results, self._results(operation, values), strict=True))
+        raise GraphError(f"the function {name} returns nothing.")
+
+    def _results(self, operation: Any, values: dict[Any, Node]) -> tuple[Node, ...]:
+        self._nodes += 1
+        if self._nodes > MOST_NODES:
+            raise GraphError(f"the program has more than {MOST_NODES:,} operations.")
+        inputs = [values[value] for value in operation.operands]
+        if operation.name in _CALLS:
+            return self._called(operation.attributes[_CALLS[operation.name]].value, inputs)
+        types = [type_of(result) for result in operation.results]
+        results = _understood(operation, inputs, types)
+        if results is not None:
+            return results
+        return _foreign(operation, [*inputs, *(values[v] for v in captured(operation))], types)
+
+    def _called(self, name: str, inputs: Sequence[Node]) -> tuple[Node, ...]:
+        if name in self._active:
+            raise GraphError(f"the function {name} calls itself; no graph holds that.")
+        if len(self._active) == DEEPEST:
+            raise GraphError(f"the functions call others more than {DEEPEST} deep.")
+        if name not in self._functions:
+            raise GraphError(f"the module has no function {name}.")
+        return self.call(name, _body(name, self._functions[name]), inputs)
+
+
+def _body(name: str, function: Any) -> Any:
+    blocks = [*function.regions[0].blocks]
+    if len(blocks) != 1:
+        raise GraphError(f"the function {name} has no body of one block.")
+    return blocks[0]
+
+
+def _understood(
+    operation: Any, inputs: Sequence[Node], types: Sequence[TensorType]
+) -> tuple[Node, ...] | None:
+    """The results by the rule for an operation; None if there is none that fits."""
+    rule = RULES.get(operation.name) or WINDOW_RULES.get(operation.name)
+    every = [*types, *(node.type for node in inputs)]
+    if rule is None or any(each.dtype.kind == "c" for each in every):
+        return None
+    try:
+        results = rule(operation, *inputs)
+    except GraphError:
+        return None
+    if results is None or [node.type for node in results] != types:
+        return None
+    return results
+
+
+def _foreign(
+    operation: Any, inputs: Sequence[Node], types: Sequence[TensorType]
+) -> tuple[Node, ...]:
+    effects = operation.attributes
+    if "has_side_effect" in effects and effects["has_side_effect"].value:
+        raise GraphError(f"{operation.name} has side effects; no graph holds that.")
+    name = operation.name.rpartition(".")[2]
+    return tuple(
+        apply(Foreign(kind, operation, name, index), *inputs) for index, kind in enumerate(types)
+    )

@@ -1,0 +1,321 @@
+"""What the operations of StableHLO are as operators of graphs.
+
+A rule takes an operation and its operands, and returns its results, or None if no operators have
+them. A rule may be wrong about the type of a result: whoever applies it compares that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir.dialects import stablehlo
+
+from morello.graph.graph import Array, Graph, Node, apply, in_order
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import (
+    Broadcast,
+    Cast,
+    Concat,
+    Constant,
+    Dot,
+    Foreign,
+    Gather,
+    Input,
+    Iota,
+    Map,
+    Pad,
+    Reshape,
+    Slice,
+    Transpose,
+    Where,
+)
+from morello.importers.mlir import array_of, number, numbers, type_of
+
+Results = tuple[Node, ...] | None
+Rule = Callable[..., Results]
+
+_FLOAT_MAPS = {
+    "chlo.erf": "erf",
+    "chlo.erfc": "erfc",
+    "stablehlo.ceil": "ceil",
+    "stablehlo.cosine": "cos",
+    "stablehlo.divide": "divide",
+    "stablehlo.exponential": "exp",
+    "stablehlo.exponential_minus_one": "expm1",
+    "stablehlo.floor": "floor",
+    "stablehlo.log": "log",
+    "stablehlo.log_plus_one": "log1p",
+    "stablehlo.logistic": "sigmoid",
+    "stablehlo.power": "power",
+    "stablehlo.remainder": "remainder",
+    "stablehlo.round_nearest_even": "round",
+    "stablehlo.rsqrt": "rsqrt",
+    "stablehlo.sine": "sin",
+    "stablehlo.sqrt": "sqrt",
+    "stablehlo.tanh": "tanh",
+}
+"""Functions of floating-point numbers; those of integers differ from NumPy's."""
+
+_SIGNED_MAPS = {
+    "chlo.square": "square",
+    "stablehlo.abs": "abs",
+    "stablehlo.add": "add",
+    "stablehlo.multiply": "multiply",
+    "stablehlo.negate": "neg",
+    "stablehlo.sign": "sign",
+    "stablehlo.subtract": "subtract",
+}
+"""Functions of signed numbers; unsigned ones are meant to wrap around, which NumPy's do not."""
+
+_ORDERED_MAPS = {"stablehlo.maximum": "maximum", "stablehlo.minimum": "minimum"}
+"""Functions of any numbers."""
+
+_BOOLEAN_MAPS = {
+    "stablehlo.add": "logical_or",
+    "stablehlo.and": "logical_and",
+    "stablehlo.maximum": "logical_or",
+    "stablehlo.minimum": "logical_and",
+    "stablehlo.multiply": "logical_and",
+    "stablehlo.not": "logical_not",
+    "stablehlo.or": "logical_or",
+    "stablehlo.xor": "logical_xor",
+}
+
+_DIRECTIONS = {
+    "EQ": "equal",
+    "GE": "greater_equal",
+    "GT": "greater",
+    "LE": "less_equal",
+    "LT": "less",
+    "NE": "not_equal",
+}
+
+
+def map_name(operation: str, dtype: np.dtype[Any]) -> str | None:
+    """The `Map` that an elementwise operation is for operands of a dtype, if it is one."""
+    if dtype.kind == "b":
+        return _BOOLEAN_MAPS.get(operation)
+    maps = dict(_ORDERED_MAPS)
+    if dtype.kind != "u":
+        maps |= _SIGNED_MAPS
+    if dtype.kind not in "iu":
+        maps |= _FLOAT_MAPS
+    return maps.get(operation)
+
+
+def elementwise(operator: Map | Where | Cast, *inputs: Node) -> Node:
+    """An elementwise operator on nodes of one shape, computed before they are broadcast.
+
+    Broadcasts of the inputs are left out, as the operator broadcasts by itself.
+    """
+    result = apply(operator, *map(_unbroadcast, inputs))
+    return broadcast(result, np.broadcast_shapes(*(node.shape for node in inputs)))
+
+
+def _unbroadcast(node: Node) -> Node:
+    """The node that this one broadcasts, or gives leading dimensions of size 1."""
+    while _broadcasts(node):
+        (node,) = node.inputs
+    return node
+
+
+def _broadcasts(node: Node) -> bool:
+    if isinstance(node.operator, Reshape):
+        (source,) = node.inputs
+        added = node.type.rank - source.type.rank
+        return added >= 0 and node.shape == (1,) * added + source.shape
+    return isinstance(node.operator, Broadcast)
+
+
+def broadcast(node: Node, shape: tuple[int, ...]) -> Node:
+    """A node broadcast to a shape, or reshaped if that is all it takes."""
+    return apply(Broadcast(shape), node) if node.type.size < prod(shape) else reshaped(node, shape)
+
+
+def reshaped(node: Node, shape: tuple[int, ...]) -> Node:
+    """A node in another shape, itself if it has it."""
+    return node if node.shape == shape else apply(Reshape(shape), node)
+
+
+def transposed(node: Node, order: tuple[int, ...]) -> Node:
+    """A node with its dimensions in another order, itself if that is its own."""
+    return node if order == tuple(range(len(order))) else apply(Transpose(order), node)
+
+
+def known(node: Node, most: int = 64) -> Array | None:
+    """The value of a node that only constants decide, and few of them; None if others do."""
+    for each in in_order([node]):
+        if isinstance(each.operator, Input | Foreign) or each.type.size > most:
+            return None
+    return evaluate(Graph((), (node,)), ())[0]
+
+
+def _map(operation: Any, *inputs: Node) -> Results:
+    name = map_name(operation.name, inputs[0].dtype)
+    return None if name is None else (elementwise(Map(name), *inputs),)
+
+
+def _compare(operation: Any, left: Node, right: Node) -> Results:
+    kind = operation.attributes
+    if "compare_type" in kind and "TOTALORDER" in str(kind["compare_type"]):
+        return None
+    direction = stablehlo.ComparisonDirectionAttr(kind["comparison_direction"]).value
+    return (elementwise(Map(_DIRECTIONS[direction]), left, right),)
+
+
+def _select(operation: Any, condition: Node, chosen: Node, other: Node) -> Results:
+    return (elementwise(Where(), condition, chosen, other),)
+
+
+def _clamp(operation: Any, low: Node, x: Node, high: Node) -> Results:
+    if x.dtype.kind == "b":
+        return None
+    return (elementwise(Map("minimum"), elementwise(Map("maximum"), x, low), high),)
+
+
+def _is_finite(operation: Any, x: Node) -> Results:
+    infinity = apply(Constant(np.array(np.inf, x.dtype)))
+    return (elementwise(Map("less"), elementwise(Map("abs"), x), infinity),)
+
+
+def _convert(operation: Any, x: Node) -> Results:
+    dtype = type_of(operation.results[0]).dtype
+    if dtype == x.dtype:
+        return (x,)
+    return (elementwise(Cast(dtype), x),)
+
+
+def _same(operation: Any, *inputs: Node) -> Results:
+    return inputs
+
+
+def _constant(operation: Any) -> Results:
+    array = array_of(operation.attributes["value"])
+    if array is None:
+        return None
+    return (broadcast(apply(Constant(array)), type_of(operation.results[0]).shape),)
+
+
+def _iota(operation: Any) -> Results:
+    kind = type_of(operation.results[0])
+    return (apply(Iota(kind, number(operation, "iota_dimension"))),)
+
+
+def _reshape(operation: Any, x: Node) -> Results:
+    return (reshaped(x, type_of(operation.results[0]).shape),)
+
+
+def _transpose(operation: Any, x: Node) -> Results:
+    return (transposed(x, numbers(operation, "permutation")),)
+
+
+def _broadcast_in_dim(operation: Any, x: Node) -> Results:
+    places = numbers(operation, "broadcast_dimensions")
+    shape = type_of(operation.results[0]).shape
+    if x.type.size > 1:
+        x = transposed(x, tuple(sorted(range(len(places)), key=places.__getitem__)))
+        sizes = dict(zip(sorted(places), x.shape, strict=True))
+        aligned = range(min(sizes), len(shape))
+        x = reshaped(x, tuple(sizes.get(d, 1) for d in aligned))
+    return (broadcast(x, shape),)
+
+
+def _slice(operation: Any, x: Node) -> Results:
+    starts, stops = numbers(operation, "start_indices"), numbers(operation, "limit_indices")
+    return (apply(Slice(starts, stops, numbers(operation, "strides")), x),)
+
+
+def _dynamic_slice(operation: Any, x: Node, *starts: Node) -> Results:
+    """A slice, if constants say where it starts."""
+    sizes = numbers(operation, "slice_sizes")
+    places = [known(start) for start in starts]
+    bounds = zip(places, x.shape, sizes, strict=True)
+    first = [None if p is None else min(max(int(p), 0), n - size) for p, n, size in bounds]
+    if None in first:
+        return None
+    stops = tuple(start + size for start, size in zip(first, sizes, strict=True))  # type: ignore
+    return (apply(Slice(tuple(first), stops, (1,) * len(sizes)), x),)  # type: ignore
+
+
+def _concatenate(operation: Any, *inputs: Node) -> Results:
+    return (apply(Concat(number(operation, "dimension")), *inputs),)
+
+
+def _pad(operation: Any, x: Node, filler: Node) -> Results:
+    """Negative paddings cut off elements."""
+    before, after = numbers(operation, "edge_padding_low"), numbers(operation, "edge_padding_high")
+    if any(numbers(operation, "interior_padding")):
+        return None
+    if min(*before, *after, 0) < 0:
+        starts = tuple(max(-low, 0) for low in before)
+        stops = tuple(n - max(-high, 0) for n, high in zip(x.shape, after, strict=True))
+        x = apply(Slice(starts, stops, (1,) * x.type.rank), x)
+    low, high = (tuple(max(n, 0) for n in edge) for edge in (before, after))
+    return (apply(Pad(low, high), x, filler) if any((*low, *high)) else x,)
+
+
+def _dot_general(operation: Any, left: Node, right: Node) -> Results:
+    if left.dtype != right.dtype or "algorithm" in operation.attributes or left.dtype.kind == "b":
+        return None
+    said = stablehlo.DotDimensionNumbers(operation.attributes["dot_dimension_numbers"])
+    batch = (*zip(said.lhs_batching_dimensions, said.rhs_batching_dimensions, strict=True),)
+    summed = (*zip(said.lhs_contracting_dimensions, said.rhs_contracting_dimensions, strict=True),)
+    dtype = type_of(operation.results[0]).dtype
+    return (apply(Dot(batch, summed, None if dtype == left.dtype else dtype), left, right),)
+
+
+def _dot(operation: Any, left: Node, right: Node) -> Results:
+    """The product of older programs: the last dimension with the first."""
+    dtype = type_of(operation.results[0]).dtype
+    pair = ((left.type.rank - 1, 0),)
+    return (apply(Dot((), pair, None if dtype == left.dtype else dtype), left, right),)
+
+
+def _gather(operation: Any, x: Node, places: Node) -> Results:
+    """The slices along one axis that a list numbers; those outside are the nearest within."""
+    said = stablehlo.GatherDimensionNumbers(operation.attributes["dimension_numbers"])
+    axes = tuple(said.start_index_map)
+    sizes = numbers(operation, "slice_sizes")
+    if len(axes) != 1 or tuple(said.collapsed_slice_dims) != axes or said.operand_batching_dims:
+        return None
+    (axis,) = axes
+    if sizes != tuple(1 if d == axis else n for d, n in enumerate(x.shape)):
+        return None
+    vector = said.index_vector_dim
+    places = reshaped(places, tuple(n for d, n in enumerate(places.shape) if d != vector))
+    if places.dtype.kind == "i":
+        zero = apply(Constant(np.array(0, places.dtype)))
+        places = elementwise(Map("maximum"), places, zero)
+    result, rank = apply(Gather(axis), x, places), places.type.rank
+    offsets = list(said.offset_dims)
+    numbered = [d for d in range(result.type.rank) if d not in offsets]
+    order = {d: axis + n for n, d in enumerate(numbered)}
+    order |= {d: n if n < axis else n + rank for n, d in enumerate(offsets)}
+    return (transposed(result, tuple(order[d] for d in range(result.type.rank))),)
+
+
+RULES: Mapping[str, Rule] = {
+    **dict.fromkeys((*_FLOAT_MAPS, *_SIGNED_MAPS, *_ORDERED_MAPS, *_BOOLEAN_MAPS), _map),
+    "stablehlo.broadcast_in_dim": _broadcast_in_dim,
+    "stablehlo.clamp": _clamp,
+    "stablehlo.compare": _compare,
+    "stablehlo.concatenate": _concatenate,
+    "stablehlo.constant": _constant,
+    "stablehlo.convert": _convert,
+    "stablehlo.dot": _dot,
+    "stablehlo.dot_general": _dot_general,
+    "stablehlo.dynamic_slice": _dynamic_slice,
+    "stablehlo.gather": _gather,
+    "stablehlo.iota": _iota,
+    "stablehlo.is_finite": _is_finite,
+    "stablehlo.optimization_barrier": _same,
+    "stablehlo.pad": _pad,
+    "stablehlo.reshape": _reshape,
+    "stablehlo.select": _select,
+    "stablehlo.slice": _slice,
+    "stablehlo.transpose": _transpose,
+}
+"""The rules for operations that neither reduce nor slide windows."""

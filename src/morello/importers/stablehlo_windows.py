@@ -1,0 +1,221 @@
+"""What StableHLO's reductions, windows and convolutions are as operators of graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+from typing import Any
+
+import numpy as np
+from jaxlib.mlir.dialects import stablehlo
+
+from morello.graph.graph import Node, apply
+from morello.graph.operators import ArgReduce, Constant, Conv, Cumulate, Iota, Map, Pooling, Reduce
+from morello.importers.mlir import number, numbers, pairs, type_of
+from morello.importers.stablehlo_rules import (
+    Results,
+    Rule,
+    elementwise,
+    known,
+    map_name,
+    reshaped,
+    transposed,
+)
+
+_REDUCTIONS = {
+    "add": "sum",
+    "logical_and": "min",
+    "logical_or": "max",
+    "maximum": "max",
+    "minimum": "min",
+    "multiply": "prod",
+}
+"""The reduction that repeats each function of two numbers."""
+
+_BEST = (
+    ("compare {0}", 0, 1), ("compare NE", 0, 0), ("or", 4, 5), ("compare EQ", 0, 1),
+    ("compare LT", 2, 3), ("and", 7, 8), ("or", 6, 9), ("select", 6, 0, 1), ("select", 10, 2, 3),
+    ("return", 11, 12),
+)  # fmt: skip
+"""How JAX compares (value, index) pairs in argmax and argmin: values of operations by number.
+
+The numbers are those of the two values, the two indices, then of each operation in order.
+"""
+
+
+def _body(operation: Any) -> str | None:
+    """The `Map` that the region of a reduction applies to its two arguments, if it is one."""
+    block = operation.regions[0].blocks[0]
+    operations = [each.operation for each in block.operations]
+    if len(operations) != 2 or len(block.arguments) != 2:
+        return None
+    first, last = operations
+    if [*last.operands] != [*first.results] or {*first.operands} != {*block.arguments}:
+        return None
+    return map_name(first.name, type_of(block.arguments[0]).dtype)
+
+
+def _is_neutral(name: str, start: Node) -> bool:
+    """Whether a reduction by a function may leave out the number that it starts with."""
+    value = known(start)
+    if value is None:
+        return False
+    lowest: Any = -np.inf
+    highest: Any = np.inf
+    if start.dtype.kind in "iu":
+        limits = np.iinfo(start.dtype)
+        lowest, highest = limits.min, limits.max
+    neutral = {
+        "add": 0, "logical_and": True, "logical_or": False, "maximum": lowest,
+        "minimum": highest, "multiply": 1,
+    }  # fmt: skip
+    return name in neutral and bool(value == neutral[name])
+
+
+def _reduce(operation: Any, *inputs: Node) -> Results:
+    axes = numbers(operation, "dimensions")
+    if len(inputs) == 4:
+        return _arg_reduce(operation, axes, *inputs)
+    if len(inputs) != 2:
+        return None
+    x, start = inputs
+    name = _body(operation)
+    if name not in _REDUCTIONS or any(x.shape[d] == 0 for d in axes):
+        return None
+    result = apply(Reduce(_REDUCTIONS[name], axes), x) if axes else x
+    if not _is_neutral(name, start):
+        result = elementwise(Map(name), result, start)
+    return (result,)
+
+
+def _arg_reduce(
+    operation: Any, axes: tuple[int, ...], x: Node, places: Node, start: Node, first: Node
+) -> Results:
+    """The largest or smallest element along an axis, and where it is, as JAX searches for it."""
+    if len(axes) != 1 or not isinstance(places.operator, Iota) or places.operator.axis != axes[0]:
+        return None
+    written = _written(operation.regions[0].blocks[0])
+    for direction, kind, name in (("GT", "max", "maximum"), ("LT", "min", "minimum")):
+        known_form = tuple((text.format(direction), *rest) for text, *rest in _BEST)
+        if written == known_form and _is_neutral(name, start) and known(first) == 0:
+            place = apply(ArgReduce(kind, axes[0], places.dtype), x)
+            return (apply(Reduce(kind, axes), x), place)
+    return None
+
+
+def _written(block: Any) -> tuple[tuple[Any, ...], ...]:
+    """The operations of a block, their operands numbered as in `_BEST`."""
+    a, i, b, j = block.arguments
+    names = {a: 0, b: 1, i: 2, j: 3}
+    lines = []
+    for view in block.operations:
+        operation = view.operation
+        name = operation.name.rpartition(".")[2]
+        if name == "compare":
+            direction = operation.attributes["comparison_direction"]
+            name += f" {stablehlo.ComparisonDirectionAttr(direction).value}"
+        lines.append((name, *(names.get(value, -1) for value in operation.operands)))
+        names.update((result, len(names)) for result in operation.results)
+    return tuple(lines)
+
+
+def _reduce_window(operation: Any, *inputs: Node) -> Results:
+    """Pooling, and sums of all elements up to each."""
+    if len(inputs) != 2:
+        return None
+    x, start = inputs
+    rank, units = x.type.rank, (1,) * x.type.rank
+    name = _body(operation)
+    window = numbers(operation, "window_dimensions")
+    strides = numbers(operation, "window_strides", units)
+    dilations = numbers(operation, "window_dilations", units)
+    padding = pairs(operation, "padding", rank)
+    if {*numbers(operation, "base_dilations", units)} - {1} or min(map(min, padding)) < 0:
+        return None
+    if name not in ("add", "maximum") or x.dtype.kind in "biu" or not _is_neutral(name, start):
+        return None
+    slid = [d for d in range(rank) if (window[d], strides[d], padding[d]) != (1, 1, (0, 0))]
+    if not slid:
+        return (x,)
+    if name == "add" and len(slid) == 1:
+        (axis,) = slid
+        whole = x.shape[axis]
+        if (window[axis], strides[axis], padding[axis]) == (whole, 1, (whole - 1, 0)):
+            return (apply(Cumulate(axis), x),) if dilations[axis] == 1 else None
+    # Images have two dimensions more than windows have: the batch, and the channels.
+    still = [d for d in range(rank) if d not in slid]
+    order = (*still, *slid)
+    moved = transposed(x, order)
+    batch, channels = prod(x.shape[d] for d in still[:1]), prod(x.shape[d] for d in still[1:])
+    image = reshaped(moved, (batch, channels, *(x.shape[d] for d in slid)))
+    pooled = apply(
+        Pooling(
+            "max" if name == "maximum" else "mean",
+            tuple(window[d] for d in slid),
+            tuple(strides[d] for d in slid),
+            tuple(padding[d][0] for d in slid),
+            tuple(padding[d][1] for d in slid),
+            tuple(dilations[d] for d in slid),
+            name == "add",
+        ),
+        image,
+    )
+    if name == "add":
+        count = apply(Constant(np.array(prod(window), x.dtype)))
+        pooled = apply(Map("multiply"), pooled, count)
+    moved = reshaped(pooled, (*(x.shape[d] for d in still), *pooled.shape[2:]))
+    return (transposed(moved, inverse(order)),)
+
+
+def inverse(order: tuple[int, ...]) -> tuple[int, ...]:
+    """The order that undoes one."""
+    return tuple(sorted(range(len(order)), key=order.__getitem__))
+
+
+def _convolution(operation: Any, x: Node, filters: Node) -> Results:
+    said = stablehlo.ConvDimensionNumbers(operation.attributes["dimension_numbers"])
+    rank = len(said.input_spatial_dimensions)
+    units = (1,) * rank
+    padding = pairs(operation, "padding", rank)
+    flips = operation.attributes
+    if number(operation, "batch_group_count") != 1 or x.dtype != filters.dtype or not rank:
+        return None
+    if {*numbers(operation, "lhs_dilation", units)} != {1} or min(map(min, padding)) < 0:
+        return None
+    if "window_reversal" in flips and any(flips["window_reversal"]):
+        return None
+    image = transposed(
+        x,
+        (said.input_batch_dimension, said.input_feature_dimension, *said.input_spatial_dimensions),
+    )
+    taps = transposed(
+        filters,
+        (
+            said.kernel_output_feature_dimension,
+            said.kernel_input_feature_dimension,
+            *said.kernel_spatial_dimensions,
+        ),
+    )
+    dtype = type_of(operation.results[0]).dtype
+    conv = Conv(
+        numbers(operation, "window_strides", units),
+        tuple(low for low, _ in padding),
+        tuple(high for _, high in padding),
+        numbers(operation, "rhs_dilation", units),
+        number(operation, "feature_group_count"),
+        None if dtype == x.dtype else dtype,
+    )
+    order = (
+        said.output_batch_dimension,
+        said.output_feature_dimension,
+        *said.output_spatial_dimensions,
+    )
+    return (transposed(apply(conv, image, taps), inverse(order)),)
+
+
+WINDOW_RULES: Mapping[str, Rule] = {
+    "stablehlo.convolution": _convolution,
+    "stablehlo.reduce": _reduce,
+    "stablehlo.reduce_window": _reduce_window,
+}
+"""The rules for operations that reduce, or slide windows."""

@@ -1,0 +1,383 @@
+"""StableHLO: every operation against JAX's own results, and which are left to the framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("jax")
+
+import jax
+import jax.numpy as jnp
+from jax import export, lax
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Graph, check
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Foreign
+from morello.importers.mlir import captured, type_of
+from morello.importers.stablehlo import from_module, parse, read
+
+Function = Callable[..., Any]
+
+
+def imported(function: Function, *arrays: Any) -> Graph:
+    lowered = jax.jit(function, keep_unused=True).lower(*arrays)
+    return from_module(lowered.compiler_ir("stablehlo"))
+
+
+def foreign(graph: Graph) -> list[str]:
+    """The names of the operations that are left to JAX."""
+    return [n.operator.name for n in graph.nodes if isinstance(n.operator, Foreign)]
+
+
+def agrees(function: Function, *arrays: Any, tolerance: float = 1e-5) -> Graph:
+    """The graph of a function, after its values were compared with JAX's."""
+    graph = imported(function, *arrays)
+    check(graph)
+    assert foreign(graph) == []
+    results = evaluate(graph, [np.asarray(array) for array in arrays])
+    expected = jax.tree.leaves(jax.jit(function)(*arrays))
+    assert [node.shape for node in graph.outputs] == [array.shape for array in expected]
+    assert [node.dtype for node in graph.outputs] == [array.dtype for array in expected]
+    for result, array in zip(results, expected, strict=True):
+        wide = np.asarray(array)
+        wide = wide.astype(np.float64) if wide.dtype.kind not in "biu" else wide
+        np.testing.assert_allclose(result, wide, tolerance, tolerance)
+    return graph
+
+
+def random(*shape: int, dtype: Any = np.float32, seed: int = 0) -> Any:
+    generator = np.random.default_rng((seed, *shape))
+    if np.dtype(dtype).kind in "iu":
+        return generator.integers(0 if np.dtype(dtype).kind == "u" else -9, 10, shape, dtype)
+    return jnp.asarray(generator.uniform(-2, 2, shape), dtype)
+
+
+X, Y = random(4, 6), random(4, 6, seed=1)
+I, J = random(4, 6, dtype=np.int32), random(4, 6, dtype=np.int32, seed=1)  # noqa: E741
+B = np.asarray(X) > 0
+IMAGE, TAPS = random(2, 9, 8, 4), random(3, 2, 4, 6)
+
+FUNCTIONS: dict[str, tuple[Function, tuple[Any, ...]]] = {
+    "abs": (lax.abs, (X,)),
+    "add": (lax.add, (X, Y)),
+    "and": (lax.bitwise_and, (B, ~B[::-1])),
+    "add_int": (lax.add, (I, J)),
+    "argmax": (lambda x: jnp.argmax(x, 1), (X,)),
+    "argmin": (lambda x: jnp.argmin(x, 0), (X,)),
+    "argmax_int": (lambda x: jnp.argmax(x, 1), (I,)),
+    "average": (lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 2, 1), (1, 2, 1, 1), "SAME"),
+                (IMAGE,)),
+    "batched": (lambda a, b: jnp.einsum("bsd,btd->bst", a, b), (random(3, 4, 5), random(3, 6, 5))),
+    "bfloat16": (lambda x: x * jnp.asarray([[1.5], [2.25], [-jnp.inf], [3e-20]], jnp.bfloat16),
+                 (random(4, 6, dtype=jnp.bfloat16),)),
+    "big_bfloat16": (lambda x: x + jnp.asarray(np.arange(400).reshape(20, 20), jnp.bfloat16),
+                     (random(20, 20, dtype=jnp.bfloat16),)),
+    "broadcast": (lambda x: jnp.broadcast_to(x[:, None], (4, 3, 6)), (X,)),
+    "broadcast_in_dim": (lambda x: lax.broadcast_in_dim(x, (6, 2, 4), (2, 0)), (X,)),
+    "ceil": (lax.ceil, (X,)),
+    "clamp": (lambda x: lax.clamp(-1.0, x, 0.5), (X,)),
+    "clip": (lambda x: jnp.clip(x, -1, 3), (I,)),
+    "compare": (lambda x, y: [f(x, y) for f in (lax.eq, lax.ne, lax.lt, lax.le, lax.gt, lax.ge)],
+                (I, J)),
+    "concatenate": (lambda x, y: jnp.concatenate([x, y, x], 1), (X, Y)),
+    "constants": (lambda x: (x + np.arange(6, dtype=np.float32), jnp.array([True, False]),
+                             jnp.array([True, True]), np.full(3, 7, np.uint8)), (X,)),
+    "convert": (lambda x: (x.astype(int), (x > 0).astype(x.dtype), x.astype(bool)), (X,)),
+    "cos": (lambda x: lax.cos(x) + lax.sin(x), (X,)),
+    "cumsum": (lambda x: jnp.cumsum(x, 1), (X,)),
+    "divide": (lax.div, (X, Y)),
+    "dynamic_slice": (lambda x: lax.dynamic_slice(x, (jnp.int32(3), jnp.int32(1)), (2, 3)), (X,)),
+    "erf": (lambda x: (lax.erf(x), lax.erfc(x)), (X,)),
+    "exp": (lambda x: (lax.exp(x), lax.expm1(x)), (X,)),
+    "floor": (lax.floor, (X,)),
+    "full": (lambda x: jnp.full((3, 4), 2, x.dtype), (X,)),
+    "gather": (lambda x, i: (jnp.take(x, i, 0, mode="clip"), jnp.take(x, i, 1, mode="clip")),
+               (random(12, 10, 3), random(2, 5, dtype=np.int32))),
+    "gather_fill": (lambda x, i: (jnp.take(x, i, 1), x[i]),
+                    (random(10, 10, 3), random(7, dtype=np.int32))),
+    "iota": (lambda x: x + lax.broadcasted_iota(x.dtype, (4, 6), 1), (X,)),
+    "is_finite": (lambda x: lax.is_finite(x / jnp.floor(x)), (X,)),
+    "log": (lambda x: (lax.log(lax.abs(x)), lax.log1p(lax.abs(x))), (X,)),
+    "logistic": (lambda x: (lax.logistic(x), jax.nn.sigmoid(x)), (X,)),
+    "matmul": (lambda x, y: (x @ y.T, x.T @ y, x[0] @ y.T, jnp.vdot(x, y)), (X, Y)),
+    "maximum": (lambda x, y: (lax.max(x, y), lax.min(x, y)), (X, Y)),
+    "max_pool": (lambda x: lax.reduce_window(x, -jnp.inf, lax.max, (1, 3, 3, 1), (1, 2, 2, 1),
+                                             ((0, 0), (1, 1), (0, 1), (0, 0)), None, (1, 2, 1, 1)),
+                 (IMAGE,)),
+    "mixed": (lambda x, y: jnp.dot(x, y, preferred_element_type=jnp.float32),
+              (random(4, 6, dtype=jnp.bfloat16), random(6, 5, dtype=jnp.bfloat16))),
+    "neg": (lax.neg, (X,)),
+    "not": (lax.bitwise_not, (B,)),
+    "pad": (lambda x: lax.pad(x, jnp.float32(2.5), ((1, 2, 0), (-1, 3, 0))), (X,)),
+    "power": (lambda x, y: (lax.pow(lax.abs(x), y), x**3, lax.abs(x) ** 0.3), (X, Y)),
+    "quantized": (lambda a, b: lax.dot(a, b, preferred_element_type=jnp.int32),
+                  (random(4, 6, dtype=np.int8), random(6, 5, dtype=np.int8))),
+    "reduce": (lambda x: (x.sum(), x.max(0), x.min((0, 1)), x.prod(1), x.mean(1, keepdims=True)),
+               (X,)),
+    "reduce_bool": (lambda b: (b.all(1), b.any(0)), (B,)),
+    "reduce_from": (lambda x: lax.reduce(x, jnp.float32(1.5), lax.add, (1,)), (X,)),
+    "reduce_max_from": (lambda x: lax.reduce(x, jnp.float32(0.5), lax.max, (1,)), (X,)),
+    "reduce_int": (lambda i: (i.sum(0), i.max(1), i.min(0)), (I,)),
+    "remainder": (lax.rem, (X, Y)),
+    "reshape": (lambda x: x.reshape(3, 8), (X,)),
+    "round": (lambda x: lax.round(2 * x, lax.RoundingMethod.TO_NEAREST_EVEN), (X,)),
+    "rsqrt": (lambda x: (lax.rsqrt(lax.abs(x)), lax.sqrt(lax.abs(x))), (X,)),
+    "select": (lambda b, x, y: (lax.select(b, x, y), jnp.where(x[0] > y[0], x, 0)), (B, X, Y)),
+    "sign": (lambda x, i: (lax.sign(x), lax.sign(i)), (X, I)),
+    "slice": (lambda x: (x[1:3, ::2], x[0], x[-1, 2:]), (X,)),
+    "square": (lambda x: (lax.square(x), x**2), (X,)),
+    "tanh": (lax.tanh, (X,)),
+    "transpose": (lambda x: jnp.transpose(x, (2, 0, 3, 1)), (IMAGE,)),
+    "unused": (lambda x, y: y + 1, (X, Y)),
+    "xor": (lax.bitwise_xor, (B, ~B[::-1])),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_an_operation_computes_what_jax_does(name: str) -> None:
+    function, arrays = FUNCTIONS[name]
+    agrees(function, *arrays, tolerance=1e-2 if "bfloat16" in name else 1e-5)
+
+
+CONVOLUTIONS: dict[str, dict[str, Any]] = {
+    "nhwc": {"dimension_numbers": ("NHWC", "HWIO", "NHWC")},
+    "same": {"dimension_numbers": ("NHWC", "HWIO", "NCHW"), "window_strides": (2, 1)},
+    "dilated": {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "rhs_dilation": (1, 2)},
+    "grouped": {"dimension_numbers": ("NHWC", "HWIO", "NHWC"), "feature_group_count": 2},
+    "turned": {"dimension_numbers": ("HNCW", "OIHW", "CNWH"), "padding": ((2, 0), (0, 3))},
+}
+
+
+@pytest.mark.parametrize("name", CONVOLUTIONS)
+def test_a_convolution_computes_what_jax_does(name: str) -> None:
+    options = {"window_strides": (1, 1), "padding": "SAME", **CONVOLUTIONS[name]}
+    taps = random(3, 2, 4 // options.get("feature_group_count", 1), 6)
+    image = IMAGE
+    if name == "turned":
+        image, taps = random(9, 2, 4, 8), random(6, 4, 3, 2)
+    agrees(lambda x, k: lax.conv_general_dilated(x, k, **options), image, taps, tolerance=1e-4)
+
+
+def attention(x: Any, w: dict[str, Any], heads: int = 12) -> Any:
+    b, s, d = x.shape
+    q, k, v = ((x @ w[name]).reshape(b, s, heads, d // heads) for name in ("query", "key", "value"))
+    scores = jnp.einsum("bshd,bthd->bhst", q, k) / np.sqrt(d // heads).astype(x.dtype)
+    mixed = jnp.einsum("bhst,bthd->bshd", jax.nn.softmax(scores, axis=-1), v)
+    return mixed.reshape(b, s, d) @ w["out"]
+
+
+def norm(x: Any, gamma: Any, beta: Any) -> Any:
+    mean = x.mean(-1, keepdims=True)
+    variance = jnp.var(x, -1, keepdims=True)
+    return (x - mean) / jnp.sqrt(variance + 1e-5) * gamma + beta
+
+
+def block(x: Any, w: dict[str, Any]) -> Any:
+    x = x + attention(norm(x, w["gamma"], w["beta"]), w)
+    hidden = jax.nn.gelu(norm(x, w["gamma"], w["beta"]) @ w["up"] + w["bias"])
+    return x + hidden @ w["down"]
+
+
+def weights(d: int, dtype: Any = np.float32) -> dict[str, Any]:
+    shapes: dict[str, tuple[int, ...]] = dict.fromkeys(("query", "key", "value", "out"), (d, d))
+    vectors = {"gamma": (d,), "beta": (d,), "bias": (4 * d,)}
+    shapes |= {"up": (d, 4 * d), "down": (4 * d, d), **vectors}
+    return {
+        name: (random(*shape, seed=n) / np.sqrt(d)).astype(dtype)
+        for n, (name, shape) in enumerate(shapes.items())
+    }
+
+
+def over(function: Function, tree: Any) -> tuple[Function, list[Any]]:
+    """A function of a tree as one of its leaves, and the leaves."""
+    leaves, form = jax.tree.flatten(tree)
+    return lambda *arrays: function(*jax.tree.unflatten(form, arrays)), leaves
+
+
+@pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16])
+def test_a_transformer_block_is_a_graph(dtype: Any) -> None:
+    x = random(2, 16, 48, dtype=dtype)
+    function, leaves = over(block, (x, weights(48, dtype)))
+    graph = agrees(function, *leaves, tolerance=1e-4 if dtype == np.float32 else 0.1)
+    assert not {n.operator.name for n in graph.nodes if isinstance(n.operator, Foreign)}
+
+
+def network(image: Any, first: Any, depthwise: Any, last: Any) -> Any:
+    numbers = ("NHWC", "HWIO", "NHWC")
+    x = lax.conv_general_dilated(image, first, (2, 2), "SAME", dimension_numbers=numbers)
+    x = jax.nn.relu(x)
+    x = lax.conv_general_dilated(
+        x, depthwise, (1, 1), "SAME", dimension_numbers=numbers, feature_group_count=8
+    )
+    x = lax.reduce_window(jax.nn.relu6(x), -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    return jax.nn.log_softmax(x.mean((1, 2)) @ last)
+
+
+FUNCTIONS_IN_USE: dict[str, tuple[Function, tuple[Any, ...]]] = {
+    "linear": (lambda x, w, b: jax.nn.gelu(x @ w + b), (X, random(6, 8), random(8))),
+    "gelu_erf": (lambda x: jax.nn.gelu(x, approximate=False), (X,)),
+    "softmax": (lambda x: jax.nn.softmax(x, axis=0), (X,)),
+    "masked": (lambda x: jax.nn.softmax(jnp.where(jnp.tri(4, 6, dtype=bool), x, -jnp.inf)), (X,)),
+    "logsumexp": (lambda x: jax.nn.logsumexp(x, axis=1), (X,)),
+    "silu": (jax.nn.silu, (X,)),
+    "network": (network, (IMAGE, random(3, 3, 4, 8), random(3, 3, 1, 8), random(8, 5))),
+    "one_hot": (lambda i: jax.nn.one_hot(i, 10), (J,)),
+    "fused": (lambda q, k: jax.nn.dot_product_attention(q, k, k), (random(2, 5, 3, 4),) * 2),
+    "vmap": (jax.vmap(lambda x, y: x @ y), (random(3, 4, 5), random(3, 5, 6))),
+    "checkpoint": (jax.checkpoint(lambda x: jnp.tanh(x) * 2), (X,)),
+    "gradient": (jax.grad(lambda x: jnp.sum(jnp.tanh(x @ x.T))), (X,)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_IN_USE)
+def test_a_function_computes_what_jax_does(name: str) -> None:
+    function, arrays = FUNCTIONS_IN_USE[name]
+    agrees(function, *arrays, tolerance=1e-4)
+
+
+LEFT: dict[str, tuple[Function, tuple[Any, ...], list[str]]] = {
+    "atan2": (lax.atan2, (X, Y), ["atan2"]),
+    "base_dilation": (
+        lambda x, k: lax.conv_general_dilated(x, k, (1, 1), [(1, 1)] * 2, (2, 1)),
+        (random(1, 2, 5, 5), random(3, 2, 3, 3)), ["convolution"],
+    ),
+    "complex": (lambda x: lax.complex(x, x) * 2, (X,), ["complex", "constant", "broadcast_in_dim",
+                                                         "multiply"]),
+    "cond": (lambda x, y: lax.cond(x[0, 0] > 0, lambda: x + y, lambda: y), (X, Y), ["case"]),
+    "dynamic_slice": (lambda x, i: lax.dynamic_slice_in_dim(x, i, 2), (X, jnp.int32(1)),
+                      ["dynamic_slice"]),
+    "int_divide": (lax.div, (I, J * J + 1), ["divide"]),
+    "int_bits": (lax.bitwise_and, (I, J), ["and"]),
+    "reverse": (lambda x: lax.rev(x, (0,)), (X,), ["reverse"]),
+    "scatter": (lambda x: x.at[jnp.array([0, 2])].add(1.0), (X,), ["scatter"]),
+    "sort": (lambda x, y: lax.sort((x, y), num_keys=1)[1], (X, Y), ["sort"]),
+    "wrap": (lambda x: x * x + x, (random(4, dtype=np.uint32),), ["multiply", "add"]),
+    "while": (lambda x: lax.while_loop(lambda c: c.sum() < 9, lambda c: c + x, x), (abs(X),),
+              ["while"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_what_no_operator_computes_is_left_to_jax(name: str) -> None:
+    function, arrays, expected = LEFT[name]
+    graph = imported(function, *arrays)
+    check(graph)
+    assert [*dict.fromkeys(foreign(graph))] == expected
+    for node in graph.nodes:
+        if isinstance(node.operator, Foreign):
+            inputs = [*node.operator.key.operands, *captured(node.operator.key)]  # type: ignore
+            assert [type_of(value) for value in inputs] == [source.type for source in node.inputs]
+
+
+def module(body: str, more: str = "") -> bytes:
+    return f"func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{ {body} }} {more}".encode()
+
+
+REFUSED = {
+    "a dynamic shape": (
+        b"func.func @main(%x: tensor<?xf32>) -> tensor<?xf32> { return %x : tensor<?xf32> }",
+        r"tensor<\?xf32> has no fixed shape",
+    ),
+    "a type": (
+        b"func.func @main(%x: tensor<4xf8E5M2>) -> tensor<4xf8E5M2>"
+        b" { return %x : tensor<4xf8E5M2> }",
+        "no graph holds tensor<4xf8E5M2>",
+    ),
+    "a token": (
+        b"func.func @main(%x: !stablehlo.token) -> !stablehlo.token"
+        b" { return %x : !stablehlo.token }",
+        "it holds tensors",
+    ),
+    "nonsense": (b"nonsense", "no valid StableHLO"),
+    "bytes": (b"\xff\xfe\x00", "no valid StableHLO"),
+    "a broken artifact": (b"ML\xefR" + bytes(40), "no valid StableHLO"),
+    "nothing": (b"", "no function main"),
+    "two functions": (
+        b"func.func @a(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+        b"func.func @b(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }",
+        "only a, b",
+    ),
+    "a recursion": (
+        module("%y = call @main(%x) : (tensor<4xf32>) -> tensor<4xf32> return %y : tensor<4xf32>"),
+        "main calls itself",
+    ),
+    "a missing function": (
+        module(
+            '%y = "stablehlo.composite"(%x) {name = "a.b", decomposition = @f} :'
+            " (tensor<4xf32>) -> tensor<4xf32> return %y : tensor<4xf32>"
+        ),
+        "no valid StableHLO|no function f",
+    ),
+    "a side effect": (
+        module(
+            "%y = stablehlo.custom_call @f(%x) {has_side_effect = true} :"
+            " (tensor<4xf32>) -> tensor<4xf32> return %y : tensor<4xf32>"
+        ),
+        "side effects",
+    ),
+    "an invalid operation": (
+        module("%y = stablehlo.add %x, %z : tensor<4xf32> return %y : tensor<4xf32>"),
+        "no valid StableHLO",
+    ),
+    "a declaration": (b"func.func private @main(tensor<4xf32>) -> tensor<4xf32>", "has no body"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_graph_is_refused(name: str) -> None:
+    data, message = REFUSED[name]
+    with pytest.raises(GraphError, match=message):
+        from_module(parse(data))
+
+
+def test_files_are_text_or_artifacts(tmp_path: Path) -> None:
+    exported = export.export(jax.jit(lambda x: jnp.tanh(x) + 1))(X)
+    for name, data in (
+        ("text.mlir", exported.mlir_module().encode()),
+        ("portable", exported.mlir_module_serialized),
+    ):
+        path = tmp_path / name
+        path.write_bytes(data)
+        graph = read(path)
+        (result,) = evaluate(graph, [np.asarray(X)])
+        np.testing.assert_allclose(result, np.tanh(np.asarray(X)) + 1, 1e-6)
+        for length in range(0, len(data), max(len(data) // 40, 1)):
+            with pytest.raises(GraphError):
+                from_module(parse(data[:length]))
+    with pytest.raises(GraphError, match="cannot be read"):
+        read(tmp_path / "missing.mlir")
+
+
+def test_wide_numbers_are_kept() -> None:
+    with jax.enable_x64(True):
+        agrees(lambda x: jnp.exp(x) @ x.T, np.asarray(X, np.float64), tolerance=1e-12)
+
+
+def test_functions_that_call_others_deeply_are_refused() -> None:
+    kind = "tensor<4xf32>"
+    text = f"func.func @f0(%x: {kind}) -> {kind} {{ return %x : {kind} }}"
+    for n in range(1, 2000):
+        name = "main" if n == 1999 else f"f{n}"
+        text += f"func.func @{name}(%x: {kind}) -> {kind} {{ "
+        text += f"%y = call @f{n - 1}(%x) : ({kind}) -> {kind} return %y : {kind} }}"
+    with pytest.raises(GraphError, match="200 deep"):
+        from_module(parse(text.encode()))
+
+
+def test_functions_called_often_are_read_in_bounded_time() -> None:
+    """Thirty functions that call the one before twice would be a billion nodes."""
+    call = "%{0} = call @f{1}(%{2}) : (tensor<4xf32>) -> tensor<4xf32>"
+    text = "func.func @f0(%x: tensor<4xf32>) -> tensor<4xf32> { return %x : tensor<4xf32> }"
+    for n in range(1, 31):
+        body = f"{call.format('y', n - 1, 'x')} {call.format('z', n - 1, 'y')}"
+        name = "main" if n == 30 else f"f{n}"
+        text += f"func.func @{name}(%x: tensor<4xf32>) -> tensor<4xf32> {{ {body} "
+        text += "return %z : tensor<4xf32> }"
+    with pytest.raises(GraphError, match="more than 1,000,000 operations"):
+        from_module(parse(text.encode()))
