@@ -111,8 +111,17 @@ def elementwise(operator: Map | Where | Cast, *inputs: Node) -> Node:
 
     Broadcasts of the inputs are left out, as the operator broadcasts by itself.
     """
-    result = apply(operator, *map(_unbroadcast, inputs))
+    result = _folded(apply(operator, *map(_unbroadcast, inputs)))
     return broadcast(result, np.broadcast_shapes(*(node.shape for node in inputs)))
+
+
+def _folded(node: Node) -> Node:
+    """A number in place of a node that computes it of numbers."""
+    numbers = [source.operator for source in node.inputs]
+    if node.type.size != 1 or not all(isinstance(each, Constant) for each in numbers):
+        return node
+    (value,) = evaluate(Graph((), (node,)), ())
+    return apply(Constant(value.astype(node.dtype)))
 
 
 def _unbroadcast(node: Node) -> Node:
