@@ -110,6 +110,16 @@ class Segment:
         self._run(self._struct, memory.ctypes.data, pointers)
         self._arenas.append(memory)
 
+    @property
+    def entry(self) -> tuple[int, int]:
+        """The addresses of runner.c's function and of its first argument, for callers in C.
+
+        They are valid as long as this object lives.
+        """
+        function = ctypes.cast(self._run, ctypes.c_void_p).value  # type: ignore[arg-type]
+        assert function is not None
+        return function, ctypes.addressof(self._struct)
+
     def __call__(self, *arrays: Array) -> list[Array]:
         """The outputs for these inputs, as new arrays; raises `CallError` for other types."""
         if len(arrays) != len(self.inputs):
