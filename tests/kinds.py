@@ -19,6 +19,7 @@ FOLDERS = {
     "codegen": "emit",
     "docs": "docs",
     "doors": "emit",
+    "frameworks": "emit",
     "frontends": "unit",
     "graph": "emit",
     "importers": "emit",

@@ -53,6 +53,8 @@ LAYERS = [
     "several",
     "models",
     "jitting",
+    "frameworks",
+    "jax",
     "errors",
     "precompute",
     "cli",

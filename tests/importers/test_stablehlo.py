@@ -20,7 +20,7 @@ from morello.graph.graph import Graph, check
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Foreign
 from morello.importers.mlir import captured, type_of
-from morello.importers.stablehlo import from_module, parse, read
+from morello.importers.stablehlo import StableOperation, from_module, parse, read
 
 Function = Callable[..., Any]
 
@@ -271,7 +271,9 @@ def test_what_no_operator_computes_is_left_to_jax(name: str) -> None:
     assert [*dict.fromkeys(foreign(graph))] == expected
     for node in graph.nodes:
         if isinstance(node.operator, Foreign):
-            inputs = [*node.operator.key.operands, *captured(node.operator.key)]  # type: ignore
+            assert isinstance(node.operator.key, StableOperation)
+            operation = node.operator.key.operation
+            inputs = [*operation.operands, *captured(operation)]
             assert [type_of(value) for value in inputs] == [source.type for source in node.inputs]
 
 

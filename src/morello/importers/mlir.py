@@ -93,7 +93,7 @@ def captured(operation: Any) -> tuple[Any, ...]:
     """The values from outside that the regions of an operation read, beside its operands."""
     values: dict[Any, None] = {}
     own: set[Any] = set()
-    for inner in _within(operation):
+    for inner in within(operation):
         values.update(dict.fromkeys(inner.operands))
         own.update(inner.results)
     for block in _blocks(operation):
@@ -110,7 +110,7 @@ def _blocks(operation: Any) -> Iterator[Any]:
                 yield from _blocks(inner.operation)
 
 
-def _within(operation: Any) -> Iterator[Any]:
+def within(operation: Any) -> Iterator[Any]:
     """The operations within an operation, however deep."""
     for block in _blocks(operation):
         for inner in block.operations:

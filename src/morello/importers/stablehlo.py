@@ -1,13 +1,14 @@
 """From StableHLO, which JAX lowers functions to, to graphs.
 
 Functions that are called become part of the graph. What no rule understands becomes a `Foreign`
-node, whose key is the operation; its inputs are the operands, then the values from outside that its
-regions read.
+node, whose key is a `StableOperation`; its inputs are the operands, then the values from outside
+that its regions read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,14 @@ DEEPEST = 200
 
 _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that call a function, and the attribute that names it."""
+
+
+@dataclass(frozen=True, eq=False)
+class StableOperation:
+    """An operation of a module, which it keeps: MLIR's operations end with their modules."""
+
+    operation: Any
+    module: Any
 
 
 def read(path: Path) -> Graph:
@@ -72,13 +81,14 @@ def from_module(module: Any) -> Graph:
         apply(Input(type_of(value), f"arg{number}")) for number, value in enumerate(block.arguments)
     )
     with module.context:
-        return Graph(inputs, _Reading(functions).call("main", block, inputs))
+        return Graph(inputs, _Reading(module, functions).call("main", block, inputs))
 
 
 class _Reading:
     """The nodes of the values of a module."""
 
-    def __init__(self, functions: dict[str, Any]) -> None:
+    def __init__(self, module: Any, functions: dict[str, Any]) -> None:
+        self._module = module
         self._functions = functions
         self._active: list[str] = []
         self._nodes = 0
@@ -106,7 +116,8 @@ class _Reading:
         results = _understood(operation, inputs, types)
         if results is not None:
             return results
-        return _foreign(operation, [*inputs, *(values[v] for v in captured(operation))], types)
+        key = StableOperation(operation, self._module)
+        return _foreign(key, [*inputs, *(values[v] for v in captured(operation))], types)
 
     def _called(self, name: str, inputs: Sequence[Node]) -> tuple[Node, ...]:
         if name in self._active:
@@ -143,12 +154,12 @@ def _understood(
 
 
 def _foreign(
-    operation: Any, inputs: Sequence[Node], types: Sequence[TensorType]
+    key: StableOperation, inputs: Sequence[Node], types: Sequence[TensorType]
 ) -> tuple[Node, ...]:
-    effects = operation.attributes
+    effects = key.operation.attributes
     if "has_side_effect" in effects and effects["has_side_effect"].value:
-        raise GraphError(f"{operation.name} has side effects; no graph holds that.")
-    name = operation.name.rpartition(".")[2]
+        raise GraphError(f"{key.operation.name} has side effects; no graph holds that.")
+    name = key.operation.name.rpartition(".")[2]
     return tuple(
-        apply(Foreign(kind, operation, name, index), *inputs) for index, kind in enumerate(types)
+        apply(Foreign(kind, key, name, index), *inputs) for index, kind in enumerate(types)
     )

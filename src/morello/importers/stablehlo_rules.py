@@ -307,6 +307,7 @@ def _gather(operation: Any, x: Node, places: Node) -> Results:
 
 
 RULES: Mapping[str, Rule] = {
+    "sdy.sharding_constraint": _same,
     **dict.fromkeys((*_FLOAT_MAPS, *_SIGNED_MAPS, *_ORDERED_MAPS, *_BOOLEAN_MAPS), _map),
     "stablehlo.broadcast_in_dim": _broadcast_in_dim,
     "stablehlo.clamp": _clamp,

@@ -1,0 +1,1 @@
+"""Segments and leftover nodes of graphs inside of frameworks' own programs."""

@@ -1,0 +1,187 @@
+"""Functions of JAX as programs of kernels and of what is left to JAX.
+
+A program is one operation of JAX until it is lowered: only then are kernels searched for, as under
+derivatives none is needed.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+from jax.extend.core import Primitive, jaxpr_as_fun
+from jax.interpreters import batching, mlir
+
+from morello.base.errors import GraphError
+from morello.frameworks.jax_operators import check_known, computed
+from morello.frameworks.xla import SegmentCall
+from morello.graph.graph import Graph, Node
+from morello.importers.stablehlo import from_module
+from morello.models import CompiledGraph, compile_graph
+from morello.options import Options
+
+Function = Callable[..., list[Any]]
+
+
+@dataclass(frozen=True)
+class CallReport:
+    """What became of a function for arguments of some types.
+
+    `kernels` are the expressions that kernels compute, in order, in `segments` calls; `left` names
+    what JAX computes between them. If the whole function is left to JAX, `note` says why.
+    """
+
+    arguments: tuple[str, ...]
+    kernels: tuple[str, ...] = ()
+    segments: int = 0
+    left: tuple[str, ...] = ()
+    note: str = ""
+
+    def __str__(self) -> str:
+        head = f"({', '.join(self.arguments)}): "
+        if self.note:
+            return f"{head}JAX computes all of it: {self.note}"
+        lines = [f"{head}{len(self.kernels)} kernels in {self.segments} calls"]
+        lines += [f"  {kernel}" for kernel in self.kernels]
+        lines += [f"  by JAX: {', '.join(self.left)}"] if self.left else []
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class JaxProgram:
+    """A traced function, the options that its kernels are compiled with, and where it reports."""
+
+    traced: Any
+    options: Options
+    reports: list[CallReport]
+
+    @functools.cached_property
+    def plain(self) -> Function:
+        """The function as JAX computes it."""
+        function: Function = jaxpr_as_fun(self.traced)
+        return function
+
+    @functools.cached_property
+    def model(self) -> CompiledGraph | None:
+        """The kernels, and what is left to JAX; None, with a note, if JAX computes all of it."""
+        arguments = tuple(str(kind) for kind in self.traced.in_avals)
+        try:
+            model = compile_graph(graph_of(self.traced), **self.options)
+            if not model.segments:
+                raise GraphError("no kernel computes any of it.")
+            for node in model.left:
+                check_known(node)
+        except GraphError as error:
+            self.reports.append(CallReport(arguments, note=str(error)))
+            return None
+        kernels = [each.spec.expression for segment in model.segments for each in segment.kernels]
+        left = tuple(str(node.operator) for node in model.left)
+        self.reports.append(CallReport(arguments, tuple(kernels), len(model.segments), left))
+        return model
+
+    def __call__(self, *arrays: Any) -> list[Any]:
+        """The results, as one operation of JAX, whose derivatives are those of the function."""
+
+        run = jax.custom_jvp(functools.partial(_program.bind, program=self))
+        run.defjvp(functools.partial(jax.jvp, self.plain))
+        results: list[Any] = run(*arrays)
+        return results
+
+    def evaluated(self, *arrays: Any) -> list[Any]:
+        """The results in operations of JAX: calls of segments, and what is left."""
+        model = self.model
+        if model is None:
+            return self.plain(*arrays)
+        values: dict[Node, Any] = dict(zip(model.graph.inputs, arrays, strict=True))
+        others: dict[Any, list[Any]] = {}
+
+        def value(node: Node) -> Any:
+            if node not in values:
+                values[node] = computed(node, [value(source) for source in node.inputs], others)
+            return values[node]
+
+        for step in model.steps:
+            if isinstance(step, Node):
+                value(step)
+            else:
+                results = SegmentCall(step)(*map(value, step.inputs))
+                values.update(zip(step.outputs, results, strict=True))
+        return [value(node) for node in model.graph.outputs]
+
+
+def evaluated(
+    function: Function, arrays: Sequence[Any], options: Options, reports: list[CallReport]
+) -> list[Any]:
+    """The results of a function of arrays, as a program unless only JAX can compute it."""
+    traced = _traced(function, arrays)
+    obstacle = _obstacle(traced)
+    if obstacle:
+        reports.append(CallReport(tuple(str(kind) for kind in traced.in_avals), note=obstacle))
+        return list(function(*arrays))
+    return JaxProgram(traced, options, reports)(*arrays)
+
+
+def graph_of(traced: Any) -> Graph:
+    """The graph of a traced function; raises `GraphError` if there is none."""
+    types = [jax.ShapeDtypeStruct(kind.shape, kind.dtype) for kind in traced.in_avals]
+    try:
+        lowered = jax.jit(jaxpr_as_fun(traced), keep_unused=True).lower(*types)
+    except Exception as error:  # of whatever kind: JAX has traced it, and does not lower it alone
+        raise GraphError(f"JAX does not lower it alone: {error}") from error
+    graph = from_module(lowered.compiler_ir("stablehlo"))
+    if len(graph.inputs) != len(types):
+        raise GraphError(f"JAX made it a function of {len(graph.inputs)} arrays.")
+    return graph
+
+
+def _traced(function: Function, arrays: Sequence[Any]) -> Any:
+    types = [
+        jax.ShapeDtypeStruct(array.shape, array.dtype, weak_type=getattr(array, "weak_type", False))
+        for array in arrays
+    ]
+    return jax.make_jaxpr(function)(*types)
+
+
+def _obstacle(traced: Any) -> str:
+    """Why no program can be made of a function; "" if nothing is known against it."""
+    if jax.default_backend() != "cpu":
+        return f"the programs are for {jax.default_backend()}, the kernels for CPUs."
+    for kind in (*traced.in_avals, *traced.out_avals):
+        if jax.dtypes.issubdtype(kind.dtype, jax.dtypes.extended):
+            return f"no graph holds {kind}."
+    if any(isinstance(constant, jax.core.Tracer) for constant in traced.consts):
+        return "it reads arrays of the function around it; pass them as arguments."
+    if traced.effects:
+        return "it has side effects, as printing."
+    if any(kind.weak_type for kind in traced.out_avals):
+        return "the type of a result is weak: that of a Python number."
+    return ""
+
+
+def _evaluate(*arrays: Any, program: JaxProgram) -> list[Any]:
+    return program.evaluated(*arrays)
+
+
+def _types(*_: Any, program: JaxProgram) -> list[Any]:
+    return list(program.traced.out_avals)
+
+
+def _batched(
+    arrays: Sequence[Any], axes: Sequence[int | None], *, program: JaxProgram
+) -> tuple[list[Any], list[int]]:
+    """A batch is a program of its own, compiled as a whole."""
+    together = jax.vmap(program.plain, tuple(axes))
+    whole = JaxProgram(_traced(together, arrays), program.options, program.reports)
+    results = whole(*arrays)
+    return results, [0] * len(results)
+
+
+_program = Primitive("morello")
+_program.multiple_results = True
+_program.def_impl(_evaluate)
+_program.def_abstract_eval(_types)
+mlir.register_lowering(_program, mlir.lower_fun(_evaluate, multiple_results=True))
+batching.primitive_batchers[_program] = _batched

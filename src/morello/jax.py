@@ -1,0 +1,152 @@
+"""Functions of JAX that run on Morello's kernels, and kernels as functions of JAX.
+
+    import morello.jax
+
+    @morello.jax.jit
+    def layer(x, w, b):
+        return jax.nn.gelu(x @ w + b)
+
+`jit` is used as `jax.jit` is; `call` makes one compiled kernel a function of arrays of JAX.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Unpack, cast
+
+from morello.base.errors import CallError, MorelloError
+from morello.graph.graph import TensorType, apply
+from morello.graph.operators import Input
+from morello.ir.spec import Spec
+from morello.kernel import Kernel
+from morello.models import Segment
+from morello.models.schedule import Stage, StoredCall, whole
+from morello.options import Options
+from morello.runtime.argument import Argument
+
+try:
+    import jax
+    import jax.numpy as jnp
+
+    from morello.frameworks.jax_programs import CallReport, evaluated
+    from morello.frameworks.xla import SegmentCall
+except ImportError as error:
+    raise MorelloError(
+        f"morello.jax needs JAX 0.5 or newer, which is not installed ({error}); run "
+        "`pip install morello[jax]`."
+    ) from None
+
+Function = Callable[..., Any]
+
+
+def jit(
+    function: Function | None = None,
+    /,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Iterable[str] | None = None,
+    **options: Unpack[Options],
+) -> Function:
+    """A function of JAX, compiled as `jax.jit` would, with kernels for what they compute faster.
+
+    It is traced once for each set of shapes, dtypes and static arguments. What no kernel computes
+    stays with JAX, in the same program; `report` says what that is. Under `jax.grad` and other
+    derivatives JAX computes all of it; under `jax.vmap`, the function of the whole batch is
+    compiled. The options are those of `morello.compile`. Also a decorator, with or without
+    arguments.
+    """
+    if function is None:
+        return functools.partial(
+            jit, static_argnums=static_argnums, static_argnames=static_argnames, **options
+        )
+    reports: list[CallReport] = []
+
+    @functools.wraps(function)
+    def traced(*args: Any, **keywords: Any) -> Any:
+        leaves, form = jax.tree.flatten((args, keywords))
+        places = [n for n, leaf in enumerate(leaves) if isinstance(leaf, jax.Array)]
+        forms: list[Any] = []  # of the results, as the function returned them last
+
+        def plain(*arrays: Any) -> list[Any]:
+            filled = dict(zip(places, arrays, strict=True))
+            every = [filled.get(n, leaf) for n, leaf in enumerate(leaves)]
+            args, keywords = jax.tree.unflatten(form, every)
+            results, of_results = jax.tree.flatten(function(*args, **keywords))
+            forms.append(of_results)
+            return list(map(jnp.asarray, results))
+
+        arrays = evaluated(plain, [leaves[n] for n in places], options, reports)
+        return jax.tree.unflatten(forms[-1], arrays)
+
+    compiled: Any = jax.jit(traced, static_argnums=static_argnums, static_argnames=static_argnames)
+    compiled.reports = reports
+    return cast(Function, compiled)
+
+
+def report(function: Function) -> tuple[CallReport, ...]:
+    """What became of a function of `jit`, for each set of arguments that it was traced for.
+
+    Raises `CallError` for other functions.
+    """
+    if not hasattr(function, "reports"):
+        raise CallError(f"{function!r} is no function of morello.jax.jit; it has no report.")
+    return tuple(function.reports)
+
+
+def call(kernel: Kernel | Spec | str, **options: Unpack[Options]) -> Function:
+    """One kernel as a function of arrays of JAX, usable under `jax.jit` and `jax.vmap`.
+
+    Of an expression or a Spec, the kernel is compiled with these options. The arrays have the
+    shapes and dtypes of the kernel's arguments; an input that the kernel takes in another order of
+    dimensions than row-major is transposed in each call. It has no derivative: wrap it in
+    `jax.custom_vjp` for one. Raises `CallError` for a kernel whose arrays have gaps.
+    """
+    if not isinstance(kernel, Kernel):
+        from morello.api import compile as compile_kernel
+
+        kernel = compile_kernel(kernel, **options)
+    arguments = kernel.arguments[:-1]
+    *inputs, output = map(_Stored.of, kernel.arguments)
+    *sources, result = (
+        apply(Input(TensorType(stored.shape, argument.dtype.np)))
+        for stored, argument in zip((*inputs, output), kernel.arguments, strict=True)
+    )
+    computing = StoredCall(kernel.spec, tuple(map(whole, sources)), whole(result))
+    segment = SegmentCall(Segment(Stage((computing,), tuple(sources), (result,)), [kernel]))
+
+    def called(*arrays: Any) -> Any:
+        if len(arrays) != len(inputs):
+            raise CallError(f"{len(arrays)} arrays are given; the kernel takes {len(inputs)}.")
+        given = [jnp.asarray(array) for array in arrays]
+        for array, argument in zip(given, arguments, strict=True):
+            if array.shape != argument.shape or array.dtype != argument.dtype.np:
+                what = f"{array.dtype}{list(array.shape)}"
+                raise CallError(f"{what} is given for {argument.name}, which is {argument}.")
+        (computed,) = segment(*(d.store(a) for a, d in zip(given, inputs, strict=True)))
+        return output.load(computed)
+
+    return called
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """How a kernel stores an array: in row-major order, once its dimensions are in an order."""
+
+    shape: tuple[int, ...]
+    order: tuple[int, ...]
+
+    @classmethod
+    def of(cls, argument: Argument) -> _Stored:
+        every = range(len(argument.shape))
+        order = tuple(sorted(every, key=lambda d: (-argument.strides[d], d)))
+        if argument.extent != argument.size * argument.dtype.bytes:
+            raise CallError(f"{argument.name}: {argument} has gaps, which no array of JAX has.")
+        return cls(tuple(argument.shape[d] for d in order), order)
+
+    def store(self, array: Any) -> Any:
+        return jnp.transpose(array, self.order)
+
+    def load(self, stored: Any) -> Any:
+        return jnp.transpose(stored, sorted(range(len(self.order)), key=self.order.__getitem__))
