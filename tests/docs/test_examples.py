@@ -23,6 +23,7 @@ PRINTS = {
     "from_cpp": r"void matmul\(const float (.*\n)+called from C\+\+: ",
     "from_numpy": r"block\(f32\[64,32\], .*: \d kernels?\n(  .* cycles predicted\n)+largest",
     "fusion": r"operations, \d kernels:\n(  .+ us predicted\n)+largest",
+    "jax_block": r"\d+ kernels in \d+ calls(.*\n)+jax.jit: \d+ us\nmorello.jax.jit: \d+ us\n",
     "matmul": r"<morello.Kernel f32\[256,256\] @ f32\[256,256\] for native>",
     "packed_weights": r"\{0,1:T\(\d+,1\)\}\nplain \d+ us, packed \d+ us\n",
     "schedule": r"must be smaller than m(.*\n)+.*\?\? .*<- next(.*\n)+Solved:\n[^?]+largest",

@@ -191,9 +191,12 @@ def _is_finite(operation: Any, x: Node) -> Results:
 
 
 def _convert(operation: Any, x: Node) -> Results:
+    """A cast; those of floats to integers are XLA's own, which saturate, and make 0 of NaN."""
     dtype = type_of(operation.results[0]).dtype
     if dtype == x.dtype:
         return (x,)
+    if dtype.kind in "iu" and x.dtype.kind not in "biu":
+        return None
     return (elementwise(Cast(dtype), x),)
 
 
