@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -341,20 +342,28 @@ def test_what_is_no_graph_is_refused(name: str) -> None:
 
 def test_files_are_text_or_artifacts(tmp_path: Path) -> None:
     exported = export.export(jax.jit(lambda x: jnp.tanh(x) + 1))(X)
-    for name, data in (
-        ("text.mlir", exported.mlir_module().encode()),
-        ("portable", exported.mlir_module_serialized),
-    ):
-        path = tmp_path / name
+    text, artifact = exported.mlir_module().encode(), exported.mlir_module_serialized
+    for data, step in ((text, len(text) // 40), (artifact, len(artifact) // 3)):
+        path = tmp_path / "program"
         path.write_bytes(data)
-        graph = read(path)
-        (result,) = evaluate(graph, [np.asarray(X)])
+        (result,) = evaluate(read(path), [np.asarray(X)])
         np.testing.assert_allclose(result, np.tanh(np.asarray(X)) + 1, 1e-6)
-        for length in range(0, len(data), max(len(data) // 40, 1)):
+        for length in range(0, len(data), step):
             with pytest.raises(GraphError):
                 from_module(parse(data[:length]))
     with pytest.raises(GraphError, match="cannot be read"):
         read(tmp_path / "missing.mlir")
+
+
+def test_damaged_artifacts_crash_only_what_reads_them() -> None:
+    artifact = export.export(jax.jit(lambda x: jnp.tanh(x) + 1))(X).mlir_module_serialized
+    generator = np.random.default_rng(0)
+    for _ in range(3):
+        damaged = bytearray(artifact)
+        for place in generator.integers(4, len(damaged), 3):
+            damaged[place] = generator.integers(256)
+        with suppress(GraphError):
+            from_module(parse(bytes(damaged)))
 
 
 def test_wide_numbers_are_kept() -> None:
@@ -382,5 +391,5 @@ def test_functions_called_often_are_read_in_bounded_time() -> None:
         name = "main" if n == 30 else f"f{n}"
         text += f"func.func @{name}(%x: tensor<4xf32>) -> tensor<4xf32> {{ {body} "
         text += "return %z : tensor<4xf32> }"
-    with pytest.raises(GraphError, match="more than 1,000,000 operations"):
+    with pytest.raises(GraphError, match="more than 100,000 operations"):
         from_module(parse(text.encode()))

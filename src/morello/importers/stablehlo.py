@@ -7,7 +7,7 @@ that its regions read.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,17 +17,24 @@ from jaxlib.mlir import ir
 from jaxlib.mlir.dialects import stablehlo
 
 from morello.base.errors import GraphError
+from morello.base.workers import CrashError, Worker
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.operators import Foreign, Input
 from morello.importers.mlir import captured, type_of
 from morello.importers.stablehlo_rules import RULES
 from morello.importers.stablehlo_windows import WINDOW_RULES
 
-MOST_NODES = 1_000_000
+MOST_NODES = 100_000
 """The most operations of a program; one whose functions call others many times has more."""
 
 DEEPEST = 200
 """How deep functions may call others."""
+
+SECONDS = 60.0
+"""How long reading an artifact may take."""
+
+_MAGIC = b"ML\xefR"
+"""What artifacts begin with."""
 
 _CALLS = {"func.call": "callee", "stablehlo.composite": "decomposition"}
 """Operations that call a function, and the attribute that names it."""
@@ -51,12 +58,28 @@ def read(path: Path) -> Graph:
 
 
 def parse(data: bytes) -> Any:
-    """The module that is written as text or as a portable artifact; raises `GraphError`."""
-    context = make_ir_context()
+    """The module that is written as text or as a portable artifact; raises `GraphError`.
+
+    Artifacts are read in a process of their own: damaged ones may crash MLIR.
+    """
+    if data.startswith(_MAGIC):
+        try:
+            with Worker() as worker:
+                data = worker.run(_as_text, data, seconds=SECONDS)
+        except CrashError as error:
+            raise GraphError(f"this is no valid StableHLO: what read it crashed: {error}") from None
+    return _read(lambda context: ir.Module.parse(data.decode(), context))
+
+
+def _as_text(artifact: bytes) -> bytes:
+    module = _read(lambda context: stablehlo.deserialize_portable_artifact(context, artifact))
+    return str(module).encode()
+
+
+def _read(reader: Callable[[Any], Any]) -> Any:
+    """What a reader makes in a new context; its errors are raised as `GraphError`."""
     try:
-        if data.startswith(b"ML\xefR"):
-            return stablehlo.deserialize_portable_artifact(context, data)
-        return ir.Module.parse(data.decode(), context)
+        return reader(make_ir_context())
     except (ir.MLIRError, UnicodeDecodeError, ValueError) as error:
         lines = str(error).splitlines()
         raise GraphError(f"this is no valid StableHLO: {' '.join(lines[:2])}") from None
