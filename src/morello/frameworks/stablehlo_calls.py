@@ -90,7 +90,8 @@ def _called(operation: Any) -> Iterator[Any]:
 
 def _symbols(operation: Any) -> Iterator[str]:
     """The names of functions in the attributes of an operation."""
-    todo = [operation.attributes[name] for name in operation.attributes]
+    attributes = operation.attributes
+    todo = [attributes[number].attr for number in range(len(attributes))]
     while todo:
         attribute = todo.pop()
         if isinstance(attribute, ir.ArrayAttr):
