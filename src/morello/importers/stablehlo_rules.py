@@ -106,39 +106,6 @@ def map_name(operation: str, dtype: np.dtype[Any]) -> str | None:
     return maps.get(operation)
 
 
-def elementwise(operator: Map | Where | Cast, *inputs: Node) -> Node:
-    """An elementwise operator on nodes of one shape, computed before they are broadcast.
-
-    Broadcasts of the inputs are left out, as the operator broadcasts by itself.
-    """
-    result = _folded(apply(operator, *map(_unbroadcast, inputs)))
-    return broadcast(result, np.broadcast_shapes(*(node.shape for node in inputs)))
-
-
-def _folded(node: Node) -> Node:
-    """A number in place of a node that computes it of numbers."""
-    numbers = [source.operator for source in node.inputs]
-    if node.type.size != 1 or not all(isinstance(each, Constant) for each in numbers):
-        return node
-    (value,) = evaluate(Graph((), (node,)), ())
-    return apply(Constant(value.astype(node.dtype)))
-
-
-def _unbroadcast(node: Node) -> Node:
-    """The node that this one broadcasts, or gives leading dimensions of size 1."""
-    while _broadcasts(node):
-        (node,) = node.inputs
-    return node
-
-
-def _broadcasts(node: Node) -> bool:
-    if isinstance(node.operator, Reshape):
-        (source,) = node.inputs
-        added = node.type.rank - source.type.rank
-        return added >= 0 and node.shape == (1,) * added + source.shape
-    return isinstance(node.operator, Broadcast)
-
-
 def broadcast(node: Node, shape: tuple[int, ...]) -> Node:
     """A node broadcast to a shape, or reshaped if that is all it takes."""
     return apply(Broadcast(shape), node) if node.type.size < prod(shape) else reshaped(node, shape)
@@ -164,7 +131,7 @@ def known(node: Node, most: int = 64) -> Array | None:
 
 def _map(operation: Any, *inputs: Node) -> Results:
     name = map_name(operation.name, inputs[0].dtype)
-    return None if name is None else (elementwise(Map(name), *inputs),)
+    return None if name is None else (apply(Map(name), *inputs),)
 
 
 def _compare(operation: Any, left: Node, right: Node) -> Results:
@@ -172,22 +139,22 @@ def _compare(operation: Any, left: Node, right: Node) -> Results:
     if "compare_type" in kind and "TOTALORDER" in str(kind["compare_type"]):
         return None
     direction = stablehlo.ComparisonDirectionAttr(kind["comparison_direction"]).value
-    return (elementwise(Map(_DIRECTIONS[direction]), left, right),)
+    return (apply(Map(_DIRECTIONS[direction]), left, right),)
 
 
 def _select(operation: Any, condition: Node, chosen: Node, other: Node) -> Results:
-    return (elementwise(Where(), condition, chosen, other),)
+    return (apply(Where(), condition, chosen, other),)
 
 
 def _clamp(operation: Any, low: Node, x: Node, high: Node) -> Results:
     if x.dtype.kind == "b":
         return None
-    return (elementwise(Map("minimum"), elementwise(Map("maximum"), x, low), high),)
+    return (apply(Map("minimum"), apply(Map("maximum"), x, low), high),)
 
 
 def _is_finite(operation: Any, x: Node) -> Results:
     infinity = apply(Constant(np.array(np.inf, x.dtype)))
-    return (elementwise(Map("less"), elementwise(Map("abs"), x), infinity),)
+    return (apply(Map("less"), apply(Map("abs"), x), infinity),)
 
 
 def _convert(operation: Any, x: Node) -> Results:
@@ -197,7 +164,7 @@ def _convert(operation: Any, x: Node) -> Results:
         return (x,)
     if dtype.kind in "iu" and x.dtype.kind not in "biu":
         return None
-    return (elementwise(Cast(dtype), x),)
+    return (apply(Cast(dtype), x),)
 
 
 def _same(operation: Any, *inputs: Node) -> Results:
@@ -300,7 +267,7 @@ def _gather(operation: Any, x: Node, places: Node) -> Results:
     places = reshaped(places, tuple(n for d, n in enumerate(places.shape) if d != vector))
     if places.dtype.kind == "i":
         zero = apply(Constant(np.array(0, places.dtype)))
-        places = elementwise(Map("maximum"), places, zero)
+        places = apply(Map("maximum"), places, zero)
     result, rank = apply(Gather(axis), x, places), places.type.rank
     offsets = list(said.offset_dims)
     numbered = [d for d in range(result.type.rank) if d not in offsets]

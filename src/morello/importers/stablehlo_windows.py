@@ -15,7 +15,6 @@ from morello.importers.mlir import number, numbers, pairs, type_of
 from morello.importers.stablehlo_rules import (
     Results,
     Rule,
-    elementwise,
     known,
     map_name,
     reshaped,
@@ -84,7 +83,7 @@ def _reduce(operation: Any, *inputs: Node) -> Results:
         return None
     result = apply(Reduce(_REDUCTIONS[name], axes), x) if axes else x
     if not _is_neutral(name, start):
-        result = elementwise(Map(name), result, start)
+        result = apply(Map(name), result, start)
     return (result,)
 
 
