@@ -13,6 +13,7 @@ from morello.graph.lowering import copied, lowered
 from morello.graph.operators import (
     Attention,
     Broadcast,
+    Cast,
     Constant,
     Conv,
     Dot,
@@ -188,3 +189,12 @@ def test_norms_of_narrow_numbers_are_computed_in_f32() -> None:
     arrays = [random(generator, x).astype(bf16), random(generator, gamma)]
     (expected,) = evaluate(Graph((x, gamma), (norm,)), arrays)
     np.testing.assert_allclose(kernel(*arrays).astype(np.float64), expected, 0.004, 1e-6)
+
+
+def test_what_is_computed_of_single_numbers_is_in_no_group() -> None:
+    first = apply(Slice((0, 0), (1, 1), (1, 1)), given(4, 8))
+    chosen = apply(Cast(np.dtype(np.int32)), apply(Map("greater"), first, first))
+    partition = by_rule(Graph((), (apply(Map("tanh"), first), chosen)))
+    assert [str(node.operator) for node in partition.left] == [
+        "tanh", "greater", "cast[dtype=int32]",
+    ]  # fmt: skip

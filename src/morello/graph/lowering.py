@@ -105,6 +105,8 @@ class _Lowering:
         self._whole: dict[Node, Value] = {}
 
     def lower(self, node: Node) -> None:
+        if node.operator.elementwise and node.type.size == 1:
+            raise SpecError(f"{node.operator} computes a single number", "compute it elsewhere")
         inputs = [self._input(node, source) for source in node.inputs]
         if not isinstance(node.operator, _BROADCASTING):
             for source, given in zip(node.inputs, inputs, strict=True):
