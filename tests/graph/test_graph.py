@@ -198,3 +198,10 @@ def test_what_is_computed_of_single_numbers_is_in_no_group() -> None:
     assert [str(node.operator) for node in partition.left] == [
         "tanh", "greater", "cast[dtype=int32]",
     ]  # fmt: skip
+
+
+def test_casts_that_no_kernel_has_are_in_no_group() -> None:
+    for source, target in ((np.int32, np.int8), (np.float32, np.uint8), (np.uint32, np.float32)):
+        x = apply(Input(TensorType((4, 8), np.dtype(source))))
+        partition = by_rule(Graph((x,), (apply(Cast(np.dtype(target)), x),)))
+        assert len(partition.left) == 1 and not partition.groups

@@ -144,10 +144,16 @@ class Where(Operator):
 
 
 def converted(x: Value, dtype: DType) -> Value:
-    """A value in another dtype, by way of wider ones where no cast leads there at once."""
-    if x.dtype is not dtype and (x.dtype, dtype) not in CASTS:
-        between = F32 if x.dtype.is_float else I32
-        if between is x.dtype:
-            between = I32 if between is F32 else F32
-        return converted(cast(x, between), dtype)
+    """A value in another dtype, by way of wider ones where no cast leads there at once.
+
+    Raises `SpecError` if no casts lead there.
+    """
+    if x.dtype is dtype or (x.dtype, dtype) in CASTS:
+        return cast(x, dtype)
+    if not x.dtype.is_float and x.dtype is not I32:
+        return converted(cast(x, I32), dtype)
+    if x.dtype is not F32 and (dtype.is_float or x.dtype.is_float):
+        return converted(cast(x, F32), dtype)
+    if x.dtype is F32 and (I32, dtype) in CASTS:
+        return cast(cast(x, I32), dtype)
     return cast(x, dtype)
