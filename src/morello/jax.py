@@ -52,8 +52,8 @@ def jit(
     """A function of JAX, compiled as `jax.jit` would, with kernels for what they compute faster.
 
     It is traced once for each set of shapes, dtypes and static arguments. What no kernel computes
-    stays with JAX, in the same program; `report` says what that is. Under `jax.grad` and other
-    derivatives JAX computes all of it; under `jax.vmap`, the function of the whole batch is
+    stays with JAX, in the same program; `report` says what that is. JAX computes all of it for
+    gradients and other derivatives; of a batch (JAX's vmap), the function of the whole batch is
     compiled. The options are those of `morello.compile`. Also a decorator, with or without
     arguments.
     """
@@ -96,12 +96,12 @@ def report(function: Function) -> tuple[CallReport, ...]:
 
 
 def call(kernel: Kernel | Spec | str, **options: Unpack[Options]) -> Function:
-    """One kernel as a function of arrays of JAX, usable under `jax.jit` and `jax.vmap`.
+    """One kernel as a function of arrays of JAX, for its jit and its vmap.
 
     Of an expression or a Spec, the kernel is compiled with these options. The arrays have the
     shapes and dtypes of the kernel's arguments; an input that the kernel takes in another order of
-    dimensions than row-major is transposed in each call. It has no derivative: wrap it in
-    `jax.custom_vjp` for one. Raises `CallError` for a kernel whose arrays have gaps.
+    dimensions than row-major is transposed in each call. It has no derivative: JAX's custom_vjp
+    gives it one. Raises `CallError` for a kernel whose arrays have gaps.
     """
     if not isinstance(kernel, Kernel):
         from morello.api import compile as compile_kernel
