@@ -18,6 +18,12 @@ from morello.ir.dtype import F32, I32, DType
 from morello.ir.functions import BINARY, UNARY
 from morello.targets.kernels import CASTS
 
+def _divide(a: Array, b: Array) -> Array:
+    """The quotient; of integers, without its fraction."""
+    quotient: Array = np.trunc(a / b).astype(a.dtype) if a.dtype.kind in "iu" else a / b
+    return quotient
+
+
 COMPARISONS: dict[str, Callable[..., Any]] = {
     "equal": np.equal,
     "greater": np.greater,
@@ -30,6 +36,7 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 
 _MORE: dict[str, Callable[..., Any]] = {
     "cos": np.cos,
+    "divide": _divide,
     "logical_and": np.logical_and,
     "logical_not": np.logical_not,
     "logical_or": np.logical_or,
@@ -49,7 +56,7 @@ _IN_LANGUAGE: dict[str, Callable[..., Value]] = {
 }
 """The functions that have an expression."""
 
-NUMPY: dict[str, Callable[..., Any]] = {**_MORE, **UNARY, **BINARY, **COMPARISONS}
+NUMPY: dict[str, Callable[..., Any]] = {**UNARY, **BINARY, **_MORE, **COMPARISONS}
 """What each function of a `Map` computes, on NumPy arrays."""
 
 

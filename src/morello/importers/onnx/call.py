@@ -1,0 +1,206 @@
+"""One node of an ONNX model, as the functions that translate it to a graph see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from onnx.helper import tensor_dtype_to_np_dtype
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Array, Node, Operator, TensorType, apply
+from morello.graph.interpreter import widened
+from morello.graph.operators import Cast, Concat, Constant, Gather, Map, Reshape
+from morello.graph.views import VIEWS
+
+BOOL, INT32, INT64 = np.dtype(bool), np.dtype(np.int32), np.dtype(np.int64)
+FLOAT32 = np.dtype(np.float32)
+FLOATS = frozenset(map(np.dtype, (np.float16, ml_dtypes.bfloat16, np.float32, np.float64)))
+INTEGERS = frozenset(
+    map(np.dtype, (np.int8, np.int16, np.int32, np.int64, np.uint8, np.uint16, np.uint32))
+)
+KNOWN = FLOATS | INTEGERS | {BOOL}
+"""The dtypes that translated operators may have; int64 holds each integer of them."""
+
+MOST_BYTES = 2**36
+"""The largest tensor that a model may have."""
+MOST_FOLDED = 2**27
+"""The most elements that are computed once, from constants, when a model is read."""
+
+Results = Node | Sequence[Node]
+Translation = Callable[["OnnxCall"], Results]
+TRANSLATIONS: dict[tuple[str, str], Translation] = {}
+"""By domain and type, the functions that translate nodes."""
+
+
+class LeftError(Exception):
+    """A node, or a form of it, that no translation takes; the message says why."""
+
+
+def translates(*types: str, domain: str = "") -> Callable[[Translation], Translation]:
+    """Register a function as the translation of nodes of these types."""
+
+    def register(function: Translation) -> Translation:
+        TRANSLATIONS.update({(domain, each): function for each in types})
+        return function
+
+    return register
+
+
+@dataclass(frozen=True)
+class OnnxCall:
+    """A node: its type, the version of its domain, its attributes, and the nodes that it reads.
+
+    An optional input that is not given is None. It has a number of outputs, of which some are
+    used.
+    """
+
+    type: str
+    version: int
+    attributes: Mapping[str, Any]
+    inputs: tuple[Node | None, ...]
+    outputs: int
+    used: frozenset[int]
+
+    def __getitem__(self, index: int) -> Node:
+        node = self.get(index)
+        if node is None:
+            raise GraphError(f"{self.type} has no input {index}.")
+        return node
+
+    def get(self, index: int) -> Node | None:
+        """An optional input; None if it is not given."""
+        return self.inputs[index] if index < len(self.inputs) else None
+
+    @property
+    def all(self) -> tuple[Node, ...]:
+        """The inputs, each of which must be given."""
+        return tuple(self[i] for i in range(len(self.inputs)))
+
+    def attribute(self, name: str, default: Any = None) -> Any:
+        """An attribute; raises `GraphError` if it is not given and has no default."""
+        if name in self.attributes:
+            return self.attributes[name]
+        if default is None:
+            raise GraphError(f"{self.type} has no attribute {name}.")
+        return default
+
+    def text(self, name: str, default: str) -> str:
+        """An attribute that is a text."""
+        return str(self.attribute(name, default.encode()).decode("utf-8", "replace"))
+
+    def static(self, index: int) -> Array:
+        """The value of an input that must be a constant."""
+        node = self[index]
+        if not isinstance(node.operator, Constant):
+            raise LeftError(f"its input {index} is computed when it runs")
+        return node.operator.array
+
+    def integers(self, index: int) -> tuple[int, ...]:
+        """The value of an input that must be a constant of integers."""
+        return tuple(int(n) for n in self.static(index).reshape(-1))
+
+    def listed(self, name: str, index: int, since: int) -> tuple[int, ...] | None:
+        """Integers that are an attribute before version `since`, and an input from then on.
+
+        None if they are not given.
+        """
+        if self.version >= since:
+            return None if self.get(index) is None else self.integers(index)
+        given = self.attributes.get(name)
+        return None if given is None else tuple(map(int, given))
+
+    def axis(self, default: int | None = None, rank: int | None = None) -> int:
+        """The attribute `axis` from 0 on, for the first input or a tensor of another rank."""
+        return position(
+            self.attribute("axis", default), self[0].type.rank if rank is None else rank
+        )
+
+    def only(self, *outputs: int) -> None:
+        """Leave the node if others than these outputs are used."""
+        if others := self.used - {*outputs}:
+            raise LeftError(f"its output {min(others)} is used")
+
+    def floating(self) -> None:
+        """Leave the node unless its first input has floating-point numbers."""
+        if self[0].dtype not in FLOATS:
+            raise LeftError(f"it is of {self[0].dtype}")
+
+
+def position(axis: int, rank: int) -> int:
+    """An axis, of which a negative one counts from the end, from 0 on."""
+    if not -rank <= axis < rank:
+        raise GraphError(f"there is no axis {axis} of {rank}.")
+    return axis % rank
+
+
+def positions(axes: Sequence[int], rank: int) -> tuple[int, ...]:
+    """Axes from 0 on, in order."""
+    return tuple(sorted({position(axis, rank) for axis in axes}))
+
+
+def constant(array: Any, dtype: np.dtype[Any] | None = None) -> Node:
+    """A constant, in its own dtype or in another one."""
+    return apply(Constant(np.asarray(array, dtype)))
+
+
+def number(value: float, like: Node) -> Node:
+    """A constant number of the dtype of a node."""
+    return constant(value, like.dtype)
+
+
+def known_dtype(code: int) -> np.dtype[np.generic]:
+    """The dtype with this number in ONNX; leaves the node if it is not among `KNOWN`."""
+    try:
+        dtype: np.dtype[np.generic] = np.dtype(tensor_dtype_to_np_dtype(code))
+    except (KeyError, ValueError):
+        raise LeftError(f"there is no dtype {code}") from None
+    if dtype not in KNOWN:
+        raise LeftError(f"it makes {dtype}")
+    return dtype
+
+
+def op(operator: Operator, *inputs: Node) -> Node:
+    """The node that applies an operator, or its value if all inputs are constants."""
+    kind = operator.result(*(node.type for node in inputs))
+    if kind.bytes > MOST_BYTES:
+        raise GraphError(f"{operator} computes {kind}, which is too large.")
+    node = Node(operator, inputs, kind)
+    arrays = [node.operator.array for node in inputs if isinstance(node.operator, Constant)]
+    if len(arrays) < len(inputs) or prod(node.shape) > MOST_FOLDED:
+        return node
+    if not isinstance(operator, (*VIEWS, Concat, Gather)):
+        arrays = [widened(array) for array in arrays]
+    with np.errstate(all="ignore"):
+        return constant(operator.evaluate(*arrays), node.dtype)
+
+
+def function(name: str, *inputs: Node) -> Node:
+    """A function of `Map`, elementwise."""
+    return op(Map(name), *inputs)
+
+
+def cast(x: Node, dtype: np.dtype[Any]) -> Node:
+    """A node in another dtype, itself if it has it."""
+    return x if x.dtype == dtype else op(Cast(dtype), x)
+
+
+def reshaped(x: Node, shape: Sequence[int]) -> Node:
+    """A node in another shape, itself if it has it."""
+    return x if x.shape == tuple(shape) else op(Reshape(tuple(shape)), x)
+
+
+def along(x: Node, axis: int, rank: int) -> Node:
+    """A vector whose elements go along one axis of tensors of a rank."""
+    return reshaped(x, tuple(x.type.size if d == axis else 1 for d in range(rank)))
+
+
+def one_type(*inputs: Node) -> TensorType:
+    """The type of the first; raises `GraphError` if another one has another dtype."""
+    if len({node.dtype for node in inputs}) > 1:
+        raise GraphError(f"{', '.join(str(node.type) for node in inputs)}: the dtypes differ.")
+    return inputs[0].type

@@ -1,0 +1,106 @@
+"""Operators of the domain com.microsoft, which ONNX Runtime makes when it optimizes a model."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node
+from morello.graph.operators import Transpose
+from morello.importers.onnx.call import LeftError, OnnxCall, function, number, op, translates
+from morello.importers.onnx.elementwise import scaled, swished
+from morello.importers.onnx.products import conv, gemm, product
+from morello.importers.onnx.reductions import layer_norm, rms_norm
+
+MICROSOFT = "com.microsoft"
+
+
+@translates("Gelu", domain=MICROSOFT)
+def exact_gelu(call: OnnxCall) -> Node:
+    return function("gelu", call[0])
+
+
+@translates("BiasGelu", domain=MICROSOFT)
+def bias_gelu(call: OnnxCall) -> Node:
+    return function("gelu", function("add", call[0], call[1]))
+
+
+@translates("FastGelu", domain=MICROSOFT)
+def fast_gelu(call: OnnxCall) -> Node:
+    bias = call.get(1)
+    return function("gelu_tanh", call[0] if bias is None else function("add", call[0], bias))
+
+
+@translates("QuickGelu", domain=MICROSOFT)
+def quick_gelu(call: OnnxCall) -> Node:
+    return swished(call[0], call.attribute("alpha", 1.702))
+
+
+@translates("FusedMatMul", domain=MICROSOFT)
+def fused_matmul(call: OnnxCall) -> Node:
+    if call.attribute("transBatchA", 0) or call.attribute("transBatchB", 0):
+        raise LeftError("it transposes stacks")
+    a, b = (
+        _turned(x) if call.attribute(name, 0) else x
+        for x, name in ((call[0], "transA"), (call[1], "transB"))
+    )
+    return scaled(product(a, b), call.attribute("alpha", 1.0))
+
+
+def _turned(x: Node) -> Node:
+    """A stack of matrices, each transposed; a vector is none."""
+    rank = x.type.rank
+    return x if rank < 2 else op(Transpose((*range(rank - 2), rank - 1, rank - 2)), x)
+
+
+@translates("FusedConv", domain=MICROSOFT)
+def fused_conv(call: OnnxCall) -> Node:
+    added = call.get(3)
+    result = conv(replace(call, inputs=call.inputs[:3]))
+    return _activated(call, result if added is None else function("add", result, added))  # type: ignore[arg-type]
+
+
+@translates("FusedGemm", domain=MICROSOFT)
+def fused_gemm(call: OnnxCall) -> Node:
+    return _activated(call, gemm(call))  # type: ignore[arg-type]
+
+
+def _activated(call: OnnxCall, x: Node) -> Node:
+    """The activation of a fused node, whose parameters it has as attributes."""
+    name = call.text("activation", "")
+    params = [*call.attribute("activation_params", [])]
+    params += [call.attribute(f"activation_{n}", 0.01) for n in ("alpha",) if not params]
+    match name:
+        case "":
+            return x
+        case "Relu" | "Sigmoid" | "Tanh":
+            return function(name.lower(), x)
+        case "LeakyRelu":
+            return function("maximum", x, scaled(x, params[0]))
+        case "Clip" if len(params) == 2:
+            high = function("minimum", x, number(params[1], x))
+            return function("maximum", high, number(params[0], x))
+        case "HardSigmoid" if len(params) == 2:
+            line = function("add", scaled(x, params[0]), number(params[1], x))
+            return function("minimum", function("maximum", line, number(0, x)), number(1, x))
+    raise LeftError(f"it ends with {name}")
+
+
+@translates("SkipLayerNormalization", "SkipSimplifiedLayerNormalization", domain=MICROSOFT)
+def skip_layer_normalization(call: OnnxCall) -> list[Node]:
+    """The norm of a sum; the sum is the fourth output, and the two between are for training."""
+    call.only(0, 3)
+    x, skip, gamma = call[0], call[1], call[2]
+    simplified = call.type.startswith("SkipSimplified")
+    bias = call.get(3 if simplified else 4)
+    if not x.type.rank or x.shape[-1:] != gamma.shape:
+        raise GraphError(f"{call.type} of {x.type} with a scale of {gamma.type}.")
+    total = function("add", x, skip)
+    if bias is not None:
+        total = function("add", total, bias)
+    epsilon = call.attribute("epsilon", 1e-12)
+    if simplified:
+        normed = rms_norm(total, gamma, epsilon)
+    else:
+        normed = layer_norm(total, gamma, call.get(3), epsilon)
+    return [normed, normed, normed, total]

@@ -1,0 +1,274 @@
+"""Elementwise operators of ONNX."""
+
+from __future__ import annotations
+
+from functools import reduce
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.operators import Constant, Where
+from morello.graph.operators.elementwise import broadcast_shape
+from morello.importers.onnx.call import (
+    BOOL,
+    FLOATS,
+    INTEGERS,
+    LeftError,
+    OnnxCall,
+    along,
+    cast,
+    constant,
+    function,
+    known_dtype,
+    number,
+    op,
+    position,
+    reshaped,
+    translates,
+)
+
+_OF_FLOATS = {
+    "Ceil": "ceil", "Cos": "cos", "Erf": "erf", "Exp": "exp", "Floor": "floor", "Log": "log",
+    "Reciprocal": "reciprocal", "Round": "round", "Sigmoid": "sigmoid", "Sin": "sin",
+    "Sqrt": "sqrt", "Tanh": "tanh",
+}  # fmt: skip
+_OF_NUMBERS = {"Abs": "abs", "Neg": "neg", "Relu": "relu", "Sign": "sign"}
+_OF_TWO = {"Add": "add", "Div": "divide", "Mul": "multiply", "Sub": "subtract"}
+_COMPARISONS = {
+    "Equal": "equal", "Greater": "greater", "GreaterOrEqual": "greater_equal", "Less": "less",
+    "LessOrEqual": "less_equal",
+}  # fmt: skip
+_LOGICAL = {"And": "logical_and", "Or": "logical_or", "Xor": "logical_xor"}
+
+
+@translates(*_OF_FLOATS)
+def of_floats(call: OnnxCall) -> Node:
+    call.floating()
+    return function(_OF_FLOATS[call.type], call[0])
+
+
+@translates(*_OF_NUMBERS)
+def of_numbers(call: OnnxCall) -> Node:
+    return function(_OF_NUMBERS[call.type], call[0])
+
+
+@translates("Not")
+def negation(call: OnnxCall) -> Node:
+    return function("logical_not", call[0])
+
+
+@translates("Identity")
+def identity(call: OnnxCall) -> Node:
+    return call[0]
+
+
+@translates(*_OF_TWO)
+def of_two(call: OnnxCall) -> Node:
+    return function(_OF_TWO[call.type], *_broadcast(call))
+
+
+@translates(*_COMPARISONS)
+def comparison(call: OnnxCall) -> Node:
+    return function(_COMPARISONS[call.type], *_broadcast(call))
+
+
+@translates(*_LOGICAL)
+def logical(call: OnnxCall) -> Node:
+    return function(_LOGICAL[call.type], *_broadcast(call))
+
+
+def _broadcast(call: OnnxCall) -> tuple[Node, Node]:
+    """Both inputs; before version 7 the second one was put at an axis of the first."""
+    a, b = call[0], call[1]
+    if call.version < 7 and call.attribute("broadcast", 0) and "axis" in call.attributes:
+        after = a.type.rank - position(call.attribute("axis"), a.type.rank) - b.type.rank
+        b = reshaped(b, (*b.shape, *[1] * max(after, 0)))
+    return a, b
+
+
+@translates("Pow")
+def power(call: OnnxCall) -> Node:
+    base, exponent = _broadcast(call)
+    if base.dtype in INTEGERS and not (
+        exponent.dtype in INTEGERS and np.min(call.static(1), initial=0) >= 0
+    ):
+        raise LeftError("an integer is raised to a power that is none")
+    exponent = cast(exponent, base.dtype)
+    known = exponent.operator
+    if isinstance(known, Constant) and known.array.size == 1 and known.array.item() == 2:
+        return reshaped(function("square", base), broadcast_shape(base.type, exponent.type))
+    return function("power", base, exponent)
+
+
+@translates("Mod")
+def modulo(call: OnnxCall) -> Node:
+    a, b = call[0], call[1]
+    if call.attribute("fmod", 0):
+        return function("remainder", a, b)
+    if a.dtype not in INTEGERS:
+        raise LeftError("it is of floating-point numbers")
+    return function("remainder", function("add", function("remainder", a, b), b), b)
+
+
+@translates("Max", "Min", "Sum", "Mean")
+def of_many(call: OnnxCall) -> Node:
+    name = {"Max": "maximum", "Min": "minimum"}.get(call.type, "add")
+    result = reduce(lambda a, b: function(name, a, b), call.all)
+    if call.type == "Mean":
+        call.floating()
+        return function("divide", result, number(len(call.inputs), result))
+    return result
+
+
+@translates("Where")
+def where(call: OnnxCall) -> Node:
+    return op(Where(), *call.all)
+
+
+@translates("Cast")
+def converted(call: OnnxCall) -> Node:
+    return cast(call[0], known_dtype(call.attribute("to")))
+
+
+@translates("CastLike")
+def converted_like(call: OnnxCall) -> Node:
+    return cast(call[0], call[1].dtype)
+
+
+@translates("Clip")
+def clip(call: OnnxCall) -> Node:
+    result, limits = call[0], (call.get(1), call.get(2))
+    if call.version < 11:
+        given = (call.attributes.get("min"), call.attributes.get("max"))
+        limits = tuple(None if n is None else number(n, result) for n in given)  # type: ignore[assignment]
+    for name, limit in zip(("maximum", "minimum"), limits, strict=True):
+        if limit is not None:
+            result = function(name, result, limit)
+    return result
+
+
+@translates("Gelu")
+def gelu(call: OnnxCall) -> Node:
+    tanh = call.text("approximate", "none") == "tanh"
+    return function("gelu_tanh" if tanh else "gelu", call[0])
+
+
+@translates("HardSigmoid")
+def hard_sigmoid(call: OnnxCall) -> Node:
+    return _hard_sigmoid(call[0], call.attribute("alpha", 0.2), call.attribute("beta", 0.5))
+
+
+@translates("HardSwish")
+def hard_swish(call: OnnxCall) -> Node:
+    return function("multiply", call[0], _hard_sigmoid(call[0], 1 / 6, 0.5))
+
+
+def _hard_sigmoid(x: Node, alpha: float, beta: float) -> Node:
+    line = function("add", function("multiply", x, number(alpha, x)), number(beta, x))
+    return function("minimum", function("maximum", line, number(0, x)), number(1, x))
+
+
+@translates("LeakyRelu")
+def leaky_relu(call: OnnxCall) -> Node:
+    return _below_zero(call[0], scaled(call[0], call.attribute("alpha", 0.01)))
+
+
+@translates("PRelu")
+def prelu(call: OnnxCall) -> Node:
+    x, slope = call[0], call[1]
+    if call.version < 7 and slope.type.rank == 1 and slope.type.size > 1:
+        slope = along(slope, 1, x.type.rank)
+    return _below_zero(x, function("multiply", x, slope))
+
+
+@translates("Elu")
+def elu(call: OnnxCall) -> Node:
+    return _elu(call[0], call.attribute("alpha", 1.0))
+
+
+@translates("Selu")
+def selu(call: OnnxCall) -> Node:
+    alpha = call.attribute("alpha", 1.67326319217681884765625)
+    return scaled(_elu(call[0], alpha), call.attribute("gamma", 1.05070102214813232421875))
+
+
+@translates("Celu")
+def celu(call: OnnxCall) -> Node:
+    x, alpha = call[0], call.attribute("alpha", 1.0)
+    inside = function("expm1", function("divide", x, number(alpha, x)))
+    low = function("minimum", scaled(inside, alpha), number(0, x))
+    return function("add", function("relu", x), low)
+
+
+def _elu(x: Node, alpha: float) -> Node:
+    return _below_zero(x, scaled(function("expm1", x), alpha))
+
+
+def _below_zero(x: Node, other: Node) -> Node:
+    """x where it is at least 0, another node elsewhere."""
+    return op(Where(), function("less", x, number(0, x)), other, x)
+
+
+def scaled(x: Node, factor: float) -> Node:
+    """A node times a number, itself if that is 1."""
+    return x if factor == 1 else function("multiply", x, number(factor, x))
+
+
+@translates("ThresholdedRelu")
+def thresholded_relu(call: OnnxCall) -> Node:
+    x = call[0]
+    above = function("greater", x, number(call.attribute("alpha", 1.0), x))
+    return op(Where(), above, x, number(0, x))
+
+
+@translates("Shrink")
+def shrink(call: OnnxCall) -> Node:
+    call.floating()
+    x, limit = call[0], call.attribute("lambd", 0.5)
+    bias = number(call.attribute("bias", 0.0), x)
+    high = op(Where(), function("greater", x, number(limit, x)), function("subtract", x, bias),
+              number(0, x))  # fmt: skip
+    return op(Where(), function("less", x, number(-limit, x)), function("add", x, bias), high)
+
+
+@translates("Softplus", "Mish")
+def softplus(call: OnnxCall) -> Node:
+    x = call[0]
+    tail = function("log1p", function("exp", function("neg", function("abs", x))))
+    result = function("add", function("relu", x), tail)
+    return function("multiply", x, function("tanh", result)) if call.type == "Mish" else result
+
+
+@translates("Softsign")
+def softsign(call: OnnxCall) -> Node:
+    x = call[0]
+    return function("divide", x, function("add", number(1, x), function("abs", x)))
+
+
+@translates("Swish")
+def swish(call: OnnxCall) -> Node:
+    return swished(call[0], call.attribute("alpha", 1.0))
+
+
+def swished(x: Node, alpha: float) -> Node:
+    """x * sigmoid(alpha * x)."""
+    if alpha == 1:
+        return function("silu", x)
+    return function("multiply", x, function("sigmoid", scaled(x, alpha)))
+
+
+@translates("IsNaN")
+def is_nan(call: OnnxCall) -> Node:
+    return function("not_equal", call[0], call[0])
+
+
+@translates("Dropout")
+def dropout(call: OnnxCall) -> list[Node]:
+    """The input itself: models run, and do not train."""
+    training = call.get(2) is not None and bool(call.static(2))
+    if training or (call.version < 7 and not call.attribute("is_test", 0)):
+        raise LeftError("it drops elements at random")
+    if call[0].dtype not in FLOATS:
+        raise LeftError(f"it is of {call[0].dtype}")
+    kept = constant(np.broadcast_to(np.True_, call[0].shape), BOOL)
+    return [call[0], kept]

@@ -1,0 +1,95 @@
+"""Models read from files: what is damaged, or reaches outside of its folder, is refused."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError
+from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto
+
+from morello.base.errors import GraphError, quoted
+
+
+def read_model(path: str | os.PathLike[str]) -> ModelProto:
+    """The model of a file, with the tensors that it keeps in other files; checked for mistakes.
+
+    Raises `GraphError` if there is no valid model, or a tensor lies outside of its folder.
+    """
+    file = Path(path)
+    try:
+        model = ModelProto.FromString(file.read_bytes())
+    except OSError as error:
+        raise GraphError(f"{file} cannot be read: {error.strerror}.") from None
+    except DecodeError:
+        raise GraphError(f"{file} is no ONNX model, or is damaged.") from None
+    for tensor in tensors(model.graph):
+        if tensor.data_location == TensorProto.EXTERNAL:
+            _load(tensor, file.parent)
+    check_model(model, str(file))
+    return model
+
+
+def check_model(model: ModelProto, name: str = "the model") -> None:
+    """Raise `GraphError` unless ONNX's own checker takes a model."""
+    try:
+        onnx.checker.check_model(model)
+    except (onnx.checker.ValidationError, ValueError, RuntimeError, UnicodeError) as error:
+        reason = " ".join(str(error).split())[:200].rstrip(".")
+        raise GraphError(f"{name} is no valid ONNX model: {reason}.") from None
+
+
+def tensors(graph: GraphProto) -> Iterator[TensorProto]:
+    """The constants of a graph, and those of the graphs inside."""
+    yield from graph.initializer
+    for node in graph.node:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.TENSOR:
+                yield attribute.t
+            yield from attribute.tensors
+    for inner in inner_graphs(graph.node):
+        yield from tensors(inner)
+
+
+def inner_graphs(nodes: Iterator[NodeProto] | list[NodeProto]) -> Iterator[GraphProto]:
+    """The graphs that are attributes of nodes: branches, and bodies of loops."""
+    for node in nodes:
+        for attribute in node.attribute:
+            if attribute.type == AttributeProto.GRAPH:
+                yield attribute.g
+            yield from attribute.graphs
+
+
+def _load(tensor: TensorProto, folder: Path) -> None:
+    """Put the contents of another file of the folder into a tensor."""
+    where = {entry.key: entry.value for entry in tensor.external_data}
+    location = where.get("location", "")
+    root = folder.resolve()
+    try:
+        source = (root / location).resolve()
+        inside = bool(location) and source.is_relative_to(root) and source.is_file()
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    if not inside:
+        what = f"the data of {quoted(tensor.name)} are said to be in {quoted(location)}"
+        raise GraphError(what, "give a file in the model's folder, or below it")
+    start, length = _bounds(where, source.stat().st_size, tensor)
+    with source.open("rb") as file:
+        file.seek(start)
+        tensor.raw_data = file.read(length)
+    tensor.data_location = TensorProto.DEFAULT
+    del tensor.external_data[:]
+
+
+def _bounds(where: Mapping[str, str], size: int, tensor: TensorProto) -> tuple[int, int]:
+    """Where the contents of a tensor lie in a file of a size: from which byte on, how many."""
+    try:
+        start = int(where.get("offset", "0"))
+        length = int(where.get("length", str(size - start)))
+    except ValueError:
+        start = length = -1
+    if start < 0 or length < 0 or start + length > size:
+        raise GraphError(f"the data of {quoted(tensor.name)} are not all in its file.")
+    return start, length

@@ -1,0 +1,143 @@
+"""Products of matrices and convolutions of ONNX."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node
+from morello.graph.operators import Broadcast, Conv, Dot, Transpose
+from morello.importers.onnx.call import (
+    LeftError,
+    OnnxCall,
+    along,
+    function,
+    one_type,
+    op,
+    reshaped,
+    translates,
+)
+from morello.importers.onnx.elementwise import scaled
+
+
+@translates("MatMul")
+def matmul(call: OnnxCall) -> Node:
+    return product(call[0], call[1])
+
+
+def product(a: Node, b: Node, dtype: np.dtype[np.generic] | None = None) -> Node:
+    """The product as NumPy's `matmul` has it: vectors, and stacks that are broadcast, as well."""
+    if dtype is None:
+        one_type(a, b)
+    m, n = a.type.rank, b.type.rank
+    if not m or not n:
+        raise GraphError(f"a product of {a.type} and {b.type}: numbers have no dimensions.")
+    if n <= 2:
+        return op(Dot((), ((m - 1, 0),), dtype), a, b)
+    if m == 1:
+        whole = product(reshaped(a, (1, *a.shape)), b, dtype)
+        return reshaped(whole, (*whole.shape[:-2], whole.shape[-1]))
+    try:
+        stack = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    except ValueError:
+        raise GraphError(f"a product of {a.type} and {b.type}: the stacks differ.") from None
+    rank = len(stack)
+    a, b = (
+        x if x.shape[:-2] == stack else op(Broadcast((*stack, *x.shape[-2:])), x) for x in (a, b)
+    )
+    batch = tuple((d, d) for d in range(rank))
+    return op(Dot(batch, ((rank + 1, rank),), dtype), a, b)
+
+
+@translates("Gemm")
+def gemm(call: OnnxCall) -> Node:
+    a, b, c = call[0], call[1], call.get(2)
+    one_type(a, b)
+    alpha, beta = call.attribute("alpha", 1.0), call.attribute("beta", 1.0)
+    if (alpha, beta) != (1, 1):
+        call.floating()
+    contracted = (0 if call.attribute("transA", 0) else 1, 1 if call.attribute("transB", 0) else 0)
+    result = scaled(op(Dot((), (contracted,)), a, b), alpha)
+    if c is None or beta == 0:
+        return result
+    return function("add", result, scaled(c, beta))
+
+
+@translates("Conv")
+def conv(call: OnnxCall) -> Node:
+    call.floating()
+    x, w, bias = call[0], call[1], call.get(2)
+    one_type(x, w)
+    rank = x.type.rank - 2
+    if rank < 1 or w.type.rank != rank + 2:
+        raise GraphError(f"a convolution of {x.type} and {w.type}.")
+    taps = w.shape[2:]
+    strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
+    before, after = padding(call, x.shape[2:], taps, strides, dilations)
+    result = op(Conv(strides, before, after, dilations, call.attribute("group", 1)), x, w)
+    return result if bias is None else function("add", result, along(bias, 1, rank + 2))
+
+
+def steps(call: OnnxCall, name: str, rank: int) -> tuple[int, ...]:
+    """Strides or dilations, one for each spatial dimension."""
+    given = tuple(map(int, call.attribute(name, [1] * rank)))
+    if len(given) != rank or min(given) < 1:
+        raise GraphError(f"{call.type} has {name} {given}; give {rank} above 0.")
+    return given
+
+
+def padding(
+    call: OnnxCall,
+    spatial: Sequence[int],
+    taps: Sequence[int],
+    strides: Sequence[int],
+    dilations: Sequence[int],
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The padding before and after each spatial dimension."""
+    rank, mode = len(spatial), call.text("auto_pad", "NOTSET")
+    if mode == "VALID":
+        return (0,) * rank, (0,) * rank
+    if mode == "NOTSET":
+        pads = tuple(map(int, call.attribute("pads", [0] * 2 * rank)))
+        if len(pads) != 2 * rank or min(pads) < 0:
+            raise LeftError(f"its padding is {pads}")
+        return pads[:rank], pads[rank:]
+    if mode not in ("SAME_UPPER", "SAME_LOWER"):
+        raise GraphError(f"{call.type} has auto_pad {mode}.")
+    total = [
+        max((-(-n // stride) - 1) * stride + (k - 1) * step + 1 - n, 0)
+        for n, k, stride, step in zip(spatial, taps, strides, dilations, strict=True)
+    ]
+    less, more = tuple(n // 2 for n in total), tuple(n - n // 2 for n in total)
+    return (less, more) if mode == "SAME_UPPER" else (more, less)
+
+
+@translates("Einsum")
+def einsum(call: OnnxCall) -> Node:
+    """A sum of products of two tensors, none of which has an index twice, or one transposed."""
+    left, _, out = call.text("equation", "").replace(" ", "").partition("->")
+    terms = left.split(",")
+    letters = [*left.replace(",", ""), *out]
+    regular = all(len({*t}) == len(t) for t in (*terms, out)) and "".join(letters).isalpha()
+    if "->" not in call.text("equation", "") or not regular or len(terms) != len(call.inputs):
+        raise LeftError("its equation is not one of two plain terms")
+    if any(len(t) != node.type.rank for t, node in zip(terms, call.all, strict=True)):
+        raise GraphError(f"the equation {left} does not fit the ranks of its inputs.")
+    if len(terms) == 1 and sorted(out) == sorted(left):
+        return op(Transpose(tuple(left.index(i) for i in out)), call[0])
+    if len(terms) != 2:
+        raise LeftError("its equation is not one of two plain terms")
+    a, b = terms
+    shared = [i for i in a if i in b]
+    lone = [i for i in left if i != "," and i not in shared and i not in out]
+    if lone or not {*out} <= {*letters[: len(a) + len(b)]}:
+        raise LeftError("it sums along an index of one term alone")
+    batch = tuple((a.index(i), b.index(i)) for i in shared if i in out)
+    contracted = tuple((a.index(i), b.index(i)) for i in shared if i not in out)
+    result = op(Dot(batch, contracted), call[0], call[1])
+    order = [i for i in shared if i in out]
+    order += [i for i in a if i not in shared] + [i for i in b if i not in shared]
+    turned = tuple(order.index(i) for i in out)
+    return result if turned == tuple(range(len(turned))) else op(Transpose(turned), result)

@@ -1,0 +1,325 @@
+"""From an ONNX model to a graph.
+
+Each node is translated, or is a `Foreign` that ONNX Runtime computes. What depends on a shape
+that is only known when the model runs is no part of the graph: these nodes are its `rest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import onnx
+from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
+from onnx.numpy_helper import from_array, to_array
+
+from morello.base.errors import GraphError, quoted
+from morello.graph.graph import Array, Graph, Node, TensorType, apply
+from morello.graph.operators import Constant, Foreign, Input
+from morello.importers.onnx import (  # noqa: F401 (they register translations)
+    contributed,
+    elementwise,
+    movement,
+    products,
+    quantized,
+    reductions,
+)
+from morello.importers.onnx.call import (
+    KNOWN,
+    MOST_BYTES,
+    TRANSLATIONS,
+    LeftError,
+    OnnxCall,
+    constant,
+)
+from morello.importers.onnx.files import inner_graphs
+
+_SHOWN = 2**10
+"""The most elements of a constant that the inference of shapes is given."""
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxNode:
+    """A node as the model has it, which ONNX Runtime computes.
+
+    The inputs of its `Foreign` are its inputs that are given, then the values that its inner
+    graphs read, which are `captured`.
+    """
+
+    proto: NodeProto
+    captured: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class OnnxProgram:
+    """A model as a graph.
+
+    The first outputs of the graph are those of the model that it computes, by `outputs`; then
+    come the values that the `rest` reads, by `carried`. `names` has the values of the model,
+    and `left` why nodes are `Foreign` or of the rest.
+    """
+
+    model: ModelProto
+    graph: Graph
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    carried: tuple[str, ...]
+    rest: tuple[NodeProto, ...]
+    names: Mapping[Node, str]
+    left: tuple[tuple[str, str], ...]
+
+
+def import_model(
+    model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None
+) -> OnnxProgram:
+    """The graph of a valid model, in which inputs with free dimensions have the given shapes.
+
+    Initializers are constants, also those that a caller could replace. Raises `GraphError` for
+    a free dimension without a size, and for a node that does not fit its inputs.
+    """
+    if model.functions:
+        model = onnx.inliner.inline_local_functions(model)
+    importing = _Importing(model, dict(shapes or {}))
+    for proto in model.graph.node:
+        importing.add(proto)
+    return importing.finish()
+
+
+@dataclass
+class _Importing:
+    """The values of a model so far: None is the value of a node of the rest."""
+
+    model: ModelProto
+    shapes: dict[str, Sequence[int]]
+    values: dict[str, Node | None] = field(default_factory=dict)
+    inputs: dict[str, Node | None] = field(default_factory=dict)
+    rest: list[NodeProto] = field(default_factory=list)
+    left: list[tuple[str, str]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        graph = self.model.graph
+        for tensor in graph.initializer:
+            self.values[tensor.name] = _constant(tensor)
+        for sparse in graph.sparse_initializer:
+            self.values[sparse.values.name] = None
+        free = [info for info in graph.input if info.name not in self.values]
+        if unknown := {*self.shapes} - {info.name for info in free}:
+            there = ", ".join(info.name for info in free)
+            raise GraphError(f"there is no input {quoted(min(unknown))}", f"the inputs are {there}")
+        sizes: dict[str, int] = {}
+        for info in sorted(free, key=lambda info: info.name not in self.shapes):
+            self.inputs[info.name] = self._input(info, sizes)
+        for info in free:
+            node = self.inputs.get(info.name)
+            self.values[info.name] = node
+        self.versions = {each.domain: each.version for each in self.model.opset_import}
+        self.stated = {i.name: _stated(i) for i in (*graph.value_info, *graph.output)}
+
+    def _input(self, info: ValueInfoProto, sizes: dict[str, int]) -> Node | None:
+        """An input; the sizes of named dimensions are those that other inputs gave them."""
+        if not info.type.HasField("tensor_type"):
+            return None
+        given = self.shapes.get(info.name)
+        dims = info.type.tensor_type.shape.dim
+        ranked = info.type.tensor_type.HasField("shape")
+        if given is not None and ranked and len(given) != len(dims):
+            raise GraphError(f"{info.name} has {len(dims)} dimensions, and {len(given)} are given.")
+        if given is None and not ranked:
+            raise GraphError(f"the input {info.name} has no shape", "give one")
+        shape = []
+        for d, dim in enumerate(dims):
+            known = dim.dim_value if dim.HasField("dim_value") else sizes.get(dim.dim_param)
+            size = known if given is None else given[d]
+            if size is None:
+                what = f"dimension {d} of the input {info.name} ({dim.dim_param or 'free'})"
+                raise GraphError(f"{what} may have any size", f"give the shape of {info.name}")
+            if size < 0 or (known is not None and size != known):
+                raise GraphError(f"dimension {d} of {info.name} is {known}, not {size}.")
+            if dim.dim_param:
+                sizes[dim.dim_param] = size
+            shape.append(size)
+        kind = _type(info.type.tensor_type.elem_type, shape if ranked else given or ())
+        return None if kind is None else apply(Input(kind, info.name))
+
+    def add(self, proto: NodeProto) -> None:
+        """Translate a node, or leave it."""
+        name = f"{proto.op_type} {proto.name}".strip()
+        outer = tuple(dict.fromkeys(_captured(inner_graphs([proto]))))
+        read = [each for each in (*proto.input, *outer) if each]
+        for each in read:
+            if each not in self.values:
+                raise GraphError(f"{name} reads {quoted(each)}, which no node before it computes.")
+        if any(self.values[each] is None for each in read):
+            self._leave(proto, name, "what it reads has a shape that is only known when it runs")
+            return
+        try:
+            results = self._translated(proto, outer)
+        except LeftError as error:
+            reason = str(error)
+            foreign = self._foreign(proto, outer)
+            if foreign is None:
+                self._leave(proto, name, f"{reason}, and its shape is only known when it runs")
+                return
+            self.left.append((name, reason))
+            results = foreign
+        except GraphError as error:
+            raise GraphError(f"{name}: {error}") from None
+        for output, node in zip(proto.output, results, strict=False):
+            if output:
+                self.values[output] = node
+
+    def _leave(self, proto: NodeProto, name: str, reason: str) -> None:
+        self.rest.append(proto)
+        self.left.append((name, reason))
+        self.values.update(dict.fromkeys(filter(None, proto.output)))
+
+    def _translated(self, proto: NodeProto, outer: Sequence[str]) -> Sequence[Node | None]:
+        domain = "" if proto.domain == "ai.onnx" else proto.domain
+        translation = TRANSLATIONS.get((domain, proto.op_type))
+        if proto.op_type == "Constant" and not domain:
+            return [_constant_of(proto)]
+        if translation is None or outer:
+            raise LeftError("it is left to ONNX Runtime")
+        inputs = tuple(self.values[each] if each else None for each in proto.input)
+        if odd := [node.type for node in inputs if node and node.dtype not in KNOWN]:
+            raise LeftError(f"it is of {odd[0]}")
+        used = frozenset(n for n, output in enumerate(proto.output) if output)
+        version = self.versions.get(domain, self.versions.get("ai.onnx", 1))
+        call = OnnxCall(proto.op_type, version, _attributes(proto), inputs, len(proto.output), used)
+        results = translation(call)
+        results = [results] if isinstance(results, Node) else results
+        if max(used, default=-1) >= len(results):
+            raise LeftError("it has more outputs")
+        return results
+
+    def _foreign(self, proto: NodeProto, outer: tuple[str, ...]) -> list[Node | None] | None:
+        """A node for each output; None if the shape of one is not known."""
+        named = {each: self.values[each] for each in (*proto.input, *outer) if each}
+        types = _inferred(proto, named, self.model)
+        kinds = [
+            None if not name else kind or self.stated.get(name)
+            for name, kind in zip(proto.output, types, strict=True)
+        ]
+        if any(name and kind is None for name, kind in zip(proto.output, kinds, strict=True)):
+            return None
+        key = OnnxNode(proto, outer)
+        inputs = [self.values[each] for each in (*proto.input, *outer) if each]
+        return [
+            None if kind is None else apply(Foreign(kind, key, proto.op_type, n), *inputs)  # type: ignore[arg-type]
+            for n, kind in enumerate(kinds)
+        ]
+
+    def finish(self) -> OnnxProgram:
+        """The program of all nodes."""
+        names: dict[Node, str] = {}
+        for name, node in self.values.items():
+            if node is not None:
+                names.setdefault(node, name)
+        needed = [i for p in self.rest for i in (*p.input, *_captured(inner_graphs([p]))) if i]
+        wanted = [info.name for info in self.model.graph.output]
+        if missing := [name for name in wanted if name not in self.values]:
+            raise GraphError(f"no node computes the output {quoted(missing[0])}.")
+        outputs = tuple(name for name in wanted if self.values[name] is not None)
+        carried = tuple(
+            dict.fromkeys(n for n in needed if self.values[n] is not None and n not in outputs)
+        )
+        results = [self.values[name] for name in (*outputs, *carried)]
+        known = {name: node for name, node in self.inputs.items() if node is not None}
+        graph = Graph(
+            tuple(known[i.name] for i in self.model.graph.input if i.name in known),
+            tuple(node for node in results if node is not None),
+        )
+        inputs = tuple(node.operator.name for node in graph.inputs)  # type: ignore[attr-defined]
+        rest, left = tuple(self.rest), tuple(self.left)
+        return OnnxProgram(self.model, graph, inputs, outputs, carried, rest, names, left)
+
+
+def _captured(graphs: Iterator[GraphProto]) -> Iterator[str]:
+    """The names that graphs read without computing them."""
+    for graph in graphs:
+        own = {tensor.name for tensor in graph.initializer} | {i.name for i in graph.input}
+        for node in graph.node:
+            for name in (*node.input, *_captured(inner_graphs([node]))):
+                if name and name not in own:
+                    yield name
+            own.update(node.output)
+        yield from (info.name for info in graph.output if info.name not in own)
+
+
+def _attributes(proto: NodeProto) -> dict[str, object]:
+    """The attributes by name; of nodes within functions, some refer to others."""
+    if any(attribute.ref_attr_name for attribute in proto.attribute):
+        raise LeftError("an attribute is one of a function")
+    return {a.name: helper.get_attribute_value(a) for a in proto.attribute}
+
+
+def _constant(tensor: TensorProto) -> Node:
+    """The contents of a tensor; raises `GraphError` if they are not as long as it says."""
+    try:
+        array: Array = to_array(tensor)
+    except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise GraphError(f"the constant {quoted(tensor.name)} is damaged: {reason}.") from None
+    return constant(array)
+
+
+def _constant_of(proto: NodeProto) -> Node:
+    """The value of a node of type Constant."""
+    values = _attributes(proto)
+    if "value" in values:
+        return _constant(values["value"])
+    for name, dtype in (("float", np.float32), ("int", np.int64)):
+        for key in (f"value_{name}", f"value_{name}s"):
+            if key in values:
+                return constant(np.array(values[key], dtype))
+    raise LeftError("it is sparse, or of texts")
+
+
+def _type(code: int, shape: Sequence[int]) -> TensorType | None:
+    """The type of tensors; None if NumPy has none such."""
+    try:
+        dtype = np.dtype(helper.tensor_dtype_to_np_dtype(code))
+    except (KeyError, ValueError, TypeError):
+        return None
+    kind = TensorType(tuple(map(int, shape)), dtype)
+    if kind.bytes > MOST_BYTES:
+        raise GraphError(f"a tensor of {kind} is too large.")
+    return kind
+
+
+def _stated(info: ValueInfoProto) -> TensorType | None:
+    """The type that a model says that a value has; None if a size is not known."""
+    kind = info.type.tensor_type
+    if not info.type.HasField("tensor_type") or not kind.HasField("shape"):
+        return None
+    if any(not dim.HasField("dim_value") or dim.dim_value < 0 for dim in kind.shape.dim):
+        return None
+    return _type(kind.elem_type, [dim.dim_value for dim in kind.shape.dim])
+
+
+def _inferred(
+    proto: NodeProto, inputs: Mapping[str, Node | None], model: ModelProto
+) -> list[TensorType | None]:
+    """The types of the outputs of a node, as ONNX infers them; None where it does not."""
+    infos, shown = [], []
+    for name, node in inputs.items():
+        assert node is not None
+        if node.dtype == object or node.dtype.kind in "US":
+            code = TensorProto.STRING
+        else:
+            code = helper.np_dtype_to_tensor_dtype(node.dtype)
+        infos.append(helper.make_tensor_value_info(name, code, node.shape))
+        if isinstance(node.operator, Constant) and node.type.size <= _SHOWN:
+            shown.append(
+                from_array(np.ascontiguousarray(node.operator.array).reshape(node.shape), name)
+            )
+    outputs = [ValueInfoProto(name=name, type=TypeProto()) for name in proto.output if name]
+    graph = helper.make_graph([proto], "node", infos, outputs, shown)
+    alone = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
+    try:
+        alone = onnx.shape_inference.infer_shapes(alone, data_prop=True)
+    except (onnx.shape_inference.InferenceError, RuntimeError, ValueError):
+        return [None] * len(proto.output)
+    types = {info.name: _stated(info) for info in alone.graph.output}
+    return [types.get(name) for name in proto.output]

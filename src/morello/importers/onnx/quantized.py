@@ -1,0 +1,161 @@
+"""Quantized numbers of ONNX: integers that stand for (integer - zero point) * scale."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.operators import Constant, Reduce
+from morello.importers.onnx.call import (
+    FLOAT32,
+    FLOATS,
+    INT32,
+    LeftError,
+    OnnxCall,
+    along,
+    cast,
+    constant,
+    function,
+    number,
+    op,
+    position,
+    reshaped,
+    translates,
+)
+from morello.importers.onnx.products import product
+
+_NARROW = frozenset(map(np.dtype, (np.int8, np.uint8)))
+_QUANTIZED = _NARROW | frozenset(map(np.dtype, (np.int16, np.uint16)))
+
+
+@translates("QuantizeLinear")
+def quantize_linear(call: OnnxCall) -> Node:
+    x, scale, zero = call[0], call[1], call.get(2)
+    _plain(call)
+    if (
+        x.dtype != FLOAT32
+        or scale.dtype != FLOAT32
+        or {"output_dtype", "precision"} & {*call.attributes}
+    ):
+        raise LeftError(f"it is of {x.type} and {scale.type}")
+    dtype = np.dtype(np.uint8) if zero is None else zero.dtype
+    scale = _spread(call, scale)
+    return quantized(x, scale, None if zero is None else _spread(call, zero), dtype)
+
+
+@translates("DequantizeLinear")
+def dequantize_linear(call: OnnxCall) -> Node:
+    x, scale, zero = call[0], call[1], call.get(2)
+    _plain(call)
+    if x.dtype not in _QUANTIZED | {INT32} or scale.dtype not in FLOATS:
+        raise LeftError(f"it is of {x.type} and {scale.type}")
+    shifted = cast(x, INT32)
+    if zero is not None and not _is_zero(zero):
+        shifted = function("subtract", shifted, cast(_spread(call, zero), INT32))
+    return function("multiply", cast(shifted, scale.dtype), _spread(call, scale))
+
+
+@translates("DynamicQuantizeLinear")
+def dynamic_quantize_linear(call: OnnxCall) -> list[Node]:
+    """The numbers in u8, and the scale and zero point that the smallest and largest one give."""
+    x = call[0]
+    axes, nothing = tuple(range(x.type.rank)), number(0, x)
+    if not axes or 0 in x.shape:
+        raise LeftError(f"it is of {x.type}")
+    low = function("minimum", op(Reduce("min", axes), x), nothing)
+    high = function("maximum", op(Reduce("max", axes), x), nothing)
+    scale = function("divide", function("subtract", high, low), number(255, x))
+    start = function("round", function("divide", function("neg", low), scale))
+    zero = cast(_saturated(start, np.dtype(np.uint8)), np.dtype(np.uint8))
+    return [quantized(x, scale, zero, zero.dtype), scale, zero]
+
+
+@translates("MatMulInteger")
+def matmul_integer(call: OnnxCall) -> Node:
+    a, b = call[0], call[1]
+    return shifted_product(a, b, call.get(2), call.get(3))
+
+
+@translates("QLinearMatMul")
+def q_linear_matmul(call: OnnxCall) -> Node:
+    a, a_scale, a_zero, b, b_scale, b_zero, scale, zero = call.all
+    if a_scale.dtype != FLOAT32 or a_scale.type.size != 1 or scale.type.size != 1:
+        raise LeftError("it has a scale for each row")
+    total = cast(shifted_product(a, b, a_zero, b_zero), FLOAT32)
+    factor = function("divide", function("multiply", a_scale, b_scale), scale)
+    factor = reshaped(factor, ()) if factor.type.size == 1 else factor
+    zero = reshaped(zero, ()) if zero.type.size == 1 else zero
+    return _rounded(function("multiply", total, factor), zero, zero.dtype)
+
+
+def shifted_product(a: Node, b: Node, a_zero: Node | None, b_zero: Node | None) -> Node:
+    """The product in i32 of two tensors of u8 or i8, less their zero points.
+
+    (a - y) (b - z) = a b - y (sums of b's columns) - (sums of a's rows) z + k y z: the sums of
+    constants are constants.
+    """
+    if a.dtype not in _NARROW or b.dtype not in _NARROW or min(a.type.rank, b.type.rank) < 2:
+        raise LeftError(f"it is of {a.type} and {b.type}")
+    result = product(a, b, INT32)
+    y, z = _zero(a_zero, a, -2), _zero(b_zero, b, -1)
+    if y is not None:
+        columns = op(Reduce("sum", (b.type.rank - 2,), True), cast(b, INT32))
+        result = function("subtract", result, function("multiply", y, columns))
+    if z is not None:
+        rows = op(Reduce("sum", (a.type.rank - 1,), True), cast(a, INT32))
+        result = function("subtract", result, function("multiply", rows, z))
+    if y is not None and z is not None:
+        corner = function("multiply", function("multiply", y, z), number(a.shape[-1], y))
+        result = function("add", result, corner)
+    return result
+
+
+def _zero(zero: Node | None, x: Node, axis: int) -> Node | None:
+    """A zero point in i32, for each element along an axis of `x` if it is several; None if 0."""
+    if zero is None or _is_zero(zero):
+        return None
+    if zero.type.size == 1:
+        return reshaped(cast(zero, INT32), ())
+    if zero.type.rank > 1 or zero.type.size != x.shape[axis]:
+        raise LeftError(f"its zero points are {zero.type}")
+    return along(cast(zero, INT32), 2 + axis, 2)
+
+
+def _is_zero(zero: Node) -> bool:
+    return isinstance(zero.operator, Constant) and not zero.operator.array.any()
+
+
+def quantized(x: Node, scale: Node, zero: Node | None, dtype: np.dtype[np.generic]) -> Node:
+    """x / scale, rounded, plus the zero point, within what the dtype holds."""
+    if dtype not in _QUANTIZED:
+        raise LeftError(f"it makes {dtype}")
+    return _rounded(function("divide", x, scale), zero, dtype)
+
+
+def _rounded(x: Node, zero: Node | None, dtype: np.dtype[np.generic]) -> Node:
+    rounded = function("round", x)
+    if zero is not None and not _is_zero(zero):
+        rounded = function("add", rounded, cast(zero, x.dtype))
+    return cast(_saturated(rounded, dtype), dtype)
+
+
+def _saturated(x: Node, dtype: np.dtype[np.generic]) -> Node:
+    limits = np.iinfo(dtype)  # type: ignore[type-var]
+    low, high = (constant(n, x.dtype) for n in (limits.min, limits.max))
+    return function("minimum", function("maximum", x, low), high)
+
+
+def _plain(call: OnnxCall) -> None:
+    if call.attribute("block_size", 0):
+        raise LeftError("it is quantized in blocks")
+
+
+def _spread(call: OnnxCall, x: Node) -> Node:
+    """A number, or a vector along an axis."""
+    if x.type.size == 1:
+        return reshaped(x, ())
+    rank = call[0].type.rank
+    axis = position(call.attribute("axis", 1), rank)
+    if x.type.rank != 1 or x.type.size != call[0].shape[axis]:
+        raise LeftError(f"its scale is {x.type}")
+    return along(x, axis, rank)

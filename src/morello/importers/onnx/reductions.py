@@ -1,0 +1,271 @@
+"""Reductions, softmax, norms and pooling of ONNX."""
+
+from __future__ import annotations
+
+from math import prod
+
+import numpy as np
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Node
+from morello.graph.operators import (
+    ArgReduce,
+    Broadcast,
+    Cumulate,
+    LayerNorm,
+    Pooling,
+    Reduce,
+    RmsNorm,
+    Softmax,
+)
+from morello.importers.onnx.call import (
+    INT64,
+    LeftError,
+    OnnxCall,
+    along,
+    constant,
+    function,
+    number,
+    op,
+    position,
+    positions,
+    reshaped,
+    translates,
+)
+from morello.importers.onnx.products import padding, steps
+
+_KINDS = {
+    "ReduceMax": "max", "ReduceMean": "mean", "ReduceMin": "min", "ReduceProd": "prod",
+    "ReduceL1": "sum", "ReduceL2": "sum", "ReduceLogSum": "sum", "ReduceSum": "sum",
+    "ReduceSumSquare": "sum",
+}  # fmt: skip
+_BEFORE = {"ReduceL1": "abs", "ReduceL2": "square", "ReduceSumSquare": "square"}
+_AFTER = {"ReduceL2": "sqrt", "ReduceLogSum": "log"}
+
+
+@translates(*_KINDS)
+def reduction(call: OnnxCall) -> Node:
+    x, kind = call[0], _KINDS[call.type]
+    if kind == "mean" or call.type in _AFTER:
+        call.floating()
+    if x.dtype == bool:
+        raise LeftError("it is of bool")
+    axes = _axes(call)
+    if call.type in _BEFORE:
+        x = function(_BEFORE[call.type], x)
+    if axes:
+        x = op(Reduce(kind, axes, _keeps(call)), x)
+    return function(_AFTER[call.type], x) if call.type in _AFTER else x
+
+
+@translates("ReduceLogSumExp")
+def log_sum_exp(call: OnnxCall) -> Node:
+    """The logarithm of the sum of exponentials, less the largest, which is added again."""
+    call.floating()
+    axes, x = _axes(call), call[0]
+    if not axes:
+        return x
+    highest = op(Reduce("max", axes, True), x)
+    total = op(Reduce("sum", axes, True), function("exp", function("subtract", x, highest)))
+    result = function("add", function("log", total), highest)
+    kept = tuple(n for d, n in enumerate(x.shape) if d not in axes)
+    return result if _keeps(call) else reshaped(result, kept)
+
+
+def _keeps(call: OnnxCall) -> bool:
+    return bool(call.attribute("keepdims", 1))
+
+
+def _axes(call: OnnxCall) -> tuple[int, ...]:
+    """The axes that a reduction is along: all of them if none is given."""
+    x = call[0]
+    given = call.listed("axes", 1, 13 if call.type == "ReduceSum" else 18)
+    if 0 in x.shape:
+        raise LeftError("its input has no elements")
+    if given:
+        return positions(given, x.type.rank)
+    return () if call.attribute("noop_with_empty_axes", 0) else tuple(range(x.type.rank))
+
+
+@translates("ArgMax", "ArgMin")
+def arg_reduction(call: OnnxCall) -> Node:
+    if call.attribute("select_last_index", 0) or 0 in call[0].shape:
+        raise LeftError("it selects the last of equal elements")
+    kind = "max" if call.type == "ArgMax" else "min"
+    return op(ArgReduce(kind, call.axis(0), INT64, _keeps(call)), call[0])
+
+
+@translates("CumSum")
+def cumulated(call: OnnxCall) -> Node:
+    if call.attribute("exclusive", 0) or call.attribute("reverse", 0):
+        raise LeftError("it is exclusive or reversed")
+    (axis,) = call.integers(1)
+    return op(Cumulate(position(axis, call[0].type.rank)), call[0])
+
+
+@translates("Softmax", "LogSoftmax")
+def softmax(call: OnnxCall) -> Node:
+    """Along an axis; before version 13 along that and all after it."""
+    x = call[0]
+    axis = call.axis(1 if call.version < 13 else -1)
+    shape = x.shape
+    if 0 in shape:
+        raise LeftError("its input has no elements")
+    if call.version < 13:
+        x, axis = reshaped(x, (prod(shape[:axis]), prod(shape[axis:]))), 1
+    if call.type == "Softmax":
+        return reshaped(op(Softmax(axis), x), shape)
+    lower = function("subtract", x, op(Reduce("max", (axis,), True), x))
+    total = op(Reduce("sum", (axis,), True), function("exp", lower))
+    return reshaped(function("subtract", lower, function("log", total)), shape)
+
+
+@translates("LayerNormalization")
+def layer_normalization(call: OnnxCall) -> list[Node]:
+    """The norm, the mean, and the reciprocal of the standard deviation."""
+    x, axis, epsilon = call[0], call.axis(-1), call.attribute("epsilon", 1e-5)
+    normed = layer_norm(x, call[1], call.get(2), epsilon, axis)
+    if call.used <= {0}:
+        return [normed]
+    axes = tuple(range(axis, x.type.rank))
+    mean = op(Reduce("mean", axes, True), x)
+    squares = function("square", function("subtract", x, mean))
+    variance = op(Reduce("mean", axes, True), squares)
+    return [normed, mean, function("rsqrt", function("add", variance, number(epsilon, x)))]
+
+
+@translates("RMSNormalization", "SimplifiedLayerNormalization")
+def rms_normalization(call: OnnxCall) -> Node:
+    call.only(0)
+    return rms_norm(call[0], call[1], call.attribute("epsilon", 1e-5), call.axis(-1))
+
+
+def layer_norm(x: Node, gamma: Node, beta: Node | None, epsilon: float, axis: int = -1) -> Node:
+    """The norm of all dimensions from an axis on."""
+    rows, scale = _rows(x, gamma, axis)
+    if beta is None:
+        shift = constant(np.broadcast_to(x.dtype.type(0), scale.shape), x.dtype)
+    else:
+        shift = _rows(x, beta, axis)[1]
+    return reshaped(op(LayerNorm(epsilon), rows, scale, shift), x.shape)
+
+
+def rms_norm(x: Node, gamma: Node, epsilon: float, axis: int = -1) -> Node:
+    """The norm by the root of the mean of squares, of all dimensions from an axis on."""
+    rows, scale = _rows(x, gamma, axis)
+    return reshaped(op(RmsNorm(epsilon), rows, scale), x.shape)
+
+
+def _rows(x: Node, factors: Node, axis: int) -> tuple[Node, Node]:
+    """A tensor, and factors of its dimensions from an axis on, with these as one dimension."""
+    axis = position(axis, x.type.rank)
+    inner = x.shape[axis:]
+    if x.dtype != factors.dtype or 0 in x.shape:
+        raise LeftError(f"it is of {x.type} and {factors.type}")
+    if factors.shape != inner and factors.type.size == prod(inner) == factors.shape[-1]:
+        factors = reshaped(factors, inner)
+    if factors.shape != inner:
+        if factors.type.rank > len(inner):
+            raise LeftError("its scale differs from row to row")
+        factors = op(Broadcast(inner), factors)
+    if len(inner) > 1:
+        x = reshaped(x, (*x.shape[:axis], prod(inner)))
+    return x, reshaped(factors, (prod(inner),))
+
+
+@translates("BatchNormalization")
+def batch_normalization(call: OnnxCall) -> Node:
+    """A factor and a term for each channel, which are constants if all they depend on are."""
+    call.only(0)
+    x = call[0]
+    if call.attribute("training_mode", 0) or not call.attribute("spatial", 1):
+        raise LeftError("it trains, or is not spatial")
+    if call.version < 7 and not call.attribute("is_test", 0):
+        raise LeftError("it trains")
+    if len({node.dtype for node in call.all}) > 1:
+        raise LeftError("its dtypes differ")
+    scale, bias, mean, variance = (along(call[i], 1, x.type.rank) for i in range(1, 5))
+    epsilon = number(call.attribute("epsilon", 1e-5), x)
+    factor = function("divide", scale, function("sqrt", function("add", variance, epsilon)))
+    term = function("subtract", bias, function("multiply", mean, factor))
+    return function("add", function("multiply", x, factor), term)
+
+
+@translates("InstanceNormalization")
+def instance_normalization(call: OnnxCall) -> Node:
+    return _grouped_norm(call, call[0].shape[1])
+
+
+@translates("GroupNormalization")
+def group_normalization(call: OnnxCall) -> Node:
+    if call.attribute("stash_type", 1) != 1:
+        raise LeftError("it keeps its means in another dtype")
+    return _grouped_norm(call, call.attribute("num_groups"))
+
+
+def _grouped_norm(call: OnnxCall, groups: int) -> Node:
+    """The norm of each group of channels, times a factor, plus a term, of each channel."""
+    x, scale, bias = call[0], call[1], call[2]
+    channels = x.shape[1]
+    if groups < 1 or channels % groups or 0 in x.shape:
+        raise GraphError(f"{groups} groups of {channels} channels.")
+    if not x.dtype == scale.dtype == bias.dtype:
+        raise LeftError("its dtypes differ")
+    rows = reshaped(x, (x.shape[0], groups, prod(x.shape[1:]) // groups))
+    ones, zeros = (np.broadcast_to(x.dtype.type(n), rows.shape[2:]) for n in (1, 0))
+    epsilon = call.attribute("epsilon", 1e-5)
+    normed = op(LayerNorm(epsilon), rows, constant(ones), constant(zeros))
+    if scale.type.size == channels:
+        normed = reshaped(normed, x.shape)
+    factor, term = (along(node, 1, normed.type.rank) for node in (scale, bias))
+    return reshaped(function("add", function("multiply", normed, factor), term), x.shape)
+
+
+@translates("GlobalAveragePool", "GlobalMaxPool")
+def global_pool(call: OnnxCall) -> Node:
+    call.floating()
+    axes = tuple(range(2, call[0].type.rank))
+    return op(Reduce("max" if call.type == "GlobalMaxPool" else "mean", axes, True), call[0])
+
+
+@translates("AveragePool", "MaxPool")
+def pool(call: OnnxCall) -> Node:
+    call.floating()
+    call.only(0)
+    x, window = call[0], tuple(map(int, call.attribute("kernel_shape")))
+    rank = x.type.rank - 2
+    if rank < 1 or len(window) != rank or min(window) < 1:
+        raise GraphError(f"{call.type} of {x.type} has windows of {window}.")
+    strides, dilations = steps(call, "strides", rank), steps(call, "dilations", rank)
+    before, after = padding(call, x.shape[2:], window, strides, dilations)
+    wide = [(k - 1) * step + 1 for k, step in zip(window, dilations, strict=True)]
+    counts = call.type == "AveragePool" and bool(call.attribute("count_include_pad", 0))
+    if any(max(low, high) >= k for low, high, k in zip(before, after, wide, strict=True)):
+        raise LeftError("its padding is as wide as its windows")
+    if call.attribute("ceil_mode", 0) and call.text("auto_pad", "NOTSET") == "NOTSET":
+        wider = _ceil(x.shape[2:], wide, strides, before, after)
+        if counts and wider != after:
+            raise LeftError("it counts the padding, but not what rounding up adds to it")
+        after = wider
+    kind = "max" if call.type == "MaxPool" else "mean"
+    return op(Pooling(kind, window, strides, before, after, dilations, counts), x)
+
+
+def _ceil(
+    spatial: tuple[int, ...],
+    wide: list[int],
+    strides: tuple[int, ...],
+    before: tuple[int, ...],
+    after: tuple[int, ...],
+) -> tuple[int, ...]:
+    """The padding after each dimension with which the last window is as if sizes were rounded up.
+
+    A window that would begin in this padding is left out.
+    """
+    wider = []
+    for n, k, stride, low, high in zip(spatial, wide, strides, before, after, strict=True):
+        count = -(-(n + low + high - k) // stride) + 1
+        if (count - 1) * stride >= n + low:
+            count -= 1
+        wider.append(max(high, (count - 1) * stride + k - n - low))
+    return tuple(wider)

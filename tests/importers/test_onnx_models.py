@@ -1,0 +1,248 @@
+"""ONNX models: their inputs, versions, shapes, what is left, and files that are damaged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morello.base.errors import GraphError, MorelloError
+from morello.graph.graph import Array
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Concat, Conv, Dot, Foreign, Pooling
+from morello.graph.partition import by_rule
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+from morello.importers.onnx import import_model, read_model  # noqa: E402
+
+LIGHT = Path(onnx.__file__).parent / "backend" / "test" / "data" / "light"
+
+
+def parsed(body: str, version: int = 17, extra: str = "") -> Any:
+    """A model in the language of `onnx.parser`."""
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {version}{extra}]>{body}')
+
+
+def agrees(
+    model: Any, shapes: Mapping[str, Sequence[int]] | None = None, seed: int = 0
+) -> list[Array]:
+    """Check that a graph computes what ONNX Runtime does, on random numbers."""
+    program = import_model(model, shapes)
+    assert not program.rest
+    generator = np.random.default_rng(seed)
+    arrays = [
+        generator.uniform(-2, 2, node.shape).astype(node.dtype) for node in program.graph.inputs
+    ]
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    session = runtime.InferenceSession(model.SerializeToString(), options)
+    expected = session.run(list(program.outputs), dict(zip(program.inputs, arrays, strict=True)))
+    results = list(evaluate(program.graph, arrays))
+    for result, wanted, node in zip(results, expected, program.graph.outputs, strict=True):
+        assert (result.shape, node.dtype) == (wanted.shape, wanted.dtype)
+        np.testing.assert_allclose(result, wanted, 1e-4, 1e-4)
+    return results
+
+
+OLD = {
+    "softmax flattens": (11, "y = Softmax <axis = 1> (x)"),
+    "log-softmax flattens": (12, "y = LogSoftmax <axis = 2> (x)"),
+    "softmax along its last axis": (13, "y = Softmax (x)"),
+    "axes are attributes": (11, "a = Unsqueeze <axes = [0, 2]> (x)  y = Squeeze <axes = [0]> (a)"),
+    "a slice by attributes": (9, "y = Slice <axes = [1, 2], starts = [1, -3], ends = [9, -1]> (x)"),
+    "limits by attributes": (10, "y = Clip <min = -0.5, max = 0.75> (x)"),
+    "a sum by attributes": (11, "y = ReduceSum <axes = [1], keepdims = 0> (x)"),
+    "a mean by attributes": (17, "y = ReduceMean <axes = [-1, 0]> (x)"),
+    "a padding by attributes": (10, "y = Pad <pads = [0, 1, 0, 2, 0, 1], value = 0.5> (x)"),
+    "parts by attributes": (11, "y, z = Split <axis = 1, split = [1, 3]> (x)"),
+    "dropout without a mask": (9, "y = Dropout <ratio = 0.5> (x)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("version, nodes", OLD.values(), ids=list(OLD))
+def test_each_version_means_what_it_meant(version: int, nodes: str) -> None:
+    model = parsed(f"agraph (float[3,4,5] x) => (float[a] y) {{ {nodes} }}", version)
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    agrees(model)
+
+
+def test_shapes_that_are_computed_are_constants() -> None:
+    model = parsed(
+        """agraph (float[batch, 6, 4] x) => (float[batch, heads, 6, n] y) {
+            s = Shape (x)
+            zero = Constant <value = int64[1] {0}> ()
+            b = Gather (s, zero)
+            rest = Constant <value = int64[3] {6, 2, -1}> ()
+            shape = Concat <axis = 0> (b, rest)
+            apart = Reshape (x, shape)
+            y = Transpose <perm = [0, 2, 1, 3]> (apart)
+        }"""
+    )
+    program = import_model(model, {"x": (3, 6, 4)})
+    assert [type(node.operator).__name__ for node in program.graph.nodes] == [
+        "Input", "Reshape", "Transpose",
+    ]  # fmt: skip
+    agrees(model, {"x": (3, 6, 4)})
+
+
+def test_a_dimension_has_one_size() -> None:
+    body = "agraph (float[n, 4] x, float[n, 4] y) => (float[n, 4] z) { z = Add (x, y) }"
+    program = import_model(parsed(body), {"y": (3, 4)})
+    assert [node.shape for node in program.graph.inputs] == [(3, 4), (3, 4)]
+    with pytest.raises(GraphError, match=r"dimension 0 of the input x \(n\) may have any size"):
+        import_model(parsed(body))
+    with pytest.raises(GraphError, match="dimension 1 of x is 4, not 5"):
+        import_model(parsed(body), {"x": (3, 5)})
+    with pytest.raises(GraphError, match="no input 'w'; the inputs are x, y"):
+        import_model(parsed(body), {"w": (3, 5)})
+    with pytest.raises(GraphError, match="2 dimensions, and 1 are given"):
+        import_model(parsed(body), {"x": (3,)})
+
+
+def test_what_has_no_fixed_shape_is_the_rest() -> None:
+    model = parsed(
+        """agraph (float[4, 8] x) => (float[4, 8] y, int64[2, n] places) {
+            y = Relu (x)
+            places = NonZero (y)
+        }"""
+    )
+    program = import_model(model)
+    assert (program.outputs, program.carried) == (("y",), ())
+    assert [node.op_type for node in program.rest] == ["NonZero"]
+    assert program.left == (
+        ("NonZero", "it is left to ONNX Runtime, and its shape is only known when it runs"),
+    )
+
+
+def test_branches_are_left_with_what_they_read() -> None:
+    model = parsed(
+        """agraph (float[4] x, bool which) => (float[4] z) {
+            y = Relu (x)
+            z = If (which) <
+                then_branch = a () => (float[4] p) { p = Exp (y) },
+                else_branch = b () => (float[4] q) { q = Neg (x) }
+            >
+        }"""
+    )
+    program = import_model(model)
+    (node,) = program.graph.outputs
+    assert isinstance(node.operator, Foreign)
+    assert node.operator.key.captured == ("y", "x")  # type: ignore[attr-defined]
+    assert [program.names[source] for source in node.inputs] == ["which", "y", "x"]
+
+
+@pytest.mark.parametrize("file", sorted(LIGHT.glob("*.onnx")), ids=lambda file: file.stem[6:])
+def test_known_networks_are_whole_graphs(file: Path) -> None:
+    """Their weights are constants of a shape, so the tests can ship them."""
+    program = import_model(read_model(file))
+    assert not program.rest
+    assert {kind.split()[0] for kind, _ in program.left} <= {"LRN"}
+    left = {type(node.operator) for node in by_rule(program.graph).left}
+    assert left <= {Concat, Conv, Dot, Foreign, Pooling}  # those that the language has no kernel of
+
+
+def test_quantized_products_are_exact(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    w = onnx.numpy_helper.from_array(generator.uniform(-1, 1, (16, 8)).astype(np.float32), "w")
+    model = parsed("agraph (float[4, 16] x) => (float[4, 8] y) { y = MatMul (x, w) }")
+    model.graph.initializer.append(w)
+    onnx.save(model, tmp_path / "model.onnx")
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    quantization.quantize_dynamic(tmp_path / "model.onnx", tmp_path / "small.onnx")
+    agrees(onnx.load(tmp_path / "small.onnx"))
+
+
+class TestFiles:
+    """Files that are damaged, or that reach out of their folder."""
+
+    def model(self, location: str, **more: str) -> Any:
+        """A model whose only constant lies in another file."""
+        model = parsed("agraph (float[4] x) => (float[4] y) { y = Add (x, c) }")
+        tensor = onnx.TensorProto(name="c", data_type=1, dims=[4], data_location=1)
+        for key, value in {"location": location, **more}.items():
+            tensor.external_data.add(key=key, value=value)
+        model.graph.initializer.append(tensor)
+        return model
+
+    def test_data_may_lie_in_files_of_the_folder(self, tmp_path: Path) -> None:
+        np.arange(8, dtype=np.float32).tofile(tmp_path / "data.bin")
+        path = tmp_path / "model.onnx"
+        path.write_bytes(self.model("data.bin", offset="16", length="16").SerializeToString())
+        program = import_model(read_model(path))
+        (result,) = evaluate(program.graph, [np.zeros(4, np.float32)])
+        np.testing.assert_array_equal(result, [4, 5, 6, 7])
+
+    @pytest.mark.parametrize("location", ["../data.bin", "/etc/hostname", "", "link", "a\0b", "."])
+    def test_no_data_lie_elsewhere(self, tmp_path: Path, location: str) -> None:
+        folder = tmp_path / "models"
+        folder.mkdir()
+        np.zeros(4, np.float32).tofile(tmp_path / "data.bin")
+        (folder / "link").symlink_to(tmp_path / "data.bin")
+        path = folder / "model.onnx"
+        path.write_bytes(self.model(location).SerializeToString())
+        with pytest.raises(GraphError, match="give a file in the model's folder"):
+            read_model(path)
+
+    @pytest.mark.parametrize("bounds", [{"offset": "8"}, {"length": "99"}, {"offset": "-1"},
+                                        {"length": "x"}, {"length": "8"}])  # fmt: skip
+    def test_data_are_as_long_as_they_should_be(
+        self, tmp_path: Path, bounds: dict[str, str]
+    ) -> None:
+        np.zeros(4, np.float32).tofile(tmp_path / "data.bin")
+        path = tmp_path / "model.onnx"
+        path.write_bytes(self.model("data.bin", **bounds).SerializeToString())
+        with pytest.raises(GraphError):
+            import_model(read_model(path))
+
+    def test_no_file_and_no_model(self, tmp_path: Path) -> None:
+        with pytest.raises(GraphError, match="cannot be read: No such file"):
+            read_model(tmp_path / "none.onnx")
+        (tmp_path / "text.onnx").write_text("a text")
+        with pytest.raises(GraphError, match=r"is no ONNX model|no valid ONNX model"):
+            read_model(tmp_path / "text.onnx")
+
+    def test_nodes_in_a_circle_and_huge_tensors(self, tmp_path: Path) -> None:
+        for name, body in {
+            "circle": "agraph (float[4] x) => (float[4] y) { y = Add (x, z)  z = Relu (y) }",
+            "huge": "agraph (float[999999, 999999, 9999] x) => (float[4] y) { y = Relu (x) }",
+        }.items():
+            path = tmp_path / f"{name}.onnx"
+            path.write_bytes(parsed(body).SerializeToString())
+            with pytest.raises(GraphError):
+                import_model(read_model(path))
+
+    def test_mutated_files_are_models_or_errors(self, tmp_path: Path) -> None:
+        model = parsed(
+            """agraph (float[2, 3, 8, 8] x) => (float[2, 5] y) {
+                w = Constant <value = float[4, 3, 3, 3] {""" + ",".join(["0.5"] * 108) + """}> ()
+                a = Conv <pads = [1, 1, 1, 1], strides = [2, 2]> (x, w)
+                b = MaxPool <kernel_shape = [2, 2]> (a)
+                shape = Constant <value = int64[2] {0, -1}> ()
+                c = Reshape (b, shape)
+                v = ConstantOfShape <value = float[1] {0.25}> (sizes)
+                sizes2 = Shape (c)
+                d = Gemm <alpha = 0.5> (c, v)
+                y = Softmax (d)
+            }"""
+        )  # fmt: skip
+        sizes = onnx.numpy_helper.from_array(np.array([36, 5]), "sizes")
+        model.graph.initializer.append(sizes)
+        intact = model.SerializeToString()
+        import_model(onnx.ModelProto.FromString(intact))
+        generator, path = np.random.default_rng(0), tmp_path / "model.onnx"
+        for _ in range(400):
+            damaged = bytearray(intact)
+            for _ in range(generator.integers(1, 4)):
+                damaged[generator.integers(len(damaged))] = generator.integers(256)
+            if generator.random() < 0.2:
+                del damaged[generator.integers(len(damaged)) :]
+            path.write_bytes(damaged)
+            try:
+                import_model(read_model(path))
+            except MorelloError as error:
+                assert str(error).count("\n") == 0

@@ -1,0 +1,119 @@
+"""ONNX's own tests of operators: the graphs of their models compute what they expect."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Array, check
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Foreign
+
+onnx = pytest.importorskip("onnx")
+
+from morello.importers.onnx import OnnxProgram, import_model  # noqa: E402
+from morello.importers.onnx.call import TRANSLATIONS  # noqa: E402
+
+TOLERANCES = {"float16": 5e-3, "bfloat16": 5e-2}
+
+REFUSED = {
+    "AveragePool", "ArgMax", "ArgMin", "BatchNormalization", "Cast", "CastLike", "CumSum",
+    "DequantizeLinear", "Dropout", "Einsum", "Identity", "MaxPool", "Mod", "OneHot", "Pad", "Pow",
+    "QLinearMatMul", "QuantizeLinear", "Range", "Slice",
+}  # fmt: skip
+"""The operators with a form that is left to ONNX Runtime, apart from odd dtypes and no elements."""
+
+
+def cases() -> Iterator[tuple[str, Any, list[Array], list[Array], float]]:
+    """The name, model, inputs, outputs and tolerance of each test whose operators are known."""
+    from onnx.backend.test.case.node import collect_testcases
+
+    for case in collect_testcases(None):
+        nodes = case.model.graph.node
+        if all(n.op_type == "Constant" or (n.domain, n.op_type) in TRANSLATIONS for n in nodes):
+            inputs, outputs = ([_array(each) for each in side] for side in case.data_sets[0])
+            yield case.name, case.model, inputs, outputs, case.rtol
+
+
+def _array(value: Any) -> Any:
+    return onnx.numpy_helper.to_array(value) if hasattr(value, "data_type") else value
+
+
+def frozen(model: Any, inputs: Sequence[Array]) -> tuple[Any, list[Array]]:
+    """A model whose short inputs of integers, as axes and shapes are, are constants."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    left = []
+    for info, array in zip(model.graph.input, inputs, strict=True):
+        if isinstance(array, np.ndarray) and array.dtype.kind in "ib" and array.ndim <= 1:
+            copy.graph.initializer.append(onnx.numpy_helper.from_array(array, info.name))
+        else:
+            left.append(array)
+    return copy, left
+
+
+def imported(model: Any, inputs: Sequence[Array]) -> OnnxProgram:
+    constants = {tensor.name for tensor in model.graph.initializer}
+    names = [info.name for info in model.graph.input if info.name not in constants]
+    shapes = {n: a.shape for n, a in zip(names, inputs, strict=True) if isinstance(a, np.ndarray)}
+    return import_model(model, shapes)
+
+
+def whole(program: OnnxProgram) -> bool:
+    """Whether nothing is left to ONNX Runtime."""
+    return not program.rest and not any(
+        isinstance(n.operator, Foreign) for n in program.graph.nodes
+    )
+
+
+def test_nodes_compute_what_onnx_expects() -> None:
+    agree, refused, wrong = 0, Counter[str](), []
+    for name, model, inputs, outputs, tolerance in cases():
+        program, arrays = imported(model, inputs), inputs
+        if not whole(program):
+            model, arrays = frozen(model, inputs)
+            program = imported(model, arrays)
+        if not whole(program):
+            kinds, reason = program.left[0]
+            if "it is of" not in reason and "no elements" not in reason:
+                refused[kinds.split()[0]] += 1
+            continue
+        check(program.graph)
+        results = evaluate(program.graph, arrays)
+        assert list(program.outputs) == [info.name for info in model.graph.output]
+        if all(map(_close, program.graph.outputs, results, outputs, [tolerance] * len(outputs))):
+            agree += 1
+        else:
+            wrong.append(name)
+    assert wrong == []
+    assert agree > 900
+    assert {*refused} <= REFUSED
+
+
+def _close(node: Any, result: Array, expected: Array, tolerance: float) -> bool:
+    if node.type.shape != expected.shape or node.dtype != expected.dtype:
+        return False
+    low = TOLERANCES.get(expected.dtype.name, 0.0)
+    # a number halfway between two integers may be rounded to either
+    near = 1.0 if expected.dtype == np.uint8 else max(0.1 * low, 1e-6)
+    return np.allclose(
+        result.astype(np.float64),
+        expected.astype(np.float64),
+        max(tolerance, low),
+        near,
+        equal_nan=True,
+    )
+
+
+def test_a_node_that_does_not_fit_is_an_error() -> None:
+    model = onnx.parser.parse_model(
+        '<ir_version: 8, opset_import: ["": 17]>'
+        "agraph (float[4,8] x, float[4,8] y) => (float[4,4] z) { z = MatMul(x, y) }"
+    )
+    with pytest.raises(GraphError, match=r"MatMul: .*8 is not 4"):
+        import_model(model)
