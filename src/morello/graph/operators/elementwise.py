@@ -18,6 +18,7 @@ from morello.ir.dtype import F32, I32, DType
 from morello.ir.functions import BINARY, UNARY
 from morello.targets.kernels import CASTS
 
+
 def _divide(a: Array, b: Array) -> Array:
     """The quotient; of integers, without its fraction."""
     quotient: Array = np.trunc(a / b).astype(a.dtype) if a.dtype.kind in "iu" else a / b
