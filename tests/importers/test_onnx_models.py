@@ -133,7 +133,7 @@ def test_branches_are_left_with_what_they_read() -> None:
     (node,) = program.graph.outputs
     assert isinstance(node.operator, Foreign)
     assert node.operator.key.captured == ("y", "x")  # type: ignore[attr-defined]
-    assert [program.names[source] for source in node.inputs] == ["which", "y", "x"]
+    assert node.inputs == tuple(program.values[name] for name in ("which", "y", "x"))
 
 
 @pytest.mark.parametrize("file", sorted(LIGHT.glob("*.onnx")), ids=lambda file: file.stem[6:])

@@ -28,6 +28,7 @@ COMMANDS = {
     "export": "write a C project for a whole program",
     "explain": "show the best program and what was searched",
     "model": "how well the cost model predicts times",
+    "onnx": "make an ONNX model faster",
     "precompute": "solve a family of Specs into a table",
     "table": "look into a table, check it, merge tables",
     "learn": "measure programs to learn from, and judge models",

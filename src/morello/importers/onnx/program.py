@@ -56,8 +56,8 @@ class OnnxProgram:
     """A model as a graph.
 
     The first outputs of the graph are those of the model that it computes, by `outputs`; then
-    come the values that the `rest` reads, by `carried`. `names` has the values of the model,
-    and `left` why nodes are `Foreign` or of the rest.
+    come the values that the `rest` reads, by `carried`. `values` has the values of the model by
+    name, and `left` why nodes are `Foreign` or of the rest.
     """
 
     model: ModelProto
@@ -66,7 +66,7 @@ class OnnxProgram:
     outputs: tuple[str, ...]
     carried: tuple[str, ...]
     rest: tuple[NodeProto, ...]
-    names: Mapping[Node, str]
+    values: Mapping[str, Node]
     left: tuple[tuple[str, str], ...]
 
 
@@ -212,10 +212,6 @@ class _Importing:
 
     def finish(self) -> OnnxProgram:
         """The program of all nodes."""
-        names: dict[Node, str] = {}
-        for name, node in self.values.items():
-            if node is not None:
-                names.setdefault(node, name)
         needed = [i for p in self.rest for i in (*p.input, *_captured(inner_graphs([p]))) if i]
         wanted = [info.name for info in self.model.graph.output]
         if missing := [name for name in wanted if name not in self.values]:
@@ -231,8 +227,9 @@ class _Importing:
             tuple(node for node in results if node is not None),
         )
         inputs = tuple(node.operator.name for node in graph.inputs)  # type: ignore[attr-defined]
+        values = {name: node for name, node in self.values.items() if node is not None}
         rest, left = tuple(self.rest), tuple(self.left)
-        return OnnxProgram(self.model, graph, inputs, outputs, carried, rest, names, left)
+        return OnnxProgram(self.model, graph, inputs, outputs, carried, rest, values, left)
 
 
 def _captured(graphs: Iterator[GraphProto]) -> Iterator[str]:

@@ -1,0 +1,127 @@
+"""`morello onnx`: writes an ONNX model whose groups of operators are kernels."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from morello.base.errors import GraphError, MorelloError, quoted
+from morello.base.files import check_writable
+from morello.cli.arguments import add_compiler, add_json, add_table, add_target
+from morello.cli.output import print_json, progress, readable
+
+if TYPE_CHECKING:
+    from morello.onnx import Conversion
+
+_WANTED_GAP = 0.1
+"""Programs that may cost this much more than the cheapest are counted in the summary."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", type=Path, help="a file such as model.onnx")
+    parser.add_argument(
+        "-o", "--output", type=Path, required=True, metavar="PATH",
+        help="write the model here, such as fast.onnx, and its kernels beside it, as fast.so",
+    )  # fmt: skip
+    parser.add_argument(
+        "--shape", action="append", default=[], metavar="INPUT=AxBxC",
+        help="the shape of an input that has free dimensions, such as image=1x3x224x224",
+    )  # fmt: skip
+    add_target(parser)
+    add_table(parser)
+    parser.add_argument(
+        "--budget", type=float, default=20.0, metavar="SECONDS",
+        help="take the best program so far if the search for a kernel takes longer (20)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gap", type=float, default=0.02, metavar="FRACTION",
+        help="end a search at a program proven to cost at most this fraction more than the "
+        "cheapest (0.02)",
+    )  # fmt: skip
+    add_compiler(parser)
+    add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Convert a model, compare it with the original, and say what was left to ONNX Runtime."""
+    from morello import tables
+    from morello.onnx import convert
+    from morello.onnx.checking import largest_error
+
+    check_writable(arguments.output)
+    shapes = dict(map(_shape, arguments.shape))
+    began = time.perf_counter()
+    print(f"reading {arguments.model} ...", file=sys.stderr)
+    with progress() as report:
+        conversion = convert(
+            arguments.model, arguments.output, shapes,
+            target=arguments.target, budget=arguments.budget, gap=arguments.gap,
+            table=tables.OFF if arguments.no_table else arguments.db,
+            compiler=arguments.compiler, progress=report,
+        )  # fmt: skip
+    seconds = time.perf_counter() - began
+    print("comparing both models ...", file=sys.stderr)
+    error: float | None = None
+    unchecked = ""
+    try:
+        error = largest_error(arguments.model, conversion)
+    except MorelloError as problem:
+        if type(problem) is not MorelloError:  # they compute different things
+            raise
+        unchecked = str(problem)
+    about = _about(conversion, seconds, error, unchecked)
+    if arguments.json:
+        print_json(about)
+    else:
+        print(_summary(conversion, about))
+
+
+def _shape(text: str) -> tuple[str, tuple[int, ...]]:
+    name, equals, sizes = text.rpartition("=")
+    if not equals or not re.fullmatch(r"\d{1,10}(x\d{1,10})*|", sizes):
+        raise GraphError(f"{quoted(text)} is no shape", "write one as image=1x3x224x224")
+    return name, tuple(int(size) for size in sizes.split("x") if size)
+
+
+def _about(
+    conversion: Conversion, seconds: float, error: float | None, unchecked: str
+) -> dict[str, Any]:
+    segments = conversion.compiled.segments
+    statistics = [kernel.statistics for each in segments for kernel in each.kernels]
+    unproven = [s for s in statistics if s is not None and not (s.gap or 0.0) <= _WANTED_GAP]
+    return {
+        "files": [str(path) for path in conversion.files],
+        "segments": len(segments),
+        "kernels": len(statistics),
+        "unproven": len(unproven),
+        "left": dict(conversion.left),
+        "reasons": [{"node": node, "reason": reason} for node, reason in conversion.reasons],
+        "error": error,
+        "unchecked": unchecked,
+        "seconds": seconds,
+    }
+
+
+def _summary(conversion: Conversion, about: dict[str, Any]) -> str:
+    files = " and ".join(about["files"])
+    lines = [
+        f"{files}: {about['kernels']} kernels in {about['segments']} nodes, "
+        f"in {readable(about['seconds'])}"
+    ]
+    left = ", ".join(f"{n} {kind}" for kind, n in sorted(about["left"].items()))
+    lines.append(f"left to ONNX Runtime: {left or 'nothing'}")
+    reasons = dict.fromkeys(f"  {each['node']}: {each['reason']}" for each in about["reasons"])
+    lines += reasons
+    if about["unproven"]:
+        lines.append(
+            f"the search for {about['unproven']} kernels ended early; --budget gives it longer"
+        )
+    if about["error"] is None:
+        lines.append(f"not compared with the original: {about['unchecked']}")
+    else:
+        lines.append(f"compared with the original, largest error {about['error']:.1e}")
+    return "\n".join(lines)

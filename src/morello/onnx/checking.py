@@ -1,0 +1,74 @@
+"""A converted model compared with the one that it was made from, both run by ONNX Runtime."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from morello.base.errors import MorelloError, VerificationError
+from morello.graph.graph import Array
+from morello.onnx.conversion import Conversion
+
+TOLERANCE = 0.05
+"""The largest error that is no mistake, of the largest number: narrow numbers are rounded."""
+
+_QUIET = 4
+
+
+def largest_error(model: str | os.PathLike[str], conversion: Conversion, seed: int = 0) -> float:
+    """The largest difference of outputs for random inputs, relative to the largest number.
+
+    Floating-point inputs are between -1 and 1, integers 0 or 1. Raises `VerificationError` if it
+    is above 5 %, and `MorelloError` if ONNX Runtime is missing, or cannot run a model.
+    """
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        raise MorelloError("there is no onnxruntime to compare with", "install it") from None
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _QUIET
+    try:
+        before = onnxruntime.InferenceSession(os.fspath(model), options)
+        if conversion.library is not None:
+            options.register_custom_ops_library(str(conversion.library.absolute()))
+        after = onnxruntime.InferenceSession(str(conversion.model), options)
+        feeds = _random(after.get_inputs(), np.random.default_rng(seed))
+        pairs = [*zip(before.run(None, feeds), after.run(None, feeds), strict=True)]
+    except Exception as problem:
+        raise MorelloError(f"ONNX Runtime says: {' '.join(str(problem).split())[:300]}.") from None
+    error = max((_difference(a, b) for a, b in pairs), default=0.0)
+    if not error <= TOLERANCE:
+        raise VerificationError(
+            f"{conversion.model} computes something else than {os.fspath(model)}: the largest "
+            f"error is {error:.1e} of the largest number."
+        )
+    return error
+
+
+def _random(inputs: Any, generator: np.random.Generator) -> dict[str, Array]:
+    """Arrays for the inputs of a session, whose types it names as `tensor(float)`."""
+    names = {"float": "float32", "double": "float64"}
+    arrays = {}
+    for each in inputs:
+        name = each.type.removeprefix("tensor(").removesuffix(")")
+        dtype = np.dtype(names.get(name, name))
+        floating = dtype.kind == "f"
+        numbers = generator.uniform(-1, 1, each.shape) if floating else generator.integers(
+            0, 2, each.shape
+        )  # fmt: skip
+        arrays[each.name] = np.asarray(numbers).astype(dtype)
+    return arrays
+
+
+def _difference(before: Array, after: Array) -> float:
+    """The largest difference, of the largest number; infinite if shapes or types differ."""
+    if before.shape != after.shape or before.dtype != after.dtype:
+        return np.inf
+    if before.size == 0 or before.dtype.kind not in "fiub":
+        return 0.0 if np.array_equal(before, after) else np.inf
+    a, b = before.astype(np.float64), after.astype(np.float64)
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    scale = max(np.abs(a[np.isfinite(a)]).max(initial=0.0), np.finfo(np.float32).tiny)
+    return float(np.where(same, 0.0, np.abs(a - b)).max() / scale)

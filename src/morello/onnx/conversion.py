@@ -1,0 +1,124 @@
+"""From the file of a model to those of a faster one."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Unpack
+
+from onnx import ModelProto, TensorProto
+
+from morello.base.errors import FileError, GraphError
+from morello.base.files import check_different, check_writable
+from morello.graph.operators import Foreign
+from morello.importers.onnx import OnnxProgram, import_model, read_model
+from morello.models import CompiledGraph, compile_graph
+from morello.onnx.library import build_library, custom_op
+from morello.onnx.rewriting import DOMAIN, rewritten
+from morello.options import Options
+
+MOST_INSIDE = 2**26
+"""From this many bytes on, constants are in a file of their own, which is mapped into memory."""
+_PAGE = 4096
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was made of a model: its files, and what is left to ONNX Runtime.
+
+    `library` is None if no part of the model became a kernel. `left` has by kind of operator how
+    many nodes of the new model are ONNX Runtime's, and `reasons` why nodes of the old one are.
+    """
+
+    model: Path
+    library: Path | None
+    data: Path | None
+    compiled: CompiledGraph
+    left: Mapping[str, int]
+    reasons: tuple[tuple[str, str], ...]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        return tuple(path for path in (self.model, self.library, self.data) if path is not None)
+
+
+def convert(
+    model: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    **options: Unpack[Options],
+) -> Conversion:
+    """Write a model that computes the same, and beside it the library of its kernels.
+
+    Inputs with free dimensions need shapes. The options are those of `morello.compile`; kernels
+    run on the thread that ONNX Runtime calls them on. Raises `MorelloError`.
+    """
+    path = Path(output)
+    library, data = path.with_suffix(".so"), Path(f"{path}.data")
+    check_different({"the model": Path(model), "the output": path})
+    for each in (path, library, data):
+        check_writable(each)
+    if options.get("threads", 1) != 1:
+        raise GraphError("the kernels of a model run on one thread", "leave out threads")
+    program = import_model(read_model(model), shapes)
+    compiled = compile_graph(program.graph, **options)
+    digest = _digest(program, compiled)
+    names = {segment: f"Segment_{digest}_{n}" for n, segment in enumerate(compiled.segments)}
+    ops = {segment: custom_op(segment, name) for segment, name in names.items()}
+    faster = rewritten(program, compiled, ops)
+    try:
+        if ops:
+            shutil.copyfile(build_library([*ops.values()]), library)
+        outside = _write(faster, path, data)
+    except OSError as error:
+        raise FileError(f"cannot write {error.filename or path}: {error.strerror}.") from None
+    kinds = Counter(node.op_type for node in faster.graph.node if node.domain != DOMAIN)
+    return Conversion(
+        path, library if ops else None, data if outside else None, compiled, kinds,
+        _reasons(program, compiled),
+    )  # fmt: skip
+
+
+def _digest(program: OnnxProgram, compiled: CompiledGraph) -> str:
+    """A name for the kernels of a model: a library is for the one model that it was made with."""
+    specs = [call.spec.expression for segment in compiled.segments for call in segment.calls]
+    shapes = [str(node.type) for node in program.graph.inputs]
+    return hashlib.sha256("\0".join([*shapes, *specs]).encode()).hexdigest()[:12]
+
+
+def _reasons(program: OnnxProgram, compiled: CompiledGraph) -> tuple[tuple[str, str], ...]:
+    """Why nodes are left: those of the model, then those of which there is no kernel."""
+    own = [n for n in compiled.left if not isinstance(n.operator, Foreign)]
+    kinds = Counter(str(node.operator).partition("[")[0] for node in own)
+    return (*program.left, *((kind, f"{n} of no kernel") for kind, n in kinds.items()))
+
+
+def _write(model: ModelProto, path: Path, data: Path) -> bool:
+    """Write a model; returns whether its large constants are in the file `data`."""
+    large = [t for t in model.graph.initializer if len(t.raw_data) >= _PAGE]
+    outside = sum(len(tensor.raw_data) for tensor in large) > MOST_INSIDE
+    if outside:
+        with data.open("wb") as file:
+            for tensor in large:
+                file.seek(-(-file.tell() // _PAGE) * _PAGE)
+                _move(tensor, data.name, file.tell())
+                file.write(tensor.raw_data)
+                tensor.ClearField("raw_data")
+    path.write_bytes(model.SerializeToString())
+    return outside
+
+
+def _move(tensor: TensorProto, location: str, offset: int) -> None:
+    """Say that the contents of a tensor are in a file."""
+    tensor.data_location = TensorProto.EXTERNAL
+    for key, value in (
+        ("location", location),
+        ("offset", offset),
+        ("length", len(tensor.raw_data)),
+    ):
+        tensor.external_data.add(key=key, value=str(value))

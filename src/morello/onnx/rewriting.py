@@ -1,0 +1,200 @@
+"""A model in which segments are nodes of the domain `morello`; all others are ONNX Runtime's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
+
+import numpy as np
+from onnx import ModelProto, NodeProto, TensorProto, ValueInfoProto, helper
+from onnx.numpy_helper import from_array
+
+from morello.graph.graph import Node
+from morello.graph.operators import Constant, Foreign, Input
+from morello.graph.views import VIEWS
+from morello.importers.onnx import OnnxProgram
+from morello.models import CompiledGraph, Segment
+from morello.onnx.library import CustomOp
+from morello.onnx.nodes import NodeWriter
+
+DOMAIN = "morello"
+_IR_VERSION = 4
+"""From this version of the format on, constants need not be inputs as well."""
+
+
+def rewritten(
+    program: OnnxProgram, compiled: CompiledGraph, ops: Mapping[Segment, CustomOp]
+) -> ModelProto:
+    """The model of a program whose segments are custom operators.
+
+    What nothing reads any longer is left out: also weights that only kernels use.
+    """
+    writing = _Rewriting(program, ops)
+    for step in compiled.steps:
+        writing.add(step)
+    return writing.finish(compiled.graph.outputs)
+
+
+class _Rewriting:
+    """The nodes and constants of the new model so far, and the names of what they compute."""
+
+    def __init__(self, program: OnnxProgram, ops: Mapping[Segment, CustomOp]) -> None:
+        self._program = program
+        self._ops = ops
+        self._taken = {*program.values, *_names(program.model)}
+        self._fresh = (name for n in count() if (name := f"morello/{n}") not in self._taken)
+        self._version = _version(program.model)
+        self._nodes: list[NodeProto] = []
+        self._constants: list[TensorProto] = []
+        self._name: dict[Node, str] = {}
+        self._aliases: set[str] = set()
+        self._wanted = self._preferred()
+        self._origins = {
+            output: proto for proto in program.model.graph.node for output in proto.output if output
+        }
+        for name, node in zip(program.inputs, program.graph.inputs, strict=True):
+            self._name[node] = name
+
+    def _preferred(self) -> dict[Node, str]:
+        """The name of each node: that of the output that it is, else its own in the model."""
+        program, names = self._program, dict[Node, str]()
+        for name in (*program.outputs, *program.carried, *program.values):
+            if name in program.values:
+                names.setdefault(program.values[name], name)
+        return names
+
+    def add(self, step: Segment | Node) -> None:
+        """Add a step, and what has to come before it."""
+        if isinstance(step, Node):
+            self._compute(step)
+            return
+        op = self._ops[step]
+        for node in step.inputs:
+            self._compute(node)
+        inputs = [self._name[node] for node in step.inputs]
+        for array in op.constants:
+            inputs.append(next(self._fresh))
+            self._constants.append(from_array(array, inputs[-1]))
+        outputs = [self._named(node) for node in step.outputs]
+        self._nodes.append(
+            helper.make_node(op.name, inputs, outputs, domain=DOMAIN, name=f"{DOMAIN}/{op.name}")
+        )
+
+    def _named(self, node: Node) -> str:
+        """A name for a node that is about to be computed."""
+        self._name[node] = self._wanted.get(node) or next(self._fresh)
+        return self._name[node]
+
+    def _compute(self, node: Node) -> None:
+        """Add what computes a node, unless it is there."""
+        todo = [node]
+        while todo:
+            node = todo[-1]
+            origin = self._origin(node)
+            missing = [n for n in self._sources(node, origin) if n not in self._name]
+            if node in self._name:
+                todo.pop()
+            elif missing:
+                todo += missing
+            else:
+                self._emit(node, origin)
+                todo.pop()
+
+    def _sources(self, node: Node, origin: NodeProto | None) -> Sequence[Node]:
+        if origin is None or isinstance(node.operator, Foreign):
+            return node.inputs
+        return [self._program.values[name] for name in origin.input if name]
+
+    def _origin(self, node: Node) -> NodeProto | None:
+        """The node of the model that computes this one, if all it reads is there, or constant."""
+        if isinstance(node.operator, Foreign):
+            proto: NodeProto = node.operator.key.proto  # type: ignore[attr-defined]
+            return proto
+        proto = self._origins.get(self._wanted.get(node, ""))
+        if proto is None or any(self._is_far(self._program.values[n]) for n in proto.input if n):
+            return None
+        return proto
+
+    def _is_far(self, node: Node) -> bool:
+        while node not in self._name and isinstance(node.operator, VIEWS):
+            node = node.inputs[0]
+        return node not in self._name and not isinstance(node.operator, Constant | Input)
+
+    def _emit(self, node: Node, origin: NodeProto | None) -> None:
+        if isinstance(node.operator, Constant):
+            array = np.ascontiguousarray(node.operator.array).reshape(node.shape)
+            self._constants.append(from_array(array, self._named(node)))
+        elif origin is not None:
+            self._copy(origin, node)
+        else:
+            writer = NodeWriter(self._version, lambda: next(self._fresh))
+            written = writer.write(node, [self._name[source] for source in node.inputs])
+            self._nodes += writer.nodes
+            self._constants += writer.constants
+            self._name[node] = written
+
+    def _copy(self, origin: NodeProto, node: Node) -> None:
+        """Add a node of the model, whose inputs have new names."""
+        proto, values = NodeProto(), self._program.values
+        proto.CopyFrom(origin)
+        for n, name in enumerate(origin.input):
+            if name:
+                proto.input[n] = self._name[values[name]]
+        if isinstance(node.operator, Foreign):
+            for name in node.operator.key.captured:  # type: ignore[attr-defined]
+                self._alias(values[name], name)
+        for n, name in enumerate(origin.output):
+            if name and values[name] in self._name:
+                proto.output[n] = next(self._fresh)
+            elif name:
+                proto.output[n] = self._named(values[name])
+        self._nodes.append(proto)
+
+    def _alias(self, node: Node, name: str) -> None:
+        """Let a node that is computed have another name, too."""
+        if self._name[node] != name and name not in self._aliases:
+            self._aliases.add(name)
+            self._nodes.append(helper.make_node("Identity", [self._name[node]], [name]))
+
+    def finish(self, outputs: Sequence[Node]) -> ModelProto:
+        """The model with these outputs, and with the rest of the program."""
+        program, old = self._program, self._program.model
+        for name, node in zip((*program.outputs, *program.carried), outputs, strict=True):
+            self._compute(node)
+            self._alias(node, name)
+        self._nodes += program.rest
+        shapes = {name: program.values[name].shape for name in (*program.inputs, *program.outputs)}
+        constants = {tensor.name for tensor in old.graph.initializer}
+        graph = helper.make_graph(
+            self._nodes,
+            old.graph.name or "graph",
+            [_fixed(i, shapes) for i in old.graph.input if i.name not in constants],
+            [_fixed(info, shapes) for info in old.graph.output],
+            self._constants,
+            doc_string=old.graph.doc_string,
+            sparse_initializer=old.graph.sparse_initializer,
+        )
+        domains = [*old.opset_import, helper.make_opsetid(DOMAIN, 1)]
+        model = helper.make_model(graph, opset_imports=domains, producer_name=DOMAIN)
+        model.ir_version = max(old.ir_version, _IR_VERSION)
+        model.metadata_props.extend(old.metadata_props)
+        return model
+
+
+def _fixed(info: ValueInfoProto, shapes: Mapping[str, Sequence[int]]) -> ValueInfoProto:
+    """An input or output, of the shape that it has in the program, if it is there."""
+    if info.name not in shapes:
+        return info
+    code = info.type.tensor_type.elem_type
+    return helper.make_tensor_value_info(info.name, code, shapes[info.name], info.doc_string)
+
+
+def _version(model: ModelProto) -> int:
+    """The version of ONNX's own operators."""
+    return next((each.version for each in model.opset_import if each.domain in ("", "ai.onnx")), 1)
+
+
+def _names(model: ModelProto) -> Iterator[str]:
+    for node in model.graph.node:
+        yield from (*node.input, *node.output)
+    yield from (info.name for info in (*model.graph.input, *model.graph.output))

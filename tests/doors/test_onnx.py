@@ -1,0 +1,283 @@
+"""ONNX models with kernels: ONNX Runtime computes with them what it did before."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morello.__main__ import run as run_command
+from morello.base.errors import MorelloError
+from morello.graph.graph import Array, Graph, Node, Operator, TensorType, apply
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import (
+    ArgReduce,
+    Attention,
+    Broadcast,
+    Cast,
+    Concat,
+    Conv,
+    Cumulate,
+    Dot,
+    Gather,
+    Input,
+    LayerNorm,
+    Map,
+    Pad,
+    Pooling,
+    Reduce,
+    Reshape,
+    RmsNorm,
+    Slice,
+    Softmax,
+    Transpose,
+    Where,
+)
+from morello.graph.operators.elementwise import COMPARISONS, NUMPY
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+from morello.onnx import Conversion, convert  # noqa: E402
+from morello.onnx.checking import largest_error  # noqa: E402
+from morello.onnx.nodes import NodeWriter  # noqa: E402
+
+F32, BOOL = np.dtype(np.float32), np.dtype(bool)
+
+
+def parsed(body: str, version: int = 17) -> Any:
+    return onnx.parser.parse_model(f'<ir_version: 8, opset_import: ["": {version}]>{body}')
+
+
+def weights(model: Any, *tensors: tuple[str, tuple[int, ...]]) -> Any:
+    """The model with random constants of these names."""
+    generator = np.random.default_rng(0)
+    for name, shape in tensors:
+        array = generator.uniform(-0.5, 0.5, shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    return model
+
+
+def converted(model: Any, folder: Path, **options: Any) -> Conversion:
+    """Convert a model, and check that it computes the same."""
+    onnx.save(model, folder / "model.onnx")
+    conversion = convert(folder / "model.onnx", folder / "fast.onnx", gap=0.2, **options)
+    assert largest_error(folder / "model.onnx", conversion) < 1e-5
+    return conversion
+
+
+LAYER = """agraph (float[n, 16] x) => (float[n, 8] y, int64[n] best) {
+    a = MatMul (x, w)
+    b = Add (a, bias)
+    c = Relu (b)
+    d = CumSum (c, axis)
+    y = Softmax <axis = -1> (d)
+    best = ArgMax <axis = 1, keepdims = 0> (y)
+}"""
+
+
+def layer() -> Any:
+    model = weights(parsed(LAYER), ("w", (16, 8)), ("bias", (8,)))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(1), "axis"))
+    return model
+
+
+def test_kernels_and_what_is_left_compute_the_same(tmp_path: Path) -> None:
+    conversion = converted(layer(), tmp_path, shapes={"x": (4, 16)})
+    assert len(conversion.compiled.segments) == 2
+    assert conversion.left == {"CumSum": 1, "ArgMax": 1}
+    names = {tensor.name for tensor in onnx.load(conversion.model).graph.initializer}
+    assert not names & {"w", "bias"}  # only kernels read them
+
+
+def test_other_shapes_and_other_libraries_are_refused(tmp_path: Path) -> None:
+    conversion = converted(layer(), tmp_path, shapes={"x": (4, 16)})
+    options = runtime.SessionOptions()
+    options.log_severity_level = 4
+    options.register_custom_ops_library(str(conversion.library))
+    session = runtime.InferenceSession(str(conversion.model), options)
+    with pytest.raises(Exception, match="INVALID_ARGUMENT"):
+        session.run(None, {"x": np.zeros((5, 16), np.float32)})
+    (tmp_path / "other").mkdir()
+    other = converted(layer(), tmp_path / "other", shapes={"x": (5, 16)})
+    with pytest.raises(Exception, match="Segment"):
+        runtime.InferenceSession(str(other.model), options)
+
+
+def test_branches_and_what_has_no_fixed_shape_are_left(tmp_path: Path) -> None:
+    model = parsed(
+        """agraph (float[4, 8] x, bool which) => (float[4, 8] z, int64[2, n] places) {
+            s = Softmax (x)
+            y = Mul (s, x)
+            z = If (which) <
+                then_branch = a () => (float[4, 8] p) { p = Exp (y) },
+                else_branch = b () => (float[4, 8] q) { q = Neg (x) }
+            >
+            high = Relu (z)
+            places = NonZero (high)
+        }"""
+    )
+    conversion = converted(model, tmp_path)
+    assert conversion.left["If"] == conversion.left["NonZero"] == 1
+
+
+def test_a_convolution_is_a_kernel(tmp_path: Path) -> None:
+    model = parsed(
+        """agraph (float[1, 3, 8, 8] x) => (float[1, 4, 4, 4] y) {
+            a = Conv <pads = [1, 1, 1, 1]> (x, w, b)
+            c = Relu (a)
+            y = MaxPool <kernel_shape = [2, 2], strides = [2, 2]> (c)
+        }""",
+        version=9,
+    )
+    conversion = converted(weights(model, ("w", (4, 3, 3, 3)), ("b", (4,))), tmp_path)
+    assert conversion.compiled.segments
+
+
+def test_a_quantized_model_is_the_same(tmp_path: Path) -> None:
+    quantization = pytest.importorskip("onnxruntime.quantization")
+    model = parsed("agraph (float[4, 16] x) => (float[4, 8] y) { y = MatMul (x, w) }")
+    onnx.save(weights(model, ("w", (16, 8))), tmp_path / "wide.onnx")
+    quantization.quantize_dynamic(tmp_path / "wide.onnx", tmp_path / "model.onnx")
+    conversion = convert(tmp_path / "model.onnx", tmp_path / "fast.onnx", gap=0.2)
+    assert largest_error(tmp_path / "model.onnx", conversion) < 1e-2
+
+
+def test_large_weights_are_in_a_file_of_their_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("morello.onnx.conversion.MOST_INSIDE", 1000)
+    model = parsed("agraph (float[4, 64] x) => (float[4, 32] y) { y = MatMul (x, w) }")
+    conversion = converted(weights(model, ("w", (64, 32))), tmp_path)
+    assert conversion.data is not None
+    assert conversion.data.stat().st_size >= 64 * 32 * 4
+    assert conversion.model.stat().st_size < 4096
+
+
+def test_threads_and_equal_files_are_refused(tmp_path: Path) -> None:
+    onnx.save(layer(), tmp_path / "model.onnx")
+    with pytest.raises(MorelloError, match="are one file"):
+        convert(tmp_path / "model.onnx", tmp_path / "model.onnx")
+    with pytest.raises(MorelloError, match="run on one thread"):
+        convert(tmp_path / "model.onnx", tmp_path / "fast.onnx", threads=2)
+    with pytest.raises(MorelloError, match=r"dimension 0 of the input x \(n\) may have any size"):
+        convert(tmp_path / "model.onnx", tmp_path / "fast.onnx")
+
+
+def test_the_command_says_what_it_did(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnx.save(layer(), tmp_path / "model.onnx")
+    words = ["onnx", str(tmp_path / "model.onnx"), "-o", str(tmp_path / "fast.onnx")]
+    words += ["--shape", "x=4x16", "--gap", "0.2", "--json"]
+    monkeypatch.setattr(sys, "argv", ["morello", *words])
+    run_command()
+    about = json.loads(capsys.readouterr().out)
+    assert about["files"] == [str(tmp_path / name) for name in ("fast.onnx", "fast.so")]
+    assert (about["segments"], about["kernels"]) == (2, 2)
+    assert about["error"] < 1e-5
+
+
+# ---- operators as nodes
+
+
+def given(*shape: int, dtype: np.dtype[Any] = F32) -> Node:
+    return apply(Input(TensorType(shape, dtype)))
+
+
+def written(operator: Operator, *inputs: Node, version: int) -> tuple[Any, Node]:
+    """A model of the nodes that an operator is written as, and the operator's node."""
+    node = apply(operator, *inputs)
+    count = iter(range(1000))
+    writer = NodeWriter(version, lambda: f"v{next(count)}")
+    names = [f"x{n}" for n in range(len(inputs))]
+    result = writer.write(node, names)
+    make, code = onnx.helper, onnx.helper.np_dtype_to_tensor_dtype
+    graph = make.make_graph(
+        writer.nodes,
+        "graph",
+        [
+            make.make_tensor_value_info(n, code(i.dtype), i.shape)
+            for n, i in zip(names, inputs, strict=True)
+        ],
+        [make.make_tensor_value_info(result, code(node.dtype), node.shape)],
+        writer.constants,
+    )
+    opsets = [make.make_opsetid("", version)]
+    return make.make_model(graph, opset_imports=opsets, ir_version=8), node
+
+
+X, HEADS = given(3, 4, 5), [given(2, 4, 6, 8) for _ in range(3)]
+OPERATORS = {
+    "where": (Where(), given(4, 5, dtype=BOOL), X, given(1, 5)),
+    "cast": (Cast(np.dtype(np.int32)), X),
+    "reshape": (Reshape((5, 12)), X),
+    "transpose": (Transpose((2, 0, 1)), X),
+    "broadcast": (Broadcast((2, 3, 4, 5)), given(4, 1)),
+    "slice": (Slice((0, 1, 0), (3, 4, 5), (1, 1, 1)), X),
+    "concat": (Concat(1), X, given(3, 2, 5)),
+    "pad": (Pad((0, 1, 2), (1, 0, 0)), X, given(1)),
+    "gather": (Gather(1), X, given(2, dtype=np.dtype(np.int64))),
+    "matrices": (Dot((), ((1, 0),)), given(3, 4), given(4, 5)),
+    "stacks": (Dot(((0, 1), (1, 2)), ((3, 3),)), HEADS[0], given(7, 2, 4, 8)),
+    "vectors": (Dot((), ((0, 0),)), given(6), given(6)),
+    "two sums": (Dot((), ((1, 0), (0, 2))), X, given(4, 2, 3)),
+    "conv": (Conv((2, 1), (1, 0), (0, 2), (1, 2), 2), given(1, 4, 7, 9), given(6, 2, 3, 3)),
+    "max pool": (Pooling("max", (3,), (2,), (1,), (0,), (2,)), given(2, 3, 9)),
+    "mean pool": (Pooling("mean", (3, 2), (2, 1), (1, 0), (1, 1), (1, 1)), given(1, 2, 6, 5)),
+    "counts": (Pooling("mean", (3, 2), (2, 1), (1, 0), (1, 1), (1, 1), True), given(1, 2, 6, 5)),
+    "sum": (Reduce("sum", (0, 2)), X),
+    "mean": (Reduce("mean", (1,), True), X),
+    "largest": (Reduce("max", (2,)), X),
+    "product": (Reduce("prod", (2,)), X),
+    "place": (ArgReduce("max", 1, np.dtype(np.int32)), X),
+    "sums": (Cumulate(1), X),
+    "softmax": (Softmax(1), X),
+    "last softmax": (Softmax(2), X),
+    "layer norm": (LayerNorm(1e-3), X, given(5), given(5)),
+    "rms norm": (RmsNorm(1e-3), X, given(5)),
+    "attention": (Attention(0.5), *HEADS),
+    "causal": (Attention(0.5, True), *HEADS, given(6, 6)),
+}
+
+
+def agrees(operator: Operator, inputs: tuple[Node, ...], version: int, low: float = -1) -> None:
+    model, node = written(operator, *inputs, version=version)
+    generator = np.random.default_rng(0)
+    arrays: list[Array] = [
+        generator.integers(0, 2, i.shape).astype(i.dtype)
+        if i.dtype.kind in "ib"
+        else generator.uniform(low, 2, i.shape).astype(i.dtype)
+        for i in inputs
+    ]
+    session = runtime.InferenceSession(model.SerializeToString())
+    names = [each.name for each in session.get_inputs()]
+    (result,) = session.run(None, dict(zip(names, arrays, strict=True)))
+    (expected,) = evaluate(Graph(inputs, (node,)), arrays)
+    assert (result.shape, result.dtype) == (node.shape, node.dtype)
+    np.testing.assert_allclose(result, expected, 1e-4, 1e-5)
+
+
+@pytest.mark.parametrize("version", [11, 13, 18])
+@pytest.mark.parametrize("name", OPERATORS)
+def test_operators_are_nodes(name: str, version: int) -> None:
+    operator, *inputs = OPERATORS[name]
+    assert isinstance(operator, Operator)
+    agrees(operator, tuple(i for i in inputs if isinstance(i, Node)), version)
+
+
+@pytest.mark.parametrize("name", sorted(NUMPY))
+def test_functions_are_nodes(name: str) -> None:
+    logical = name.startswith("logical")
+    x = given(3, 4, dtype=BOOL if logical else F32)
+    binary = name in COMPARISONS or name in BINARY or (logical and name != "logical_not")
+    if name == "cast":
+        pytest.skip("it is an operator of its own")
+    agrees(Map(name), (x, given(4, dtype=x.dtype)) if binary else (x,), 13, low=0.1)
+
+
+BINARY = {"add", "divide", "maximum", "minimum", "multiply", "power", "remainder", "subtract"}
