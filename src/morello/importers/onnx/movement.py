@@ -236,9 +236,11 @@ def depth_to_space(call: OnnxCall) -> Node:
 @translates("Trilu")
 def trilu(call: OnnxCall) -> Node:
     x = call[0]
-    (k,) = call.integers(1) if call.get(1) is not None else (0,)
+    given = call.integers(1) if call.get(1) is not None else (0,)
+    if x.type.rank < 2 or len(given) != 1:
+        raise GraphError(f"diagonal {given} of {x.type}.")
     m, n = x.shape[-2:]
-    k = max(min(k, n), -m)
+    k = max(min(given[0], n), -m)
     upper = bool(call.attribute("upper", 1))
     kept = ~np.tri(m, n, k - 1, dtype=bool) if upper else np.tri(m, n, k, dtype=bool)
     return op(Where(), constant(kept), x, number(0, x))
