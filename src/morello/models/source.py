@@ -48,7 +48,7 @@ def segment_source(segment: Segment, name: str) -> SegmentSource:
         files[f"{function}.c"] = source.text
         pointers = ", ".join(["void *"] * len(kernel.arguments))
         declared.append(f"void {function}({pointers});")
-    constants = _Constants()
+    constants = ConstantBlock()
     calls = []
     given = len(segment.inputs) + len(segment.outputs)
     for kernel, places in zip(segment.kernels, segment.places, strict=True):
@@ -67,8 +67,8 @@ def segment_source(segment: Segment, name: str) -> SegmentSource:
     return SegmentSource(name, files, bytes(constants.bytes), segment.arena.bytes)
 
 
-class _Constants:
-    """The constants of a segment, one after the other; each begins at a cache line."""
+class ConstantBlock:
+    """Constants, one after the other in `bytes`; each begins at a cache line."""
 
     def __init__(self) -> None:
         self.bytes = bytearray()

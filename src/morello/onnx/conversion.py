@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 from collections import Counter
@@ -67,9 +66,7 @@ def convert(
         raise GraphError("the kernels of a model run on one thread", "leave out threads")
     program = import_model(read_model(model), shapes)
     compiled = compile_graph(program.graph, **options)
-    digest = _digest(program, compiled)
-    names = {segment: f"Segment_{digest}_{n}" for n, segment in enumerate(compiled.segments)}
-    ops = {segment: custom_op(segment, name) for segment, name in names.items()}
+    ops = {segment: custom_op(segment, n) for n, segment in enumerate(compiled.segments)}
     faster = rewritten(program, compiled, ops)
     try:
         if ops:
@@ -82,13 +79,6 @@ def convert(
         path, library if ops else None, data if outside else None, compiled, kinds,
         _reasons(program, compiled),
     )  # fmt: skip
-
-
-def _digest(program: OnnxProgram, compiled: CompiledGraph) -> str:
-    """A name for the kernels of a model: a library is for the one model that it was made with."""
-    specs = [call.spec.expression for segment in compiled.segments for call in segment.calls]
-    shapes = [str(node.type) for node in program.graph.inputs]
-    return hashlib.sha256("\0".join([*shapes, *specs]).encode()).hexdigest()[:12]
 
 
 def _reasons(program: OnnxProgram, compiled: CompiledGraph) -> tuple[tuple[str, str], ...]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 
+import numpy as np
 from onnx import helper
 
 import morello.models
 from morello.base.errors import GraphError
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
 from morello.codegen.source import comment, joined, unit
-from morello.graph.graph import Array, Node
+from morello.graph.graph import Array
 from morello.kernel import Kernel
 from morello.models import Segment
-from morello.models.segment import packed
+from morello.models.segment import Place
+from morello.models.source import ConstantBlock
 from morello.native.build import build
 from morello.native.toolchain import arch_flags
 
@@ -26,41 +29,32 @@ MOST_ARRAYS = 4096
 
 @dataclass(frozen=True)
 class CustomOp:
-    """A segment as an operator: its name, and its constants, which are inputs after its own."""
+    """A segment as an operator: its name, and its constants, a block that is its last input."""
 
     name: str
     segment: Segment
-    constants: tuple[Array, ...]
-    places: tuple[tuple[int, int], ...]
-    """For each argument of the kernels, the base that it lies in, and its offset in bytes."""
+    constants: Array
+    places: tuple[tuple[tuple[int, int], ...], ...]
+    """For each argument of each kernel, the base that it lies in, as runner.c numbers them, and
+    its offset in bytes."""
 
 
-def custom_op(segment: Segment, name: str) -> CustomOp:
-    """The operator of a segment; equal constants are one input."""
-    numbers: dict[bytes, int] = {}
-    constants: list[Array] = []
-    given = {node: n for n, node in enumerate(segment.inputs)}
-    places: list[tuple[Node | int, int]] = []
-    for call, kernel in zip(segment.calls, segment.kernels, strict=True):
-        for number, view in enumerate((*call.inputs, call.output)):
-            offset = view.offset * view.base.dtype.itemsize
-            if view.base in segment.arena.offsets:
-                places.append((1, segment.arena.offsets[view.base] + offset))
-            elif view.base in given or view.base in segment.outputs:
-                places.append((view.base, offset))
-            else:
-                array = packed(view, kernel, number)
-                key = hashlib.sha256(array.tobytes()).digest()
-                if key not in numbers:
-                    numbers[key] = len(given) + len(constants)
-                    constants.append(array)
-                places.append((2 + numbers[key], 0))
-    first = len(given) + len(constants)
-    given |= {node: n for n, node in enumerate(segment.outputs, start=first)}
-    if len(given) + len(constants) > MOST_ARRAYS:
+def custom_op(segment: Segment, number: int) -> CustomOp:
+    """The operator of a segment; its name has a hash of what its library does."""
+    if len(segment.inputs) + len(segment.outputs) >= MOST_ARRAYS:
         raise GraphError(f"a part of the model has more than {MOST_ARRAYS} inputs and outputs.")
-    resolved = tuple((b if isinstance(b, int) else 2 + given[b], n) for b, n in places)
-    return CustomOp(name, segment, tuple(constants), resolved)
+    block, first = ConstantBlock(), len(segment.inputs)
+
+    def placed(place: Place) -> tuple[int, int]:
+        if not isinstance(place.base, int):
+            return 2 + first, block.add(place.base) + place.offset
+        return place.base + (1 if place.base <= first else 2), place.offset
+
+    places = tuple(tuple(map(placed, some)) for some in segment.places)
+    code = [kernel.source.text for kernel in segment.kernels]
+    digest = hashlib.sha256("\0".join([*code, repr(places)]).encode()).hexdigest()[:12]
+    name = f"Segment_{number}_{digest}"
+    return CustomOp(name, segment, np.frombuffer(bytes(block.bytes), np.uint8), places)
 
 
 def build_library(ops: Sequence[CustomOp]) -> Path:
@@ -95,27 +89,26 @@ def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[st
     """The tables that custom_ops.c and runner.c work with."""
     rows = []
     for number, op in enumerate(ops):
-        places = [f"{{{base}, {offset}}}" for base, offset in op.places]
+        places = [f"{{{base}, {offset}}}" for some in op.places for base, offset in some]
         yield f"static const Place places_{number}[] = {{{', '.join(places)}}};"
         steps, begin = [], 0
-        for call, kernel in zip(op.segment.calls, op.segment.kernels, strict=True):
-            count = len(call.inputs) + 1
-            steps.append(f"{{(void *){names[kernel]}, {begin}, {count}}}")
-            begin += count
+        for kernel, some in zip(op.segment.kernels, op.places, strict=True):
+            steps.append(f"{{(void *){names[kernel]}, {begin}, {len(some)}}}")
+            begin += len(some)
         yield f"static const Step steps_{number}[] = {{{', '.join(steps)}}};"
         yield (
             f"static const Segment segment_{number} = "
             f"{{steps_{number}, places_{number}, {len(steps)}}};"
         )
         types = [(n.dtype, n.shape) for n in op.segment.inputs]
-        types += [(array.dtype, array.shape) for array in op.constants]
+        types.append((op.constants.dtype, op.constants.shape))
         inputs = len(types)
         types += [(n.dtype, n.shape) for n in op.segment.outputs]
         tensors = []
         for place, (dtype, shape) in enumerate(types):
             sizes = ", ".join(map(str, shape or (0,)))
             yield f"static const int64_t shape_{number}_{place}[] = {{{sizes}}};"
-            code, count = helper.np_dtype_to_tensor_dtype(dtype), _count(shape)
+            code, count = helper.np_dtype_to_tensor_dtype(dtype), prod(shape)
             tensors.append(f"{{{code}, {count}, {len(shape)}, shape_{number}_{place}}}")
         yield f"static const Tensor tensors_{number}[] = {{{', '.join(tensors)}}};"
         arena = -(-op.segment.arena.bytes // 64) * 64
@@ -127,10 +120,3 @@ def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[st
     yield from rows
     yield "};"
     yield f"static const size_t group_count = {len(ops)};"
-
-
-def _count(shape: Sequence[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count

@@ -72,9 +72,8 @@ class _Rewriting:
         for node in step.inputs:
             self._compute(node)
         inputs = [self._name[node] for node in step.inputs]
-        for array in op.constants:
-            inputs.append(next(self._fresh))
-            self._constants.append(from_array(array, inputs[-1]))
+        inputs.append(next(self._fresh))
+        self._constants.append(from_array(op.constants, inputs[-1]))
         outputs = [self._named(node) for node in step.outputs]
         self._nodes.append(
             helper.make_node(op.name, inputs, outputs, domain=DOMAIN, name=f"{DOMAIN}/{op.name}")
