@@ -25,6 +25,7 @@ PRINTS = {
     "fusion": r"operations, \d kernels:\n(  .+ us predicted\n)+largest",
     "jax_block": r"\d+ kernels in \d+ calls(.*\n)+jax.jit: \d+ us\nmorello.jax.jit: \d+ us\n",
     "matmul": r"<morello.Kernel f32\[256,256\] @ f32\[256,256\] for native>",
+    "onnx_model": r"\d+ kernels; left to ONNX Runtime: \d+ nodes\n(.*: label \d+, as before\n){3}",
     "packed_weights": r"\{0,1:T\(\d+,1\)\}\nplain \d+ us, packed \d+ us\n",
     "schedule": r"must be smaller than m(.*\n)+.*\?\? .*<- next(.*\n)+Solved:\n[^?]+largest",
     "table": r": searched [1-9][\d,]+ Specs in (.*\n)+.*: searched 0 Specs in .*\nthe table has ",

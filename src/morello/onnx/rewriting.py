@@ -109,6 +109,8 @@ class _Rewriting:
         if isinstance(node.operator, Foreign):
             proto: NodeProto = node.operator.key.proto  # type: ignore[attr-defined]
             return proto
+        if isinstance(node.operator, Constant):
+            return None
         proto = self._origins.get(self._wanted.get(node, ""))
         if proto is None or any(self._is_far(self._program.values[n]) for n in proto.input if n):
             return None
