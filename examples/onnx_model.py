@@ -11,15 +11,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-magika = find_spec("magika")
-if magika is None or not all(map(find_spec, ("onnx", "onnxruntime"))):
-    print("skipped: this example needs magika, onnx and onnxruntime")
-    sys.exit()
-
-import onnxruntime
-
-from morello.onnx import convert
-
 SIZE = 1024
 PADDING = 256
 
@@ -31,12 +22,13 @@ def features(content: bytes) -> npt.NDArray[np.int32]:
     return np.array([numbers], np.int32)
 
 
-package = Path(str(magika.origin)).parent
-model = next(package.glob("models/standard_*/model.onnx"))
-files = [Path(__file__), Path(sys.executable), model]
+def run(model: Path, folder: Path) -> None:
+    """Convert the model, and compare the labels of some files."""
+    import onnxruntime
 
-with tempfile.TemporaryDirectory() as folder:
-    conversion = convert(model, Path(folder, "fast.onnx"), {"bytes": (1, 2 * SIZE)})
+    from morello.onnx import convert
+
+    conversion = convert(model, folder / "fast.onnx", {"bytes": (1, 2 * SIZE)})
     kernels = sum(len(segment.kernels) for segment in conversion.compiled.segments)
     print(f"{kernels} kernels; left to ONNX Runtime: {sum(conversion.left.values())} nodes")
     options = onnxruntime.SessionOptions()
@@ -44,10 +36,19 @@ with tempfile.TemporaryDirectory() as folder:
     before = onnxruntime.InferenceSession(model)
     after = onnxruntime.InferenceSession(conversion.model, options)
     largest = 0.0
-    for file in files:
+    for file in (Path(__file__), Path(sys.executable), model):
         feeds = {"bytes": features(file.read_bytes())}
         (expected,), (result,) = before.run(None, feeds), after.run(None, feeds)
         assert expected.argmax() == result.argmax()
         largest = max(largest, float(np.abs(expected - result).max()))
         print(f"{file.name}: label {result.argmax()}, as before")
     print(f"largest error: {largest:.1e}")
+
+
+magika = find_spec("magika")
+if magika is None or not all(map(find_spec, ("onnx", "onnxruntime"))):
+    print("skipped: this example needs magika, onnx and onnxruntime")
+else:
+    package = Path(str(magika.origin)).parent
+    with tempfile.TemporaryDirectory() as made:
+        run(next(package.glob("models/standard_*/model.onnx")), Path(made))
