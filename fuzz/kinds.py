@@ -9,6 +9,7 @@ from fuzz.arguments import Arguments
 from fuzz.caches import Caches
 from fuzz.commands import Commands
 from fuzz.kills import Interrupts, Kills
+from fuzz.models import Models
 from fuzz.programs import Programs
 from fuzz.schedules import Schedules
 from fuzz.tables import Tables
@@ -18,6 +19,6 @@ KINDS: Mapping[str, Adversary] = {
     kind.name: kind
     for kind in (
         Programs(), Texts(), Schedules(), Tables(), Caches(), Kills(), Interrupts(), Arguments(),
-        Commands(),
+        Commands(), Models(),
     )
 }  # fmt: skip

@@ -246,3 +246,72 @@ class TestFiles:
                 import_model(read_model(path))
             except MorelloError as error:
                 assert str(error).count("\n") == 0
+
+
+CONTRIBUTED = {
+    "exact gelu": "y = com.microsoft.Gelu (x)",
+    "gelu of a sum": "y = com.microsoft.BiasGelu (x, b)",
+    "fast gelu": "y = com.microsoft.FastGelu (x, b)",
+    "quick gelu": "y = com.microsoft.QuickGelu <alpha = 1.5> (x)",
+    "product": "y = com.microsoft.FusedMatMul <transA = 1, transB = 1, alpha = 0.5> (x, w)",
+    "gemm": 'm = Squeeze (x1)  y = com.microsoft.FusedGemm <activation = "Relu"> (m, v)',
+    "leaky gemm": 'm = Squeeze (x1)  y = com.microsoft.FusedGemm <activation = "LeakyRelu", '
+    "activation_alpha = 0.3> (m, v)",
+    "sum and norm": "y, , , s = com.microsoft.SkipLayerNormalization <epsilon = 0.01> "
+    "(x, x, b, b, b)",
+    "sum and rms norm": "y, , , s = com.microsoft.SkipSimplifiedLayerNormalization "
+    "<epsilon = 0.01> (x, x, b)",
+    "rms norm": "y = SimplifiedLayerNormalization <epsilon = 0.01> (x, b)",
+    "conv": 'y = com.microsoft.FusedConv <activation = "Clip", activation_params = [-0.5, 0.75]> '
+    "(x, f)",
+}
+
+
+@pytest.mark.parametrize("nodes", CONTRIBUTED.values(), ids=list(CONTRIBUTED))
+def test_what_onnx_runtime_adds_is_known(nodes: str) -> None:
+    model = parsed(
+        f"agraph (float[2,4,6] x, float[1,4,6] x1) => (float[a] y) {{ {nodes} }}",
+        extra=', "com.microsoft": 1',
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    generator = np.random.default_rng(1)
+    for name, shape in {"b": (6,), "w": (2, 5, 4), "v": (6, 3), "f": (3, 4, 2)}.items():
+        array = generator.uniform(-1, 1, shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    program = import_model(model)
+    assert not program.left
+    agrees(model)
+
+
+def test_models_that_onnx_runtime_optimized_are_whole_graphs(tmp_path: Path) -> None:
+    """A feed-forward block as frameworks write it: ONNX Runtime makes operators of its parts."""
+    model = parsed(
+        """agraph (float[2, 4, 8] x) => (float[2, 4, 8] y) {
+            h = MatMul (x, w)
+            hb = Add (h, b)
+            root = Constant <value = float {1.4142135}> ()
+            half = Constant <value = float {0.5}> ()
+            one = Constant <value = float {1.0}> ()
+            d = Div (hb, root)
+            e = Erf (d)
+            p = Add (e, one)
+            m = Mul (hb, p)
+            g = Mul (m, half)
+            o = MatMul (g, w)
+            s = Add (x, o)
+            y = LayerNormalization <axis = -1> (s, b, b)
+        }"""
+    )
+    generator = np.random.default_rng(1)
+    for name, shape in {"b": (8,), "w": (8, 8)}.items():
+        array = generator.uniform(-1, 1, shape).astype(np.float32)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    options = runtime.SessionOptions()
+    options.graph_optimization_level = runtime.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    runtime.InferenceSession(model.SerializeToString(), options)
+    optimized = read_model(tmp_path / "optimized.onnx")
+    kinds = {node.op_type for node in optimized.graph.node}
+    assert {"BiasGelu", "SkipLayerNormalization"} & kinds
+    assert not import_model(optimized).left
+    agrees(optimized)

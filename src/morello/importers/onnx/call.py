@@ -9,9 +9,11 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
+from onnx import TensorProto
 from onnx.helper import tensor_dtype_to_np_dtype
+from onnx.numpy_helper import to_array
 
-from morello.base.errors import GraphError
+from morello.base.errors import GraphError, quoted
 from morello.graph.graph import Array, Node, Operator, TensorType, apply
 from morello.graph.interpreter import widened
 from morello.graph.operators import Cast, Concat, Constant, Gather, Map, Reshape
@@ -146,6 +148,16 @@ def positions(axes: Sequence[int], rank: int) -> tuple[int, ...]:
 def constant(array: Any, dtype: np.dtype[Any] | None = None) -> Node:
     """A constant, in its own dtype or in another one."""
     return apply(Constant(np.asarray(array, dtype)))
+
+
+def contents(tensor: TensorProto) -> Array:
+    """The numbers of a tensor; raises `GraphError` if they are not as many as it says."""
+    try:
+        array: Array = to_array(tensor)
+    except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise GraphError(f"the constant {quoted(tensor.name)} is damaged: {reason}.") from None
+    return array
 
 
 def number(value: float, like: Node) -> Node:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from onnx.numpy_helper import to_array
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
@@ -25,6 +24,7 @@ from morello.importers.onnx.call import (
     LeftError,
     OnnxCall,
     constant,
+    contents,
     function,
     known_dtype,
     number,
@@ -288,7 +288,7 @@ def numbers(call: OnnxCall) -> Node:
 @translates("ConstantOfShape")
 def constant_of_shape(call: OnnxCall) -> Node:
     given = call.attributes.get("value")
-    value = np.zeros(1, np.float32) if given is None else to_array(given)
+    value = np.zeros(1, np.float32) if given is None else contents(given)
     shape = call.integers(0)
     if min(shape, default=0) < 0 or value.size != 1:
         raise GraphError(f"a constant of shape {shape}.")

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, ValueInfoProto, helper
-from onnx.numpy_helper import from_array, to_array
+from onnx.numpy_helper import from_array
 
 from morello.base.errors import GraphError, quoted
-from morello.graph.graph import Array, Graph, Node, TensorType, apply
+from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.onnx import (  # noqa: F401 (they register translations)
     contributed,
@@ -32,11 +32,15 @@ from morello.importers.onnx.call import (
     LeftError,
     OnnxCall,
     constant,
+    contents,
 )
 from morello.importers.onnx.files import inner_graphs
 
 _SHOWN = 2**10
 """The most elements of a constant that the inference of shapes is given."""
+
+_MALFORMED = AttributeError, LookupError, OverflowError, TypeError, ValueError, ZeroDivisionError
+"""What translations raise for nodes that ONNX's checker takes, and that are still damaged."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +104,7 @@ class _Importing:
     def __post_init__(self) -> None:
         graph = self.model.graph
         for tensor in graph.initializer:
-            self.values[tensor.name] = _constant(tensor)
+            self.values[tensor.name] = constant(contents(tensor))
         for sparse in graph.sparse_initializer:
             self.values[sparse.values.name] = None
         free = [info for info in graph.input if info.name not in self.values]
@@ -165,6 +169,10 @@ class _Importing:
             results = foreign
         except GraphError as error:
             raise GraphError(f"{name}: {error}") from None
+        except _MALFORMED as error:
+            raise GraphError(
+                f"{name} has attributes or inputs that make no sense: {error}."
+            ) from None
         for output, node in zip(proto.output, results, strict=False):
             if output:
                 self.values[output] = node
@@ -251,21 +259,11 @@ def _attributes(proto: NodeProto) -> dict[str, object]:
     return {a.name: helper.get_attribute_value(a) for a in proto.attribute}
 
 
-def _constant(tensor: TensorProto) -> Node:
-    """The contents of a tensor; raises `GraphError` if they are not as long as it says."""
-    try:
-        array: Array = to_array(tensor)
-    except (ValueError, TypeError, KeyError, OverflowError, MemoryError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise GraphError(f"the constant {quoted(tensor.name)} is damaged: {reason}.") from None
-    return constant(array)
-
-
 def _constant_of(proto: NodeProto) -> Node:
     """The value of a node of type Constant."""
     values = _attributes(proto)
     if "value" in values:
-        return _constant(values["value"])
+        return constant(contents(values["value"]))
     for name, dtype in (("float", np.float32), ("int", np.int64)):
         for key in (f"value_{name}", f"value_{name}s"):
             if key in values:
