@@ -209,6 +209,8 @@ class TestFiles:
     def test_nodes_in_a_circle_and_huge_tensors(self, tmp_path: Path) -> None:
         for name, body in {
             "circle": "agraph (float[4] x) => (float[4] y) { y = Add (x, z)  z = Relu (y) }",
+            "einsum": "agraph (float[3, 5, 5] x) => (float[3, 5] y) "
+            '{ y = Einsum <equation = "..Kii ->...i"> (x) }',
             "huge": "agraph (float[999999, 999999, 9999] x) => (float[4] y) { y = Relu (x) }",
         }.items():
             path = tmp_path / f"{name}.onnx"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from morello.base.errors import GraphError
+from morello.base.errors import GraphError, quoted
 from morello.graph.graph import Node
 from morello.graph.operators import Broadcast, Conv, Dot, Transpose
 from morello.importers.onnx.call import (
@@ -20,6 +21,10 @@ from morello.importers.onnx.call import (
     translates,
 )
 from morello.importers.onnx.elementwise import scaled
+
+
+_TERM = r"[A-Za-z]*(\.\.\.)?[A-Za-z]*"
+_EQUATION = re.compile(rf"{_TERM}(,{_TERM})*(->{_TERM})?")
 
 
 @translates("MatMul")
@@ -117,11 +122,14 @@ def padding(
 @translates("Einsum")
 def einsum(call: OnnxCall) -> Node:
     """A sum of products of two tensors, none of which has an index twice, or one transposed."""
-    left, _, out = call.text("equation", "").replace(" ", "").partition("->")
+    equation = call.text("equation", "").replace(" ", "")
+    if not _EQUATION.fullmatch(equation):  # ONNX's inference of shapes may not end for some
+        raise GraphError(f"there is no equation {quoted(equation)}.")
+    left, _, out = equation.partition("->")
     terms = left.split(",")
     letters = [*left.replace(",", ""), *out]
     regular = all(len({*t}) == len(t) for t in (*terms, out)) and "".join(letters).isalpha()
-    if "->" not in call.text("equation", "") or not regular or len(terms) != len(call.inputs):
+    if "->" not in equation or not regular or len(terms) != len(call.inputs):
         raise LeftError("its equation is not one of two plain terms")
     if any(len(t) != node.type.rank for t, node in zip(terms, call.all, strict=True)):
         raise GraphError(f"the equation {left} does not fit the ranks of its inputs.")
