@@ -22,7 +22,6 @@ from morello.importers.onnx.call import (
 )
 from morello.importers.onnx.elementwise import scaled
 
-
 _TERM = r"[A-Za-z]*(\.\.\.)?[A-Za-z]*"
 _EQUATION = re.compile(rf"{_TERM}(,{_TERM})*(->{_TERM})?")
 
