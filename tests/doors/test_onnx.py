@@ -125,6 +125,20 @@ def test_branches_and_what_has_no_fixed_shape_are_left(tmp_path: Path) -> None:
     assert conversion.left["If"] == conversion.left["NonZero"] == 1
 
 
+def test_inputs_and_constants_may_be_outputs(tmp_path: Path) -> None:
+    model = parsed(
+        """agraph (float[2, 3] x)
+            => (float[2, 3] same, float[2, 3] twice, float[3, 2] t, float[2] c) {
+            same = Identity (x)
+            y = Neg (x)
+            twice = Neg (y)
+            t = Transpose (twice)
+            c = Constant <value = float[2] {1.0, 2.0}> ()
+        }"""
+    )
+    converted(model, tmp_path)
+
+
 def test_a_convolution_is_a_kernel(tmp_path: Path) -> None:
     model = parsed(
         """agraph (float[1, 3, 8, 8] x) => (float[1, 4, 4, 4] y) {
@@ -280,4 +294,14 @@ def test_functions_are_nodes(name: str) -> None:
     agrees(Map(name), (x, given(4, dtype=x.dtype)) if binary else (x,), 13, low=0.1)
 
 
-BINARY = {"add", "divide", "maximum", "minimum", "multiply", "power", "remainder", "subtract"}
+BINARY = {
+    "add",
+    "divide",
+    "leaky_relu",
+    "maximum",
+    "minimum",
+    "multiply",
+    "power",
+    "remainder",
+    "subtract",
+}

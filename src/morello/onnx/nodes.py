@@ -116,6 +116,13 @@ class NodeWriter:
                 return self.add("Mul", self.add("Log", x), self._number(1 / log(2), like))
             case "erfc":
                 return self.add("Sub", self._number(1, like), self.add("Erf", x))
+            case "softplus":
+                low = self.add("Exp", self.add("Neg", self.add("Abs", x)))
+                tail = self.add("Log", self.add("Add", low, self._number(1, like)))
+                return self.add("Add", self.add("Relu", x), tail)
+            case "leaky_relu":
+                below = self.add("Mul", *inputs)
+                return self.add("Where", self.add("Less", x, self._number(0, like)), below, x)
             case "gelu":
                 inner = self.add("Erf", self.add("Mul", x, self._number(sqrt(0.5), like)))
             case "gelu_tanh":

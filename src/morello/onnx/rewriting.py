@@ -29,16 +29,18 @@ def rewritten(
 
     What nothing reads any longer is left out: also weights that only kernels use.
     """
-    writing = _Rewriting(program, ops)
+    writing = _Rewriting(program, compiled, ops)
     for step in compiled.steps:
         writing.add(step)
-    return writing.finish(compiled.graph.outputs)
+    return writing.finish()
 
 
 class _Rewriting:
     """The nodes and constants of the new model so far, and the names of what they compute."""
 
-    def __init__(self, program: OnnxProgram, ops: Mapping[Segment, CustomOp]) -> None:
+    def __init__(
+        self, program: OnnxProgram, compiled: CompiledGraph, ops: Mapping[Segment, CustomOp]
+    ) -> None:
         self._program = program
         self._ops = ops
         self._taken = {*program.values, *_names(program.model)}
@@ -47,7 +49,8 @@ class _Rewriting:
         self._nodes: list[NodeProto] = []
         self._constants: list[TensorProto] = []
         self._name: dict[Node, str] = {}
-        self._aliases: set[str] = set()
+        self._written = {*program.inputs}
+        self._outputs = compiled.graph.outputs
         self._wanted = self._preferred()
         self._origins = {
             output: proto for proto in program.model.graph.node for output in proto.output if output
@@ -58,9 +61,9 @@ class _Rewriting:
     def _preferred(self) -> dict[Node, str]:
         """The name of each node: that of the output that it is, else its own in the model."""
         program, names = self._program, dict[Node, str]()
-        for name in (*program.outputs, *program.carried, *program.values):
-            if name in program.values:
-                names.setdefault(program.values[name], name)
+        known = zip((*program.outputs, *program.carried), self._outputs, strict=True)
+        for name, node in (*known, *program.values.items()):
+            names.setdefault(node, name)
         return names
 
     def add(self, step: Segment | Node) -> None:
@@ -81,7 +84,9 @@ class _Rewriting:
 
     def _named(self, node: Node) -> str:
         """A name for a node that is about to be computed."""
-        self._name[node] = self._wanted.get(node) or next(self._fresh)
+        name = self._wanted.get(node, "")
+        self._name[node] = next(self._fresh) if not name or name in self._written else name
+        self._written.add(self._name[node])
         return self._name[node]
 
     def _compute(self, node: Node) -> None:
@@ -152,15 +157,15 @@ class _Rewriting:
         self._nodes.append(proto)
 
     def _alias(self, node: Node, name: str) -> None:
-        """Let a node that is computed have another name, too."""
-        if self._name[node] != name and name not in self._aliases:
-            self._aliases.add(name)
+        """Let a value have its name in the model, too, unless a node of the same value has it."""
+        if name not in self._written:
+            self._written.add(name)
             self._nodes.append(helper.make_node("Identity", [self._name[node]], [name]))
 
-    def finish(self, outputs: Sequence[Node]) -> ModelProto:
-        """The model with these outputs, and with the rest of the program."""
+    def finish(self) -> ModelProto:
+        """The model with the outputs, and with the rest of the program."""
         program, old = self._program, self._program.model
-        for name, node in zip((*program.outputs, *program.carried), outputs, strict=True):
+        for name, node in zip((*program.outputs, *program.carried), self._outputs, strict=True):
             self._compute(node)
             self._alias(node, name)
         self._nodes += program.rest

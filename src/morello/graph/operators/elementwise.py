@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from morello.frontends.copies import cast
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.ir.dtype import F32, I32, DType
+from morello.ir.dtype import F32, DType
 from morello.ir.functions import BINARY, UNARY
 from morello.targets.kernels import CASTS
 
@@ -152,16 +153,24 @@ class Where(Operator):
 
 
 def converted(x: Value, dtype: DType) -> Value:
-    """A value in another dtype, by way of wider ones where no cast leads there at once.
+    """A value in another dtype, by way of others where no cast leads there at once.
 
     Raises `SpecError` if no casts lead there.
     """
-    if x.dtype is dtype or (x.dtype, dtype) in CASTS:
-        return cast(x, dtype)
-    if not x.dtype.is_float and x.dtype is not I32:
-        return converted(cast(x, I32), dtype)
-    if x.dtype is not F32 and (dtype.is_float or x.dtype.is_float):
-        return converted(cast(x, F32), dtype)
-    if x.dtype is F32 and (I32, dtype) in CASTS:
-        return cast(cast(x, I32), dtype)
-    return cast(x, dtype)
+    for each in _way(x.dtype, dtype):
+        x = cast(x, each)
+    return x
+
+
+@cache
+def _way(source: DType, target: DType) -> tuple[DType, ...]:
+    """The dtypes on the shortest way from one to another, by casts that there are kernels for."""
+    ways: dict[DType, tuple[DType, ...]] = {source: ()}
+    for dtype in (todo := [source]):
+        for before, after in CASTS:
+            if before is dtype and after not in ways:
+                ways[after] = (*ways[dtype], after)
+                todo.append(after)
+    if target not in ways:
+        raise SpecError(f"no kernel casts {source} to {target}", "cast it elsewhere")
+    return ways[target]
