@@ -84,10 +84,13 @@ def import_model(
     """
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
-    importing = _Importing(model, dict(shapes or {}))
-    for proto in model.graph.node:
-        importing.add(proto)
-    return importing.finish()
+    try:
+        importing = _Importing(model, dict(shapes or {}))
+        for proto in model.graph.node:
+            importing.add(proto)
+        return importing.finish()
+    except UnicodeError:
+        raise GraphError("a name in the model is no text in UTF-8.") from None
 
 
 @dataclass
