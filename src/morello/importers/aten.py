@@ -1,0 +1,283 @@
+"""From programs of ATen operations, as torch traces and exports them, to graphs.
+
+An operation that graphs lack is a `Foreign` node, whose key is its node in the traced program.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import fx
+from torch.export.graph_signature import InputKind, OutputKind
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Graph, Node, TensorType, apply
+from morello.graph.operators import Foreign, Input
+from morello.importers.aten_calls import Call, Handler, array_of, type_of
+from morello.importers.aten_elementwise import ELEMENTWISE
+from morello.importers.aten_movement import MOVEMENT
+from morello.importers.aten_networks import NETWORKS
+from morello.importers.building import Builder
+
+HANDLERS: dict[str, Handler] = {**ELEMENTWISE, **MOVEMENT, **NETWORKS}
+"""What makes nodes of each operation, by its name without its overload."""
+
+_WITHOUT_RESULT = {
+    "_assert_async", "_assert_scalar", "_assert_tensor_metadata", "_exit_autocast",
+    "_set_grad_enabled", "sym_constrain_range", "sym_constrain_range_for_size",
+}  # fmt: skip
+"""Operations that compute nothing."""
+
+MOST_KNOWN = 1 << 22
+"""The most elements of a tensor that is computed ahead since it depends on no other."""
+
+
+@dataclass(frozen=True)
+class ImportedAten:
+    """A graph, and what it has of the program that it was.
+
+    `results` are the program's results: a node, or what is no tensor, as None. `tensors` are the
+    constants as tensors, which lie where the constants' arrays lie. `left` says of each Foreign
+    operation by its name why it is one.
+    """
+
+    graph: Graph
+    results: tuple[Node | bool | int | float | None, ...]
+    tensors: Mapping[Node, torch.Tensor]
+    left: Mapping[str, str]
+
+
+def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> ImportedAten:
+    """The graph of a traced program; some placeholders, by their names, are constants.
+
+    Raises `GraphError` for programs that change tensors which others see, that draw random
+    numbers, or whose results are views of their inputs: torch is to run these.
+    """
+    return _Importer(module, constants).run()
+
+
+def exported(program: torch.export.ExportedProgram) -> ImportedAten:
+    """The graph of an exported program: its parameters and buffers are constants."""
+    constants: dict[str, torch.Tensor] = {}
+    for spec in program.graph_signature.input_specs:
+        if spec.kind is not InputKind.USER_INPUT:
+            values = program.state_dict if spec.target in program.state_dict else program.constants
+            constants[spec.arg.name] = values[spec.target]
+    if any(s.kind is not OutputKind.USER_OUTPUT for s in program.graph_signature.output_specs):
+        raise GraphError("the program changes its parameters, buffers or inputs.")
+    return imported(program.graph_module, constants)
+
+
+class _Importer:
+    """The nodes of a program so far, by the nodes of the trace."""
+
+    def __init__(self, module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> None:
+        self._module = module
+        self._constants = constants
+        self._build = Builder()
+        self._values: dict[fx.Node, Any] = {}
+        self._tensors: dict[Node, torch.Tensor] = {}
+        self._inputs: list[Node] = []
+        self._left: dict[str, str] = {}
+        self._places = {node: place for place, node in enumerate(module.graph.nodes)}
+        self._storages: dict[int, list[fx.Node]] = {}
+
+    def run(self) -> ImportedAten:
+        for node in self._module.graph.nodes:
+            for storage in _storages(node):
+                self._storages.setdefault(storage, []).append(node)
+        results: tuple[Any, ...] = ()
+        for node in self._module.graph.nodes:
+            if node.op == "output":
+                results = self._results(node)
+            else:
+                self._values[node] = self._value(node)
+        outputs = tuple(each for each in results if isinstance(each, Node))
+        graph = Graph(tuple(self._inputs), outputs)
+        return ImportedAten(graph, results, self._tensors, self._left)
+
+    def _value(self, node: fx.Node) -> Any:
+        """What a node of the trace is: a node of the graph, several, or nothing."""
+        if node.op == "placeholder":
+            if node.name in self._constants:
+                return self._constant(self._constants[node.name])
+            return self._input(node)
+        if node.op == "get_attr":
+            return self._attribute(node)
+        if node.op != "call_function":
+            if not node.users:
+                return None
+            raise GraphError(f"the program has {node.op} {node.target}.")
+        if node.target is operator.getitem:
+            return self._values[node.args[0]][node.args[1]]
+        return self._called(node)
+
+    def _input(self, node: fx.Node) -> Any:
+        value = node.meta.get("val")
+        if not isinstance(value, torch.Tensor):
+            return value
+        self._inputs.append(apply(Input(type_of(value), node.name)))
+        return self._inputs[-1]
+
+    def _constant(self, tensor: torch.Tensor) -> Node:
+        type_of(tensor)
+        weight = self._build.weight(array_of(tensor))
+        self._tensors[weight] = tensor
+        return weight
+
+    def _attribute(self, node: fx.Node) -> Any:
+        value: Any = self._module
+        for name in str(node.target).split("."):
+            value = getattr(value, name)
+        return self._constant(value) if isinstance(value, torch.Tensor) else value
+
+    def _called(self, node: fx.Node) -> Any:
+        target = node.target
+        name = getattr(target, "__name__", str(target))
+        if isinstance(target, torch._ops.OpOverload):
+            name = target.overloadpacket.__name__
+        if name == "_enter_autocast" and not node.args[2]:
+            return None
+        if name in _WITHOUT_RESULT:
+            return None
+        if not isinstance(target, torch._ops.OpOverload):
+            raise GraphError(f"the program calls {name}, which is no ATen operation.")
+        types = _types(node)
+        if torch.Tag.nondeterministic_seeded in target.tags and not _draws_nothing(node):
+            raise GraphError(f"{name} draws random numbers.")
+        written = _written(node)
+        if written is None and not node.all_input_nodes:
+            return self._known(node)
+        call = Call(self._build, name.rstrip("_") if written else name, self._bound(node), types)
+        result = self._made(node, call)
+        if written is not None:
+            self._overwrite(node, written, result)
+        return result
+
+    def _known(self, node: fx.Node) -> Any:
+        """A tensor that depends on no other: its value, if it is small."""
+        types = _types(node)
+        if sum(each.size for each in types) > MOST_KNOWN:
+            raise GraphError(f"{node.target} makes {types[0]}, too large to be known ahead.")
+        value = node.target(*node.args, **node.kwargs)
+        if isinstance(value, torch.Tensor):
+            return self._build.constant(array_of(value))
+        raise GraphError(f"{node.target} makes no tensor.")
+
+    def _bound(self, node: fx.Node) -> dict[str, Any]:
+        """The arguments by the names that the operation gives them."""
+        bound: dict[str, Any] = {}
+        for place, argument in enumerate(node.target._schema.arguments):
+            given = node.kwargs.get(argument.name, argument.default_value)
+            if place < len(node.args):
+                given = node.args[place]
+            bound[argument.name] = fx.node.map_arg(given, self._values.__getitem__)
+        return bound
+
+    def _made(self, node: fx.Node, call: Call) -> Any:
+        """The nodes of a call; Foreign ones if nothing else computes it."""
+        handler = HANDLERS.get(call.name)
+        try:
+            if handler is None:
+                raise GraphError("graphs have no such operation.")
+            result = handler(call)
+        except GraphError as error:
+            if _written(node) is not None:
+                raise GraphError(f"{call.name} changes a tensor in place.") from error
+            self._left[call.name] = str(error)
+            return self._foreign(node, call)
+        single = isinstance(result, Node)
+        nodes = (result,) if isinstance(result, Node) else result
+        cast = tuple(
+            self._build.cast(made, kind.dtype) for made, kind in zip(nodes, call.types, strict=True)
+        )
+        for made, kind in zip(cast, call.types, strict=True):
+            if made.type != kind:
+                raise GraphError(f"{call.name} became {made.type}, and it is {kind} in torch.")
+        return cast[0] if single else cast
+
+    def _foreign(self, node: fx.Node, call: Call) -> Any:
+        inputs = tuple(self._values[source] for source in node.all_input_nodes)
+        if not all(isinstance(each, Node) for each in inputs):
+            raise GraphError(f"{call.name} reads what is no tensor.")
+        nodes = tuple(
+            self._build.apply(Foreign(kind, node, call.name, index), *inputs)
+            for index, kind in enumerate(call.types)
+        )
+        return nodes[0] if isinstance(node.meta["val"], torch.Tensor) else nodes
+
+    def _overwrite(self, node: fx.Node, written: fx.Node, result: Node) -> None:
+        """Let later uses of a tensor that a call changes see the change.
+
+        Raises `GraphError` if another tensor shares its elements, and is used later.
+        """
+        place, before = self._places[node], self._values[written]
+        shared = [n for storage in _storages(written) for n in self._storages[storage]]
+        for other in shared:
+            earlier = self._places[other] < place and self._values[other] is not before
+            used = any(self._places[user] > place for user in other.users)
+            if other.op != "call_function" or (earlier and used):
+                raise GraphError(f"{node.target} changes a tensor that others see.")
+        for other in shared:
+            if self._places[other] < place and self._values[other] is before:
+                self._values[other] = result
+
+    def _results(self, node: fx.Node) -> tuple[Any, ...]:
+        """The program's results, which may be neither nested nor views of its inputs."""
+        given = node.args[0]
+        every = given if isinstance(given, Sequence) else (given,)
+        results = []
+        for each in every:
+            value = self._values[each] if isinstance(each, fx.Node) else each
+            if not isinstance(value, Node | bool | int | float | None):
+                raise GraphError("the results are nested.")
+            if isinstance(each, fx.Node) and isinstance(value, Node) and self._is_view(each):
+                raise GraphError("a result is a view of an input, which the caller may change.")
+            results.append(value)
+        return tuple(results)
+
+    def _is_view(self, result: fx.Node) -> bool:
+        """Whether a result that is no input shares elements with one, or with a constant."""
+        shared = [n for storage in _storages(result) for n in self._storages[storage]]
+        return result.op == "call_function" and any(n.op != "call_function" for n in shared)
+
+
+def _types(node: fx.Node) -> tuple[TensorType, ...]:
+    """The types of a call's results; raises `GraphError` unless all are tensors."""
+    value = node.meta.get("val")
+    values = value if isinstance(value, Sequence) else (value,)
+    if not values or not all(isinstance(each, torch.Tensor) for each in values):
+        raise GraphError(f"{node.target} computes what is no tensor.")
+    return tuple(map(type_of, values))
+
+
+def _storages(node: fx.Node) -> set[int]:
+    """What tells the memory of a traced tensor from that of others."""
+    value = node.meta.get("val")
+    values = value if isinstance(value, Sequence) else (value,)
+    return {each.untyped_storage()._cdata for each in values if isinstance(each, torch.Tensor)}
+
+
+def _written(node: fx.Node) -> fx.Node | None:
+    """The tensor that a call changes, if it changes one."""
+    schema = node.target._schema
+    if not schema.is_mutable or schema.name == "aten::detach_":
+        return None
+    first = node.args[0] if node.args else None
+    changed = [a for a in schema.arguments if a.alias_info and a.alias_info.is_write]
+    if len(changed) != 1 or changed[0] is not schema.arguments[0] or not isinstance(first, fx.Node):
+        raise GraphError(f"{node.target} changes tensors in place.")
+    return first
+
+
+def _draws_nothing(node: fx.Node) -> bool:
+    """Whether an operation that may draw random numbers draws none."""
+    arguments = node.target._schema.arguments
+    given = {a.name: a.default_value for a in arguments}
+    given |= {a.name: value for a, value in zip(arguments, node.args, strict=False)}
+    given |= node.kwargs
+    return given.get("train") is False or given.get("dropout_p") == 0

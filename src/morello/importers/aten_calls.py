@@ -1,0 +1,157 @@
+"""Calls of ATen operations, with nodes of a graph as their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import ml_dtypes
+import numpy as np
+import torch
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Array, Node, Operator, TensorType
+from morello.graph.operators import Broadcast, Reduce, Reshape, Transpose
+from morello.importers.building import Builder
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+
+DTYPES: dict[torch.dtype, np.dtype[Any]] = {
+    torch.bfloat16: BF16,
+    torch.bool: np.dtype(bool),
+    **{
+        getattr(torch, name): np.dtype(name)
+        for name in (
+            "float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8",
+            "uint16", "uint32",
+        )
+    },
+}  # fmt: skip
+"""The dtypes of tensors, as NumPy has them."""
+
+TORCH_DTYPES = {dtype: name for name, dtype in DTYPES.items()}
+
+Result: TypeAlias = Node | tuple[Node, ...]
+
+
+def type_of(tensor: torch.Tensor) -> TensorType:
+    """The type of a tensor; raises `GraphError` if a graph has none such."""
+    if tensor.dtype not in DTYPES:
+        raise GraphError(f"there are no graphs of {tensor.dtype}; cast it to another dtype.")
+    if tensor.device.type != "cpu" or tensor.layout is not torch.strided:
+        raise GraphError(f"a tensor is {tensor.layout} on {tensor.device}, not dense on the CPU.")
+    return TensorType(tuple(int(n) for n in tensor.shape), DTYPES[tensor.dtype])
+
+
+def array_of(tensor: torch.Tensor) -> Array:
+    """A tensor's elements, in row-major order: where they lie, if they lie so."""
+    dense = tensor.detach().contiguous()
+    if dense.dtype is torch.bfloat16:
+        result: Array = dense.view(torch.int16).numpy().view(BF16)
+        return result
+    array: Array = dense.numpy()
+    return array
+
+
+def tensor_of(array: Array) -> torch.Tensor:
+    """A tensor where an array lies."""
+    if array.dtype == BF16:
+        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
+    return torch.from_numpy(array)
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call: the operation's name, its arguments by their names in ATen, and its results."""
+
+    build: Builder
+    name: str
+    arguments: Mapping[str, Any]
+    types: tuple[TensorType, ...]
+
+    def __getitem__(self, name: str) -> Any:
+        """An argument; None if the operation has none of that name."""
+        return self.arguments.get(name)
+
+    @property
+    def type(self) -> TensorType:
+        return self.types[0]
+
+    @property
+    def x(self) -> Node:
+        """The first argument, a tensor."""
+        first = next(iter(self.arguments.values()))
+        if not isinstance(first, Node):
+            raise GraphError(f"{self.name} of {first}, which is no tensor.")
+        return first
+
+    def apply(self, operator: Operator, *inputs: Node) -> Node:
+        return self.build.apply(operator, *inputs)
+
+    def map(self, name: str, *operands: Node | float) -> Node:
+        return self.build.map(name, *operands)
+
+    def cast(self, node: Node) -> Node:
+        """A node in the dtype of the result."""
+        return self.build.cast(node, self.type.dtype)
+
+    def operand(self, value: Any) -> Node | float:
+        """A tensor in the dtype of the result, or a number."""
+        if isinstance(value, Node):
+            return self.cast(value)
+        if isinstance(value, bool | int | float):
+            return value
+        raise GraphError(f"{self.name} of {value!r}, which is no tensor and no number.")
+
+    def reshape(self, node: Node, shape: tuple[int, ...]) -> Node:
+        return node if node.shape == shape else self.apply(Reshape(shape), node)
+
+    def broadcast(self, node: Node, shape: tuple[int, ...]) -> Node:
+        return node if node.shape == shape else self.apply(Broadcast(shape), node)
+
+    def transpose(self, node: Node, order: tuple[int, ...]) -> Node:
+        return node if order == (*range(len(order)),) else self.apply(Transpose(order), node)
+
+    def reduce(self, kind: str, node: Node, axes: tuple[int, ...], keepdims: bool = False) -> Node:
+        """A reduction; without axes, nothing is reduced."""
+        return self.apply(Reduce(kind, axes, keepdims), node) if axes else node
+
+    def axis(self, name: str = "dim", rank: int | None = None) -> int:
+        """A dimension that an argument names, counted from the front."""
+        return self.axes(name, rank)[0]
+
+    def axes(self, name: str = "dim", rank: int | None = None) -> tuple[int, ...]:
+        """The dimensions that an argument names; all if it names none."""
+        rank = self.x.type.rank if rank is None else rank
+        given = self[name]
+        every = (given,) if isinstance(given, int) else tuple(given or range(rank))
+        return tuple(d % rank if rank else 0 for d in every)
+
+    def full(self, value: float, shape: tuple[int, ...]) -> Node:
+        """A number, repeated, in the dtype of the result."""
+        return self.broadcast(self.build.number(value, self.type.dtype), shape)
+
+    def refuse(self, what: str) -> GraphError:
+        return GraphError(f"{self.name} {what} is left to torch.")
+
+
+Handler: TypeAlias = Callable[[Call], Result]
+
+
+def promoted(call: Call, *operands: Any) -> list[Node | float]:
+    """Operands in the dtype that torch compares or combines them in."""
+    given = [each if isinstance(each, Node) else None for each in operands]
+    kinds = [
+        each if node is None else torch.empty((1,) * min(node.type.rank, 1), dtype=_torch(node))
+        for each, node in zip(operands, given, strict=True)
+    ]
+    dtype = DTYPES[torch.result_type(*kinds)]
+    return [
+        each if node is None else call.build.cast(node, dtype)
+        for each, node in zip(operands, given, strict=True)
+    ]
+
+
+def _torch(node: Node) -> torch.dtype:
+    return TORCH_DTYPES[node.dtype]

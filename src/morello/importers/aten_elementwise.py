@@ -1,0 +1,250 @@
+"""ATen operations that compute each element by itself."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.operators import Where
+from morello.importers.aten_calls import Call, Handler, promoted
+
+UNARY = {
+    "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
+    "exp2": "exp2", "expm1": "expm1", "floor": "floor", "log": "log", "log1p": "log1p",
+    "log2": "log2", "neg": "neg", "reciprocal": "reciprocal", "relu": "relu", "round": "round",
+    "rsqrt": "rsqrt", "sigmoid": "sigmoid", "sign": "sign", "silu": "silu", "sin": "sin",
+    "sqrt": "sqrt", "square": "square", "tanh": "tanh",
+}  # fmt: skip
+"""Functions of one tensor that graphs have as well."""
+
+BINARY = {
+    "div": "divide", "divide": "divide", "fmod": "remainder", "maximum": "maximum",
+    "minimum": "minimum", "mul": "multiply", "multiply": "multiply", "true_divide": "divide",
+}  # fmt: skip
+"""Functions of two."""
+
+COMPARISONS = {
+    "eq": "equal", "ge": "greater_equal", "gt": "greater", "le": "less_equal", "lt": "less",
+    "ne": "not_equal",
+}  # fmt: skip
+
+LOGICAL = {
+    "__and__": "logical_and", "__or__": "logical_or", "__xor__": "logical_xor",
+    "bitwise_and": "logical_and", "bitwise_or": "logical_or", "bitwise_xor": "logical_xor",
+    "bitwise_not": "logical_not", "logical_and": "logical_and", "logical_not": "logical_not",
+    "logical_or": "logical_or", "logical_xor": "logical_xor",
+}  # fmt: skip
+
+
+def unary(call: Call) -> Node:
+    return call.map(UNARY[call.name], call.cast(call.x))
+
+
+def binary(call: Call) -> Node:
+    if call["rounding_mode"]:
+        raise call.refuse("with rounding")
+    return _combined(call, BINARY[call.name], call["self"], call["other"])
+
+
+def _combined(call: Call, name: str, a: object, b: object) -> Node:
+    left, right = call.operand(a), call.operand(b)
+    if not isinstance(left, Node) and not isinstance(right, Node):
+        raise call.refuse("of numbers alone")
+    if call.type.dtype == bool:
+        raise call.refuse("of bool")
+    return call.map(name, left, right)
+
+
+def sum_or_difference(call: Call) -> Node:
+    """a + alpha * b, a - alpha * b, or b - alpha * a."""
+    a, b, alpha = call["self"], call["other"], call["alpha"]
+    if call.name == "rsub":
+        a, b = b, a
+    if alpha not in (None, 1):
+        scaled = b * alpha if not isinstance(b, Node) else call.map("multiply", call.cast(b), alpha)
+        b = scaled
+    return _combined(call, "add" if call.name == "add" else "subtract", a, b)
+
+
+def comparison(call: Call) -> Node:
+    operands = promoted(call, call["self"], call["other"])
+    return call.map(COMPARISONS[call.name], *operands)
+
+
+def logical(call: Call) -> Node:
+    """On bool; a bitwise operation of integers is another one."""
+    if call.type.dtype != bool:
+        raise call.refuse("of integers")
+    operands = [each for each in (call["self"], call["other"]) if each is not None]
+    truths = [
+        (each if each.dtype == bool else call.map("not_equal", each, 0))
+        if isinstance(each, Node)
+        else bool(each)
+        for each in operands
+    ]
+    return call.map(LOGICAL[call.name], *truths)
+
+
+def gelu(call: Call) -> Node:
+    return call.map("gelu_tanh" if call["approximate"] == "tanh" else "gelu", call.x)
+
+
+def power(call: Call) -> Node:
+    """By products and roots where the exponent is a small number."""
+    base, exponent = call["self"], call["exponent"]
+    if isinstance(exponent, Node) or not isinstance(base, Node):
+        return _combined(call, "power", base, exponent)
+    x = call.cast(base)
+    simple = {-2.0: "square", -1.0: "", -0.5: "rsqrt", 0.5: "sqrt", 1.0: "", 2.0: "square"}
+    name = simple.get(float(exponent))
+    if exponent == 3:
+        return call.map("multiply", call.map("square", x), x)
+    if name is None or (exponent < 0 and x.dtype.kind in "iu"):
+        return call.map("power", x, exponent)
+    result = call.map(name, x) if name else x
+    return call.map("reciprocal", result) if exponent in (-1, -2) else result
+
+
+def clamp(call: Call) -> Node:
+    """Also hardtanh and relu6, whose bounds have other names."""
+    low, high = call["min"], call["max"]
+    if call.name == "hardtanh":
+        low, high = call["min_val"], call["max_val"]
+    if call.name == "relu6":
+        low, high = 0, 6
+    return _clamped(call, call.cast(call.x), low, high)
+
+
+def _clamped(call: Call, x: Node, low: object, high: object) -> Node:
+    if low is not None:
+        x = call.map("maximum", x, call.operand(low))
+    return x if high is None else call.map("minimum", x, call.operand(high))
+
+
+def hard_sigmoid(call: Call) -> Node:
+    """min(max(x + 3, 0), 6) / 6, or that times x."""
+    bounded = _clamped(call, call.map("add", call.x, 3), 0, 6)
+    if call.name == "hardswish":
+        bounded = call.map("multiply", call.x, bounded)
+    return call.map("divide", bounded, 6)
+
+
+def leaky_relu(call: Call) -> Node:
+    scaled = call.map("multiply", call.x, call["negative_slope"])
+    return call.apply(Where(), call.map("greater", call.x, 0), call.x, scaled)
+
+
+def elu(call: Call) -> Node:
+    if (call["scale"], call["input_scale"]) != (1, 1):
+        raise call.refuse("with scales")
+    low = call.map("multiply", call.map("expm1", call.x), call["alpha"])
+    return call.apply(Where(), call.map("greater", call.x, 0), call.x, low)
+
+
+def softplus(call: Call) -> Node:
+    return _softplus(call, call["beta"], call["threshold"])
+
+
+def _softplus(call: Call, beta: float, threshold: float) -> Node:
+    scaled = call.map("multiply", call.x, beta)
+    soft = call.map("divide", call.map("log1p", call.map("exp", scaled)), beta)
+    return call.apply(Where(), call.map("greater", scaled, threshold), call.x, soft)
+
+
+def mish(call: Call) -> Node:
+    return call.map("multiply", call.x, call.map("tanh", _softplus(call, 1, 20)))
+
+
+def log_sigmoid(call: Call) -> Node:
+    """min(x, 0) - log(1 + exp(-|x|))."""
+    small = call.map("exp", call.map("neg", call.map("abs", call.x)))
+    return call.map("subtract", call.map("minimum", call.x, 0), call.map("log1p", small))
+
+
+def where(call: Call) -> Node:
+    if call["self"] is None:
+        raise call.refuse("of a condition alone")
+    condition = call["condition"]
+    if condition.dtype != bool:
+        condition = call.map("not_equal", condition, 0)
+    return call.apply(Where(), condition, _node(call, call["self"]), _node(call, call["other"]))
+
+
+def masked_fill(call: Call) -> Node:
+    return call.apply(Where(), call["mask"], _node(call, call["value"]), call.cast(call.x))
+
+
+def _node(call: Call, value: object) -> Node:
+    operand = call.operand(value)
+    return operand if isinstance(operand, Node) else call.build.number(operand, call.type.dtype)
+
+
+def triangle(call: Call) -> Node:
+    """The part of each matrix below a diagonal (tril), or above it (triu)."""
+    m, n = call.type.shape[-2:]
+    shift = call["diagonal"] or 0
+    kept = np.tri(m, n, shift, dtype=bool)
+    if call.name == "triu":
+        kept = ~np.tri(m, n, shift - 1, dtype=bool)
+    zero = call.build.number(0, call.type.dtype)
+    return call.apply(Where(), call.build.constant(kept), call.x, zero)
+
+
+def filled(call: Call) -> Node:
+    """The value of full_like, zeros_like, fill_ and others, repeated."""
+    if call.name.startswith(("zero", "new_zero")):
+        value: object = 0
+    elif call.name.startswith(("ones", "new_ones")):
+        value = 1
+    else:
+        value = call["fill_value"] if "full" in call.name else call["value"]
+    return call.broadcast(_node(call, value), call.type.shape)
+
+
+def copy(call: Call) -> Node:
+    """What copy_ writes: its second argument."""
+    return call.broadcast(call.cast(call["src"]), call.type.shape)
+
+
+def cast(call: Call) -> Node:
+    return call.cast(call.x)
+
+
+def same(call: Call) -> Node:
+    return call.x
+
+
+def dropout(call: Call) -> Node:
+    if call["train"]:
+        raise call.refuse("in training")
+    return call.x
+
+
+ELEMENTWISE: dict[str, Handler] = {
+    **dict.fromkeys(UNARY, unary),
+    **dict.fromkeys(BINARY, binary),
+    **dict.fromkeys(("add", "sub", "subtract", "rsub"), sum_or_difference),
+    **dict.fromkeys(COMPARISONS, comparison),
+    **dict.fromkeys(LOGICAL, logical),
+    **dict.fromkeys(("clamp", "clamp_min", "clamp_max", "hardtanh", "relu6", "clip"), clamp),
+    **dict.fromkeys(("hardsigmoid", "hardswish"), hard_sigmoid),
+    **dict.fromkeys(("_to_copy", "to", "type_as"), cast),
+    **dict.fromkeys(("alias", "clone", "contiguous", "detach", "detach_", "lift_fresh_copy"), same),
+    **dict.fromkeys(("dropout", "feature_dropout", "alpha_dropout"), dropout),
+    **dict.fromkeys(("tril", "triu"), triangle),
+    **dict.fromkeys(
+        ("fill", "full_like", "new_full", "new_ones", "new_zeros", "ones_like", "zero",
+         "zeros_like"),
+        filled,
+    ),
+    "copy": copy,
+    "elu": elu,
+    "gelu": gelu,
+    "leaky_relu": leaky_relu,
+    "log_sigmoid": log_sigmoid,
+    "masked_fill": masked_fill,
+    "mish": mish,
+    "pow": power,
+    "softplus": softplus,
+    "where": where,
+}  # fmt: skip

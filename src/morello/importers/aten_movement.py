@@ -1,0 +1,179 @@
+"""ATen operations that move elements."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from morello.graph.graph import Node
+from morello.graph.operators import Concat, Gather, Pad, Slice
+from morello.importers.aten_calls import Call, Handler
+
+
+def reshaped(call: Call) -> Node:
+    """The elements in order, in the shape of the result."""
+    if call.x.dtype != call.type.dtype:
+        raise call.refuse("to another dtype")
+    return call.reshape(call.x, call.type.shape)
+
+
+def expanded(call: Call) -> Node:
+    return call.broadcast(call.x, call.type.shape)
+
+
+def permuted(call: Call) -> Node:
+    """In another order; in the reverse one if none is given, as T has it."""
+    if call["dims"] is None:
+        return call.transpose(call.x, (*reversed(range(call.x.type.rank)),))
+    return call.transpose(call.x, call.axes("dims"))
+
+
+def swapped(call: Call) -> Node:
+    """Two dimensions exchanged: those that are named, or the last two."""
+    rank = call.x.type.rank
+    names = ("axis0", "axis1") if call.name == "swapaxes" else ("dim0", "dim1")
+    named = call.name in ("transpose", "swapaxes", "swapdims")
+    i, j = (call[n] % max(rank, 1) for n in names) if named else (rank - 2, rank - 1)
+    if rank < 2:
+        return call.x
+    order = [*range(rank)]
+    order[i], order[j] = j, i
+    return call.transpose(call.x, (*order,))
+
+
+def moved(call: Call) -> Node:
+    rank = call.x.type.rank
+    places = dict(zip(call.axes("destination"), call.axes("source"), strict=True))
+    rest = iter([d for d in range(rank) if d not in places.values()])
+    return call.transpose(
+        call.x, tuple(places[d] if d in places else next(rest) for d in range(rank))
+    )
+
+
+def part(call: Call, x: Node, axis: int, low: int, high: int, step: int = 1) -> Node:
+    """The slice of a tensor along one dimension."""
+    whole = [(0, n, 1) for n in x.shape]
+    whole[axis] = (low, high, step)
+    starts, stops, steps = zip(*whole, strict=True)
+    unchanged = (low, high, step) == (0, x.shape[axis], 1)
+    return x if unchanged else call.apply(Slice(starts, stops, steps), x)
+
+
+def sliced(call: Call) -> Node:
+    axis = call.axis()
+    low, high, step = slice(call["start"], call["end"], call["step"]).indices(call.x.shape[axis])
+    return part(call, call.x, axis, low, max(low, high), step)
+
+
+def narrowed(call: Call) -> Node:
+    axis, start = call.axis(), call["start"]
+    if isinstance(start, Node):
+        raise call.refuse("from a place in a tensor")
+    start %= max(call.x.shape[axis], 1)
+    return part(call, call.x, axis, start, start + call["length"])
+
+
+def selected(call: Call) -> Node:
+    axis = call.axis()
+    place = call["index"] % call.x.shape[axis]
+    return call.reshape(part(call, call.x, axis, place, place + 1), call.type.shape)
+
+
+def split(call: Call) -> tuple[Node, ...]:
+    """Parts along a dimension, of the sizes that the results have."""
+    axis, low = call.axis(), 0
+    parts = []
+    for result in call.types:
+        size = 1 if call.name == "unbind" else result.shape[axis]
+        parts.append(call.reshape(part(call, call.x, axis, low, low + size), result.shape))
+        low += size
+    return tuple(parts)
+
+
+def concatenated(call: Call) -> Node:
+    tensors = [call.cast(each) for each in call["tensors"] if each.shape != (0,)]
+    if not tensors:
+        raise call.refuse("of nothing")
+    axis = call.axis(rank=call.type.rank)
+    return tensors[0] if len(tensors) == 1 else call.apply(Concat(axis), *tensors)
+
+
+def stacked(call: Call) -> Node:
+    axis = call.axis(rank=call.type.rank)
+    shape = (*call.type.shape[:axis], 1, *call.type.shape[axis + 1 :])
+    return call.apply(Concat(axis), *(call.reshape(call.cast(e), shape) for e in call["tensors"]))
+
+
+def repeated(call: Call) -> Node:
+    """Each dimension that is repeated is a new one before it, broadcast, and joined with it."""
+    times = call["repeats"]
+    if isinstance(times, Node | int):
+        raise call.refuse("of elements")
+    shape = (1,) * (len(times) - call.x.type.rank) + call.x.shape
+    apart = tuple(n for size in shape for n in (1, size))
+    wide = tuple(n for pair in zip(times, shape, strict=True) for n in pair)
+    return call.reshape(call.broadcast(call.reshape(call.x, apart), wide), call.type.shape)
+
+
+def padded(call: Call) -> Node:
+    """With a constant, by pairs from the last dimension on."""
+    if call["mode"] not in (None, "constant"):
+        raise call.refuse(f"in mode {call['mode']}")
+    widths = call["pad"]
+    rank = call.x.type.rank
+    before, after = [0] * rank, [0] * rank
+    for d in range(len(widths) // 2):
+        before[rank - 1 - d], after[rank - 1 - d] = widths[2 * d], widths[2 * d + 1]
+    if min(*before, *after, 0) < 0:
+        raise call.refuse("by a negative width")
+    filler = call.build.number(call["value"] or 0, call.type.dtype)
+    return call.apply(Pad((*before,), (*after,)), call.x, filler)
+
+
+def embedding(call: Call) -> Node:
+    return call.apply(Gather(0), call["weight"], call["indices"])
+
+
+def index_select(call: Call) -> Node:
+    return call.apply(Gather(call.axis()), call.x, call["index"])
+
+
+def indexed(call: Call) -> Node:
+    """x[..., i, ...] where one tensor of integers is among the indices."""
+    given = [(d, each) for d, each in enumerate(call["indices"]) if each is not None]
+    if len(given) != 1 or given[0][1].dtype.kind not in "iu":
+        raise call.refuse("by several tensors, or by bool,")
+    axis, numbers = given[0]
+    return call.apply(Gather(axis), call.x, numbers)
+
+
+def flipped(call: Call) -> Node:
+    x = call.x
+    for axis in call.axes("dims"):
+        x = call.apply(Gather(axis), x, call.build.constant(np.arange(x.shape[axis])[::-1].copy()))
+    return x
+
+
+MOVEMENT: dict[str, Handler] = {
+    **dict.fromkeys(
+        ("_unsafe_view", "flatten", "reshape", "squeeze", "unflatten", "unsqueeze", "view",
+         "view_as", "reshape_as"),
+        reshaped,
+    ),
+    **dict.fromkeys(("broadcast_to", "expand", "expand_as"), expanded),
+    **dict.fromkeys(("transpose", "swapaxes", "swapdims", "t", "mT"), swapped),
+    **dict.fromkeys(("cat", "concat", "concatenate"), concatenated),
+    **dict.fromkeys(("chunk", "split", "split_with_sizes", "tensor_split", "unbind"), split),
+    **dict.fromkeys(("constant_pad_nd", "pad"), padded),
+    "embedding": embedding,
+    "flip": flipped,
+    "index": indexed,
+    "index_select": index_select,
+    "movedim": moved,
+    "narrow": narrowed,
+    "numpy_T": permuted,
+    "permute": permuted,
+    "repeat": repeated,
+    "select": selected,
+    "slice": sliced,
+    "stack": stacked,
+}  # fmt: skip

@@ -1,0 +1,337 @@
+"""ATen operations that combine elements: products, convolutions, reductions, norms, attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+
+from morello.graph.graph import Node
+from morello.graph.operators import (
+    ArgReduce,
+    Attention,
+    Conv,
+    Cumulate,
+    Dot,
+    LayerNorm,
+    Pooling,
+    RmsNorm,
+    Softmax,
+    Where,
+)
+from morello.importers.aten_calls import TORCH_DTYPES, Call, Handler
+
+LOWEST = -1e30
+"""What is added to scores that a mask hides: the exponential of it is 0, and no sum is NaN."""
+
+
+def linear(call: Call) -> Node:
+    x, weight = call["input"], call["weight"]
+    contracted = ((x.type.rank - 1, weight.type.rank - 1),)
+    product = call.apply(Dot((), contracted), call.cast(x), call.cast(weight))
+    return _biased(call, product, call["bias"])
+
+
+def _biased(call: Call, product: Node, bias: Node | None) -> Node:
+    return product if bias is None else call.map("add", product, call.cast(bias))
+
+
+def matmul(call: Call) -> Node:
+    """Also mm, bmm, mv and dot, which are products of tensors of certain ranks."""
+    a, b = (each for each in call.arguments.values() if isinstance(each, Node))
+    return _product(call, a, b)
+
+
+def _product(call: Call, a: Node, b: Node) -> Node:
+    i, j = a.type.rank - 1, max(b.type.rank - 2, 0)
+    if min(a.type.rank, b.type.rank) <= 2 and b.type.rank <= 2:
+        return call.apply(Dot((), ((i, j),)), a, b)
+    if a.type.rank == 1:
+        a = call.reshape(a, (1, *a.shape))
+        return call.reshape(_product(call, a, b), call.type.shape)
+    leading = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    a = call.broadcast(a, (*leading, *a.shape[-2:]))
+    b = call.broadcast(b, (*leading, *b.shape[-2:]))
+    n = len(leading)
+    return call.apply(Dot(tuple((d, d) for d in range(n)), ((n + 1, n),)), a, b)
+
+
+def added_product(call: Call) -> Node:
+    """beta * a + alpha * (b @ c): addmm, addmv and baddbmm."""
+    a, b, c = (each for each in call.arguments.values() if isinstance(each, Node))
+    product = _scaled(call, _product(call, b, c), call["alpha"])
+    if call["beta"] == 0:
+        return product
+    return call.map("add", _scaled(call, a, call["beta"]), product)
+
+
+def _scaled(call: Call, x: Node, factor: float | None) -> Node:
+    return x if factor in (None, 1) else call.map("multiply", x, factor)
+
+
+def einsum(call: Call) -> Node:
+    """Of two tensors, without repeated or omitted dimensions."""
+    left, arrow, out = call["equation"].replace(" ", "").partition("->")
+    terms = left.split(",")
+    plain = arrow and "." not in left + out and all(len({*t}) == len(t) for t in (*terms, out))
+    if not plain or len(terms) != 2:
+        raise call.refuse(f"of {call['equation']}")
+    nodes = []
+    for here, other, node in zip(terms, terms[::-1], call["tensors"], strict=True):
+        alone = tuple(d for d, letter in enumerate(here) if letter not in other + out)
+        nodes.append(call.reduce("sum", node, alone))
+    a, b = ("".join(c for c in t if c in u + out) for t, u in zip(terms, terms[::-1], strict=True))
+    shared = [c for c in a if c in b]
+    batch = tuple((a.index(c), b.index(c)) for c in shared if c in out)
+    contracted = tuple((a.index(c), b.index(c)) for c in shared if c not in out)
+    product = call.apply(Dot(batch, contracted), *nodes)
+    letters = [a[i] for i, _ in batch] + [c for c in a + b if c not in shared]
+    return call.transpose(product, tuple(letters.index(c) for c in out))
+
+
+def convolution(call: Call) -> Node:
+    """conv1d, conv2d, conv3d, and convolution itself if it is not transposed."""
+    image, weight = call["input"], call["weight"]
+    rank = weight.type.rank - 2
+    if call["transposed"] or image.type.rank != rank + 2:
+        raise call.refuse("transposed or without a batch")
+    strides, dilations = _several(call["stride"], rank), _several(call["dilation"], rank)
+    before, after = _padding(call["padding"], weight.shape[2:], dilations)
+    conv = Conv(strides, before, after, dilations, call["groups"])
+    return _biased(call, call.apply(conv, image, weight), _per_channel(call, call["bias"], rank))
+
+
+def _several(given: Any, rank: int) -> tuple[int, ...]:
+    """A number for each spatial dimension; one alone is for all."""
+    every = (given,) if isinstance(given, int) else tuple(given)
+    return every * rank if len(every) == 1 else every
+
+
+def _padding(
+    given: Any, taps: tuple[int, ...], dilations: tuple[int, ...]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The zeros before and after; `same` has the odd one after."""
+    rank = len(taps)
+    if given == "valid":
+        return (0,) * rank, (0,) * rank
+    if given == "same":
+        total = [(k - 1) * step for k, step in zip(taps, dilations, strict=True)]
+        return tuple(n // 2 for n in total), tuple(n - n // 2 for n in total)
+    return _several(given, rank), _several(given, rank)
+
+
+def _per_channel(call: Call, vector: Node | None, rank: int) -> Node | None:
+    """A vector with one number a channel, as it is combined with images."""
+    return None if vector is None else call.reshape(vector, (*vector.shape, *(1,) * rank))
+
+
+def pooling(call: Call) -> Node:
+    kind = "max" if call.name.startswith("max") else "mean"
+    rank = int(call.name[-2])
+    if call["ceil_mode"] or call["divisor_override"] or call.x.type.rank != rank + 2:
+        raise call.refuse("with ceil_mode, a divisor, or without a batch")
+    window = _several(call["kernel_size"], rank)
+    strides = _several(call["stride"], rank) if call["stride"] else window
+    around = _several(call["padding"], rank)
+    dilations = _several(call["dilation"] or 1, rank)
+    counts = bool(call["count_include_pad"]) and any(around)
+    return call.apply(Pooling(kind, window, strides, around, around, dilations, counts), call.x)
+
+
+def adaptive_pooling(call: Call) -> Node:
+    """To windows of one size; a single window is the mean of all."""
+    rank = int(call.name[-2])
+    sizes, out = call.x.shape[-rank:], call.type.shape[-rank:]
+    if set(out) == {1}:
+        last = call.x.type.rank
+        return call.reduce("mean", call.x, (*range(last - rank, last),), keepdims=True)
+    if any(n % m for n, m in zip(sizes, out, strict=True)) or call.x.type.rank != rank + 2:
+        raise call.refuse("to windows of several sizes")
+    window = tuple(n // m for n, m in zip(sizes, out, strict=True))
+    none, each = (0,) * rank, (1,) * rank
+    return call.apply(Pooling("mean", window, window, none, none, each), call.x)
+
+
+def reduction(call: Call) -> Node:
+    """sum, mean, prod, amax, amin, any, all, and the largest of all."""
+    kind = {"amax": "max", "amin": "min", "any": "max", "all": "min"}.get(call.name, call.name)
+    x = call.x
+    if call.name in ("any", "all") and x.dtype != bool:
+        x = call.map("not_equal", x, 0)
+    axes = call.axes()
+    result = call.reduce(kind, call.cast(x), axes, bool(call["keepdim"]))
+    return call.reshape(result, call.type.shape)
+
+
+def extreme(call: Call) -> Node | tuple[Node, ...]:
+    """max and min: of two tensors, along a dimension with the places, or of all elements."""
+    kind = call.name
+    if call["other"] is not None:
+        return call.map(f"{kind}imum", call.cast(call.x), call.cast(call["other"]))
+    if call["dim"] is None:
+        return call.reduce(kind, call.x, call.axes())
+    axis, kept = call.axis(), bool(call["keepdim"])
+    places = ArgReduce(kind, axis, np.dtype(np.int64), kept)
+    return call.reduce(kind, call.x, (axis,), kept), call.apply(places, call.x)
+
+
+def place_of_extreme(call: Call) -> Node:
+    x = call.x
+    if call["dim"] is None:
+        x = call.reshape(x, (x.type.size,))
+    axis = 0 if call["dim"] is None else call.axis()
+    place = ArgReduce(call.name[3:], axis, call.type.dtype, bool(call["keepdim"]))
+    return call.reshape(call.apply(place, x), call.type.shape)
+
+
+def variance(call: Call) -> Node:
+    """var and std, with a correction of the number of elements."""
+    axes = call.axes()
+    count = math.prod(call.x.shape[d] for d in axes)
+    correction = 1 if call["correction"] is None else call["correction"]
+    if call["unbiased"] is not None:
+        correction = int(call["unbiased"])
+    if count <= correction:
+        raise call.refuse("of too few elements")
+    centred = call.map("subtract", call.x, call.reduce("mean", call.x, axes, keepdims=True))
+    kept = bool(call["keepdim"])
+    mean = call.reduce("mean", call.map("square", centred), axes, kept)
+    result = _scaled(call, mean, count / (count - correction))
+    result = call.map("sqrt", result) if call.name == "std" else result
+    return call.reshape(result, call.type.shape)
+
+
+def vector_norm(call: Call) -> Node:
+    if call["ord"] not in (None, 2):
+        raise call.refuse(f"of order {call['ord']}")
+    total = call.reduce("sum", call.map("square", call.x), call.axes(), bool(call["keepdim"]))
+    return call.map("sqrt", call.reshape(total, call.type.shape))
+
+
+def cumulative_sum(call: Call) -> Node:
+    return call.apply(Cumulate(call.axis()), call.cast(call.x))
+
+
+def softmax(call: Call) -> Node:
+    return call.apply(Softmax(call.axis()), call.cast(call.x))
+
+
+def log_softmax(call: Call) -> Node:
+    x, axes = call.cast(call.x), (call.axis(),)
+    centred = call.map("subtract", x, call.reduce("max", x, axes, keepdims=True))
+    total = call.reduce("sum", call.map("exp", centred), axes, keepdims=True)
+    return call.map("subtract", centred, call.map("log", total))
+
+
+def layer_norm(call: Call) -> Node:
+    """Several normalized dimensions are one while they are normalized."""
+    shape = tuple(call["normalized_shape"])
+    size = math.prod(shape)
+    x = call.x if len(shape) == 1 else call.reshape(call.x, (call.x.type.size // size, size))
+    gamma = _flat(call, call["weight"], size, 1)
+    beta = _flat(call, call["bias"], size, 0)
+    return call.reshape(call.apply(LayerNorm(call["eps"]), x, gamma, beta), call.type.shape)
+
+
+def rms_norm(call: Call) -> Node:
+    shape = tuple(call["normalized_shape"])
+    size = math.prod(shape)
+    x = call.x if len(shape) == 1 else call.reshape(call.x, (call.x.type.size // size, size))
+    epsilon = call["eps"]
+    if epsilon is None:
+        epsilon = torch.finfo(TORCH_DTYPES[x.dtype]).eps
+    normed = call.apply(RmsNorm(epsilon), x, _flat(call, call["weight"], size, 1))
+    return call.reshape(normed, call.type.shape)
+
+
+def _flat(call: Call, vector: Node | None, size: int, default: float) -> Node:
+    """A norm's weights as a vector, in the dtype of the result."""
+    if vector is None:
+        return call.full(default, (size,))
+    return call.cast(call.reshape(vector, (size,)))
+
+
+def group_norm(call: Call) -> Node:
+    """A norm of each group of channels, then a scale and a shift a channel."""
+    x = call.x
+    rank, groups = x.type.rank - 2, call["num_groups"]
+    size = x.type.size // (x.shape[0] * groups)
+    apart = call.reshape(x, (x.shape[0] * groups, size))
+    norm = LayerNorm(call["eps"])
+    result = call.apply(norm, apart, call.full(1, (size,)), call.full(0, (size,)))
+    result = call.reshape(result, x.shape)
+    if call["weight"] is not None:
+        result = call.map("multiply", result, _images(call, call["weight"], rank))
+    return _biased(call, result, _per_channel(call, call["bias"], rank))
+
+
+def batch_norm(call: Call) -> Node:
+    """By means and variances that are known: a product and a sum."""
+    mean, variance = call["running_mean"], call["running_var"]
+    if call["training"] or mean is None:
+        raise call.refuse("in training")
+    rank = call.x.type.rank - 2
+    factor = call.map("rsqrt", call.map("add", call.cast(variance), call["eps"]))
+    if call["weight"] is not None:
+        factor = call.map("multiply", factor, call.cast(call["weight"]))
+    shift = call.map("neg", call.map("multiply", call.cast(mean), factor))
+    if call["bias"] is not None:
+        shift = call.map("add", shift, call.cast(call["bias"]))
+    scaled = call.map("multiply", call.x, _images(call, factor, rank))
+    return call.map("add", scaled, _images(call, shift, rank))
+
+
+def _images(call: Call, vector: Node, rank: int) -> Node:
+    return call.cast(call.reshape(vector, (*vector.shape, *(1,) * rank)))
+
+
+def attention(call: Call) -> Node:
+    """A row whose columns are all hidden is 0, as in torch; a causal mask starts top left."""
+    q, k, v, mask = call["query"], call["key"], call["value"], call["attn_mask"]
+    if call["dropout_p"]:
+        raise call.refuse("with dropout")
+    leading = np.broadcast_shapes(q.shape[:-2], k.shape[:-2]) if not call["enable_gqa"] else ()
+    if leading:
+        q, k, v = (call.broadcast(n, (*leading, *n.shape[-2:])) for n in (q, k, v))
+    scale = call["scale"]
+    scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    m, n = q.shape[-2], k.shape[-2]
+    square = bool(call["is_causal"]) and m == n
+    if call["is_causal"] and not square:
+        mask = call.build.constant(np.tri(m, n, dtype=bool))
+    operator = Attention(scale, square)
+    if mask is None:
+        return call.apply(operator, q, k, v)
+    lowest = call.build.number(LOWEST if q.dtype.itemsize > 2 else -6e4, q.dtype)
+    if mask.dtype == bool:
+        added = call.apply(Where(), mask, call.build.number(0, q.dtype), lowest)
+    else:
+        added = call.map("maximum", call.cast(mask), lowest)
+    seen = call.map("greater", call.reduce("max", added, (added.type.rank - 1,), True), lowest)
+    return call.map("multiply", call.apply(operator, q, k, v, added), call.cast(seen))
+
+
+NETWORKS: dict[str, Handler] = {
+    **dict.fromkeys(("bmm", "dot", "matmul", "mm", "mv"), matmul),
+    **dict.fromkeys(("addmm", "addmv", "baddbmm"), added_product),
+    **dict.fromkeys(("conv1d", "conv2d", "conv3d", "convolution"), convolution),
+    **dict.fromkeys(("avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"), pooling),
+    **dict.fromkeys(("adaptive_avg_pool1d", "adaptive_avg_pool2d"), adaptive_pooling),
+    **dict.fromkeys(("all", "amax", "amin", "any", "mean", "prod", "sum"), reduction),
+    **dict.fromkeys(("max", "min"), extreme),
+    **dict.fromkeys(("argmax", "argmin"), place_of_extreme),
+    **dict.fromkeys(("std", "var"), variance),
+    **dict.fromkeys(("_softmax", "softmax"), softmax),
+    **dict.fromkeys(("_log_softmax", "log_softmax"), log_softmax),
+    "batch_norm": batch_norm,
+    "cumsum": cumulative_sum,
+    "einsum": einsum,
+    "group_norm": group_norm,
+    "layer_norm": layer_norm,
+    "linalg_vector_norm": vector_norm,
+    "linear": linear,
+    "rms_norm": rms_norm,
+    "scaled_dot_product_attention": attention,
+}  # fmt: skip

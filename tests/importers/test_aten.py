@@ -1,0 +1,189 @@
+"""Graphs of ATen programs compute what torch computes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from morello.base.errors import GraphError
+from morello.graph.graph import Graph, check
+from morello.graph.interpreter import evaluate
+from morello.graph.operators import Attention, Conv, Dot, Foreign, LayerNorm, Map
+from morello.graph.partition import by_rule
+
+torch = pytest.importorskip("torch")
+aten = pytest.importorskip("morello.importers.aten")
+nn, functional = torch.nn, torch.nn.functional
+
+BATCH = (4, 8)
+
+
+def module(function: Callable[..., Any]) -> Any:
+    """A function as a module, as `torch.export` wants it."""
+    return type("Module", (nn.Module,), {"forward": lambda _, *args: function(*args)})()
+
+
+def imported(program: Any, *arguments: Any) -> Any:
+    program = program if isinstance(program, nn.Module) else module(program)
+    with torch.no_grad():
+        return aten.exported(torch.export.export(program.eval(), arguments))
+
+
+def compared(program: Any, *arguments: Any, tolerance: float = 2e-6) -> Graph:
+    """The graph of a program, once its values are those of torch."""
+    result = imported(program, *arguments)
+    assert not result.left
+    check(result.graph)
+    with torch.no_grad():
+        expected = program(*arguments)
+    every = expected if isinstance(expected, tuple) else (expected,)
+    values = evaluate(result.graph, [aten.array_of(each) for each in arguments])
+    for value, tensor in zip(values, every, strict=True):
+        assert value.shape == tensor.shape
+        scale = float(tensor.abs().max()) or 1.0
+        np.testing.assert_allclose(value, tensor.float().numpy(), 1e-4, tolerance * scale)
+    graph: Graph = result.graph
+    return graph
+
+
+def operators(graph: Graph) -> list[type]:
+    return [type(node.operator) for node in graph.nodes]
+
+
+def random(*shape: int) -> Any:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(len(shape)))
+
+
+def test_a_perceptron_is_three_groups() -> None:
+    layers = nn.Linear(64, 128), nn.GELU(), nn.Linear(128, 64), nn.LayerNorm(64)
+    graph = compared(nn.Sequential(*layers), random(16, 64))
+    partition = by_rule(graph)
+    assert not partition.left
+    assert len(partition.groups) == 3
+
+
+def test_a_transformer_layer_keeps_its_attention_and_norms() -> None:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, activation="gelu").eval()
+    kinds = operators(compared(layer, random(2, 5, 32)))
+    assert [kinds.count(kind) for kind in (Attention, LayerNorm, Dot)] == [1, 2, 4]
+
+
+def test_convolutions_norms_and_poolings() -> None:
+    network = nn.Sequential(
+        nn.Conv2d(3, 8, 3, stride=2, padding=1, bias=False),
+        nn.BatchNorm2d(8),
+        nn.ReLU(inplace=True),
+        nn.Conv2d(8, 8, 2, padding="same", groups=8),
+        nn.GroupNorm(2, 8),
+        nn.Hardswish(inplace=True),
+        nn.MaxPool2d(2),
+        nn.AvgPool2d(3, 1, 1),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(8, 10),
+    ).eval()
+    for each in network[1].running_mean, network[1].running_var:
+        each.uniform_(0.5, 2)
+    assert operators(compared(network, random(2, 3, 32, 32))).count(Conv) == 2
+
+
+def test_attention_with_masks() -> None:
+    """Also where a mask hides a whole row, and where a causal mask is not square."""
+    attention = functional.scaled_dot_product_attention
+    q, k = random(2, 4, 5, 8), random(2, 4, 7, 8)
+    hiding = torch.ones(5, 7, dtype=torch.bool).tril(-1)
+
+    def heads(q: Any, k: Any) -> tuple[Any, ...]:
+        few = k[:, :2]
+        return (
+            attention(q, q, q, is_causal=True),
+            attention(q, k, k, is_causal=True),
+            attention(q, k, k, attn_mask=hiding),
+            attention(q, k, k, attn_mask=hiding.logical_not() * 0.5, scale=0.1),
+            attention(q, few, few, enable_gqa=True),
+        )
+
+    compared(heads, q, k)
+
+
+FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
+    "arithmetic": lambda x, y: 2 / (1 + x.abs()) - torch.rsub(x, y, alpha=2) * 0.3 + x**3,
+    "integers": lambda x, y: x * torch.arange(8) + torch.arange(4)[:, None],
+    "comparisons": lambda x, y: torch.where((x > 0.1) & ~(y <= x), x, -y),
+    "reductions": lambda x, y: (x.sum(0), x.mean(), y.amax(1, keepdim=True), x.max(-1).values),
+    "places": lambda x, y: (x.argmax(-1), y.min(0).indices, x.argmin()),
+    "spread": lambda x, y: (x.std(-1), x.var(0, correction=0), functional.normalize(y)),
+    "softmax": lambda x, y: (x.softmax(0), y.log_softmax(-1)),
+    "rms_norm": lambda x, y: functional.rms_norm(x, (8,), eps=1e-5),
+    "activations": lambda x, y: (
+        functional.mish(x), functional.elu(x), functional.leaky_relu(y), functional.softplus(y),
+        functional.logsigmoid(x), functional.hardsigmoid(x), functional.relu6(y), y.clamp(-1, 0.5),
+    ),
+    "joined": lambda x, y: torch.cat([torch.stack(x.chunk(2, -1), 1).sum(1), y[:, 1:7:2]], 1),
+    "moved": lambda x, y: (x.T @ y, x.unsqueeze(1).expand(-1, 3, -1).reshape(-1, 8), x.flip(0)),
+    "grown": lambda x, y: (functional.pad(x, (1, 2), value=0.5), y.repeat(2, 3), x.cumsum(-1)),
+    "gathered": lambda x, y: (y[torch.tensor([3, -4])], x.index_select(1, torch.tensor([7, 0]))),
+    "einsum": lambda x, y: (torch.einsum("bi,bj->bij", x, y), torch.einsum("bi,cj->cb", x, y)),
+    "products": lambda x, y: (
+        torch.addmm(y, x, x.T @ y, beta=0.5), x[None] @ y.T, x @ y[0], x[:, None] @ y[..., None],
+    ),
+    "triangles": lambda x, y: (x.tril(), y.triu(1), torch.full_like(x, 2.5) * y),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_functions(name: str) -> None:
+    compared(FUNCTIONS[name], random(*BATCH), torch.rand(BATCH) + 0.1)
+
+
+def test_a_number_is_not_rounded_to_bf16() -> None:
+    x = random(*BATCH).bfloat16()
+    compared(lambda x: x.float() * 1 + x * 0.3, x, tolerance=4e-3)
+    result = imported(lambda x: x * 0.3, x)
+    (value,) = evaluate(result.graph, [aten.array_of(x)])
+    np.testing.assert_allclose(value, x.double().numpy() * 0.3, 1e-7)
+
+
+def test_weights_lie_where_torch_has_them() -> None:
+    layer = nn.Linear(8, 4).bfloat16()
+    result = imported(layer, random(2, 8).bfloat16())
+    addresses = {node.operator.array.ctypes.data for node in result.tensors}
+    assert addresses == {p.data_ptr() for p in layer.parameters()}
+
+
+def test_changes_in_place_are_seen() -> None:
+    def program(x: Any) -> Any:
+        y = x * 2
+        y += 1
+        y.relu_()
+        total = torch.zeros(BATCH)
+        total.add_(y)
+        total[:] = total + x
+        return total - y
+
+    compared(program, random(*BATCH))
+
+
+@pytest.mark.parametrize(
+    ("program", "message"),
+    [
+        (lambda x: x.add_(1) * 2, "changes"),
+        (lambda x: [y := x * 2, y[0].fill_(1), y][2], "changes a tensor that others see"),
+        (lambda x: torch.nn.functional.dropout(x), "draws random numbers"),
+        (lambda x: x.view(8, 4), "view of an input"),
+        (lambda x: x.to(torch.complex64) * 1, "there are no graphs of torch.complex64"),
+    ],
+)
+def test_what_only_torch_can_run_is_refused(program: Any, message: str) -> None:
+    with pytest.raises(GraphError, match=message):
+        imported(program, random(*BATCH))
+
+
+def test_what_graphs_lack_is_foreign() -> None:
+    result = imported(lambda x: x.sort(-1).values.exp() + x, random(*BATCH))
+    kinds = operators(result.graph)
+    assert kinds.count(Foreign) == 1 and kinds.count(Map) == 2
+    assert result.left == {"sort": "graphs have no such operation."}
