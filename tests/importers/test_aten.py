@@ -11,7 +11,7 @@ import pytest
 from morello.base.errors import GraphError
 from morello.graph.graph import Graph, check
 from morello.graph.interpreter import evaluate
-from morello.graph.operators import Attention, Conv, Dot, Foreign, LayerNorm, Map
+from morello.graph.operators import Attention, Conv, Dot, Foreign, Gather, LayerNorm, Map
 from morello.graph.partition import by_rule
 
 torch = pytest.importorskip("torch")
@@ -180,6 +180,24 @@ def test_changes_in_place_are_seen() -> None:
 def test_what_only_torch_can_run_is_refused(program: Any, message: str) -> None:
     with pytest.raises(GraphError, match=message):
         imported(program, random(*BATCH))
+
+
+def test_known_masks_are_none_or_causal() -> None:
+    attention = functional.scaled_dot_product_attention
+    q = random(1, 2, 6, 8)
+    for mask, causal in (torch.ones(6, 6), False), (torch.ones(6, 6).tril(), True):
+        graph = compared(lambda q, m=mask: attention(q, q, q, attn_mask=m.bool()), q)
+        (node,) = graph.outputs
+        assert isinstance(node.operator, Attention)
+        assert (node.operator.causal, len(node.inputs)) == (causal, 3)
+
+
+def test_several_known_indices_are_one() -> None:
+    def program(x: Any) -> Any:
+        rows, columns = torch.arange(4)[:, None], torch.arange(8)[None]
+        return x[rows, columns] * x[rows, -1 - columns]
+
+    assert operators(compared(program, random(*BATCH))).count(Gather) == 1
 
 
 def test_what_graphs_lack_is_foreign() -> None:

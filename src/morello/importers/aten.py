@@ -16,12 +16,12 @@ from torch.export.graph_signature import InputKind, OutputKind
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Graph, Node, TensorType, apply
-from morello.graph.operators import Foreign, Input
-from morello.importers.aten_calls import Call, Handler, array_of, type_of
+from morello.graph.operators import Constant, Foreign, Input
+from morello.importers.aten_calls import AtenCall, Handler, array_of, tensor_of, type_of
 from morello.importers.aten_elementwise import ELEMENTWISE
 from morello.importers.aten_movement import MOVEMENT
 from morello.importers.aten_networks import NETWORKS
-from morello.importers.building import Builder
+from morello.importers.building import MOST_FOLDED, GraphBuilder
 
 HANDLERS: dict[str, Handler] = {**ELEMENTWISE, **MOVEMENT, **NETWORKS}
 """What makes nodes of each operation, by its name without its overload."""
@@ -31,9 +31,6 @@ _WITHOUT_RESULT = {
     "_set_grad_enabled", "sym_constrain_range", "sym_constrain_range_for_size",
 }  # fmt: skip
 """Operations that compute nothing."""
-
-MOST_KNOWN = 1 << 22
-"""The most elements of a tensor that is computed ahead since it depends on no other."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +69,20 @@ def exported(program: torch.export.ExportedProgram) -> ImportedAten:
     return imported(program.graph_module, constants)
 
 
+def called(node: fx.Node, tensors: Mapping[fx.Node, torch.Tensor]) -> Any:
+    """What a call of the trace computes of tensors, by torch."""
+    args = fx.node.map_arg(node.args, tensors.__getitem__)
+    kwargs = fx.node.map_arg(node.kwargs, tensors.__getitem__)
+    return node.target(*args, **kwargs)
+
+
 class _Importer:
     """The nodes of a program so far, by the nodes of the trace."""
 
     def __init__(self, module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> None:
         self._module = module
         self._constants = constants
-        self._build = Builder()
+        self._build = GraphBuilder()
         self._values: dict[fx.Node, Any] = {}
         self._tensors: dict[Node, torch.Tensor] = {}
         self._inputs: list[Node] = []
@@ -125,7 +129,8 @@ class _Importer:
 
     def _constant(self, tensor: torch.Tensor) -> Node:
         type_of(tensor)
-        weight = self._build.weight(array_of(tensor))
+        store = self._build.weight if tensor.is_floating_point() else self._build.constant
+        weight = store(array_of(tensor))
         self._tensors[weight] = tensor
         return weight
 
@@ -152,21 +157,24 @@ class _Importer:
         written = _written(node)
         if written is None and not node.all_input_nodes:
             return self._known(node)
-        call = Call(self._build, name.rstrip("_") if written else name, self._bound(node), types)
+        call = AtenCall(
+            self._build, name.rstrip("_") if written else name, self._bound(node), types
+        )
         result = self._made(node, call)
         if written is not None:
             self._overwrite(node, written, result)
         return result
 
     def _known(self, node: fx.Node) -> Any:
-        """A tensor that depends on no other: its value, if it is small."""
+        """The results of a call that reads no tensor but constants, if they are small."""
         types = _types(node)
-        if sum(each.size for each in types) > MOST_KNOWN:
+        if sum(each.size for each in types) > MOST_FOLDED:
             raise GraphError(f"{node.target} makes {types[0]}, too large to be known ahead.")
-        value = node.target(*node.args, **node.kwargs)
-        if isinstance(value, torch.Tensor):
-            return self._build.constant(array_of(value))
-        raise GraphError(f"{node.target} makes no tensor.")
+        known = {n: tensor_of(self._values[n].operator.array) for n in node.all_input_nodes}
+        result = called(node, known)
+        if isinstance(result, torch.Tensor):
+            return self._build.constant(array_of(result))
+        return tuple(self._build.constant(array_of(each)) for each in result)
 
     def _bound(self, node: fx.Node) -> dict[str, Any]:
         """The arguments by the names that the operation gives them."""
@@ -178,7 +186,7 @@ class _Importer:
             bound[argument.name] = fx.node.map_arg(given, self._values.__getitem__)
         return bound
 
-    def _made(self, node: fx.Node, call: Call) -> Any:
+    def _made(self, node: fx.Node, call: AtenCall) -> Any:
         """The nodes of a call; Foreign ones if nothing else computes it."""
         handler = HANDLERS.get(call.name)
         try:
@@ -188,22 +196,22 @@ class _Importer:
         except GraphError as error:
             if _written(node) is not None:
                 raise GraphError(f"{call.name} changes a tensor in place.") from error
-            self._left[call.name] = str(error)
-            return self._foreign(node, call)
-        single = isinstance(result, Node)
+            return self._foreign(node, call, str(error))
         nodes = (result,) if isinstance(result, Node) else result
-        cast = tuple(
-            self._build.cast(made, kind.dtype) for made, kind in zip(nodes, call.types, strict=True)
-        )
-        for made, kind in zip(cast, call.types, strict=True):
-            if made.type != kind:
-                raise GraphError(f"{call.name} became {made.type}, and it is {kind} in torch.")
-        return cast[0] if single else cast
+        typed = []
+        for value, kind in zip(nodes, call.types, strict=True):
+            typed.append(self._build.cast(value, kind.dtype))
+            if typed[-1].type != kind:
+                raise GraphError(f"{call.name} became {typed[-1].type}; in torch it is {kind}.")
+        return typed[0] if isinstance(result, Node) else tuple(typed)
 
-    def _foreign(self, node: fx.Node, call: Call) -> Any:
+    def _foreign(self, node: fx.Node, call: AtenCall, why: str) -> Any:
         inputs = tuple(self._values[source] for source in node.all_input_nodes)
         if not all(isinstance(each, Node) for each in inputs):
             raise GraphError(f"{call.name} reads what is no tensor.")
+        if all(isinstance(each.operator, Constant) for each in inputs):
+            return self._known(node)
+        self._left[call.name] = why
         nodes = tuple(
             self._build.apply(Foreign(kind, node, call.name, index), *inputs)
             for index, kind in enumerate(call.types)

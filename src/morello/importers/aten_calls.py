@@ -13,7 +13,7 @@ import torch
 from morello.base.errors import GraphError
 from morello.graph.graph import Array, Node, Operator, TensorType
 from morello.graph.operators import Broadcast, Reduce, Reshape, Transpose
-from morello.importers.building import Builder
+from morello.importers.building import GraphBuilder
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 
@@ -62,10 +62,10 @@ def tensor_of(array: Array) -> torch.Tensor:
 
 
 @dataclass(frozen=True)
-class Call:
+class AtenCall:
     """One call: the operation's name, its arguments by their names in ATen, and its results."""
 
-    build: Builder
+    build: GraphBuilder
     name: str
     arguments: Mapping[str, Any]
     types: tuple[TensorType, ...]
@@ -136,10 +136,10 @@ class Call:
         return GraphError(f"{self.name} {what} is left to torch.")
 
 
-Handler: TypeAlias = Callable[[Call], Result]
+Handler: TypeAlias = Callable[[AtenCall], Result]
 
 
-def promoted(call: Call, *operands: Any) -> list[Node | float]:
+def promoted(call: AtenCall, *operands: Any) -> list[Node | float]:
     """Operands in the dtype that torch compares or combines them in."""
     given = [each if isinstance(each, Node) else None for each in operands]
     kinds = [

@@ -6,7 +6,7 @@ import numpy as np
 
 from morello.graph.graph import Node
 from morello.graph.operators import Where
-from morello.importers.aten_calls import Call, Handler, promoted
+from morello.importers.aten_calls import AtenCall, Handler, promoted
 
 UNARY = {
     "abs": "abs", "ceil": "ceil", "cos": "cos", "erf": "erf", "erfc": "erfc", "exp": "exp",
@@ -36,17 +36,17 @@ LOGICAL = {
 }  # fmt: skip
 
 
-def unary(call: Call) -> Node:
+def unary(call: AtenCall) -> Node:
     return call.map(UNARY[call.name], call.cast(call.x))
 
 
-def binary(call: Call) -> Node:
+def binary(call: AtenCall) -> Node:
     if call["rounding_mode"]:
         raise call.refuse("with rounding")
     return _combined(call, BINARY[call.name], call["self"], call["other"])
 
 
-def _combined(call: Call, name: str, a: object, b: object) -> Node:
+def _combined(call: AtenCall, name: str, a: object, b: object) -> Node:
     left, right = call.operand(a), call.operand(b)
     if not isinstance(left, Node) and not isinstance(right, Node):
         raise call.refuse("of numbers alone")
@@ -55,7 +55,7 @@ def _combined(call: Call, name: str, a: object, b: object) -> Node:
     return call.map(name, left, right)
 
 
-def sum_or_difference(call: Call) -> Node:
+def sum_or_difference(call: AtenCall) -> Node:
     """a + alpha * b, a - alpha * b, or b - alpha * a."""
     a, b, alpha = call["self"], call["other"], call["alpha"]
     if call.name == "rsub":
@@ -66,12 +66,12 @@ def sum_or_difference(call: Call) -> Node:
     return _combined(call, "add" if call.name == "add" else "subtract", a, b)
 
 
-def comparison(call: Call) -> Node:
+def comparison(call: AtenCall) -> Node:
     operands = promoted(call, call["self"], call["other"])
     return call.map(COMPARISONS[call.name], *operands)
 
 
-def logical(call: Call) -> Node:
+def logical(call: AtenCall) -> Node:
     """On bool; a bitwise operation of integers is another one."""
     if call.type.dtype != bool:
         raise call.refuse("of integers")
@@ -85,11 +85,11 @@ def logical(call: Call) -> Node:
     return call.map(LOGICAL[call.name], *truths)
 
 
-def gelu(call: Call) -> Node:
+def gelu(call: AtenCall) -> Node:
     return call.map("gelu_tanh" if call["approximate"] == "tanh" else "gelu", call.x)
 
 
-def power(call: Call) -> Node:
+def power(call: AtenCall) -> Node:
     """By products and roots where the exponent is a small number."""
     base, exponent = call["self"], call["exponent"]
     if isinstance(exponent, Node) or not isinstance(base, Node):
@@ -105,7 +105,7 @@ def power(call: Call) -> Node:
     return call.map("reciprocal", result) if exponent in (-1, -2) else result
 
 
-def clamp(call: Call) -> Node:
+def clamp(call: AtenCall) -> Node:
     """Also hardtanh and relu6, whose bounds have other names."""
     low, high = call["min"], call["max"]
     if call.name == "hardtanh":
@@ -115,13 +115,13 @@ def clamp(call: Call) -> Node:
     return _clamped(call, call.cast(call.x), low, high)
 
 
-def _clamped(call: Call, x: Node, low: object, high: object) -> Node:
+def _clamped(call: AtenCall, x: Node, low: object, high: object) -> Node:
     if low is not None:
         x = call.map("maximum", x, call.operand(low))
     return x if high is None else call.map("minimum", x, call.operand(high))
 
 
-def hard_sigmoid(call: Call) -> Node:
+def hard_sigmoid(call: AtenCall) -> Node:
     """min(max(x + 3, 0), 6) / 6, or that times x."""
     bounded = _clamped(call, call.map("add", call.x, 3), 0, 6)
     if call.name == "hardswish":
@@ -129,39 +129,39 @@ def hard_sigmoid(call: Call) -> Node:
     return call.map("divide", bounded, 6)
 
 
-def leaky_relu(call: Call) -> Node:
+def leaky_relu(call: AtenCall) -> Node:
     scaled = call.map("multiply", call.x, call["negative_slope"])
     return call.apply(Where(), call.map("greater", call.x, 0), call.x, scaled)
 
 
-def elu(call: Call) -> Node:
+def elu(call: AtenCall) -> Node:
     if (call["scale"], call["input_scale"]) != (1, 1):
         raise call.refuse("with scales")
     low = call.map("multiply", call.map("expm1", call.x), call["alpha"])
     return call.apply(Where(), call.map("greater", call.x, 0), call.x, low)
 
 
-def softplus(call: Call) -> Node:
+def softplus(call: AtenCall) -> Node:
     return _softplus(call, call["beta"], call["threshold"])
 
 
-def _softplus(call: Call, beta: float, threshold: float) -> Node:
+def _softplus(call: AtenCall, beta: float, threshold: float) -> Node:
     scaled = call.map("multiply", call.x, beta)
     soft = call.map("divide", call.map("log1p", call.map("exp", scaled)), beta)
     return call.apply(Where(), call.map("greater", scaled, threshold), call.x, soft)
 
 
-def mish(call: Call) -> Node:
+def mish(call: AtenCall) -> Node:
     return call.map("multiply", call.x, call.map("tanh", _softplus(call, 1, 20)))
 
 
-def log_sigmoid(call: Call) -> Node:
+def log_sigmoid(call: AtenCall) -> Node:
     """min(x, 0) - log(1 + exp(-|x|))."""
     small = call.map("exp", call.map("neg", call.map("abs", call.x)))
     return call.map("subtract", call.map("minimum", call.x, 0), call.map("log1p", small))
 
 
-def where(call: Call) -> Node:
+def where(call: AtenCall) -> Node:
     if call["self"] is None:
         raise call.refuse("of a condition alone")
     condition = call["condition"]
@@ -170,16 +170,16 @@ def where(call: Call) -> Node:
     return call.apply(Where(), condition, _node(call, call["self"]), _node(call, call["other"]))
 
 
-def masked_fill(call: Call) -> Node:
+def masked_fill(call: AtenCall) -> Node:
     return call.apply(Where(), call["mask"], _node(call, call["value"]), call.cast(call.x))
 
 
-def _node(call: Call, value: object) -> Node:
+def _node(call: AtenCall, value: object) -> Node:
     operand = call.operand(value)
     return operand if isinstance(operand, Node) else call.build.number(operand, call.type.dtype)
 
 
-def triangle(call: Call) -> Node:
+def triangle(call: AtenCall) -> Node:
     """The part of each matrix below a diagonal (tril), or above it (triu)."""
     m, n = call.type.shape[-2:]
     shift = call["diagonal"] or 0
@@ -190,7 +190,7 @@ def triangle(call: Call) -> Node:
     return call.apply(Where(), call.build.constant(kept), call.x, zero)
 
 
-def filled(call: Call) -> Node:
+def filled(call: AtenCall) -> Node:
     """The value of full_like, zeros_like, fill_ and others, repeated."""
     if call.name.startswith(("zero", "new_zero")):
         value: object = 0
@@ -201,20 +201,20 @@ def filled(call: Call) -> Node:
     return call.broadcast(_node(call, value), call.type.shape)
 
 
-def copy(call: Call) -> Node:
+def copy(call: AtenCall) -> Node:
     """What copy_ writes: its second argument."""
     return call.broadcast(call.cast(call["src"]), call.type.shape)
 
 
-def cast(call: Call) -> Node:
+def cast(call: AtenCall) -> Node:
     return call.cast(call.x)
 
 
-def same(call: Call) -> Node:
+def same(call: AtenCall) -> Node:
     return call.x
 
 
-def dropout(call: Call) -> Node:
+def dropout(call: AtenCall) -> Node:
     if call["train"]:
         raise call.refuse("in training")
     return call.x

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from morello.graph.graph import Node
-from morello.graph.operators import Concat, Gather, Pad, Slice
-from morello.importers.aten_calls import Call, Handler
+from morello.graph.operators import Concat, Constant, Gather, Pad, Slice
+from morello.importers.aten_calls import AtenCall, Handler
 
 
-def reshaped(call: Call) -> Node:
+def reshaped(call: AtenCall) -> Node:
     """The elements in order, in the shape of the result."""
     if call.x.dtype != call.type.dtype:
         raise call.refuse("to another dtype")
     return call.reshape(call.x, call.type.shape)
 
 
-def expanded(call: Call) -> Node:
+def expanded(call: AtenCall) -> Node:
     return call.broadcast(call.x, call.type.shape)
 
 
-def permuted(call: Call) -> Node:
+def permuted(call: AtenCall) -> Node:
     """In another order; in the reverse one if none is given, as T has it."""
     if call["dims"] is None:
         return call.transpose(call.x, (*reversed(range(call.x.type.rank)),))
     return call.transpose(call.x, call.axes("dims"))
 
 
-def swapped(call: Call) -> Node:
+def swapped(call: AtenCall) -> Node:
     """Two dimensions exchanged: those that are named, or the last two."""
     rank = call.x.type.rank
     names = ("axis0", "axis1") if call.name == "swapaxes" else ("dim0", "dim1")
@@ -40,7 +42,7 @@ def swapped(call: Call) -> Node:
     return call.transpose(call.x, (*order,))
 
 
-def moved(call: Call) -> Node:
+def moved(call: AtenCall) -> Node:
     rank = call.x.type.rank
     places = dict(zip(call.axes("destination"), call.axes("source"), strict=True))
     rest = iter([d for d in range(rank) if d not in places.values()])
@@ -49,7 +51,7 @@ def moved(call: Call) -> Node:
     )
 
 
-def part(call: Call, x: Node, axis: int, low: int, high: int, step: int = 1) -> Node:
+def part(call: AtenCall, x: Node, axis: int, low: int, high: int, step: int = 1) -> Node:
     """The slice of a tensor along one dimension."""
     whole = [(0, n, 1) for n in x.shape]
     whole[axis] = (low, high, step)
@@ -58,13 +60,13 @@ def part(call: Call, x: Node, axis: int, low: int, high: int, step: int = 1) -> 
     return x if unchanged else call.apply(Slice(starts, stops, steps), x)
 
 
-def sliced(call: Call) -> Node:
+def sliced(call: AtenCall) -> Node:
     axis = call.axis()
     low, high, step = slice(call["start"], call["end"], call["step"]).indices(call.x.shape[axis])
     return part(call, call.x, axis, low, max(low, high), step)
 
 
-def narrowed(call: Call) -> Node:
+def narrowed(call: AtenCall) -> Node:
     axis, start = call.axis(), call["start"]
     if isinstance(start, Node):
         raise call.refuse("from a place in a tensor")
@@ -72,13 +74,13 @@ def narrowed(call: Call) -> Node:
     return part(call, call.x, axis, start, start + call["length"])
 
 
-def selected(call: Call) -> Node:
+def selected(call: AtenCall) -> Node:
     axis = call.axis()
     place = call["index"] % call.x.shape[axis]
     return call.reshape(part(call, call.x, axis, place, place + 1), call.type.shape)
 
 
-def split(call: Call) -> tuple[Node, ...]:
+def split(call: AtenCall) -> tuple[Node, ...]:
     """Parts along a dimension, of the sizes that the results have."""
     axis, low = call.axis(), 0
     parts = []
@@ -89,7 +91,7 @@ def split(call: Call) -> tuple[Node, ...]:
     return tuple(parts)
 
 
-def concatenated(call: Call) -> Node:
+def concatenated(call: AtenCall) -> Node:
     tensors = [call.cast(each) for each in call["tensors"] if each.shape != (0,)]
     if not tensors:
         raise call.refuse("of nothing")
@@ -97,13 +99,13 @@ def concatenated(call: Call) -> Node:
     return tensors[0] if len(tensors) == 1 else call.apply(Concat(axis), *tensors)
 
 
-def stacked(call: Call) -> Node:
+def stacked(call: AtenCall) -> Node:
     axis = call.axis(rank=call.type.rank)
     shape = (*call.type.shape[:axis], 1, *call.type.shape[axis + 1 :])
     return call.apply(Concat(axis), *(call.reshape(call.cast(e), shape) for e in call["tensors"]))
 
 
-def repeated(call: Call) -> Node:
+def repeated(call: AtenCall) -> Node:
     """Each dimension that is repeated is a new one before it, broadcast, and joined with it."""
     times = call["repeats"]
     if isinstance(times, Node | int):
@@ -114,7 +116,7 @@ def repeated(call: Call) -> Node:
     return call.reshape(call.broadcast(call.reshape(call.x, apart), wide), call.type.shape)
 
 
-def padded(call: Call) -> Node:
+def padded(call: AtenCall) -> Node:
     """With a constant, by pairs from the last dimension on."""
     if call["mode"] not in (None, "constant"):
         raise call.refuse(f"in mode {call['mode']}")
@@ -129,24 +131,38 @@ def padded(call: Call) -> Node:
     return call.apply(Pad((*before,), (*after,)), call.x, filler)
 
 
-def embedding(call: Call) -> Node:
+def embedding(call: AtenCall) -> Node:
     return call.apply(Gather(0), call["weight"], call["indices"])
 
 
-def index_select(call: Call) -> Node:
+def index_select(call: AtenCall) -> Node:
     return call.apply(Gather(call.axis()), call.x, call["index"])
 
 
-def indexed(call: Call) -> Node:
-    """x[..., i, ...] where one tensor of integers is among the indices."""
-    given = [(d, each) for d, each in enumerate(call["indices"]) if each is not None]
-    if len(given) != 1 or given[0][1].dtype.kind not in "iu":
-        raise call.refuse("by several tensors, or by bool,")
-    axis, numbers = given[0]
-    return call.apply(Gather(axis), call.x, numbers)
+def indexed(call: AtenCall) -> Node:
+    """x[..., i, j, ...] for integers: the places in the dimensions, which are taken as one."""
+    given = {d: each for d, each in enumerate(call["indices"]) if each is not None}
+    first, last = min(given), max(given)
+    known = all(isinstance(each.operator, Constant) for each in given.values())
+    integers = all(each.dtype.kind in "iu" for each in given.values())
+    if last - first >= len(given) or not integers or (len(given) > 1 and not known):
+        raise call.refuse("by tensors of bool, apart, or not known")
+    x = call.x
+    size = math.prod(x.shape[first : last + 1])
+    flat = call.reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
+    numbers = given[first]
+    if isinstance(numbers.operator, Constant):
+        places = np.zeros((), np.int64)
+        for d, each in given.items():
+            assert isinstance(each.operator, Constant)
+            places = places * x.shape[d] + each.operator.array % x.shape[d]
+        if np.array_equal(places.ravel(), np.arange(size)):
+            return call.reshape(flat, call.type.shape)
+        numbers = call.build.constant(places)
+    return call.apply(Gather(first), flat, numbers)
 
 
-def flipped(call: Call) -> Node:
+def flipped(call: AtenCall) -> Node:
     x = call.x
     for axis in call.axes("dims"):
         x = call.apply(Gather(axis), x, call.build.constant(np.arange(x.shape[axis])[::-1].copy()))

@@ -12,6 +12,7 @@ from morello.graph.graph import Node
 from morello.graph.operators import (
     ArgReduce,
     Attention,
+    Constant,
     Conv,
     Cumulate,
     Dot,
@@ -21,30 +22,32 @@ from morello.graph.operators import (
     Softmax,
     Where,
 )
-from morello.importers.aten_calls import TORCH_DTYPES, Call, Handler
+from morello.importers.aten_calls import TORCH_DTYPES, AtenCall, Handler
 
 LOWEST = -1e30
 """What is added to scores that a mask hides: the exponential of it is 0, and no sum is NaN."""
+LOWEST_HALF = -6e4
+"""The same in f16 and bf16."""
 
 
-def linear(call: Call) -> Node:
+def linear(call: AtenCall) -> Node:
     x, weight = call["input"], call["weight"]
     contracted = ((x.type.rank - 1, weight.type.rank - 1),)
     product = call.apply(Dot((), contracted), call.cast(x), call.cast(weight))
     return _biased(call, product, call["bias"])
 
 
-def _biased(call: Call, product: Node, bias: Node | None) -> Node:
+def _biased(call: AtenCall, product: Node, bias: Node | None) -> Node:
     return product if bias is None else call.map("add", product, call.cast(bias))
 
 
-def matmul(call: Call) -> Node:
+def matmul(call: AtenCall) -> Node:
     """Also mm, bmm, mv and dot, which are products of tensors of certain ranks."""
     a, b = (each for each in call.arguments.values() if isinstance(each, Node))
     return _product(call, a, b)
 
 
-def _product(call: Call, a: Node, b: Node) -> Node:
+def _product(call: AtenCall, a: Node, b: Node) -> Node:
     i, j = a.type.rank - 1, max(b.type.rank - 2, 0)
     if min(a.type.rank, b.type.rank) <= 2 and b.type.rank <= 2:
         return call.apply(Dot((), ((i, j),)), a, b)
@@ -58,7 +61,7 @@ def _product(call: Call, a: Node, b: Node) -> Node:
     return call.apply(Dot(tuple((d, d) for d in range(n)), ((n + 1, n),)), a, b)
 
 
-def added_product(call: Call) -> Node:
+def added_product(call: AtenCall) -> Node:
     """beta * a + alpha * (b @ c): addmm, addmv and baddbmm."""
     a, b, c = (each for each in call.arguments.values() if isinstance(each, Node))
     product = _scaled(call, _product(call, b, c), call["alpha"])
@@ -67,11 +70,11 @@ def added_product(call: Call) -> Node:
     return call.map("add", _scaled(call, a, call["beta"]), product)
 
 
-def _scaled(call: Call, x: Node, factor: float | None) -> Node:
+def _scaled(call: AtenCall, x: Node, factor: float | None) -> Node:
     return x if factor in (None, 1) else call.map("multiply", x, factor)
 
 
-def einsum(call: Call) -> Node:
+def einsum(call: AtenCall) -> Node:
     """Of two tensors, without repeated or omitted dimensions."""
     left, arrow, out = call["equation"].replace(" ", "").partition("->")
     terms = left.split(",")
@@ -91,7 +94,7 @@ def einsum(call: Call) -> Node:
     return call.transpose(product, tuple(letters.index(c) for c in out))
 
 
-def convolution(call: Call) -> Node:
+def convolution(call: AtenCall) -> Node:
     """conv1d, conv2d, conv3d, and convolution itself if it is not transposed."""
     image, weight = call["input"], call["weight"]
     rank = weight.type.rank - 2
@@ -122,12 +125,12 @@ def _padding(
     return _several(given, rank), _several(given, rank)
 
 
-def _per_channel(call: Call, vector: Node | None, rank: int) -> Node | None:
+def _per_channel(call: AtenCall, vector: Node | None, rank: int) -> Node | None:
     """A vector with one number a channel, as it is combined with images."""
     return None if vector is None else call.reshape(vector, (*vector.shape, *(1,) * rank))
 
 
-def pooling(call: Call) -> Node:
+def pooling(call: AtenCall) -> Node:
     kind = "max" if call.name.startswith("max") else "mean"
     rank = int(call.name[-2])
     if call["ceil_mode"] or call["divisor_override"] or call.x.type.rank != rank + 2:
@@ -140,7 +143,7 @@ def pooling(call: Call) -> Node:
     return call.apply(Pooling(kind, window, strides, around, around, dilations, counts), call.x)
 
 
-def adaptive_pooling(call: Call) -> Node:
+def adaptive_pooling(call: AtenCall) -> Node:
     """To windows of one size; a single window is the mean of all."""
     rank = int(call.name[-2])
     sizes, out = call.x.shape[-rank:], call.type.shape[-rank:]
@@ -154,7 +157,7 @@ def adaptive_pooling(call: Call) -> Node:
     return call.apply(Pooling("mean", window, window, none, none, each), call.x)
 
 
-def reduction(call: Call) -> Node:
+def reduction(call: AtenCall) -> Node:
     """sum, mean, prod, amax, amin, any, all, and the largest of all."""
     kind = {"amax": "max", "amin": "min", "any": "max", "all": "min"}.get(call.name, call.name)
     x = call.x
@@ -165,7 +168,7 @@ def reduction(call: Call) -> Node:
     return call.reshape(result, call.type.shape)
 
 
-def extreme(call: Call) -> Node | tuple[Node, ...]:
+def extreme(call: AtenCall) -> Node | tuple[Node, ...]:
     """max and min: of two tensors, along a dimension with the places, or of all elements."""
     kind = call.name
     if call["other"] is not None:
@@ -177,7 +180,7 @@ def extreme(call: Call) -> Node | tuple[Node, ...]:
     return call.reduce(kind, call.x, (axis,), kept), call.apply(places, call.x)
 
 
-def place_of_extreme(call: Call) -> Node:
+def place_of_extreme(call: AtenCall) -> Node:
     x = call.x
     if call["dim"] is None:
         x = call.reshape(x, (x.type.size,))
@@ -186,7 +189,7 @@ def place_of_extreme(call: Call) -> Node:
     return call.reshape(call.apply(place, x), call.type.shape)
 
 
-def variance(call: Call) -> Node:
+def variance(call: AtenCall) -> Node:
     """var and std, with a correction of the number of elements."""
     axes = call.axes()
     count = math.prod(call.x.shape[d] for d in axes)
@@ -203,29 +206,29 @@ def variance(call: Call) -> Node:
     return call.reshape(result, call.type.shape)
 
 
-def vector_norm(call: Call) -> Node:
+def vector_norm(call: AtenCall) -> Node:
     if call["ord"] not in (None, 2):
         raise call.refuse(f"of order {call['ord']}")
     total = call.reduce("sum", call.map("square", call.x), call.axes(), bool(call["keepdim"]))
     return call.map("sqrt", call.reshape(total, call.type.shape))
 
 
-def cumulative_sum(call: Call) -> Node:
+def cumulative_sum(call: AtenCall) -> Node:
     return call.apply(Cumulate(call.axis()), call.cast(call.x))
 
 
-def softmax(call: Call) -> Node:
+def softmax(call: AtenCall) -> Node:
     return call.apply(Softmax(call.axis()), call.cast(call.x))
 
 
-def log_softmax(call: Call) -> Node:
+def log_softmax(call: AtenCall) -> Node:
     x, axes = call.cast(call.x), (call.axis(),)
     centred = call.map("subtract", x, call.reduce("max", x, axes, keepdims=True))
     total = call.reduce("sum", call.map("exp", centred), axes, keepdims=True)
     return call.map("subtract", centred, call.map("log", total))
 
 
-def layer_norm(call: Call) -> Node:
+def layer_norm(call: AtenCall) -> Node:
     """Several normalized dimensions are one while they are normalized."""
     shape = tuple(call["normalized_shape"])
     size = math.prod(shape)
@@ -235,7 +238,7 @@ def layer_norm(call: Call) -> Node:
     return call.reshape(call.apply(LayerNorm(call["eps"]), x, gamma, beta), call.type.shape)
 
 
-def rms_norm(call: Call) -> Node:
+def rms_norm(call: AtenCall) -> Node:
     shape = tuple(call["normalized_shape"])
     size = math.prod(shape)
     x = call.x if len(shape) == 1 else call.reshape(call.x, (call.x.type.size // size, size))
@@ -246,14 +249,14 @@ def rms_norm(call: Call) -> Node:
     return call.reshape(normed, call.type.shape)
 
 
-def _flat(call: Call, vector: Node | None, size: int, default: float) -> Node:
+def _flat(call: AtenCall, vector: Node | None, size: int, default: float) -> Node:
     """A norm's weights as a vector, in the dtype of the result."""
     if vector is None:
         return call.full(default, (size,))
     return call.cast(call.reshape(vector, (size,)))
 
 
-def group_norm(call: Call) -> Node:
+def group_norm(call: AtenCall) -> Node:
     """A norm of each group of channels, then a scale and a shift a channel."""
     x = call.x
     rank, groups = x.type.rank - 2, call["num_groups"]
@@ -267,7 +270,7 @@ def group_norm(call: Call) -> Node:
     return _biased(call, result, _per_channel(call, call["bias"], rank))
 
 
-def batch_norm(call: Call) -> Node:
+def batch_norm(call: AtenCall) -> Node:
     """By means and variances that are known: a product and a sum."""
     mean, variance = call["running_mean"], call["running_var"]
     if call["training"] or mean is None:
@@ -283,11 +286,11 @@ def batch_norm(call: Call) -> Node:
     return call.map("add", scaled, _images(call, shift, rank))
 
 
-def _images(call: Call, vector: Node, rank: int) -> Node:
+def _images(call: AtenCall, vector: Node, rank: int) -> Node:
     return call.cast(call.reshape(vector, (*vector.shape, *(1,) * rank)))
 
 
-def attention(call: Call) -> Node:
+def attention(call: AtenCall) -> Node:
     """A row whose columns are all hidden is 0, as in torch; a causal mask starts top left."""
     q, k, v, mask = call["query"], call["key"], call["value"], call["attn_mask"]
     if call["dropout_p"]:
@@ -298,19 +301,31 @@ def attention(call: Call) -> Node:
     scale = call["scale"]
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     m, n = q.shape[-2], k.shape[-2]
-    square = bool(call["is_causal"]) and m == n
-    if call["is_causal"] and not square:
-        mask = call.build.constant(np.tri(m, n, dtype=bool))
-    operator = Attention(scale, square)
+    triangle = np.tri(m, n, dtype=bool)
+    if call["is_causal"] and m == n:
+        return call.apply(Attention(scale, causal=True), q, k, v)
+    if call["is_causal"]:
+        mask = call.build.constant(triangle)
     if mask is None:
-        return call.apply(operator, q, k, v)
-    lowest = call.build.number(LOWEST if q.dtype.itemsize > 2 else -6e4, q.dtype)
+        return call.apply(Attention(scale), q, k, v)
+    lowest = float(np.array(LOWEST if q.dtype.itemsize > 2 else LOWEST_HALF, q.dtype))
     if mask.dtype == bool:
-        added = call.apply(Where(), mask, call.build.number(0, q.dtype), lowest)
+        zero, hidden = (call.build.number(value, q.dtype) for value in (0, lowest))
+        mask = call.apply(Where(), mask, zero, hidden)
     else:
-        added = call.map("maximum", call.cast(mask), lowest)
-    seen = call.map("greater", call.reduce("max", added, (added.type.rank - 1,), True), lowest)
-    return call.map("multiply", call.apply(operator, q, k, v, added), call.cast(seen))
+        mask = call.map("maximum", call.cast(mask), lowest)
+    if isinstance(mask.operator, Constant):
+        shown = mask.operator.array > lowest
+        if not mask.operator.array[shown].any():
+            if shown.all():
+                return call.apply(Attention(scale), q, k, v)
+            if m == n == shown.shape[-1] and (shown == triangle).all():
+                return call.apply(Attention(scale, causal=True), q, k, v)
+        if shown.any(-1).all():
+            return call.apply(Attention(scale), q, k, v, mask)
+    result = call.apply(Attention(scale), q, k, v, mask)
+    seen = call.map("greater", call.reduce("max", mask, (mask.type.rank - 1,), True), lowest)
+    return call.map("multiply", result, call.cast(seen))
 
 
 NETWORKS: dict[str, Handler] = {

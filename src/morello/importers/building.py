@@ -11,13 +11,13 @@ from morello.graph.interpreter import evaluate
 from morello.graph.operators import Cast, Concat, Constant, Foreign, Gather, Map
 from morello.graph.views import VIEWS
 
-MOST_FOLDED = 1 << 18
+MOST_FOLDED = 1 << 22
 """The most elements that are computed ahead, while a graph is built."""
 
 _MOVING = Concat, Gather, *VIEWS
 
 
-class Builder:
+class GraphBuilder:
     """The nodes of a graph so far."""
 
     def __init__(self) -> None:
@@ -78,7 +78,7 @@ class Builder:
                 return node
             arrays = [n.operator.evaluate() for n in node.inputs]
             return self.constant(np.ascontiguousarray(node.operator.evaluate(*arrays)))
-        if sum(source.type.size for source in node.inputs) > 2 * MOST_FOLDED:
+        if sum(source.type.size for source in node.inputs) > MOST_FOLDED:
             return node
         (value,) = evaluate(Graph((), (node,)), [])
         return self.constant(value.astype(node.dtype))
