@@ -56,6 +56,7 @@ LAYERS = [
     "frameworks",
     "jax",
     "onnx",
+    "torch",
     "errors",
     "precompute",
     "cli",

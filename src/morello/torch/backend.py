@@ -1,0 +1,199 @@
+"""The backend of `torch.compile`: graphs that are compiled for each shape that comes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+import torch
+from torch import fx
+
+from morello.base.errors import GraphError, MorelloError, SearchError, SpecError
+from morello.importers.aten import imported
+from morello.importers.aten_calls import type_of
+from morello.models import compile_graph
+from morello.options import Options
+from morello.torch.program import Program, ProgramReport
+from morello.torch.tracing import traced
+
+MOST_SHAPES = 8
+"""For how many shapes one graph is compiled; torch runs it for others."""
+
+MOST_CHANGES = 3
+"""How often a graph is compiled again for other weights; then they are inputs, not constants."""
+
+_KEPT = 100
+"""The graphs that a report is about: the last ones."""
+
+
+@dataclass
+class GraphReport:
+    """What became of one graph of `torch.compile`."""
+
+    programs: dict[tuple[int, ...], ProgramReport] = field(default_factory=dict)
+    """By the sizes that change from call to call."""
+    by_torch: str = ""
+    """Why torch runs it, for all shapes but those of the programs; empty if it does not."""
+
+    def __str__(self) -> str:
+        lines = [str(program) for program in self.programs.values()]
+        if self.by_torch:
+            lines.append(
+                f"  run by torch{' for other shapes' if self.programs else ''}: {self.by_torch}"
+            )
+        return "\n".join(lines or ["  not called yet"])
+
+
+@dataclass(frozen=True)
+class Report:
+    """What became of the last graphs, the oldest first."""
+
+    graphs: tuple[GraphReport, ...]
+
+    def __str__(self) -> str:
+        return "\n".join(f"graph {n}:\n{graph}" for n, graph in enumerate(self.graphs, start=1))
+
+
+_reports: deque[GraphReport] = deque(maxlen=_KEPT)
+
+
+def report() -> Report:
+    """What became of the graphs that `torch.compile` gave to the backend: their kernels, and
+    what was left to torch and why.
+    """
+    return Report(tuple(_reports))
+
+
+def backend(
+    module: fx.GraphModule,
+    inputs: Sequence[Any],
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: str | None = None,
+) -> Callable[..., Any]:
+    """`torch.compile(model, backend="morello", options=...)`, with the options of `compile`.
+
+    A graph is compiled when it is first called, for the shapes it is called with; parameters and
+    buffers are then constants, packed once. What kernels cannot do is left to torch; so is a graph
+    that needs gradients. Raises `SearchError` for unknown options.
+    """
+    known = {*Options.__annotations__}
+    wrong = {*(options or {})} - known
+    if mode is not None or wrong:
+        what = f"mode {mode}" if mode is not None else f"options {', '.join(sorted(wrong))}"
+        raise SearchError(f"there is no {what}", f"the options are {', '.join(sorted(known))}")
+    graph = _Graph(module, dict(options or {}))
+    tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
+    if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
+        graph.report.by_torch = "it needs gradients; call it under torch.no_grad()"
+    _reports.append(graph.report)
+    return graph
+
+
+@dataclass(frozen=True)
+class _Weight:
+    """A tensor that was taken for a constant: the argument's number, if it is one."""
+
+    tensor: torch.Tensor
+    version: int
+    address: int
+    argument: int | None
+
+    def unchanged(self, arguments: Sequence[Any]) -> bool:
+        tensor = self.tensor
+        return (
+            (self.argument is None or arguments[self.argument] is tensor)
+            and tensor._version == self.version
+            and tensor.data_ptr() == self.address
+        )
+
+
+@dataclass(frozen=True)
+class _Compiled:
+    """A program, the numbers of the arguments that it takes, and the weights it was made with."""
+
+    program: Program
+    inputs: tuple[int, ...]
+    weights: tuple[_Weight, ...]
+
+
+class _Graph:
+    """A graph, called as torch calls it, with its programs by the sizes that change."""
+
+    def __init__(self, module: fx.GraphModule, options: dict[str, Any]) -> None:
+        self.report = GraphReport()
+        self._module, self._options = module, options
+        self._programs: dict[tuple[int, ...], _Compiled] = {}
+        self._changes = 0
+        self._lock = Lock()
+
+    def __call__(self, *arguments: Any) -> Any:
+        sizes = tuple(each for each in arguments if isinstance(each, int))
+        compiled = self._current(sizes, arguments)
+        if compiled is None:
+            with self._lock:
+                compiled = self._current(sizes, arguments) or self._compile(sizes, arguments)
+            if compiled is None:
+                return self._module(*arguments)
+        return compiled.program([arguments[number] for number in compiled.inputs])
+
+    def _current(self, sizes: tuple[int, ...], arguments: Sequence[Any]) -> _Compiled | None:
+        """The program for these sizes, if there is one and its weights are as they were."""
+        compiled = self._programs.get(sizes)
+        if compiled and all(weight.unchanged(arguments) for weight in compiled.weights):
+            return compiled
+        return None
+
+    @torch.compiler.disable  # type: ignore[untyped-decorator]  # torch is untyped here
+    def _compile(self, sizes: tuple[int, ...], arguments: Sequence[Any]) -> _Compiled | None:
+        """A program for these arguments; None, with the reason in the report, if torch runs it."""
+        if sizes in self._programs:
+            self._changes += 1
+        elif self.report.by_torch:
+            return None
+        elif len(self._programs) == MOST_SHAPES:
+            self.report.by_torch = f"it is compiled for {MOST_SHAPES} shapes already"
+            return None
+        try:
+            compiled = self._new(arguments, stable=self._changes <= MOST_CHANGES)
+        except (GraphError, SearchError, SpecError) as error:
+            self.report.by_torch = str(error).rstrip(".")
+            return None
+        self._programs[sizes] = compiled
+        self.report.programs[sizes] = compiled.program.report
+        return compiled
+
+    def _new(self, arguments: Sequence[Any], stable: bool) -> _Compiled:
+        tensors = [n for n, each in enumerate(arguments) if isinstance(each, torch.Tensor)]
+        for number in tensors:
+            type_of(arguments[number])
+        try:
+            trace = traced(self._module, arguments)
+        except MorelloError:
+            raise
+        except Exception as error:  # whatever the operations of the graph raise
+            raise GraphError(f"it cannot be traced: {error}") from error
+        places = [node.name for node in trace.graph.nodes if node.op == "placeholder"]
+        fixed = {n for n in tensors if stable and _is_weight(arguments[n])}
+        names = dict(zip(tensors, places, strict=True))
+        aten = imported(trace, {names[n]: arguments[n] for n in fixed})
+        weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
+        weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
+        weights += [_weight(arguments[n], n) for n in fixed]
+        program = Program(aten, compile_graph(aten.graph, **self._options))
+        if not program.report.kernels:
+            raise GraphError("no kernel computes any of it")
+        return _Compiled(program, tuple(n for n in tensors if n not in fixed), tuple(weights))
+
+
+def _is_weight(tensor: torch.Tensor) -> bool:
+    """Whether it is a parameter or buffer of a module, whose changes can be seen."""
+    static = getattr(tensor, "_dynamo_static_input_type", None) is not None
+    return (isinstance(tensor, torch.nn.Parameter) or static) and not tensor.is_inference()
+
+
+def _weight(tensor: torch.Tensor, argument: int | None) -> _Weight:
+    return _Weight(tensor, tensor._version, tensor.data_ptr(), argument)

@@ -1,0 +1,150 @@
+"""Compiled graphs, run on torch's tensors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from morello.base.errors import SpecError
+from morello.graph.graph import Node
+from morello.graph.lowering import lowered
+from morello.graph.operators import Constant, Foreign
+from morello.importers.aten import ImportedAten, called
+from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
+from morello.models import CompiledGraph, Segment
+from morello.torch.values import computing
+
+Values = list[Any]
+"""The tensors of the nodes that are known, by number."""
+
+
+@dataclass(frozen=True)
+class ProgramReport:
+    """What became of a graph: the kernels, and what was left to torch, with the reason."""
+
+    inputs: tuple[str, ...]
+    kernels: tuple[str, ...]
+    segments: int
+    left: tuple[tuple[str, str], ...]
+
+    def __str__(self) -> str:
+        inputs = ", ".join(self.inputs) or "no inputs"
+        lines = [f"  {inputs}: {len(self.kernels)} kernels, in {self.segments} calls"]
+        lines += [f"    {n} x {expression}" for expression, n in Counter(self.kernels).items()]
+        lines += [f"    left to torch: {name} ({why})" for name, why in self.left]
+        return "\n".join(lines)
+
+
+class Program:
+    """A graph for arguments of certain types, as steps on a list of tensors."""
+
+    def __init__(self, imported: ImportedAten, compiled: CompiledGraph) -> None:
+        self._imported, self._compiled = imported, compiled
+        self._numbers: dict[Node, int] = {}
+        self._constants: dict[int, torch.Tensor] = {}
+        self._steps: list[Callable[[Values], None]] = []
+        self._done: set[object] = set()
+        for node in imported.graph.inputs:
+            self._number(node)
+        for step in compiled.steps:
+            if isinstance(step, Segment):
+                self._steps.append(self._segment(step))
+            else:
+                self._need(step)
+        for result in imported.graph.outputs:
+            self._need(result)
+        self._first: Values = [None] * len(self._numbers)
+        for number, tensor in self._constants.items():
+            self._first[number] = tensor
+        self._results: list[tuple[bool, Any]] = [
+            (True, self._numbers[each]) if isinstance(each, Node) else (False, each)
+            for each in imported.results
+        ]
+
+    def __call__(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
+        """The results for these inputs."""
+        values = [*inputs, *self._first[len(inputs) :]]
+        for step in self._steps:
+            step(values)
+        return tuple(values[each] if known else each for known, each in self._results)
+
+    @property
+    def report(self) -> ProgramReport:
+        segments = self._compiled.segments
+        return ProgramReport(
+            tuple(str(node.type) for node in self._imported.graph.inputs),
+            tuple(kernel.spec.expression for each in segments for kernel in each.kernels),
+            len(segments),
+            tuple((str(node.operator), self._why(node)) for node in self._compiled.left),
+        )
+
+    def _why(self, node: Node) -> str:
+        """Why no kernel computes a node."""
+        if isinstance(node.operator, Foreign):
+            return self._imported.left[node.operator.name].rstrip(".")
+        try:
+            lowered(node, [node])
+        except SpecError as error:
+            return str(error).rstrip(".")
+        return "no program of it was found"
+
+    def _number(self, node: Node) -> int:
+        return self._numbers.setdefault(node, len(self._numbers))
+
+    def _need(self, node: Node) -> int:
+        """The number of a node, after adding what computes it if nothing does yet."""
+        if node in self._numbers:
+            return self._numbers[node]
+        if isinstance(node.operator, Constant):
+            tensor = self._imported.tensors.get(node)
+            number = self._number(node)
+            self._constants[number] = tensor_of(node.operator.array) if tensor is None else tensor
+            return number
+        sources = [self._need(source) for source in node.inputs]
+        if isinstance(node.operator, Foreign):
+            return self._foreign(node, node.operator, sources)
+        number, compute = self._number(node), computing(node)
+
+        def step(values: Values) -> None:
+            values[number] = compute(*[values[source] for source in sources])
+
+        self._steps.append(step)
+        return number
+
+    def _foreign(self, node: Node, operator: Foreign, sources: Sequence[int]) -> int:
+        """A step for all results of a call, whose key is its node in the trace."""
+        key: Any = operator.key
+        siblings = {
+            other.operator.index: self._number(other)
+            for other in (*self._imported.graph.nodes, node)
+            if isinstance(other.operator, Foreign) and other.operator.key is key
+        }
+
+        def step(values: Values) -> None:
+            tensors = [values[source] for source in sources]
+            results = called(key, dict(zip(key.all_input_nodes, tensors, strict=True)))
+            every = (results,) if isinstance(results, torch.Tensor) else results
+            for index, number in siblings.items():
+                values[number] = every[index]
+
+        self._steps.append(step)
+        return self._numbers[node]
+
+    def _segment(self, segment: Segment) -> Callable[[Values], None]:
+        sources = [self._need(node) for node in segment.inputs]
+        outputs = [
+            (self._number(node), node.shape, TORCH_DTYPES[node.dtype]) for node in segment.outputs
+        ]
+
+        def step(values: Values) -> None:
+            tensors = [values[source].contiguous().resolve_neg() for source in sources]
+            for number, shape, dtype in outputs:
+                values[number] = torch.empty(shape, dtype=dtype)
+                tensors.append(values[number])
+            segment.run([tensor.data_ptr() for tensor in tensors])
+
+        return step
