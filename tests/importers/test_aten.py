@@ -17,6 +17,7 @@ from morello.graph.partition import by_rule
 torch = pytest.importorskip("torch")
 aten = pytest.importorskip("morello.importers.aten")
 nn, functional = torch.nn, torch.nn.functional
+make_fx = pytest.importorskip("torch.fx.experimental.proxy_tensor").make_fx
 
 BATCH = (4, 8)
 
@@ -69,6 +70,20 @@ def test_a_transformer_layer_keeps_its_attention_and_norms() -> None:
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, activation="gelu").eval()
     kinds = operators(compared(layer, random(2, 5, 32)))
     assert [kinds.count(kind) for kind in (Attention, LayerNorm, Dot)] == [1, 2, 4]
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_layers_that_are_one_operation_are_taken_apart(norm_first: bool) -> None:
+    """So torch's compiler has them; exported ones are apart already."""
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=norm_first).eval()
+    x = random(2, 5, 32)
+    with torch.no_grad():
+        result = aten.imported(make_fx(layer, pre_dispatch=True)(x), {})
+        expected = layer(x)
+    kinds = operators(result.graph)
+    assert not result.left and kinds.count(Attention) == 1
+    (value,) = evaluate(result.graph, [x.numpy()])
+    np.testing.assert_allclose(value, expected.numpy(), 1e-4, 1e-5)
 
 
 def test_convolutions_norms_and_poolings() -> None:

@@ -1,11 +1,11 @@
-"""Morello for PyTorch: a backend of `torch.compile`, and operations for single kernels.
+"""Morello for PyTorch: a backend of torch.compile, and operations for single kernels.
 
     model = torch.compile(model.eval(), backend="morello")
     with torch.no_grad():
         y = model(x)
     print(morello.torch.report())
 
-Needs PyTorch, which `pip install morello[torch]` installs.
+Needs PyTorch, which pip install morello[torch] installs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The backend of `torch.compile`: graphs that are compiled for each shape that comes."""
+"""The backend of torch.compile: graphs that are compiled for each shape that comes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from morello.importers.aten import imported
 from morello.importers.aten_calls import type_of
 from morello.models import compile_graph
 from morello.options import Options
-from morello.torch.program import Program, ProgramReport
+from morello.torch.program import ProgramReport, TorchProgram
 from morello.torch.tracing import traced
 
 MOST_SHAPES = 8
@@ -31,7 +31,7 @@ _KEPT = 100
 
 @dataclass
 class GraphReport:
-    """What became of one graph of `torch.compile`."""
+    """What became of one graph of torch.compile."""
 
     programs: dict[tuple[int, ...], ProgramReport] = field(default_factory=dict)
     """By the sizes that change from call to call."""
@@ -48,7 +48,7 @@ class GraphReport:
 
 
 @dataclass(frozen=True)
-class Report:
+class TorchReport:
     """What became of the last graphs, the oldest first."""
 
     graphs: tuple[GraphReport, ...]
@@ -60,11 +60,11 @@ class Report:
 _reports: deque[GraphReport] = deque(maxlen=_KEPT)
 
 
-def report() -> Report:
-    """What became of the graphs that `torch.compile` gave to the backend: their kernels, and
+def report() -> TorchReport:
+    """What became of the graphs that torch.compile gave to the backend: their kernels, and
     what was left to torch and why.
     """
-    return Report(tuple(_reports))
+    return TorchReport(tuple(_reports))
 
 
 def backend(
@@ -74,7 +74,7 @@ def backend(
     options: Mapping[str, Any] | None = None,
     mode: str | None = None,
 ) -> Callable[..., Any]:
-    """`torch.compile(model, backend="morello", options=...)`, with the options of `compile`.
+    """torch.compile(model, backend="morello", options=...), with the options of `compile`.
 
     A graph is compiled when it is first called, for the shapes it is called with; parameters and
     buffers are then constants, packed once. What kernels cannot do is left to torch; so is a graph
@@ -115,7 +115,7 @@ class _Weight:
 class _Compiled:
     """A program, the numbers of the arguments that it takes, and the weights it was made with."""
 
-    program: Program
+    program: TorchProgram
     inputs: tuple[int, ...]
     weights: tuple[_Weight, ...]
 
@@ -183,7 +183,7 @@ class _Graph:
         weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
         weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
         weights += [_weight(arguments[n], n) for n in fixed]
-        program = Program(aten, compile_graph(aten.graph, **self._options))
+        program = TorchProgram(aten, compile_graph(aten.graph, **self._options))
         if not program.report.kernels:
             raise GraphError("no kernel computes any of it")
         return _Compiled(program, tuple(n for n in tensors if n not in fixed), tuple(weights))

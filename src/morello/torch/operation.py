@@ -18,7 +18,7 @@ _known: dict[int, tuple[Kernel, Callable[..., Any]]] = {}
 
 
 def call(kernel: Kernel) -> Callable[..., Any]:
-    """A kernel as an operation on tensors, which `torch.compile` and `torch.export` keep whole.
+    """A kernel as an operation on tensors, which torch.compile and torch.export keep whole.
 
     It takes tensors of the types that the kernel has as arguments, and returns a new one. Raises
     `CallError`, as the kernel does, for tensors of other types, and for a kernel whose inputs are

@@ -39,7 +39,7 @@ class ProgramReport:
         return "\n".join(lines)
 
 
-class Program:
+class TorchProgram:
     """A graph for arguments of certain types, as steps on a list of tensors."""
 
     def __init__(self, imported: ImportedAten, compiled: CompiledGraph) -> None:
