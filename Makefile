@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs demo bench bench-model bench-tuning bench-fusion bench-search fuzz learn docs picture test check pythons lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search fuzz learn docs picture test test-models check pythons lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -20,6 +20,9 @@ setup-learn: ## the same with what trains models (needed to test and to learn)
 
 setup-docs: ## the same with what builds the documentation
 	@$(PYTHON) tools/bootstrap.py docs
+
+setup-models: ## the same with PyTorch, and what has models that tests compile
+	@$(PYTHON) tools/bootstrap.py models
 
 demo: setup ## synthesize a 512x512 matmul kernel and race it against NumPy
 	$(BIN)/morello bench "f32[512,512] @ f32[512,512]" --vs numpy
@@ -64,6 +67,9 @@ $(RACERS)/ready: requirements.lock benchmarks/requirements.txt
 	touch $@
 
 test: lint typecheck unit ## everything CI checks: lint, typecheck, unit
+
+test-models: setup-models ## compile models of other frameworks, and compare them with these
+	$(BIN)/pytest -n $(JOBS) --dist worksteal tests/doors tests/importers
 
 check: lint typecheck ## what takes less than a minute: lint, typecheck, the tests of single modules
 	$(BIN)/pytest -n $(JOBS) --dist worksteal -m "unit or house"

