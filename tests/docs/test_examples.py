@@ -27,6 +27,7 @@ PRINTS = {
     "matmul": r"<morello.Kernel f32\[256,256\] @ f32\[256,256\] for native>",
     "onnx_model": r"\d+ kernels; left to ONNX Runtime: \d+ nodes\n(.*: label \d+, as before\n){3}",
     "packed_weights": r"\{0,1:T\(\d+,1\)\}\nplain \d+ us, packed \d+ us\n",
+    "pytorch": r"graph 1:\n  f32\[16,64\]: 3 kernels, in 1 calls\n",
     "schedule": r"must be smaller than m(.*\n)+.*\?\? .*<- next(.*\n)+Solved:\n[^?]+largest",
     "table": r": searched [1-9][\d,]+ Specs in (.*\n)+.*: searched 0 Specs in .*\nthe table has ",
     "threads": r"1 threads: [\d.]+ ms.*\n2 threads: [\d.]+ ms",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,8 @@ OPTIONS = {"budget": 0.5, "gap": 0.2}
 """Tests want any program, soon."""
 
 F32_TOLERANCE = 1e-5
+
+PAGE = Path(__file__).parents[2] / "docs" / "pytorch.md"
 
 
 @pytest.fixture(autouse=True)
@@ -207,3 +211,13 @@ def test_a_kernel_of_bf16_is_an_operation() -> None:
     result = door.call(kernel)(x, w)
     assert result.dtype is torch.bfloat16
     np.testing.assert_allclose(result.float(), x.float() @ w.float(), 0.02, 0.02)
+
+
+def test_the_page_about_it() -> None:
+    """Its code runs, and checks what it computes."""
+    code = re.findall(r"``` { .python }\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    assert len(code) == 2
+    names: dict[str, Any] = {}
+    for block in code:
+        exec(compile(block, PAGE.name, "exec"), names)
+    assert isinstance(names["y"], torch.Tensor)
