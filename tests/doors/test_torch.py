@@ -139,7 +139,8 @@ def test_what_kernels_cannot_do_is_left_to_torch() -> None:
 @pytest.mark.parametrize(
     ("program", "reason"),
     [
-        (lambda x: x.add_(1) @ x, "changes"),
+        (lambda x: (x @ x) * x.add_(1), "changes an input that was read before"),
+        (lambda x: x[0].add_(1) * (x @ x), "changes"),
         (lambda x: functional.dropout(x @ x), "draws random numbers"),
         (lambda x: (x.double() @ x.double()).cos(), "no kernel"),
         (lambda x: (x @ x).to(torch.complex64).real, "complex64"),
@@ -153,6 +154,23 @@ def test_some_graphs_are_run_by_torch(program: Any, reason: str) -> None:
     assert torch.equal(compiled(program)(x), expected)
     assert torch.equal(x, changed)
     assert reason in last().by_torch
+
+
+def test_a_cache_is_changed_in_place() -> None:
+    """What a graph writes to its inputs is written by torch, before kernels read it."""
+
+    def step(cache: Any, row: Any, place: Any) -> Any:
+        cache.index_copy_(0, place, torch.relu(row))
+        return row @ cache.T
+
+    cache, expected = torch.zeros(8, 16), torch.zeros(8, 16)
+    fast = compiled(step)
+    for number in range(3):
+        row, place = torch.randn(4, 16), torch.arange(number, number + 4)
+        assert error(fast(cache, row, place), step(expected, row, place)) < F32_TOLERANCE
+        assert error(cache, expected) < F32_TOLERANCE
+    (report,) = last().programs.values()
+    assert ("foreign index_copy_", "it changes an input") in report.left
 
 
 def test_a_convolutional_network() -> None:

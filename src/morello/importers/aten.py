@@ -52,10 +52,20 @@ class ImportedAten:
 def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> ImportedAten:
     """The graph of a traced program; some placeholders, by their names, are constants.
 
-    Raises `GraphError` for programs that change tensors which others see, that draw random
-    numbers, or whose results are views of their inputs: torch is to run these.
+    An operation that changes an input is a `Foreign` node, which is an output of the graph beside
+    the results. Raises `GraphError` for other programs that change tensors which others see, that
+    draw random numbers, or whose results are views of their inputs: torch is to run these.
     """
     return _Importer(module, constants).run()
+
+
+def changed_inputs(module: fx.GraphModule) -> set[str]:
+    """The placeholders, by their names, whose elements a traced program changes."""
+    nodes = module.graph.nodes
+    calls = [node for node in nodes if isinstance(node.target, torch._ops.OpOverload)]
+    changed = [written for node in calls if (written := _written(node))]
+    storages = {storage for node in changed for storage in _storages(node)}
+    return {node.name for node in nodes if node.op == "placeholder" and _storages(node) & storages}
 
 
 def exported(program: torch.export.ExportedProgram) -> ImportedAten:
@@ -88,6 +98,7 @@ class _Importer:
         self._tensors: dict[Node, torch.Tensor] = {}
         self._inputs: list[Node] = []
         self._left: dict[str, str] = {}
+        self._effects: dict[fx.Node, Node] = {}
         self._places = {node: place for place, node in enumerate(module.graph.nodes)}
         self._storages: dict[int, list[fx.Node]] = {}
 
@@ -102,7 +113,7 @@ class _Importer:
             else:
                 self._values[node] = self._value(node)
         outputs = tuple(each for each in results if isinstance(each, Node))
-        graph = Graph(tuple(self._inputs), outputs)
+        graph = Graph(tuple(self._inputs), (*outputs, *self._effects.values()))
         return ImportedAten(graph, results, self._tensors, self._left)
 
     def _value(self, node: fx.Node) -> Any:
@@ -158,9 +169,10 @@ class _Importer:
         written = _written(node)
         if written is None and not node.all_input_nodes:
             return self._known(node)
-        call = AtenCall(
-            self._build, name.rstrip("_") if written else name, self._bound(node), types
-        )
+        if written is not None and self._outer(written):
+            return self._effect(node, written, name)
+        name = name.rstrip("_") if written else name
+        call = AtenCall(self._build, name, self._bound(node), types)
         result = self._made(node, call)
         if written is not None:
             self._overwrite(node, written, result)
@@ -225,14 +237,43 @@ class _Importer:
         Raises `GraphError` if another tensor shares its elements, and is used later.
         """
         place, before = self._places[node], self._values[written]
-        shared = [n for storage in _storages(written) for n in self._storages[storage]]
+        shared = self._shared(written)
         for other in shared:
             earlier = self._places[other] < place and self._values[other] is not before
-            used = any(self._places[user] > place for user in other.users)
-            if other.op != "call_function" or (earlier and used):
+            if earlier and any(self._places[user] > place for user in other.users):
                 raise GraphError(f"{node.target} changes a tensor that others see.")
+        self._rebind(shared, before, result)
+
+    def _effect(self, node: fx.Node, written: fx.Node, name: str) -> Node:
+        """The call of torch that changes an input; later uses of the input read its result.
+
+        Raises `GraphError` for changes of a part, or of what was read before: nothing would keep
+        the order.
+        """
+        place, shared, (outer,) = self._places[node], self._shared(written), self._outer(written)
+        before = self._values[outer]
+        if outer.op != "placeholder" or self._values[written] is not before:
+            raise GraphError(f"{node.target} changes a part of an input, or a constant.")
+        readers = {user for other in shared for user in other.users} - self._effects.keys()
+        if isinstance(before.operator, Constant) or any(self._places[u] < place for u in readers):
+            raise GraphError(f"{node.target} changes an input that was read before.")
+        call = AtenCall(self._build, name, {}, _types(node))
+        result: Node = self._foreign(node, call, "it changes an input")
+        self._effects[node] = result
+        self._rebind(shared, before, result)
+        return result
+
+    def _shared(self, node: fx.Node) -> list[fx.Node]:
+        """The nodes of the trace whose tensors have elements in common with one, and itself."""
+        return [other for storage in _storages(node) for other in self._storages[storage]]
+
+    def _outer(self, node: fx.Node) -> list[fx.Node]:
+        """Those among them that are inputs or constants."""
+        return [other for other in self._shared(node) if other.op != "call_function"]
+
+    def _rebind(self, shared: Sequence[fx.Node], before: Node, result: Node) -> None:
         for other in shared:
-            if self._places[other] < place and self._values[other] is before:
+            if self._values.get(other) is before:
                 self._values[other] = result
 
     def _results(self, node: fx.Node) -> tuple[Any, ...]:
@@ -251,8 +292,7 @@ class _Importer:
 
     def _is_view(self, result: fx.Node) -> bool:
         """Whether a result that is no input shares elements with one, or with a constant."""
-        shared = [n for storage in _storages(result) for n in self._storages[storage]]
-        return result.op == "call_function" and any(n.op != "call_function" for n in shared)
+        return result.op == "call_function" and bool(self._outer(result))
 
 
 def _types(node: fx.Node) -> tuple[TensorType, ...]:

@@ -12,7 +12,7 @@ import torch
 from torch import fx
 
 from morello.base.errors import GraphError, MorelloError, SearchError, SpecError
-from morello.importers.aten import imported
+from morello.importers.aten import changed_inputs, imported
 from morello.importers.aten_calls import type_of
 from morello.models import compile_graph
 from morello.options import Options
@@ -177,8 +177,11 @@ class _Graph:
         except Exception as error:  # whatever the operations of the graph raise
             raise GraphError(f"it cannot be traced: {error}") from error
         places = [node.name for node in trace.graph.nodes if node.op == "placeholder"]
-        fixed = {n for n in tensors if stable and _is_weight(arguments[n])}
         names = dict(zip(tensors, places, strict=True))
+        changed = changed_inputs(trace)
+        fixed = {
+            n for n in tensors if stable and _is_weight(arguments[n]) and names[n] not in changed
+        }
         aten = imported(trace, {names[n]: arguments[n] for n in fixed})
         weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
         weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
