@@ -58,14 +58,15 @@ def gemma() -> Any:
 
 
 def test_gemma_generates_the_tokens_of_torch() -> None:
-    """One shape for the prompt, and others as the cache grows."""
+    """A cache of a fixed size has one shape for the prompt, and one for all later tokens."""
     model = gemma()
     prompt = torch.randint(3, 100, (1, 9))
-    asked = {"max_new_tokens": 5, "do_sample": False}
+    asked = {"max_new_tokens": 12, "do_sample": False, "cache_implementation": "static"}
     expected = model.generate(prompt, **asked)
     model.forward = torch.compile(model.forward, backend=door.backend, options=OPTIONS)
     assert torch.equal(model.generate(prompt, **asked), expected)
-    assert any(graph.programs for graph in door.report().graphs)
+    prefill, decode = door.report().graphs[-2:]
+    assert len(prefill.programs) == len(decode.programs) == 1
 
 
 def test_sentences_of_minilm_are_where_torch_has_them() -> None:

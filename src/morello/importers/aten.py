@@ -1,6 +1,6 @@
 """From programs of ATen operations, as torch traces and exports them, to graphs.
 
-An operation that graphs lack is a `Foreign` node, whose key is its node in the traced program.
+An operation that graphs lack is a `Foreign` node, whose key does it.
 """
 
 from __future__ import annotations
@@ -80,11 +80,24 @@ def exported(program: torch.export.ExportedProgram) -> ImportedAten:
     return imported(program.graph_module, constants)
 
 
-def called(node: fx.Node, tensors: Mapping[fx.Node, torch.Tensor]) -> Any:
-    """What a call of the trace computes of tensors, by torch."""
-    args = fx.node.map_arg(node.args, tensors.__getitem__)
-    kwargs = fx.node.map_arg(node.kwargs, tensors.__getitem__)
-    return node.target(*args, **kwargs)
+@dataclass(frozen=True)
+class TorchCall:
+    """A call of the trace that torch does; it takes the tensors of its input nodes, in order.
+
+    Where it `copies`, what it changes is a copy of its first argument.
+    """
+
+    node: fx.Node
+    copies: bool = False
+
+    def __call__(self, *tensors: torch.Tensor) -> Any:
+        """Its results; tensors beyond those of its inputs are ignored."""
+        given = dict(zip(self.node.all_input_nodes, tensors, strict=False))
+        if self.copies:
+            given[self.node.args[0]] = given[self.node.args[0]].clone()
+        args = fx.node.map_arg(self.node.args, given.__getitem__)
+        kwargs = fx.node.map_arg(self.node.kwargs, given.__getitem__)
+        return self.node.target(*args, **kwargs)
 
 
 class _Importer:
@@ -183,8 +196,8 @@ class _Importer:
         types = _types(node)
         if sum(each.size for each in types) > MOST_FOLDED:
             raise GraphError(f"{node.target} makes {types[0]}, too large to be known ahead.")
-        known = {n: tensor_of(self._values[n].operator.array) for n in node.all_input_nodes}
-        result = called(node, known)
+        arrays = (self._values[source].operator.array for source in node.all_input_nodes)
+        result = TorchCall(node, _written(node) is not None)(*map(tensor_of, arrays))
         if isinstance(result, torch.Tensor):
             return self._build.constant(array_of(result))
         return tuple(self._build.constant(array_of(each)) for each in result)
@@ -207,9 +220,7 @@ class _Importer:
                 raise GraphError("graphs have no such operation.")
             result = handler(call)
         except GraphError as error:
-            if _written(node) is not None:
-                raise GraphError(f"{call.name} changes a tensor in place.") from error
-            return self._foreign(node, call, str(error))
+            return self._foreign(TorchCall(node, _written(node) is not None), call, str(error))
         nodes = (result,) if isinstance(result, Node) else result
         typed = []
         for value, kind in zip(nodes, call.types, strict=True):
@@ -218,7 +229,11 @@ class _Importer:
                 raise GraphError(f"{call.name} became {typed[-1].type}; in torch it is {kind}.")
         return typed[0] if isinstance(result, Node) else tuple(typed)
 
-    def _foreign(self, node: fx.Node, call: AtenCall, why: str) -> Any:
+    def _foreign(
+        self, torch_call: TorchCall, call: AtenCall, why: str, after: Sequence[Node] = ()
+    ) -> Any:
+        """The nodes of a call that torch does, after some other nodes."""
+        node = torch_call.node
         inputs = tuple(self._values[source] for source in node.all_input_nodes)
         if not all(isinstance(each, Node) for each in inputs):
             raise GraphError(f"{call.name} reads what is no tensor.")
@@ -226,7 +241,7 @@ class _Importer:
             return self._known(node)
         self._left[call.name] = why
         nodes = tuple(
-            self._build.apply(Foreign(kind, node, call.name, index), *inputs)
+            self._build.apply(Foreign(kind, torch_call, call.name, index), *inputs, *after)
             for index, kind in enumerate(call.types)
         )
         return nodes[0] if isinstance(node.meta["val"], torch.Tensor) else nodes
@@ -236,32 +251,40 @@ class _Importer:
 
         Raises `GraphError` if another tensor shares its elements, and is used later.
         """
-        place, before = self._places[node], self._values[written]
-        shared = self._shared(written)
-        for other in shared:
-            earlier = self._places[other] < place and self._values[other] is not before
-            if earlier and any(self._places[user] > place for user in other.users):
-                raise GraphError(f"{node.target} changes a tensor that others see.")
-        self._rebind(shared, before, result)
+        if self._seen_later(node, written):
+            raise GraphError(f"{node.target} changes a tensor that others see.")
+        self._rebind(self._shared(written), self._values[written], result)
 
     def _effect(self, node: fx.Node, written: fx.Node, name: str) -> Node:
         """The call of torch that changes an input; later uses of the input read its result.
 
-        Raises `GraphError` for changes of a part, or of what was read before: nothing would keep
-        the order.
+        It depends on all that read the input before, which keeps the order. Raises `GraphError`
+        for changes of a part, and of constants.
         """
         place, shared, (outer,) = self._places[node], self._shared(written), self._outer(written)
         before = self._values[outer]
-        if outer.op != "placeholder" or self._values[written] is not before:
+        whole = outer.op == "placeholder" and self._values[written] is before
+        if not whole or isinstance(before.operator, Constant) or self._seen_later(node, written):
             raise GraphError(f"{node.target} changes a part of an input, or a constant.")
-        readers = {user for other in shared for user in other.users} - self._effects.keys()
-        if isinstance(before.operator, Constant) or any(self._places[u] < place for u in readers):
-            raise GraphError(f"{node.target} changes an input that was read before.")
+        users = {user: None for other in shared for user in other.users}
+        readers = [
+            u for u in users if self._places[u] < place and u not in (*shared, *self._effects)
+        ]
+        kept = [each for user in readers for each in _several(self._values[user])]
         call = AtenCall(self._build, name, {}, _types(node))
-        result: Node = self._foreign(node, call, "it changes an input")
+        result: Node = self._foreign(TorchCall(node), call, "it changes an input", kept)
         self._effects[node] = result
         self._rebind(shared, before, result)
         return result
+
+    def _seen_later(self, node: fx.Node, written: fx.Node) -> bool:
+        """Whether other views of what a call changes are used after it."""
+        place, before = self._places[node], self._values[written]
+        views = [n for n in self._shared(written) if self._places[n] < place]
+        return any(
+            self._values[view] is not before and any(self._places[u] > place for u in view.users)
+            for view in views
+        )
 
     def _shared(self, node: fx.Node) -> list[fx.Node]:
         """The nodes of the trace whose tensors have elements in common with one, and itself."""
@@ -293,6 +316,12 @@ class _Importer:
     def _is_view(self, result: fx.Node) -> bool:
         """Whether a result that is no input shares elements with one, or with a constant."""
         return result.op == "call_function" and bool(self._outer(result))
+
+
+def _several(value: Any) -> tuple[Node, ...]:
+    """The nodes of the graph that a node of the trace is."""
+    values = value if isinstance(value, tuple) else (value,)
+    return tuple(each for each in values if isinstance(each, Node))
 
 
 def _types(node: fx.Node) -> tuple[TensorType, ...]:

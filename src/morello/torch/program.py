@@ -13,7 +13,8 @@ from morello.base.errors import SpecError
 from morello.graph.graph import Node
 from morello.graph.lowering import lowered
 from morello.graph.operators import Constant, Foreign
-from morello.importers.aten import ImportedAten, called
+from morello.graph.views import VIEWS
+from morello.importers.aten import ImportedAten
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
 from morello.models import CompiledGraph, Segment
 from morello.torch.values import computing
@@ -60,17 +61,14 @@ class TorchProgram:
         self._first: Values = [None] * len(self._numbers)
         for number, tensor in self._constants.items():
             self._first[number] = tensor
-        self._results: list[tuple[bool, Any]] = [
-            (True, self._numbers[each]) if isinstance(each, Node) else (False, each)
-            for each in imported.results
-        ]
+        self._results = [self._result(each) for each in imported.results]
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """The results for these inputs."""
         values = [*inputs, *self._first[len(inputs) :]]
         for step in self._steps:
             step(values)
-        return tuple(values[each] if known else each for known, each in self._results)
+        return tuple(result(values) for result in self._results)
 
     @property
     def report(self) -> ProgramReport:
@@ -91,6 +89,17 @@ class TorchProgram:
         except SpecError as error:
             return str(error).rstrip(".")
         return "no program of it was found"
+
+    def _result(self, result: Any) -> Callable[[Values], Any]:
+        """What picks a result. The caller may change it, so constants are copied."""
+        if not isinstance(result, Node):
+            return lambda values: result
+        number, base = self._numbers[result], result
+        while isinstance(base.operator, VIEWS):
+            base = base.inputs[0]
+        if isinstance(base.operator, Constant) and base not in self._imported.tensors:
+            return lambda values: values[number].clone()
+        return lambda values: values[number]
 
     def _number(self, node: Node) -> int:
         return self._numbers.setdefault(node, len(self._numbers))
@@ -116,17 +125,17 @@ class TorchProgram:
         return number
 
     def _foreign(self, node: Node, operator: Foreign, sources: Sequence[int]) -> int:
-        """A step for all results of a call, whose key is its node in the trace."""
+        """A step for all results of a call, which the key does."""
         key: Any = operator.key
         siblings = {
             other.operator.index: self._number(other)
             for other in (*self._imported.graph.nodes, node)
-            if isinstance(other.operator, Foreign) and other.operator.key is key
+            if isinstance(other.operator, Foreign) and other.operator.key == key
         }
 
         def step(values: Values) -> None:
             tensors = [values[source] for source in sources]
-            results = called(key, dict(zip(key.all_input_nodes, tensors, strict=True)))
+            results = key(*tensors)
             every = (results,) if isinstance(results, torch.Tensor) else results
             for index, number in siblings.items():
                 values[number] = every[index]
