@@ -308,14 +308,15 @@ class _Importer:
             value = self._values[each] if isinstance(each, fx.Node) else each
             if not isinstance(value, Node | bool | int | float | None):
                 raise GraphError("the results are nested.")
-            if isinstance(each, fx.Node) and isinstance(value, Node) and self._is_view(each):
+            if isinstance(value, Node) and self._is_view(each, value):
                 raise GraphError("a result is a view of an input, which the caller may change.")
             results.append(value)
         return tuple(results)
 
-    def _is_view(self, result: fx.Node) -> bool:
-        """Whether a result that is no input shares elements with one, or with a constant."""
-        return result.op == "call_function" and bool(self._outer(result))
+    def _is_view(self, result: fx.Node, value: Node) -> bool:
+        """Whether a result shares elements with an input or a constant, and is none itself."""
+        same = value in self._inputs or value in self._effects.values()
+        return not same and result.op == "call_function" and bool(self._outer(result))
 
 
 def _several(value: Any) -> tuple[Node, ...]:
