@@ -90,6 +90,12 @@ class TorchCall:
     node: fx.Node
     copies: bool = False
 
+    @property
+    def changes(self) -> int | None:
+        """The number of the tensor that it changes, if it changes one."""
+        written = None if self.copies else _written(self.node)
+        return None if written is None else self.node.all_input_nodes.index(written)
+
     def __call__(self, *tensors: torch.Tensor) -> Any:
         """Its results; tensors beyond those of its inputs are ignored."""
         given = dict(zip(self.node.all_input_nodes, tensors, strict=False))

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from morello.base.errors import SpecError
+from morello.base.errors import GraphError, SpecError
 from morello.graph.graph import Node
 from morello.graph.lowering import lowered
 from morello.graph.operators import Constant, Foreign
@@ -41,14 +41,16 @@ class ProgramReport:
 
 
 class TorchProgram:
-    """A graph for arguments of certain types, as steps on a list of tensors."""
+    """A graph for arguments of certain types, as steps on a list of tensors.
+
+    Raises `GraphError` if the order of the steps is not that of what changes the inputs.
+    """
 
     def __init__(self, imported: ImportedAten, compiled: CompiledGraph) -> None:
         self._imported, self._compiled = imported, compiled
         self._numbers: dict[Node, int] = {}
         self._constants: dict[int, torch.Tensor] = {}
         self._steps: list[Callable[[Values], None]] = []
-        self._done: set[object] = set()
         for node in imported.graph.inputs:
             self._number(node)
         for step in compiled.steps:
@@ -56,12 +58,17 @@ class TorchProgram:
                 self._steps.append(self._segment(step))
             else:
                 self._need(step)
-        for result in imported.graph.outputs:
-            self._need(result)
+        _check_order(compiled)
+        for output in compiled.graph.outputs:
+            self._need(output)
         self._first: Values = [None] * len(self._numbers)
         for number, tensor in self._constants.items():
             self._first[number] = tensor
-        self._results = [self._result(each) for each in imported.results]
+        outputs = iter(compiled.graph.outputs)
+        self._results = [
+            self._result(next(outputs) if isinstance(each, Node) else each)
+            for each in imported.results
+        ]
 
     def __call__(self, inputs: Sequence[torch.Tensor]) -> tuple[Any, ...]:
         """The results for these inputs."""
@@ -85,7 +92,7 @@ class TorchProgram:
         if isinstance(node.operator, Foreign):
             return self._imported.left[node.operator.name].rstrip(".")
         try:
-            lowered(node, [node])
+            lowered([node])
         except SpecError as error:
             return str(error).rstrip(".")
         return "no program of it was found"
@@ -94,9 +101,7 @@ class TorchProgram:
         """What picks a result. The caller may change it, so constants are copied."""
         if not isinstance(result, Node):
             return lambda values: result
-        number, base = self._numbers[result], result
-        while isinstance(base.operator, VIEWS):
-            base = base.inputs[0]
+        number, base = self._numbers[result], _base(result)
         if isinstance(base.operator, Constant) and base not in self._imported.tensors:
             return lambda values: values[number].clone()
         return lambda values: values[number]
@@ -129,7 +134,7 @@ class TorchProgram:
         key: Any = operator.key
         siblings = {
             other.operator.index: self._number(other)
-            for other in (*self._imported.graph.nodes, node)
+            for other in (*self._compiled.graph.nodes, node)
             if isinstance(other.operator, Foreign) and other.operator.key == key
         }
 
@@ -157,3 +162,25 @@ class TorchProgram:
             segment.run([tensor.data_ptr() for tensor in tensors])
 
         return step
+
+
+def _base(node: Node) -> Node:
+    """What a node is a view of; itself if it is none."""
+    while isinstance(node.operator, VIEWS):
+        node = node.inputs[0]
+    return node
+
+
+def _check_order(compiled: CompiledGraph) -> None:
+    """Raise `GraphError` if a step reads an input as it was before a step that changed it.
+
+    The importer keeps such steps in order, and what rewrites graphs does not know of it.
+    """
+    changed: set[Node] = set()
+    for step in compiled.steps:
+        if changed & {_base(node) for node in step.inputs}:
+            raise GraphError("an input is read after it changed")
+        if isinstance(step, Node) and isinstance(step.operator, Foreign):
+            call: Any = step.operator.key
+            if call.changes is not None:
+                changed.add(_base(step.inputs[call.changes]))
