@@ -143,6 +143,7 @@ def test_what_kernels_cannot_do_is_left_to_torch() -> None:
         (lambda x: functional.dropout(x @ x), "draws random numbers"),
         (lambda x: (x.double() @ x.double()).cos(), "no kernel"),
         (lambda x: (x @ x).to(torch.complex64).real, "complex64"),
+        (lambda x: x[:0] @ x, "no elements"),
     ],
 )
 def test_some_graphs_are_run_by_torch(program: Any, reason: str) -> None:
@@ -192,9 +193,9 @@ def test_results_are_new_in_each_call() -> None:
 
 def test_an_input_is_read_before_it_is_changed() -> None:
     def program(x: Any) -> Any:
-        before = x.exp()
+        before, same = x.exp(), x + torch.zeros(8, 8)
         x.add_(1)
-        return before @ x, before + 1
+        return before @ x, before + 1, same @ before
 
     x = torch.randn(8, 8)
     expected = program(changed := x.clone())

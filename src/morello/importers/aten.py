@@ -8,6 +8,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -62,8 +63,7 @@ def imported(module: fx.GraphModule, constants: Mapping[str, torch.Tensor]) -> I
 def changed_inputs(module: fx.GraphModule) -> set[str]:
     """The placeholders, by their names, whose elements a traced program changes."""
     nodes = module.graph.nodes
-    calls = [node for node in nodes if isinstance(node.target, torch._ops.OpOverload)]
-    changed = [written for node in calls if (written := _written(node))]
+    changed = [written for node in nodes if (written := _changed(node))]
     storages = {storage for node in changed for storage in _storages(node)}
     return {node.name for node in nodes if node.op == "placeholder" and _storages(node) & storages}
 
@@ -118,6 +118,7 @@ class _Importer:
         self._inputs: list[Node] = []
         self._left: dict[str, str] = {}
         self._effects: dict[fx.Node, Node] = {}
+        self._originals: dict[Node, Node] = {}
         self._places = {node: place for place, node in enumerate(module.graph.nodes)}
         self._storages: dict[int, list[fx.Node]] = {}
 
@@ -155,8 +156,22 @@ class _Importer:
         value = node.meta.get("val")
         if not isinstance(value, torch.Tensor):
             return value
-        self._inputs.append(apply(Input(type_of(value), node.name)))
-        return self._inputs[-1]
+        given = apply(Input(type_of(value), node.name))
+        self._inputs.append(given)
+        if not self._read_before_change(node):
+            return given
+        self._left["copy"] = "it changes later"
+        copied = apply(Foreign(given.type, partial(torch.clone), "copy"), given)
+        self._originals[copied] = given
+        return copied
+
+    def _read_before_change(self, given: fx.Node) -> bool:
+        """Whether an input is read, and later changed: then what reads it reads a copy."""
+        shared = self._shared(given)
+        users = {user for other in shared for user in other.users}
+        places = {self._places[u] for u in users if _changed(u) in shared}
+        readers = (u for u in users if u not in shared)
+        return bool(places) and any(self._places[u] < min(places) for u in readers)
 
     def _constant(self, tensor: torch.Tensor) -> Node:
         type_of(tensor)
@@ -264,21 +279,23 @@ class _Importer:
     def _effect(self, node: fx.Node, written: fx.Node, name: str) -> Node:
         """The call of torch that changes an input; later uses of the input read its result.
 
-        It depends on all that read the input before, which keeps the order. Raises `GraphError`
-        for changes of a part, and of constants.
+        If the input was read before, a copy of it was, on which the call depends. Raises
+        `GraphError` for changes of a part, and of constants.
         """
         place, shared, (outer,) = self._places[node], self._shared(written), self._outer(written)
         before = self._values[outer]
         whole = outer.op == "placeholder" and self._values[written] is before
         if not whole or isinstance(before.operator, Constant) or self._seen_later(node, written):
             raise GraphError(f"{node.target} changes a part of an input, or a constant.")
-        users = {user: None for other in shared for user in other.users}
-        readers = [
-            u for u in users if self._places[u] < place and u not in (*shared, *self._effects)
-        ]
-        kept = [each for user in readers for each in _several(self._values[user])]
+        copies = [before] if before in self._originals else []
+        users = {user for other in shared for user in other.users}.difference(shared)
+        if not copies and any(self._places[user] < place for user in users):
+            raise GraphError(f"{node.target} changes an input again, which was read.")
+        for copied in copies:
+            self._rebind(shared, copied, self._originals[copied])
+            before = self._originals[copied]
         call = AtenCall(self._build, name, {}, _types(node))
-        result: Node = self._foreign(TorchCall(node), call, "it changes an input", kept)
+        result: Node = self._foreign(TorchCall(node), call, "it changes an input", copies)
         self._effects[node] = result
         self._rebind(shared, before, result)
         return result
@@ -325,12 +342,6 @@ class _Importer:
         return not same and result.op == "call_function" and bool(self._outer(result))
 
 
-def _several(value: Any) -> tuple[Node, ...]:
-    """The nodes of the graph that a node of the trace is."""
-    values = value if isinstance(value, tuple) else (value,)
-    return tuple(each for each in values if isinstance(each, Node))
-
-
 def _types(node: fx.Node) -> tuple[TensorType, ...]:
     """The types of a call's results; raises `GraphError` unless all are tensors."""
     value = node.meta.get("val")
@@ -345,6 +356,11 @@ def _storages(node: fx.Node) -> set[int]:
     value = node.meta.get("val")
     values = value if isinstance(value, Sequence) else (value,)
     return {each.untyped_storage()._cdata for each in values if isinstance(each, torch.Tensor)}
+
+
+def _changed(node: fx.Node) -> fx.Node | None:
+    """The tensor that a node of any kind changes, if it changes one."""
+    return _written(node) if isinstance(node.target, torch._ops.OpOverload) else None
 
 
 def _written(node: fx.Node) -> fx.Node | None:

@@ -183,6 +183,8 @@ class _Graph:
             n for n in tensors if stable and _is_weight(arguments[n]) and names[n] not in changed
         }
         aten = imported(trace, {names[n]: arguments[n] for n in fixed})
+        if any(node.type.size == 0 for node in aten.graph.nodes):
+            raise GraphError("a tensor has no elements")
         weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
         weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
         weights += [_weight(arguments[n], n) for n in fixed]

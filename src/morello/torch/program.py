@@ -14,7 +14,7 @@ from morello.graph.graph import Node
 from morello.graph.lowering import lowered
 from morello.graph.operators import Constant, Foreign
 from morello.graph.views import VIEWS
-from morello.importers.aten import ImportedAten
+from morello.importers.aten import ImportedAten, TorchCall
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
 from morello.models import CompiledGraph, Segment
 from morello.torch.values import computing
@@ -181,6 +181,6 @@ def _check_order(compiled: CompiledGraph) -> None:
         if changed & {_base(node) for node in step.inputs}:
             raise GraphError("an input is read after it changed")
         if isinstance(step, Node) and isinstance(step.operator, Foreign):
-            call: Any = step.operator.key
-            if call.changes is not None:
+            call = step.operator.key
+            if isinstance(call, TorchCall) and call.changes is not None:
                 changed.add(_base(step.inputs[call.changes]))
