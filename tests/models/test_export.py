@@ -14,7 +14,7 @@ from tests.models.test_compiled_graphs import block
 from morello.base.errors import GraphError
 from morello.cli.parser import main
 from morello.graph.graph import Graph, TensorType, apply
-from morello.graph.operators import Cumulate, Input
+from morello.graph.operators import Constant, Cumulate, Dot, Input
 from morello.models import compile_graph
 from morello.models.export import exported, write_project
 
@@ -41,6 +41,18 @@ def test_the_project_of_a_block_checks_itself(tmp_path: Path) -> None:
     (tmp_path / "check.bin").write_bytes(data)
     wrong = subprocess.run([tmp_path / "build" / "check"], check=False, capture_output=True)
     assert wrong.returncode == 1
+
+
+@needs_cmake
+def test_constants_keep_their_layouts(tmp_path: Path) -> None:
+    """Weights as PyTorch has them, [n,k], are read by columns."""
+    random = np.random.default_rng(0)
+    x = apply(Input(TensorType((4, 16), np.dtype(np.uint8))))
+    weights = apply(Constant(random.integers(-100, 100, (8, 16)).astype(np.int8)))
+    product = apply(Dot((), ((1, 1),), np.dtype(np.int32)), x, weights)
+    model = compile_graph(Graph((x,), (product,)), gap=0.2)
+    write_project(exported(model, "m"), tmp_path)
+    assert "largest error: 0.0e+00" in checked(tmp_path)
 
 
 @needs_cmake

@@ -132,7 +132,7 @@ set_source_files_properties({name}_constants.S PROPERTIES
   OBJECT_DEPENDS ${{CMAKE_CURRENT_SOURCE_DIR}}/{name}_constants.bin)
 add_executable(check check.c)
 target_compile_definitions(check PRIVATE CASE="${{CMAKE_CURRENT_SOURCE_DIR}}/check.bin")
-target_link_libraries(check {name} m)
+target_link_libraries(check {name})
 enable_testing()
 add_test(NAME check COMMAND check)
 """

@@ -19,7 +19,7 @@ from morello.kernel import Kernel
 from morello.models.buffers import Arena, arena
 from morello.models.schedule import Stage, StoredCall
 from morello.native.toolchain import Compiler, find_compiler
-from morello.runtime.argument import Argument, aligned_bytes
+from morello.runtime.argument import Argument, aligned_bytes, same_strides
 from morello.runtime.kernel import allocator
 from morello.runtime.load import SegmentAddress, make_segment_function, own_library
 
@@ -181,7 +181,7 @@ class _Placing:
 
 
 def packed(view: View, kernel: Kernel, number: int) -> Array:
-    """A constant in the layout that the kernel takes it in."""
+    """The memory of a constant in the layout that the kernel takes it in, as a flat array."""
     assert isinstance(view.base.operator, Constant)
     argument = kernel.arguments[number]
     array = np.ascontiguousarray(view.base.operator.array)
@@ -193,7 +193,10 @@ def packed(view: View, kernel: Kernel, number: int) -> Array:
     values = np.ndarray(shape, array.dtype, array, view.offset * array.itemsize, strides)
     if values.shape != tensor.shape:  # a kernel that keeps dimensions of size 1
         values = values.reshape(tensor.shape)
-    return kernel.pack(argument.name, values.view(argument.dtype.np))
+    laid_out = values.shape == argument.shape and same_strides(argument, values.strides)
+    array = values if laid_out else kernel.pack(argument.name, values.view(argument.dtype.np))
+    size = argument.extent // array.itemsize
+    return np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,))
 
 
 def _compiled(kernels: Sequence[Kernel], places: Sequence[Sequence[Place]]) -> _Segment:
