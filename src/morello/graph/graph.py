@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -61,6 +61,15 @@ class Operator(ABC):
     equal inputs compute the same.
     """
 
+    heavy: ClassVar[bool] = False
+    """Whether it combines elements of its inputs, so that it is worth a kernel of its own."""
+    is_product: ClassVar[bool] = False
+    """Whether it reads its inputs many times, so that they are better computed before."""
+    elementwise: ClassVar[bool] = False
+    """Whether it applies a function to each element, which other kernels can do on the way."""
+    keeps_units: ClassVar[bool] = False
+    """Whether its inputs must have their dimensions of size 1, as images have."""
+
     @abstractmethod
     def result(self, *inputs: TensorType) -> TensorType:
         """The type of the result; raises `GraphError` if the operator does not take such inputs."""
@@ -72,26 +81,6 @@ class Operator(ABC):
     @abstractmethod
     def value(self, *inputs: Value) -> Value:
         """The result as an expression of the language; raises `SpecError` if it has none."""
-
-    @property
-    def heavy(self) -> bool:
-        """Whether it combines elements of its inputs, so that it is worth a kernel of its own."""
-        return False
-
-    @property
-    def is_product(self) -> bool:
-        """Whether it reads its inputs many times, so that they are better computed before."""
-        return False
-
-    @property
-    def elementwise(self) -> bool:
-        """Whether it applies a function to each element, which other kernels can do on the way."""
-        return False
-
-    @property
-    def keeps_units(self) -> bool:
-        """Whether its inputs must have their dimensions of size 1, as images have."""
-        return False
 
     def __str__(self) -> str:
         unset = None, (), False

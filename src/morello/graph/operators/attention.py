@@ -26,13 +26,8 @@ class Attention(Operator):
     scale: float
     causal: bool = False
 
-    @property
-    def heavy(self) -> bool:
-        return True
-
-    @property
-    def is_product(self) -> bool:
-        return True
+    heavy = True
+    is_product = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         q, k, v, *masks = inputs

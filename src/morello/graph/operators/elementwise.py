@@ -77,9 +77,7 @@ class Map(Operator):
 
     name: str
 
-    @property
-    def elementwise(self) -> bool:
-        return True
+    elementwise = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         if self.name not in NUMPY:
@@ -110,9 +108,7 @@ class Cast(Operator):
 
     dtype: np.dtype[Any]
 
-    @property
-    def elementwise(self) -> bool:
-        return True
+    elementwise = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         return TensorType(inputs[0].shape, self.dtype)
@@ -133,9 +129,7 @@ class Cast(Operator):
 class Where(Operator):
     """The second input where the first is true, the third elsewhere."""
 
-    @property
-    def elementwise(self) -> bool:
-        return True
+    elementwise = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         condition, chosen, other = inputs

@@ -22,20 +22,18 @@ class PrimitiveOperator(Operator):
     type: TensorType
 
     @property
-    def heavy(self) -> bool:
+    def heavy(self) -> bool:  # type: ignore[override]  # of others it is constant
         return not self.elementwise
 
     @property
-    def is_product(self) -> bool:
+    def is_product(self) -> bool:  # type: ignore[override]  # of others it is constant
         return self.operation.is_product
 
     @property
-    def elementwise(self) -> bool:
+    def elementwise(self) -> bool:  # type: ignore[override]  # of others it is constant
         return self.operation.function is not None
 
-    @property
-    def keeps_units(self) -> bool:
-        return True
+    keeps_units = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         return self.type

@@ -25,13 +25,8 @@ class Dot(Operator):
     contracted: Pairs = ()
     dtype: np.dtype[np.generic] | None = None
 
-    @property
-    def heavy(self) -> bool:
-        return True
-
-    @property
-    def is_product(self) -> bool:
-        return True
+    heavy = True
+    is_product = True
 
     def free(self, side: int, rank: int) -> tuple[int, ...]:
         """The dimensions of one input that are neither batch nor contracted."""
@@ -78,17 +73,9 @@ class Conv(Operator):
     groups: int = 1
     dtype: np.dtype[np.generic] | None = field(default=None)
 
-    @property
-    def heavy(self) -> bool:
-        return True
-
-    @property
-    def is_product(self) -> bool:
-        return True
-
-    @property
-    def keeps_units(self) -> bool:
-        return True
+    heavy = True
+    is_product = True
+    keeps_units = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         image, filters = inputs

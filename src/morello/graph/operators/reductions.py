@@ -33,9 +33,7 @@ class Reduce(Operator):
     axes: tuple[int, ...]
     keepdims: bool = False
 
-    @property
-    def heavy(self) -> bool:
-        return True
+    heavy = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         (x,) = inputs
@@ -110,9 +108,7 @@ class Softmax(Operator):
 
     axis: int
 
-    @property
-    def heavy(self) -> bool:
-        return True
+    heavy = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         return inputs[0]
@@ -139,9 +135,7 @@ class LayerNorm(Operator):
 
     epsilon: float
 
-    @property
-    def heavy(self) -> bool:
-        return True
+    heavy = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         if any(each.shape != inputs[0].shape[-1:] for each in inputs[1:]):
@@ -166,9 +160,7 @@ class RmsNorm(Operator):
 
     epsilon: float
 
-    @property
-    def heavy(self) -> bool:
-        return True
+    heavy = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         return LayerNorm(self.epsilon).result(*inputs)
@@ -200,13 +192,8 @@ class Pooling(Operator):
     dilations: tuple[int, ...]
     counts_padding: bool = False
 
-    @property
-    def heavy(self) -> bool:
-        return True
-
-    @property
-    def keeps_units(self) -> bool:
-        return True
+    heavy = True
+    keeps_units = True
 
     def result(self, *inputs: TensorType) -> TensorType:
         (x,) = inputs
