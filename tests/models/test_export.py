@@ -69,6 +69,18 @@ def test_the_command_writes_a_project(tmp_path: Path, capsys: pytest.CaptureFixt
     checked(folder)
 
 
+@needs_cmake
+def test_the_command_takes_onnx_models(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    text = "agraph (float[1,3,8,8] x, float[4,3,3,3] w) => (float[1,4,8,8] y)"
+    body = "{ z = Conv <pads = [1,1,1,1]> (x, w) y = Relu (z) }"
+    model = onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["" : 18]> {text} {body}')
+    onnx.save(model, tmp_path / "net.onnx")
+    folder = tmp_path / "net"
+    assert main(["export", str(folder), str(tmp_path / "net.onnx"), "--gap", "0.2"]) == 0
+    checked(folder)
+
+
 def test_what_is_left_to_a_framework_is_not_exported() -> None:
     x = apply(Input(TensorType((4, 8), np.dtype(np.float32))))
     model = compile_graph(Graph((x,), (apply(Cumulate(0), x),)))

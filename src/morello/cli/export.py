@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from morello.base.errors import GraphError
 from morello.cli.arguments import add_json, add_target
 from morello.cli.output import print_json, progress
+
+if TYPE_CHECKING:
+    from morello.graph.graph import Graph
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", type=Path, metavar="DIR", help="where to write the project")
-    parser.add_argument("expression", metavar="EXPR", help='such as "relu(f32[8,64] @ f32[64,8])"')
+    parser.add_argument(
+        "program", metavar="EXPR|MODEL",
+        help='an expression such as "relu(f32[8,64] @ f32[64,8])", or an ONNX model, model.onnx',
+    )  # fmt: skip
     parser.add_argument("--name", default="model", help="of the C function (model)")
     add_target(parser)
     parser.add_argument(
@@ -26,11 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the C of all kernels of a program, and a program that checks them."""
-    from morello.importers.text import graph_of
     from morello.models import compile_graph
     from morello.models.export import exported, write_project
 
-    graph = graph_of(arguments.expression)
+    graph = _graph(arguments.program)
     with progress() as report:
         model = compile_graph(
             graph, target=arguments.target, budget=arguments.budget, gap=arguments.gap,
@@ -55,3 +62,18 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"wrote {len(paths)} files; to build and check them:")
     print(f"  cmake -S {folder} -B {folder}/build && cmake --build {folder}/build")
     print(f"  {folder}/build/check")
+
+
+def _graph(program: str) -> Graph:
+    """The graph of an expression, or of the ONNX model in a file; raises `MorelloError`."""
+    if program.endswith(".onnx"):
+        from morello.importers.onnx import import_model, read_model
+
+        model = import_model(read_model(program))
+        if model.rest:
+            names = ", ".join(sorted({node.op_type for node in model.rest})[:5])
+            raise GraphError(f"{program}: {names} is only known when the model runs.")
+        return model.graph
+    from morello.importers.text import graph_of
+
+    return graph_of(program)
