@@ -68,7 +68,7 @@ def test_a_rewrite_without_a_method_has_one_all_the_same(monkeypatch: pytest.Mon
     schedule = begin("f32[8,8] @ f32[8,8]")
     assert schedule.cut("m", size=4).impl.rewrite == Tile("m", 4)  # type: ignore[attr-defined]
     assert "cut" in dir(schedule) and schedule.cut.__doc__ == Tile.__doc__  # type: ignore[attr-defined]
-    with pytest.raises(AttributeError, match="a Schedule has no paste; there are: bufferize, cut"):
+    with pytest.raises(AttributeError, match="a Schedule has no paste; there are: bufferize, crop"):
         schedule.paste()  # type: ignore[attr-defined]
 
 

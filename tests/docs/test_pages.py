@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -240,7 +241,8 @@ def test_what_python_code_calls_exists() -> None:
     for page in PAGES:
         for text in code(page):
             if called := re.match(r"morello\.(\w+)[.(]", text):
-                assert called[1] in morello.__all__, f"{page.name}: {text}"
+                known = called[1] in morello.__all__ or find_spec(f"morello.{called[1]}")
+                assert known, f"{page.name}: {text}"
 
 
 def test_pages_that_are_named_exist() -> None:

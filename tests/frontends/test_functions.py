@@ -294,7 +294,7 @@ CASES: dict[str, Callable[..., Array]] = {
         lambda x, w, v: convolved()(np.maximum(grouped(2, convolved())(x, w), 0), v)
     ),
     "x = f32[1,4,5,5]; conv(x, f32[4,1,3,3], groups=4, padding=1) + x": (
-        lambda x, w, again: grouped(4, convolved((1, 1), (1, 1)))(x, w) + again
+        lambda x, w: grouped(4, convolved((1, 1), (1, 1)))(x, w) + x
     ),
     "y = conv(f32[1,4,5,5], f32[6,2,2,2], groups=2); relu(y) + abs(y)": (
         lambda x, w: (

@@ -99,9 +99,13 @@ class MemoryView:
         return 1 + sum((count - 1) * step for count, step in self.spans())
 
     def keep(self, dims: Sequence[int], steps: Sequence[int]) -> MemoryView:
-        """The tile by some of its dimensions only; the others are 1."""
+        """Every `steps[i]`-th element along `dims[i]` of the tile; its other dimensions are 1."""
+        shape = list(self.shape)
+        for d, step in zip(dims, steps, strict=True):
+            shape[self.dims[d]] = (shape[self.dims[d]] - 1) // step + 1
         return replace(
             self,
+            shape=tuple(shape),
             dims=tuple(self.dims[d] for d in dims),
             steps=tuple(self.steps[d] * n for d, n in zip(dims, steps, strict=True)),
         )
