@@ -138,7 +138,7 @@ def other_products(random: Random) -> Spec:
 def convolutions(random: Random) -> Spec:
     """With strides, padding and dilation, and elements in no window; some of single pixels."""
     pixels = [random.choice([1, 2, 3]) for _ in range(random.choice([1, 2, 2, 2]))]
-    windows = tuple(windows_of(random) for _ in pixels)
+    windows = tuple(windows_of(random, count) for count in pixels)
     one = conv(windows, channels_last=random.random() < 0.5)
     dtypes = random.choice([(F32,) * 3, (F32,) * 3, (BF16, BF16, F32)])
     b, f, c = random.randint(1, 2), size(random, 9), random.randint(1, 5)
@@ -151,12 +151,12 @@ def convolutions(random: Random) -> Spec:
 
 
 def grouped_convolutions(random: Random) -> Spec:
-    """Of one or more channels and filters in each group."""
-    channels, filters, groups = (random.randint(1, 3) for _ in range(3))
+    """Of several groups of one or more channels and filters."""
+    channels, filters, groups = random.randint(1, 3), random.randint(1, 3), random.randint(2, 3)
     if random.random() < 0.5:
-        channels, filters, groups = 1, 1, size(random, 40)
+        channels, filters, groups = 1, 1, max(2, size(random, 40))
     pixels = [random.choice([1, 2, 3]) for _ in range(random.choice([1, 2]))]
-    windows = tuple(windows_of(random) for _ in pixels)
+    windows = tuple(windows_of(random, count) for count in pixels)
     one = grouped_conv(channels, filters, windows, channels_last=random.random() < 0.5)
     own = (filters,) if filters > 1 else ()
     counts = [random.randint(3, 5) for _ in pixels]
@@ -166,17 +166,20 @@ def grouped_convolutions(random: Random) -> Spec:
 def pools(random: Random) -> Spec:
     """With any windows, of any dtype that has maxima."""
     pixels = [random.choice([1, 2, 3]) for _ in range(random.choice([1, 2]))]
-    windows = tuple(windows_of(random) for _ in pixels)
+    windows = tuple(windows_of(random, count) for count in pixels)
     one = pool(random.choice([SUM_POOL, MAX_POOL]), windows, random.random() < 0.5)
     counts = [random.randint(3, 5) for _ in pixels]
     sizes = (random.randint(1, 2), size(random, 40), *counts, *pixels)
     return placed(random, one, sizes, (random.choice([F32, F32, I32, I8]),) * 2)
 
 
-def windows_of(random: Random) -> Windows:
+def windows_of(random: Random, pixels: int) -> Windows:
+    """Windows of so many pixels; no text says how far apart a single one is from others."""
     stride = random.choice([1, 1, 2, 3])
     after = random.choice([0, 0, 1, 1 - stride])
-    return Windows(stride, random.choice([0, 0, 1]), after, random.choice([1, 1, 2]))
+    return Windows(
+        stride, random.choice([0, 0, 1]), after, random.choice([1, 1, 2]) if pixels > 1 else 1
+    )
 
 
 def pointwise_convolutions(random: Random) -> Spec:
