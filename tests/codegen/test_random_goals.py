@@ -28,7 +28,7 @@ from morello.runtime.verify import verify
 from morello.targets import find_target
 from morello.targets.target import Target
 
-MOST_ATTEMPTS = 12
+MOST_ATTEMPTS = 40
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Kernel = Callable[..., None]
