@@ -11,6 +11,7 @@ from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
     Attention,
+    Broadcast,
     Cast,
     Concat,
     Constant,
@@ -162,3 +163,11 @@ def test_convolutions_and_pools_of_real_nets() -> None:
     total = apply(Reduce("mean", (2, 3)), mean)
     model = agrees(Graph((image,), (mean, total)))
     assert not model.left
+
+
+def test_a_mask_is_broadcast_in_attention() -> None:
+    q, k, v = given(1, 4, 8, 16), given(1, 4, 8, 16), given(1, 4, 8, 16)
+    mask = apply(Broadcast((1, 1, 8, 8)), given(1, 1, 1, 8))
+    seen = apply(Attention(0.25), q, k, v, mask)
+    model = agrees(Graph((q, k, v, mask.inputs[0]), (seen,)))
+    assert not model.left and len(model.segments[0].kernels) == 1

@@ -11,7 +11,7 @@ from morello.frontends.text import MAX_INPUTS
 from morello.frontends.types import make_type
 from morello.frontends.values import NEW_AXIS, Value, broadcast_copy, input_of
 from morello.graph.graph import Node
-from morello.graph.operators import Broadcast, Cast, Constant, Map, Transpose, Where
+from morello.graph.operators import Attention, Broadcast, Cast, Constant, Map, Transpose, Where
 from morello.graph.views import View, view_of
 from morello.ir.computation import Tensor, computation
 from morello.ir.dtype import U8, U16, U32, DType
@@ -109,7 +109,9 @@ class _Lowering:
             raise SpecError(f"{node.operator} computes a single number", "compute it elsewhere")
         inputs = [self._input(node, source) for source in node.inputs]
         if not isinstance(node.operator, _BROADCASTING):
-            for source, given in zip(node.inputs, inputs, strict=True):
+            # a mask is added elementwise
+            count = 3 if isinstance(node.operator, Attention) else len(inputs)
+            for source, given in zip(node.inputs[:count], inputs[:count], strict=True):
                 if isinstance(given, Value) and given.shape != source.shape:
                     raise SpecError(f"{node.operator} reads a broadcast", "make it two kernels")
         value = node.operator.value(*inputs)  # type: ignore[arg-type]
