@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -80,12 +81,12 @@ class Conv(Operator):
     def result(self, *inputs: TensorType) -> TensorType:
         image, filters = inputs
         rank = len(self.strides)
-        groups, spatial = self.groups, image.shape[2:]
+        groups = self.groups
         if image.rank != rank + 2 or filters.rank != rank + 2:
             raise GraphError(f"{self} of {image} and {filters}: both need {rank + 2} dimensions.")
         if image.shape[1] != groups * filters.shape[1] or filters.shape[0] % groups:
             raise GraphError(f"{self} of {image} and {filters}: the channels do not fit.")
-        sizes = windows(spatial, filters.shape[2:], self)
+        sizes = window_counts(self, image, filters.shape[2:])
         return TensorType((image.shape[0], filters.shape[0], *sizes), self.dtype or image.dtype)
 
     def evaluate(self, *inputs: Array) -> Array:
@@ -121,19 +122,29 @@ def interleaved(before: tuple[int, ...], after: tuple[int, ...]) -> tuple[int, .
     return tuple(side for both in zip(before, after, strict=True) for side in both)
 
 
-def windows(
-    spatial: tuple[int, ...], taps: tuple[int, ...], windowed: Conv | object
-) -> tuple[int, ...]:
+class Windowed(Protocol):
+    """An operator whose windows slide over an image, with a number for each spatial dimension."""
+
+    @property
+    def strides(self) -> tuple[int, ...]: ...
+    @property
+    def before(self) -> tuple[int, ...]: ...
+    @property
+    def after(self) -> tuple[int, ...]: ...
+    @property
+    def dilations(self) -> tuple[int, ...]: ...
+
+
+def window_counts(operator: Windowed, image: TensorType, taps: tuple[int, ...]) -> tuple[int, ...]:
     """The number of windows along each spatial dimension; raises `GraphError` if there is none."""
-    assert isinstance(windowed, Conv)
     sizes = []
     for n, k, stride, low, high, step in zip(
-        spatial, taps, windowed.strides, windowed.before, windowed.after, windowed.dilations,
-        strict=True,
+        image.shape[2:], taps, operator.strides, operator.before, operator.after,
+        operator.dilations, strict=True,
     ):  # fmt: skip
         room = n + low + high - (k - 1) * step - 1
         if room < 0:
-            raise GraphError(f"{windowed}: windows of {taps} do not fit into {spatial}.")
+            raise GraphError(f"{operator}: windows of {taps} do not fit into {image}.")
         sizes.append(room // stride + 1)
     return tuple(sizes)
 

@@ -15,7 +15,7 @@ from morello.frontends.functions import FUNCTIONS
 from morello.frontends.pooling import avg_pool, max_pool
 from morello.frontends.values import NEW_AXIS, Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.graph.operators.products import interleaved, sliding
+from morello.graph.operators.products import interleaved, sliding, window_counts
 from morello.ir.dtype import F32
 from morello.ir.rounding import narrow
 
@@ -197,15 +197,7 @@ class Pooling(Operator):
 
     def result(self, *inputs: TensorType) -> TensorType:
         (x,) = inputs
-        sizes = []
-        for n, k, stride, low, high, step in zip(
-            x.shape[2:], self.window, self.strides, self.before, self.after, self.dilations,
-            strict=True,
-        ):  # fmt: skip
-            room = n + low + high - (k - 1) * step - 1
-            if room < 0:
-                raise GraphError(f"{self}: windows of {self.window} do not fit into {x}.")
-            sizes.append(room // stride + 1)
+        sizes = window_counts(self, x, self.window)
         return TensorType((*x.shape[:2], *sizes), x.dtype)
 
     def evaluate(self, *inputs: Array) -> Array:
