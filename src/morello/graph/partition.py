@@ -145,7 +145,8 @@ class _Grouping:
     def _before(self, inside: set[Node]) -> list[_Draft]:
         """The drafts that these nodes read, and no others."""
         sources = {s for n in inside & self._computing for s in self._reading.sources(n)}
-        known = [s for s in self.drafts if s in sources - inside]
+        outside = [s for s in sources - inside if s in self.drafts]
+        known = sorted(outside, key=self._graph.positions.__getitem__)
         return [self.drafts[s] for s in known if self._reading.only_for(s, inside)]
 
     def _views(self, inside: set[Node]) -> set[Node]:
