@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial, update_wrapper
 from inspect import signature
 from threading import RLock
@@ -16,7 +16,6 @@ import numpy as np
 
 from morello.base.errors import FallbackWarning, MorelloError
 from morello.graph.graph import Array, TensorType
-from morello.graph.rewriting import simplified
 from morello.importers.numpy_tracing import CONSTANTS, Stand, leaves, trace
 from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
@@ -152,7 +151,6 @@ class Jitted:
     def _compiled(self, described: str, args: Any, keywords: Any) -> Variant:
         """The variant for such arguments, unless tracing or compiling raises an exception."""
         traced = trace(self._function, args, keywords)
-        traced = replace(traced, graph=simplified(traced.graph))
         compiled = compile_graph(traced.graph, **self._options)
         program = NumPyProgram(traced, compiled)
         if not compiled.segments:
