@@ -50,9 +50,7 @@ def _operation(kernel: Kernel) -> Callable[..., Any]:
     parameters = ", ".join(f"Tensor x{n}" for n in range(len(inputs)))
     _library.define(f"{name}({parameters}) -> Tensor")
     _library.impl(name, run, "CPU")
-    torch.library.register_fake(
-        f"morello::{name}", lambda *_: torch.empty(shape, dtype=dtype), lib=_library
-    )
+    torch.library.register_fake(f"morello::{name}", typed, lib=_library)
     operation: Callable[..., Any] = getattr(torch.ops.morello, name)
     return operation
 
