@@ -100,6 +100,19 @@ def add_table(parser: argparse.ArgumentParser) -> None:
     tables.add_argument("--no-table", action="store_true", help="use no table, and keep nothing")
 
 
+def add_budget(parser: argparse.ArgumentParser, *, seconds: float, gap: float) -> None:
+    """When each search ends, with these defaults."""
+    parser.add_argument(
+        "--budget", type=float, default=seconds, metavar="SECONDS",
+        help=f"take the best program so far if a search takes longer ({seconds:g})",
+    )  # fmt: skip
+    parser.add_argument(
+        "--gap", type=float, default=gap, metavar="FRACTION",
+        help="end a search at a program proven to cost at most this fraction more than the "
+        f"cheapest, such as 0.02; with 0, no program is cheaper ({gap:g})",
+    )  # fmt: skip
+
+
 def add_search(parser: argparse.ArgumentParser) -> None:
     """An expression, and the options of the search for its best program."""
     add_expression(parser)
@@ -108,15 +121,7 @@ def add_search(parser: argparse.ArgumentParser) -> None:
     add_limits(parser)
     add_table(parser)
     add_weights(parser)
-    parser.add_argument(
-        "--budget", type=float, default=20.0, metavar="SECONDS",
-        help="take the best program so far if the search takes longer (20)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gap", type=float, default=0.0, metavar="FRACTION",
-        help="end the search at a program proven to cost at most this fraction more than the "
-        "cheapest, such as 0.02; with 0, no program is cheaper (0)",
-    )  # fmt: skip
+    add_budget(parser, seconds=20.0, gap=0.0)
     parser.add_argument(
         "--measure", type=whole, default=1, metavar="K",
         help="build and time K different programs, and take the fastest (1)",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from morello.base.errors import GraphError
-from morello.cli.arguments import add_json, add_target
+from morello.cli.arguments import add_budget, add_json, add_target
 from morello.cli.output import print_json, progress
 
 if TYPE_CHECKING:
@@ -22,13 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     parser.add_argument("--name", default="model", help="of the C function (model)")
     add_target(parser)
-    parser.add_argument(
-        "--budget", type=float, default=3.0, metavar="SECONDS", help="for each kernel (3)"
-    )
-    parser.add_argument(
-        "--gap", type=float, default=0.02, metavar="FRACTION",
-        help="how much more than the cheapest a kernel may cost (0.02)",
-    )  # fmt: skip
+    add_budget(parser, seconds=3.0, gap=0.02)
     add_json(parser)
 
 

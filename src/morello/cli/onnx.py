@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from morello.base.errors import GraphError, MorelloError, quoted
 from morello.base.files import check_writable
-from morello.cli.arguments import add_compiler, add_json, add_table, add_target
+from morello.cli.arguments import add_budget, add_compiler, add_json, add_table, add_target
 from morello.cli.output import print_json, progress, readable
 
 if TYPE_CHECKING:
@@ -33,15 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add_target(parser)
     add_table(parser)
-    parser.add_argument(
-        "--budget", type=float, default=20.0, metavar="SECONDS",
-        help="take the best program so far if the search for a kernel takes longer (20)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--gap", type=float, default=0.02, metavar="FRACTION",
-        help="end a search at a program proven to cost at most this fraction more than the "
-        "cheapest (0.02)",
-    )  # fmt: skip
+    add_budget(parser, seconds=20.0, gap=0.02)
     add_compiler(parser)
     add_json(parser)
 
