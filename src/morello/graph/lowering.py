@@ -57,6 +57,15 @@ def lowered(nodes: Sequence[Node], stored: Collection[Node] = ()) -> LoweredGrou
     return LoweredGroup(computed.spec, tuple(lowering.leaves[t] for t in computed.arrays))
 
 
+def obstacle(node: Node) -> str:
+    """Why no kernel computes a node by itself."""
+    try:
+        lowered([node])
+    except SpecError as error:
+        return str(error).removesuffix(".")
+    return "no program of it was found"
+
+
 def copied(view: View, to: Strides = None) -> LoweredGroup:
     """The Spec that copies the elements of a view, to these strides or else in row-major order.
 

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from morello.base.errors import CallError, SpecError
+from morello.base.errors import CallError
 from morello.graph.graph import Node
-from morello.graph.lowering import lowered
+from morello.graph.lowering import obstacle
 from morello.graph.operators import Foreign
 from morello.impl.tree import cycles
 from morello.jitting.functions import VARIANTS, Jitted, Variant
@@ -75,8 +75,4 @@ def reason(node: Node) -> str:
     for each in (node, *node.inputs):
         if each.type.element is None:
             return f"no kernel has {each.dtype}"
-    try:
-        lowered([node])
-    except SpecError as error:
-        return str(error).removesuffix(".")
-    return "no program of it was found"
+    return obstacle(node)
