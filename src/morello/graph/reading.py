@@ -1,4 +1,4 @@
-"""Which nodes read which, directly or through views."""
+"""Def-use chains of a graph, in which views are transparent."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from functools import cached_property
 
 from morello.graph.graph import Graph, Node
 from morello.graph.operators import Constant, Input
-from morello.graph.views import VIEWS
+from morello.graph.views import VIEWS, shown
 
 
 class Reading:
-    """Who reads what in a graph, where views do not count: they are passed through."""
+    """The uses of each node that computes something, directly or through views."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -25,7 +25,7 @@ class Reading:
     @cached_property
     def kept(self) -> frozenset[Node]:
         """The nodes that an output shows."""
-        return frozenset(_passed(node)[0] for node in self.graph.outputs)
+        return frozenset(map(shown, self.graph.outputs))
 
     @cached_property
     def readers(self) -> Mapping[Node, frozenset[Node]]:
@@ -40,7 +40,10 @@ class Reading:
         """The computing nodes that one reads, each with the views through which it does."""
         read: dict[Node, tuple[Node, ...]] = {}
         for source in node.inputs:
-            base, views = _passed(source)
+            base, views = shown(source), []
+            while source is not base:
+                views.append(source)
+                source = source.inputs[0]
             if not isinstance(base.operator, (Constant, Input)):
                 read[base] = (*dict.fromkeys((*read.get(base, ()), *views)),)
         return read
@@ -48,12 +51,3 @@ class Reading:
     def only_for(self, node: Node, members: set[Node]) -> bool:
         """Whether nothing but these nodes needs what a node computes."""
         return node not in self.kept and self.readers[node] <= members
-
-
-def _passed(node: Node) -> tuple[Node, list[Node]]:
-    """What a chain of views shows, and the views, the last first."""
-    views = []
-    while isinstance(node.operator, VIEWS):
-        views.append(node)
-        node = node.inputs[0]
-    return node, views

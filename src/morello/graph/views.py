@@ -37,6 +37,13 @@ class View:
         return True
 
 
+def shown(node: Node) -> Node:
+    """The node whose elements a chain of views shows; the node itself if it is no view."""
+    while isinstance(node.operator, VIEWS):
+        node = node.inputs[0]
+    return node
+
+
 def view_of(node: Node, stored: Collection[Node] = ()) -> View:
     """Where a node's elements lie, if the bases of views are row-major and without gaps.
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import torch
 
-from morello.base.errors import GraphError, SpecError
+from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.lowering import lowered
+from morello.graph.lowering import obstacle
 from morello.graph.operators import Constant, Foreign
-from morello.graph.views import VIEWS
+from morello.graph.views import shown
 from morello.importers.aten import ImportedAten, TorchCall
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
 from morello.models import CompiledGraph, Segment
@@ -91,17 +91,13 @@ class TorchProgram:
         """Why no kernel computes a node."""
         if isinstance(node.operator, Foreign):
             return self._imported.left[node.operator.name].rstrip(".")
-        try:
-            lowered([node])
-        except SpecError as error:
-            return str(error).rstrip(".")
-        return "no program of it was found"
+        return obstacle(node)
 
     def _result(self, result: Any) -> Callable[[Values], Any]:
         """What picks a result. The caller may change it, so constants are copied."""
         if not isinstance(result, Node):
             return lambda values: result
-        number, base = self._numbers[result], _base(result)
+        number, base = self._numbers[result], shown(result)
         if isinstance(base.operator, Constant) and base not in self._imported.tensors:
             return lambda values: values[number].clone()
         return lambda values: values[number]
@@ -164,13 +160,6 @@ class TorchProgram:
         return step
 
 
-def _base(node: Node) -> Node:
-    """What a node is a view of; itself if it is none."""
-    while isinstance(node.operator, VIEWS):
-        node = node.inputs[0]
-    return node
-
-
 def _check_order(compiled: CompiledGraph) -> None:
     """Raise `GraphError` if a step reads an input as it was before a step that changed it.
 
@@ -178,9 +167,9 @@ def _check_order(compiled: CompiledGraph) -> None:
     """
     changed: set[Node] = set()
     for step in compiled.steps:
-        if changed & {_base(node) for node in step.inputs}:
+        if changed & {shown(node) for node in step.inputs}:
             raise GraphError("an input is read after it changed")
         if isinstance(step, Node) and isinstance(step.operator, Foreign):
             call = step.operator.key
             if isinstance(call, TorchCall) and call.changes is not None:
-                changed.add(_base(step.inputs[call.changes]))
+                changed.add(shown(step.inputs[call.changes]))
