@@ -10,7 +10,7 @@ import numpy as np
 
 from morello.base.errors import CallError
 from morello.graph.graph import Array, Node, TensorType
-from morello.graph.operators import Constant, Foreign
+from morello.graph.operators import Foreign
 from morello.importers.numpy_tracing import (
     NumPyCall,
     ReturnedArray,
@@ -19,6 +19,7 @@ from morello.importers.numpy_tracing import (
     memory_order,
 )
 from morello.models import CompiledGraph, Segment
+from morello.models.compiling import evaluated
 from morello.models.schedule import Stage
 from morello.runtime.argument import Argument, argument
 from morello.runtime.load import MAX_ARGUMENTS, MAX_RANK
@@ -39,17 +40,9 @@ class NumPyProgram:
 
         Raises `CallError` if NumPy computes an array of another type than it did then.
         """
-        graph = self.compiled.graph
         ordered = [array.transpose(memory_order(array)) for array in arrays]
-        known = dict(zip(graph.inputs, ordered, strict=True))
         calls: dict[NumPyCall, tuple[Array, ...]] = {}
-        for step in self.compiled.steps:
-            if isinstance(step, Segment):
-                results = step(*(_value(node, known) for node in step.inputs))
-                known.update(zip(step.outputs, results, strict=True))
-            else:
-                known[step] = _left(step, [_value(node, known) for node in step.inputs], calls)
-        outputs = [_value(node, known) for node in graph.outputs]
+        outputs = self.compiled.run(ordered, lambda node, values: _left(node, values, calls))
 
         def result(each: Any) -> Any:
             if isinstance(each, ReturnedArray):
@@ -101,15 +94,11 @@ def _argument(number: int, array: Array) -> Argument | None:
     return Argument(f"argument {number + 1}", element, array.shape, array.strides)
 
 
-def _value(node: Node, known: dict[Node, Array]) -> Array:
-    return node.operator.array if isinstance(node.operator, Constant) else known[node]
-
-
 def _left(node: Node, values: Sequence[Array], calls: dict[NumPyCall, tuple[Array, ...]]) -> Array:
     """The result of a node that NumPy computes, each of its calls once."""
     operator = node.operator
     if not isinstance(operator, Foreign):
-        return operator.evaluate(*values).astype(node.dtype, copy=False)
+        return evaluated(node, values)
     call = operator.key
     assert isinstance(call, NumPyCall)
     if call not in calls:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
@@ -33,6 +33,10 @@ _Wanted = tuple[Spec, tuple[str, ...], str]
 """A Spec, the names of its operands, and whether its weights are "constant" or "plain"."""
 
 
+ByNumPy = Callable[[Node, Sequence[Array]], Array]
+"""A function that computes a node for the values of its inputs."""
+
+
 @dataclass(frozen=True)
 class CompiledGraph:
     """A graph as steps: segments, and nodes that are left to the framework, in the order to run."""
@@ -58,20 +62,27 @@ class CompiledGraph:
         """
         if len(arrays) != len(self.graph.inputs):
             raise CallError(f"{len(arrays)} arrays are given; it takes {len(self.graph.inputs)}.")
-        known = dict(zip(self.graph.inputs, arrays, strict=True))
-        for step in self.steps:
-            if isinstance(step, Segment):
-                results = step(*(known[node] for node in step.inputs))
-                known.update(zip(step.outputs, results, strict=True))
-            else:
-                values = [self._value(source, known) for source in step.inputs]
-                result = step.operator.evaluate(*values)
-                known[step] = np.asarray(result).astype(step.dtype, copy=False)
-        return [self._value(node, known) for node in self.graph.outputs]
+        return self.run(arrays, evaluated)
 
-    @staticmethod
-    def _value(node: Node, known: Mapping[Node, Array]) -> Array:
-        return node.operator.array if isinstance(node.operator, Constant) else known[node]
+    def run(self, arrays: Sequence[Array], left: ByNumPy) -> list[Array]:
+        """The outputs for inputs of the right types; `left` computes what is left to NumPy."""
+        known = dict(zip(self.graph.inputs, arrays, strict=True))
+
+        def value(node: Node) -> Array:
+            return node.operator.array if isinstance(node.operator, Constant) else known[node]
+
+        for step in self.steps:
+            values = [value(source) for source in step.inputs]
+            if isinstance(step, Segment):
+                known.update(zip(step.outputs, step(*values), strict=True))
+            else:
+                known[step] = left(step, values)
+        return [value(node) for node in self.graph.outputs]
+
+
+def evaluated(node: Node, values: Sequence[Array]) -> Array:
+    """The result of a node as NumPy computes it, in the dtype of the node."""
+    return np.asarray(node.operator.evaluate(*values)).astype(node.dtype, copy=False)
 
 
 def compile_graph(graph: Graph, **options: Unpack[Options]) -> CompiledGraph:
