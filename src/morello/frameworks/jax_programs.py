@@ -28,7 +28,7 @@ Function = Callable[..., list[Any]]
 
 @dataclass(frozen=True)
 class CallReport:
-    """What became of a function for arguments of some types.
+    """How a function was compiled for one signature of argument types.
 
     `kernels` are the expressions that kernels compute, in order, in `segments` calls; `left` names
     what JAX computes between them. If the whole function is left to JAX, `note` says why.

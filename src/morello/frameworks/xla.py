@@ -32,7 +32,7 @@ class _Plan(ctypes.Structure):
 
 
 _kept: list[object] = []
-"""What compiled programs point to: JAX does not say when it forgets one."""
+"""Segments that compiled XLA programs refer to; XLA does not tell when it frees a program."""
 
 
 class SegmentCall:

@@ -21,7 +21,7 @@ from morello.ir.primitives import softmax as softmax_operation
 from morello.ir.rounding import narrow
 
 EPSILON = 1e-5
-"""What layer_norm adds to the variance, and rms_norm to the mean square, by default."""
+"""The default epsilon of layer_norm (beside the variance) and rms_norm (the mean square)."""
 
 
 def sum(x: Value, *, axis: Numbers = -1, keepdims: bool = False) -> Value:

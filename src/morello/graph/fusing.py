@@ -19,7 +19,7 @@ Growth = Callable[[Spec], bool]
 """Whether larger groups that contain the nodes of a Spec are worth trying."""
 
 LEFT_S, LEFT_BYTES_PER_S = 5e-6, 5e9
-"""What a node that is left to the framework is taken to cost: for its call, and its result."""
+"""The assumed cost of a node that the framework computes: overhead, and bytes of its result."""
 
 MOST_STATES = 1000
 """The cheapest states that are kept at a time; a graph with no more has an optimal partition."""

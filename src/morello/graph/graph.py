@@ -55,18 +55,18 @@ class TensorType:
 
 
 class Operator(ABC):
-    """What a node computes: its type, its values in NumPy, and a text or Spec that has it.
+    """An operation of a graph: its type rule, its semantics in NumPy, its lowering to a Spec.
 
     Subclasses are frozen dataclasses whose fields are the attributes, so that equal operators on
     equal inputs compute the same.
     """
 
     heavy: ClassVar[bool] = False
-    """Whether it combines elements of its inputs, so that it is worth a kernel of its own."""
+    """Whether it is a product, reduction, norm or the like, around which a kernel is built."""
     is_product: ClassVar[bool] = False
-    """Whether it reads its inputs many times, so that they are better computed before."""
+    """Whether it reuses elements of its inputs, so that fusing their producers recomputes them."""
     elementwise: ClassVar[bool] = False
-    """Whether it applies a function to each element, which other kernels can do on the way."""
+    """Whether it maps elements to elements, so that it can be the epilogue of another kernel."""
     keeps_units: ClassVar[bool] = False
     """Whether its inputs must have their dimensions of size 1, as images have."""
 

@@ -31,7 +31,7 @@ _KEPT = 100
 
 @dataclass
 class GraphReport:
-    """What became of one graph of torch.compile."""
+    """How one graph of torch.compile was compiled, for each shape."""
 
     programs: dict[tuple[int, ...], ProgramReport] = field(default_factory=dict)
     """By the sizes that change from call to call."""
@@ -49,7 +49,7 @@ class GraphReport:
 
 @dataclass(frozen=True)
 class TorchReport:
-    """What became of the last graphs, the oldest first."""
+    """How the last graphs were compiled, the oldest first."""
 
     graphs: tuple[GraphReport, ...]
 

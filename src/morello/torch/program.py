@@ -25,7 +25,7 @@ Values = list[Any]
 
 @dataclass(frozen=True)
 class ProgramReport:
-    """What became of a graph: the kernels, and what was left to torch, with the reason."""
+    """The kernels of a compiled graph, and what was left to torch, with the reason."""
 
     inputs: tuple[str, ...]
     kernels: tuple[str, ...]
