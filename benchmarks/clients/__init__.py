@@ -1,0 +1,1 @@
+"""Real models through the doors, against the frameworks that they are written in."""

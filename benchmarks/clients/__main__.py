@@ -1,0 +1,91 @@
+"""How fast real models are through the doors, against the frameworks that they are written in.
+
+    python -m benchmarks.clients [NAME ...] [--threads N] [--seconds S] [--json PATH]
+
+Each model is compiled in a process with an empty cache, then again in a second one, which also
+compares the results and times both in turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import asdict
+from importlib.util import find_spec
+from pathlib import Path
+from statistics import geometric_mean
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks.clients.measuring import CLIENTS, Measured, measured
+from morello.base.errors import MorelloError
+from morello.base.files import write_text
+from morello.targets.cpu import host_cpu
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print a row for each client; the exit status is 1 if one failed."""
+    parser = argparse.ArgumentParser(description=__doc__, prog="benchmarks.clients")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(CLIENTS))
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=5.0, help="of calls, of each")
+    parser.add_argument("--json", type=Path, metavar="PATH", help="write the results to a file")
+    options = parser.parse_args(arguments)
+    if unknown := {*options.names} - {*CLIENTS}:
+        parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(CLIENTS)}")
+    chosen = [CLIENTS[name] for name in options.names or CLIENTS]
+    console, results, failed = Console(), [], 0
+    console.print(f"{host_cpu().model}, {options.threads} thread(s)")
+    for client in chosen:
+        absent = [name for name in client.packages if find_spec(name) is None]
+        if absent:
+            console.print(f"{client.name}: skipped, as {', '.join(absent)} is not installed")
+            continue
+        try:
+            result = measured(client, options.threads, options.seconds)
+        except (MorelloError, AssertionError) as error:
+            console.print(f"[red]{client.name}: {error}[/]", highlight=False)
+            failed += 1
+            continue
+        results.append(result)
+        console.print(sentence(result), highlight=False)
+    if results:
+        console.print(table(results))
+    if options.json:
+        rows = [asdict(result) | {"ratio": result.ratio} for result in results]
+        write_text(options.json, json.dumps(rows, indent=2) + "\n")
+    return int(failed > 0)
+
+
+def sentence(result: Measured) -> str:
+    """A result in a line, as soon as it is there."""
+    client = CLIENTS[result.client]
+    return (
+        f"{result.client}: {result.ours_s * 1e3:.2f} ms, {client.rival} "
+        f"{result.theirs_s * 1e3:.2f} ms: {result.ratio:.2f} times as fast; {result.agreement}"
+    )
+
+
+def table(results: Iterable[Measured]) -> Table:
+    """All results."""
+    made = Table("model", box=None)
+    for title in ("ours, ms", "theirs, ms", "ratio", "bar", "compile, s", "again, s", "kernels",
+                  "calls", "left"):  # fmt: skip
+        made.add_column(title, justify="right")
+    for row in results:
+        client = CLIENTS[row.client]
+        made.add_row(
+            client.name, f"{row.ours_s * 1e3:.2f}", f"{row.theirs_s * 1e3:.2f}",
+            f"{row.ratio:.2f}", f"{client.bar:.1f}", f"{row.first_compile_s:.1f}",
+            f"{row.second_compile_s:.1f}", str(row.kernels), str(row.segments), str(row.left),
+        )  # fmt: skip
+    ratios = [row.ratio for row in results]
+    made.caption = f"geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}"
+    return made
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,73 @@
+"""A client: a model that a framework runs, and how the same is compiled by Morello."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Fast:
+    """A compiled model: calls without arguments, and what its report says."""
+
+    call: Callable[[], Any]
+    kernels: int
+    segments: int
+    """How many calls of C run the kernels."""
+    left: int
+    """How many nodes the framework computes."""
+
+
+@dataclass(frozen=True)
+class Contest:
+    """A model with its inputs: `theirs` runs it in its framework, `compile` compiles it.
+
+    Compiling ends with the first result. `agreement` says how far two results are apart, and
+    raises `AssertionError` if they differ by more than the client allows.
+    """
+
+    theirs: Callable[[], Any]
+    compile: Callable[[], Fast]
+    agreement: Callable[[Any, Any], str]
+
+
+@dataclass(frozen=True)
+class Client:
+    """A model that somebody runs. `bar` is how many times as fast as its rival it has to be."""
+
+    name: str
+    what: str
+    rival: str
+    packages: tuple[str, ...]
+    """What must be installed, by the names of the modules."""
+    contest: Callable[[int], Contest]
+    """The contest on this many threads."""
+    bar: float = 1.0
+
+
+def same_values(theirs: Sequence[Array], ours: Sequence[Array], allowed: float) -> str:
+    """The largest difference, relative to the largest element of each result."""
+    assert len(theirs) == len(ours), "the numbers of results differ"
+    error = 0.0
+    for expected, result in zip(theirs, ours, strict=True):
+        assert expected.shape == result.shape, "the shapes differ"
+        wide = expected.astype(np.float64)
+        size = float(np.abs(wide).max(initial=0.0)) or 1.0
+        error = max(error, float(np.abs(result.astype(np.float64) - wide).max(initial=0.0)) / size)
+    assert error <= allowed, f"results differ by {error:.1e} of the largest element"
+    return f"error {error:.0e}"
+
+
+def same_directions(expected: Array, result: Array, least: float = 0.9999) -> str:
+    """The least cosine between the vectors of two results, along the last dimension."""
+    a, b = expected.astype(np.float64), result.astype(np.float64)
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    cosine = float(((a * b).sum(axis=-1) / lengths).min())
+    assert cosine >= least, f"the cosine is {cosine:.6f}"
+    return f"cosine 1 - {max(0.0, 1 - cosine):.0e}"

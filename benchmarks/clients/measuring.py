@@ -1,0 +1,88 @@
+"""Measures a client: compiled twice, compared with its framework, and timed."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from statistics import median
+
+from benchmarks.clients import jax_blocks, onnx_models, torch_models
+from benchmarks.clients.client import Client
+from benchmarks.process import environment
+from morello.base.workers import Worker
+
+CLIENTS = {
+    client.name: client
+    for client in (*torch_models.CLIENTS, *jax_blocks.CLIENTS, *onnx_models.CLIENTS)
+}
+LIMIT_S = 1200.0
+"""The most seconds that a process may take for a model."""
+
+LEAST_CALLS = 5
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A client on this machine; times in seconds, of calls the medians."""
+
+    client: str
+    threads: int
+    first_compile_s: float
+    second_compile_s: float
+    ours_s: float
+    theirs_s: float
+    calls: int
+    kernels: int
+    segments: int
+    left: int
+    agreement: str
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast as the framework."""
+        return self.theirs_s / self.ours_s
+
+
+def measured(client: Client, threads: int, seconds: float) -> Measured:
+    """Compile a client's model in two processes, and time it in the second one."""
+    with tempfile.TemporaryDirectory(prefix="morello-clients-") as cache:
+        variables = environment(os.environ, threads) | {
+            "MORELLO_CACHE": cache,
+            "MORELLO_TABLE": f"{cache}/programs.table",
+            "TORCHINDUCTOR_CACHE_DIR": cache,
+        }
+        with Worker(environment=variables) as worker:
+            first = worker.run(compile_seconds, client.name, threads, seconds=LIMIT_S)
+        with Worker(environment=variables) as worker:
+            return worker.run(timed, client.name, threads, seconds, first, seconds=LIMIT_S)
+
+
+def compile_seconds(name: str, threads: int) -> float:
+    """The time of compiling, up to the first result."""
+    contest = CLIENTS[name].contest(threads)
+    begin = time.perf_counter()
+    contest.compile()
+    return time.perf_counter() - begin
+
+
+def timed(name: str, threads: int, seconds: float, first: float) -> Measured:
+    """Compile, compare the results, and time both in turns."""
+    contest = CLIENTS[name].contest(threads)
+    expected = contest.theirs()
+    begin = time.perf_counter()
+    fast = contest.compile()
+    second = time.perf_counter() - begin
+    agreement = contest.agreement(expected, fast.call())
+    times: tuple[list[float], list[float]] = ([], [])
+    while len(times[0]) < LEAST_CALLS or sum(map(sum, times)) < 2 * seconds:
+        for call, those in zip((fast.call, contest.theirs), times, strict=True):
+            begin = time.perf_counter()
+            call()
+            those.append(time.perf_counter() - begin)
+    ours, theirs = map(median, times)
+    return Measured(
+        name, threads, first, second, ours, theirs, len(times[0]),
+        fast.kernels, fast.segments, fast.left, agreement,
+    )  # fmt: skip

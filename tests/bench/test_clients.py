@@ -1,0 +1,37 @@
+"""Models against their frameworks: what counts as the same result, and the command."""
+
+import numpy as np
+import pytest
+
+from benchmarks.clients.__main__ import main, table
+from benchmarks.clients.client import same_directions, same_values
+from benchmarks.clients.measuring import CLIENTS, Measured
+
+
+def test_values_are_compared_with_the_largest_element() -> None:
+    expected = np.array([1000.0, 1.0], np.float32)
+    assert same_values([expected], [expected + np.float32(0.1)], 1e-3) == "error 1e-04"
+    with pytest.raises(AssertionError, match="differ by 1"):
+        same_values([expected], [expected + np.float32(10)], 1e-3)
+    with pytest.raises(AssertionError, match="shapes"):
+        same_values([expected], [expected[:1]], 1e-3)
+
+
+def test_directions_are_compared_for_each_vector() -> None:
+    vectors = np.array([[1.0, 2.0], [3.0, -1.0]])
+    assert same_directions(vectors, 2 * vectors).startswith("cosine 1 - ")
+    with pytest.raises(AssertionError, match="the cosine is -1"):
+        same_directions(vectors, vectors * [[1], [-1]])
+
+
+def test_the_table_has_the_ratio_and_the_bar_of_each_client() -> None:
+    name = next(iter(CLIENTS))
+    made = table([Measured(name, 1, 9.0, 0.5, 0.002, 0.003, 7, 60, 2, 3, "error 1e-07")])
+    cells = [next(iter(column.cells)) for column in made.columns]
+    assert cells == [name, "2.00", "3.00", "1.50", "1.0", "9.0", "0.5", "60", "2", "3"]
+
+
+def test_unknown_clients_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["no-such-model"])
+    assert "minilm" in capsys.readouterr().err
