@@ -8,6 +8,7 @@ from itertools import chain
 
 from morello.engine.limits import Limits
 from morello.ir.batch import Batch
+from morello.ir.dtype import F32
 from morello.ir.joining import joining_of
 from morello.ir.operation import Operation
 from morello.ir.placements import Placements
@@ -128,5 +129,6 @@ def goal_sizes(goals: Sequence[Goal], target: Target) -> Sizes:
 
 def coarse_sizes(goal: Spec, target: Target, ratio: int) -> Sizes:
     """A few of the sizes that tiling a goal can reach, for a program that is found soon."""
-    vector = min(max(target.widths(dtype), default=1) for dtype in goal.dtypes)
+    dtypes = {*goal.dtypes, *(F32 for dtype in goal.dtypes if dtype.is_float)}  # what sums are of
+    vector = min(max(target.widths(dtype), default=1) for dtype in dtypes)
     return CoarseSizes(goal.sizes, vector, ratio, Panels.of(goal).widths, target.rows)
