@@ -10,9 +10,10 @@ import numpy as np
 
 from morello.ir.batch import Batch
 from morello.ir.dtype import DType
-from morello.ir.layout import row_major
+from morello.ir.layout import Layout, row_major
 from morello.ir.placements import Bools, Ints
 from morello.ir.primitives import pack as pack_operation
+from morello.ir.tensor import IDEAL
 from morello.rewrites.buffer import buffer_codes
 from morello.rewrites.rewrite import Application, Child, Edges, Rank, Rewrite, everywhere
 from morello.rewrites.tile import tiled
@@ -23,11 +24,14 @@ from morello.targets.target import Condition, Packing, Target
 class Pack(Rewrite):
     """Make each group of neighbours along the contracted dimension one packed element.
 
-    An input whose groups are contiguous already is read in place; any other is copied.
+    An input whose groups are contiguous already is read in place; any other is copied, to a
+    row-major buffer unless a layout is given.
 
     Matmul(m=8, k=64, n=16), bf16 x bf16 -> f32
       -> Pack(b -> b'); Matmul(m=8, k=32, n=16), bf16x2 x bf16x2 -> f32
     """
+
+    layout: Layout | None = None
 
     name = "pack"
     lowers = Rank.SINGLE
@@ -59,9 +63,60 @@ class Pack(Rewrite):
             ]
             rows = np.flatnonzero(fits[0] & fits[1])
             if len(rows):
-                children, held = _packed(batch[rows], packing, in_place)
+                children, held = self._packed(batch[rows], packing, in_place)
                 result.append(Edges(rows, 0.0, _by_level(held, target), children))
         return result
+
+    def _packed(
+        self, batch: Batch, packing: Packing, in_place: Sequence[bool]
+    ) -> tuple[tuple[Child, ...], list[tuple[Ints, Ints]]]:
+        """The children, and the levels and lines of the buffers that the copies fill.
+
+        Operands that are `in_place` need no copy.
+        """
+        operands = len(batch.operation.operands)
+        lanes = packing.packed[0].lanes
+        along = batch.operation.contracted
+        body = tiled(batch, along, batch.size(along) // lanes)
+        body = replace(body, dtypes=(*packing.packed, packing.output))
+        codes, tensors = list(body.codes), list(range(operands))
+        children, held = [], []
+        for operand in (0, 1):
+            if in_place[operand]:
+                whole = batch.codes[operand]
+                shape = body.shape(operand)
+                codes[operand] = batch.placements.tile(
+                    shape, shape, whole, packing.packed[operand].bytes
+                )
+                continue
+            tensors[operand] = operands + operand
+            copy, code = self._copy(batch, body, operand, packing.packed[operand])
+            codes[operand] = code
+            children.append(Child(copy, role="in", tensors=(operand, operands + operand)))
+            held.append((batch.levels[operand], copy.lines(1)))
+        body = replace(body, codes=tuple(codes))
+        return (*children, Child(body, tensors=tuple(tensors))), held
+
+    def _copy(self, batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch, Ints]:
+        """The Specs of packing an operand into a buffer at its own level."""
+        shape = tuple(size.astype(np.int32) for size in body.shape(operand))
+        layout = row_major(len(shape)) if self.layout is None else self.layout
+        code = buffer_codes(batch, shape, layout, 0, packed)
+        position, _ = batch.operation.places[operand, batch.operation.contracted]
+        lanes = np.full(len(batch), packed.lanes, np.int32)
+        copy = Batch(
+            pack_operation(len(shape), position, packed.lanes),
+            (batch.dtypes[operand], packed),
+            batch.placements,
+            (*shape, lanes),
+            (batch.levels[operand], batch.levels[operand]),
+            (batch.codes[operand], code),
+            batch.parallel,
+        )
+        return copy, code
+
+    def relaxed(self) -> Rewrite:
+        return replace(self, layout=IDEAL.layout)
 
     def words(self, applied: Application) -> str:
         lanes, along = applied.holes[-1].dtypes[0].lanes, applied.spec.operation.contracted
@@ -79,55 +134,6 @@ def _has_contiguous_groups(batch: Batch, operand: int) -> Bools:
     """Whether each group can be read as one element: without gaps, along the fastest dimension."""
     position, _ = batch.operation.places[operand, batch.operation.contracted]
     return batch.placements.gapless_along(batch.codes[operand], position)
-
-
-def _packed(
-    batch: Batch, packing: Packing, in_place: Sequence[bool]
-) -> tuple[tuple[Child, ...], list[tuple[Ints, Ints]]]:
-    """The children, and the levels and lines of the buffers that the copies fill.
-
-    Operands that are `in_place` need no copy.
-    """
-    operands = len(batch.operation.operands)
-    lanes = packing.packed[0].lanes
-    along = batch.operation.contracted
-    body = tiled(batch, along, batch.size(along) // lanes)
-    body = replace(body, dtypes=(*packing.packed, packing.output))
-    codes, tensors = list(body.codes), list(range(operands))
-    children, held = [], []
-    for operand in (0, 1):
-        if in_place[operand]:
-            whole = batch.codes[operand]
-            shape = body.shape(operand)
-            codes[operand] = batch.placements.tile(
-                shape, shape, whole, packing.packed[operand].bytes
-            )
-            continue
-        tensors[operand] = operands + operand
-        copy, code = _copy(batch, body, operand, packing.packed[operand])
-        codes[operand] = code
-        children.append(Child(copy, role="in", tensors=(operand, operands + operand)))
-        held.append((batch.levels[operand], copy.lines(1)))
-    body = replace(body, codes=tuple(codes))
-    return (*children, Child(body, tensors=tuple(tensors))), held
-
-
-def _copy(batch: Batch, body: Batch, operand: int, packed: DType) -> tuple[Batch, Ints]:
-    """The Specs of packing an operand into a row-major buffer at its own level."""
-    shape = tuple(size.astype(np.int32) for size in body.shape(operand))
-    code = buffer_codes(batch, shape, row_major(len(shape)), 0, packed)
-    position, _ = batch.operation.places[operand, batch.operation.contracted]
-    lanes = np.full(len(batch), packed.lanes, np.int32)
-    copy = Batch(
-        pack_operation(len(shape), position, packed.lanes),
-        (batch.dtypes[operand], packed),
-        batch.placements,
-        (*shape, lanes),
-        (batch.levels[operand], batch.levels[operand]),
-        (batch.codes[operand], code),
-        batch.parallel,
-    )
-    return copy, code
 
 
 def _by_level(held: list[tuple[Ints, Ints]], target: Target) -> dict[int, Ints | int]:
