@@ -13,6 +13,7 @@ BUILDING = ("property", "emit", "train", "crash", "docs")
 
 FOLDERS = {
     "": "emit",
+    "abi": "emit",
     "adversaries": "crash",
     "bench": "unit",
     "calibrate": "unit",

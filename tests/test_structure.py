@@ -36,6 +36,7 @@ LAYERS = [
     "search",
     "codegen",
     "runtime",
+    "abi",
     "frontends",
     "graph",
     "importers",

@@ -14,7 +14,18 @@ from morello.base.files import check_different, check_writable, write_text
 from morello.cli.arguments import add_search, add_tune
 from morello.questions import kept, question
 
-WRITES = ("output", "header", "save", "json", "command", "run", "expression", "db", "no_table")
+WRITES = (
+    "output",
+    "header",
+    "object",
+    "save",
+    "json",
+    "command",
+    "run",
+    "expression",
+    "db",
+    "no_table",
+)
 """Arguments that do not change what is written, but where."""
 
 
@@ -23,6 +34,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_tune(parser)
     parser.add_argument("-o", "--output", type=Path, help="write the C here, not to stdout")
     parser.add_argument("--header", type=Path, help="write a C header for it here")
+    parser.add_argument("--object", type=Path, help="build a shared object of the C here")
+    parser.add_argument(
+        "--abi", default="c", metavar="c,xla,tvm-ffi,ort",
+        help="add functions by which these hosts call the kernel: XLA (JAX), TVM FFI, ONNX Runtime",
+    )  # fmt: skip
     parser.add_argument("--name", default="kernel", help="the C function's name (kernel)")
     parser.add_argument("--save", type=Path, help="save the schedule here, as JSON")
     parser.add_argument("--schedule", type=Path, help="use a saved schedule; do not search")
@@ -63,17 +79,22 @@ def _known(asked: str | None) -> Mapping[str, Any] | None:
 
 
 def _write(arguments: argparse.Namespace, texts: Mapping[str, Any]) -> None:
-    """Write the requested files; print the JSON if requested, else the C if no file gets it."""
+    """Write the requested files; print the JSON if requested, else the C if it is in none."""
     wanted = {"c": arguments.output, "header": arguments.header, "schedule": arguments.save}
     files = [(path, texts[name]) for name, path in wanted.items() if path is not None]
     for path, text in files:
         write_text(path, text)
+    if arguments.object is not None:
+        from morello.cli.synthesis import build_object
+
+        build_object(arguments, texts["c"])
+        files.append((arguments.object, ""))
     if arguments.json:
         from morello.cli.output import print_json
 
         about = texts["about"] | {"files": [str(path) for path, _ in files], "c": texts["c"]}
         print_json(about)
-    elif arguments.output is None:
+    elif arguments.output is None and arguments.object is None:
         print(texts["c"], end="")
 
 
@@ -82,6 +103,7 @@ def _check_paths(arguments: argparse.Namespace) -> None:
     options = {
         "-o": arguments.output,
         "--header": arguments.header,
+        "--object": arguments.object,
         "--save": arguments.save,
         "--db": arguments.db,
     }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
+import shutil
+from collections.abc import Sequence
 from typing import Any
 
-from morello.base.errors import RewriteError
+from morello.abi import abi_names, for_hosts
+from morello.base.errors import FileError, RewriteError
 from morello.cli.output import progress
 from morello.cli.program import answered, described, requested, warn
 from morello.codegen import generate
@@ -16,10 +19,13 @@ from morello.impl import saved
 from morello.impl.printing import tree
 from morello.ir.spec import Spec
 from morello.memo.programs import places
+from morello.native.build import build
+from morello.native.toolchain import arch_flags, find_compiler
 from morello.questions import keep
 from morello.request import answer
 from morello.runtime.threads import thread_count
 from morello.search.budget import Budget
+from morello.targets import find_target
 from morello.targets.x86 import BASELINE
 
 
@@ -29,12 +35,14 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     They are kept for the question that is asked, if it is one.
     """
     check_function_name(arguments.name)
+    abis = abi_names(arguments.abi)
     if "," in arguments.target:
-        return _levels(arguments)
+        return _levels(arguments, abis)
     with progress() as report, requested(arguments, report) as request:
         impl, statistics = answer(request)
         warn(request, statistics, report)
         source, schedule = generate(impl, arguments.name, tree(impl)), saved.save(impl)
+        source = for_hosts(source, impl.spec, abis)
         texts: dict[str, Any] = {
             "c": source.text,
             "header": source.header,
@@ -48,7 +56,7 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     return texts | about
 
 
-def _levels(arguments: argparse.Namespace) -> dict[str, Any]:
+def _levels(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:
     """One file with kernels for several levels of x86-64, and a baseline for other CPUs."""
     if arguments.save is not None or arguments.schedule is not None:
         raise RewriteError("a file for several targets has several schedules; give one target.")
@@ -62,5 +70,18 @@ def _levels(arguments: argparse.Namespace) -> dict[str, Any]:
             words = vars(arguments) | {"target": level, "budget": share.seconds}
             results.append(answered(argparse.Namespace(**words), report))
     source = generate_levels([impl for impl, _ in results], arguments.name)
+    source = for_hosts(source, results[0][0].spec, abis)
     about = {"levels": [described(*result) for result in results]} if arguments.json else {}
     return {"c": source.text, "header": source.header, "schedule": "", "about": about}
+
+
+def build_object(arguments: argparse.Namespace, text: str) -> None:
+    """Build the C into the shared object that was asked for; raises `BuildError`."""
+    several = "," in arguments.target
+    arch = "baseline" if several else find_target(arguments.target).arch
+    compiler = find_compiler(arguments.compiler)
+    library = build(text, compiler=compiler, flags=arch_flags(compiler, arch))
+    try:
+        shutil.copyfile(library, arguments.object)
+    except OSError as error:
+        raise FileError(f"cannot write {arguments.object}: {error.strerror}.") from None

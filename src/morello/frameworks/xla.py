@@ -11,6 +11,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from morello.abi.plans import text
 from morello.base.errors import CallError
 from morello.models.segment import Segment
 from morello.native.toolchain import find_compiler
@@ -59,7 +60,8 @@ class SegmentCall:
 @cache
 def _handler() -> ctypes.CDLL:
     """xla.c, which is registered once for all segments."""
-    library = own_library(Path(__file__).with_name("xla.c"), "XLA handler", find_compiler())
+    source, interface = Path(__file__).with_name("xla.c"), text("xla.h")
+    library = own_library(source, "XLA handler", find_compiler(), before=interface)
     library.add_plan.restype = ctypes.c_int64
     library.begin(ctypes.c_int64(secrets.randbits(62)))
     capsule = jax.ffi.pycapsule(library.call_segment)

@@ -5,26 +5,26 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 from pathlib import Path
 
 import numpy as np
-from onnx import helper
 
 import morello.models
+from morello.abi.plans import HostArray, dense_array, plan, text
 from morello.base.errors import GraphError
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
 from morello.codegen.source import comment, joined, unit
-from morello.graph.graph import Array
+from morello.graph.graph import Array, Node
 from morello.kernel import Kernel
 from morello.models import Segment
 from morello.models.segment import Place
 from morello.models.source import ConstantBlock
 from morello.native.build import build
 from morello.native.toolchain import arch_flags
+from morello.runtime.argument import CACHE_LINE
 
 MOST_ARRAYS = 4096
-"""The most inputs and outputs of a segment, as custom_ops.c has it."""
+"""The most inputs and outputs of a segment: their addresses are on the stack."""
 
 
 @dataclass(frozen=True)
@@ -76,18 +76,31 @@ def source(ops: Sequence[CustomOp]) -> str:
     code = [line for each in units for line in (*each.code, "")]
     includes = dict.fromkeys(line for each in units for line in each.includes)
     runner = Path(morello.models.__file__).with_name("runner.c").read_text(encoding="utf-8")
-    operators = Path(__file__).with_name("custom_ops.c").read_text(encoding="utf-8")
     return joined([
         comment(f"The kernels of a model, for {target.name}\n{NO_FLAGS}"),
-        *needs(target), *includes, "#include <stddef.h>", "#include <stdlib.h>", "",
+        *needs(target), *includes, "",
         *compiled_for(target, [*groups, *helpers.values(), "", *code]),
-        runner, operators, *_tables(ops, names),
+        runner, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names),
     ])  # fmt: skip
 
 
+_RUN = """\
+static void run(const void *code, char *arena, char *const *arrays)
+{
+    segment_run(code, arena, arrays);
+}
+"""
+
+_REGISTER = """\
+OrtStatus *RegisterCustomOps(void *options, const OrtBase *base)
+{
+    static OrtPlan plans[] = {$PLANS};
+    return ort_register(plans, sizeof plans / sizeof plans[0], options, base);
+}"""
+
+
 def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[str]:
-    """The tables that custom_ops.c and runner.c work with."""
-    rows = []
+    """The tables that runner.c and ort.c work with, and the function that registers the plans."""
     for number, op in enumerate(ops):
         places = [f"{{{base}, {offset}}}" for some in op.places for base, offset in some]
         yield f"static const Place places_{number}[] = {{{', '.join(places)}}};"
@@ -100,23 +113,19 @@ def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[st
             f"static const Segment segment_{number} = "
             f"{{steps_{number}, places_{number}, {len(steps)}}};"
         )
-        types = [(n.dtype, n.shape) for n in op.segment.inputs]
-        types.append((op.constants.dtype, op.constants.shape))
-        inputs = len(types)
-        types += [(n.dtype, n.shape) for n in op.segment.outputs]
-        tensors = []
-        for place, (dtype, shape) in enumerate(types):
-            sizes = ", ".join(map(str, shape or (0,)))
-            yield f"static const int64_t shape_{number}_{place}[] = {{{sizes}}};"
-            code, count = helper.np_dtype_to_tensor_dtype(dtype), prod(shape)
-            tensors.append(f"{{{code}, {count}, {len(shape)}, shape_{number}_{place}}}")
-        yield f"static const Tensor tensors_{number}[] = {{{', '.join(tensors)}}};"
-        arena = -(-op.segment.arena.bytes // 64) * 64
-        rows.append(
-            f'  {{.name = "{op.name}", .inputs = {inputs}, .outputs = {len(types) - inputs},\n'
-            f"   .tensors = tensors_{number}, .segment = &segment_{number}, .arena = {arena}}},"
-        )
-    yield "static Group groups[] = {"
-    yield from rows
-    yield "};"
-    yield f"static const size_t group_count = {len(ops)};"
+        yield from _plan(f"op_{number}", op, f"&segment_{number}")
+    plans = ", ".join(f"{{.plan = &op_{number}_plan}}" for number in range(len(ops)))
+    yield _REGISTER.replace("$PLANS", plans)
+
+
+def _plan(stem: str, op: CustomOp, segment: str) -> Iterable[str]:
+    constants = op.constants
+    inputs = [*map(_host_array, op.segment.inputs)]
+    inputs.append(dense_array("the constants", constants.dtype, constants.shape))
+    outputs = [*map(_host_array, op.segment.outputs)]
+    arena = -(-op.segment.arena.bytes // CACHE_LINE) * CACHE_LINE
+    return plan(stem, op.name, inputs, outputs, run="run", code=segment, arena=arena)
+
+
+def _host_array(node: Node) -> HostArray:
+    return dense_array("an input of a morello node", node.dtype, node.shape)

@@ -156,14 +156,16 @@ def own_library(
     label: str,
     compiler: Compiler,
     *,
+    before: str = "",
     kind: type[ctypes.CDLL] = ctypes.CDLL,
     cache: Path | None = None,
 ) -> ctypes.CDLL:
     """Builds a C file of this package for the baseline architecture, and loads it permanently.
 
-    Raises `BuildError`, whose message calls the file `label`.
+    `before` is text that comes before it. Raises `BuildError`, whose message calls the file
+    `label`.
     """
-    text, flags = source.read_text(encoding="utf-8"), arch_flags(compiler, "baseline")
+    text, flags = before + source.read_text(encoding="utf-8"), arch_flags(compiler, "baseline")
     path = build(text, compiler=compiler, flags=flags, cache=cache)
     try:
         return kind(str(path))

@@ -1,0 +1,135 @@
+"""A kernel's C file with functions by which XLA, TVM FFI and ONNX Runtime call the kernel."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from morello.abi.plans import HostArray, plan, text
+from morello.base.errors import BuildError, SpecError, quoted
+from morello.codegen.source import Source, joined
+from morello.ir.spec import Spec
+from morello.runtime.argument import Argument, arguments
+
+
+@dataclass(frozen=True)
+class HostAbi:
+    """How a host calls a plan: files of C in this folder, and the function that it looks up.
+
+    `takes_gaps` says whether arrays of the host can have gaps.
+    """
+
+    files: tuple[str, ...]
+    function: Callable[[str], str]
+    takes_gaps: bool = False
+
+
+def _xla(name: str) -> str:
+    return f"""\
+/* For jax.ffi.register_ffi_target, with platform="cpu". */
+void *{name}_xla(XlaFrame *frame)
+{{
+    return xla_call(&abi_plan, frame);
+}}
+"""
+
+
+def _tvm_ffi(name: str) -> str:
+    return f"""\
+/* The function {name} of tvm_ffi.load_module. */
+int __tvm_ffi_{name}(void *self, const TvmAny *given, int32_t count, TvmAny *result)
+{{
+    (void)self;
+    return tvm_call(&abi_plan, given, count, result);
+}}
+"""
+
+
+def _ort(name: str) -> str:
+    return f"""\
+/* For SessionOptions.register_custom_ops_library: the operator {name} of the domain morello. */
+OrtStatus *RegisterCustomOps(void *options, const OrtBase *base)
+{{
+    static OrtPlan plans[] = {{{{.plan = &abi_plan}}}};
+    return ort_register(plans, 1, options, base);
+}}
+"""
+
+
+HOSTS: Mapping[str, HostAbi] = {
+    "xla": HostAbi(("xla.h", "xla.c"), _xla),
+    "tvm-ffi": HostAbi(("tvm_ffi.c",), _tvm_ffi, takes_gaps=True),
+    "ort": HostAbi(("ort.c",), _ort),
+}
+PLAIN = "c"
+"""The function of the kernel itself, which all files have."""
+
+ABIS = (PLAIN, *HOSTS)
+
+_TAKEN = re.compile(r"(abi|xla|tvm|ort)_|(Abi|Xla|Tvm|Ort)[A-Z]|(XLA|TVM|ORT)_|RegisterCustomOps")
+"""Names that the C of hosts has for itself."""
+
+
+def abi_names(listed: str) -> tuple[str, ...]:
+    """The ABIs in a list such as "c,xla"; raises `BuildError` for an unknown one."""
+    names = tuple(dict.fromkeys(name.strip() for name in listed.split(",")))
+    for name in names:
+        if name not in ABIS:
+            raise BuildError(f"unknown ABI {quoted(name)}; the known are: {', '.join(ABIS)}.")
+    return names
+
+
+def for_hosts(source: Source, spec: Spec, abis: Sequence[str]) -> Source:
+    """The C of a kernel of the Spec, with functions for these `ABIS` after it.
+
+    Hosts pass each argument as it lies in memory: the array of a column-major matrix is that of
+    its transpose, and one in panels is flat. Functions of hosts return an error for any other
+    arrays. Raises `SpecError` if the kernel takes arrays that a host does not have, and
+    `BuildError` for a kernel whose name is used in the functions.
+    """
+    hosts = {abi: HOSTS[abi] for abi in abis if abi != PLAIN}
+    if not hosts:
+        return source
+    if _TAKEN.match(source.name):
+        raise BuildError(
+            f"the C function cannot be called {quoted(source.name)} with --abi, as the functions "
+            "for hosts use names that begin so; give it another name."
+        )
+    taken = arguments(spec)
+    arrays = [
+        _host_array(argument, f"argument {number} of {source.name}, {argument.name},")
+        for number, argument in enumerate(taken)
+    ]
+    for abi, host in hosts.items():
+        for argument, array in zip(taken, arrays, strict=True):
+            if array.has_gaps and not host.takes_gaps:
+                raise SpecError(
+                    f"{argument.name} is {argument}, and {abi} has no arrays with gaps; leave "
+                    "out the strides, or that ABI."
+                )
+    pointers = ", ".join(f"(void *)arrays[{number}]" for number in range(len(arrays)))
+    run = [
+        "static void abi_run(const void *code, char *arena, char *const *arrays)",
+        "{",
+        "    (void)code;",
+        "    (void)arena;",
+        f"    {source.name}({pointers});",
+        "}",
+    ]
+    files = [text("plan.h"), *(text(file) for host in hosts.values() for file in host.files)]
+    functions = [host.function(source.name) for host in hosts.values()]
+    tables = plan("abi", source.name, arrays[:-1], arrays[-1:], run="abi_run")
+    parts = [source.text, *files, *run, "", *tables, "", *functions]
+    return replace(source, text=joined(parts).rstrip("\n") + "\n")
+
+
+def _host_array(argument: Argument, name: str) -> HostArray:
+    """The array of an argument, its dimensions in the order of memory."""
+    size = argument.dtype.bytes
+    steps = [stride // size for stride in argument.strides]
+    order = [*range(len(steps))]
+    if not argument.is_row_major:
+        order.sort(key=lambda d: -steps[d])
+    shape = tuple(argument.shape[d] for d in order)
+    return HostArray(name, argument.dtype.np, shape, tuple(steps[d] for d in order))

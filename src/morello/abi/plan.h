@@ -1,0 +1,54 @@
+/* What programs of other hosts call: code in C, and the arrays that it takes. */
+#include <stddef.h>
+#include <stdint.h>
+
+/* An array, row-major but for its strides (in elements; null if it has no gaps). Its type is given
+   as ONNX, XLA and DLPack number it: the last is the kind times 256, plus the bits. */
+typedef struct {
+    int onnx, xla, dlpack;
+    int64_t rank;
+    const int64_t *shape;
+    const int64_t *strides;
+    size_t bytes; /* from its first element to just past its last */
+    size_t alignment;
+    const char *problem; /* what is said of any other array */
+} AbiTensor;
+
+typedef struct {
+    const char *name;
+    int64_t inputs, outputs;
+    const AbiTensor *tensors; /* the inputs, then the outputs */
+    void (*run)(const void *code, char *arena, char *const *arrays);
+    const void *code;
+    size_t arena; /* bytes of memory that it works in */
+} AbiPlan;
+
+static inline int abi_has_shape(const AbiTensor *tensor, int64_t rank, const int64_t *shape)
+{
+    if (rank != tensor->rank)
+        return 0;
+    for (int64_t d = 0; d < rank; d++)
+        if (shape[d] != tensor->shape[d])
+            return 0;
+    return 1;
+}
+
+static inline int abi_overlap(const char *a, size_t a_bytes, const char *b, size_t b_bytes)
+{
+    return (uintptr_t)a < (uintptr_t)b + b_bytes && (uintptr_t)b < (uintptr_t)a + a_bytes;
+}
+
+/* What is wrong with the memory of arrays, whose types and shapes are right; null if nothing is. */
+static inline const char *abi_problem(const AbiPlan *plan, char *const *arrays)
+{
+    int64_t count = plan->inputs + plan->outputs;
+    for (int64_t i = 0; i < count; i++)
+        if (plan->tensors[i].bytes &&
+            (!arrays[i] || (uintptr_t)arrays[i] % plan->tensors[i].alignment))
+            return "an array does not begin at a multiple of its elements' size";
+    for (int64_t i = plan->inputs; i < count; i++)
+        for (int64_t n = 0; n < i; n++)
+            if (abi_overlap(arrays[i], plan->tensors[i].bytes, arrays[n], plan->tensors[n].bytes))
+                return "an output shares memory with another array";
+    return 0;
+}
