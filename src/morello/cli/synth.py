@@ -11,7 +11,7 @@ from typing import Any
 from morello import tables
 from morello.base.errors import MorelloError
 from morello.base.files import check_different, check_writable, write_text
-from morello.cli.arguments import add_search, add_tune
+from morello.cli.arguments import add_search, add_tune, whole
 from morello.questions import kept, question
 
 WRITES = (
@@ -39,6 +39,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--abi", default="c", metavar="c,xla,tvm-ffi,ort",
         help="add functions by which these hosts call the kernel: XLA (JAX), TVM FFI, ONNX Runtime",
     )  # fmt: skip
+    parser.add_argument(
+        "--rows", type=whole, default=0, metavar="BLOCK",
+        help="add a function for any range of the result's rows, which are computed BLOCK at a "
+        "time, for a thread pool of your own",
+    )  # fmt: skip
     parser.add_argument("--name", default="kernel", help="the C function's name (kernel)")
     parser.add_argument("--save", type=Path, help="save the schedule here, as JSON")
     parser.add_argument("--schedule", type=Path, help="use a saved schedule; do not search")
@@ -61,7 +66,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def _question(arguments: argparse.Namespace) -> str | None:
     """The hash that the texts are kept under (see `question`); None if they are not kept."""
-    if arguments.json or arguments.schedule is not None or "," in arguments.target:
+    several = "," in arguments.target or arguments.rows
+    if arguments.json or arguments.schedule is not None or several:
         return None
     options = {name: value for name, value in vars(arguments).items() if name not in WRITES}
     table = tables.OFF if arguments.no_table else arguments.db

@@ -9,12 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from morello.abi import abi_names, for_hosts
+from morello.abi.rows import generate_rows, rows_of
 from morello.base.errors import FileError, RewriteError
 from morello.cli.output import progress
 from morello.cli.program import answered, described, requested, warn
 from morello.codegen import generate
 from morello.codegen.levels import check_level, generate_levels
 from morello.codegen.names import check_function_name
+from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.printing import tree
 from morello.ir.spec import Spec
@@ -38,6 +40,8 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     abis = abi_names(arguments.abi)
     if "," in arguments.target:
         return _levels(arguments, abis)
+    if arguments.rows:
+        return _rows(arguments, abis)
     with progress() as report, requested(arguments, report) as request:
         impl, statistics = answer(request)
         warn(request, statistics, report)
@@ -60,6 +64,8 @@ def _levels(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any
     """One file with kernels for several levels of x86-64, and a baseline for other CPUs."""
     if arguments.save is not None or arguments.schedule is not None:
         raise RewriteError("a file for several targets has several schedules; give one target.")
+    if arguments.rows:
+        raise RewriteError("a file with --rows is for one target; give one.")
     wanted = dict.fromkeys([*arguments.target.split(","), BASELINE])
     for level in wanted:
         check_level(level, parallel=thread_count(arguments.threads) > 1)
@@ -72,6 +78,33 @@ def _levels(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any
     source = generate_levels([impl for impl, _ in results], arguments.name)
     source = for_hosts(source, results[0][0].spec, abis)
     about = {"levels": [described(*result) for result in results]} if arguments.json else {}
+    return {"c": source.text, "header": source.header, "schedule": "", "about": about}
+
+
+def _rows(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:
+    """A file with kernels for a block of rows and for one, and functions that call them."""
+    if arguments.save is not None or arguments.schedule is not None:
+        raise RewriteError("a file with --rows has several schedules; leave out --rows.")
+    if thread_count(arguments.threads) > 1 or arguments.weights != "plain":
+        raise RewriteError(
+            "--rows is for plain weights, and for threads of your own, each of which calls it; "
+            "leave out --threads and --weights."
+        )
+    rows = rows_of(parse(arguments.expression))
+    if not 1 <= arguments.rows <= rows.count:
+        raise RewriteError(
+            f"a block has 1 to {rows.count} rows, as the result has, not {arguments.rows}."
+        )
+    results = []
+    counts = dict.fromkeys([arguments.rows, 1])
+    shares = Budget(arguments.budget, gap=arguments.gap).shares(len(counts))
+    with progress() as report:
+        for count, share in zip(counts, shares, strict=True):
+            words = vars(arguments) | {"expression": rows.block(count), "budget": share.seconds}
+            results.append(answered(argparse.Namespace(**words), report))
+    source = generate_rows(rows, [impl for impl, _ in results], arguments.name)
+    source = for_hosts(source, rows.whole, abis)
+    about = {"rows": [described(*result) for result in results]} if arguments.json else {}
     return {"c": source.text, "header": source.header, "schedule": "", "about": about}
 
 

@@ -98,7 +98,7 @@ def unit(impl: Impl, name: str) -> Unit:
         region = regions[0]
         code += [
             "",
-            f"{_range_signature(name, parameters)} {{",
+            f"{ranged(signature(f'{name}_range', parameters))} {{",
             f"  struct {region.name} environment = {{{', '.join(region.pointers)}}};",
             f"  {region.name}(&environment, begin, end);",
             "}",
@@ -135,8 +135,9 @@ def signature(name: str, parameters: Mapping[str, str]) -> str:
     return f"void {name}({', '.join(declared)})"
 
 
-def _range_signature(name: str, parameters: Mapping[str, str]) -> str:
-    return signature(f"{name}_range", parameters)[:-1] + ", long begin, long end)"
+def ranged(prototype: str) -> str:
+    """The C prototype of a function that does a part of the work of one with this prototype."""
+    return prototype[:-1] + ", long begin, long end)"
 
 
 def _pointees(spec: Spec) -> dict[str, str]:
@@ -151,8 +152,11 @@ def _guard(name: str) -> str:
     return f"{name.upper()}_H"
 
 
-def header(spec: Spec, name: str, emitted: Unit) -> str:
-    """The header of a function of this name, with what the unit exports."""
+def header(spec: Spec, name: str, emitted: Unit, *, rows: int = 0) -> str:
+    """The header of a function of this name, with what the unit exports.
+
+    With `rows`, of which the result has so many, there is a function for a range of them.
+    """
     guard, parameters = _guard(name), emitted.parameters
     items, parallel = emitted.items, emitted.parallel
     prototypes = [signature(name, parameters)]
@@ -162,7 +166,10 @@ def header(spec: Spec, name: str, emitted: Unit) -> str:
         prototypes.append(f"void {name}_set_parallel(parallel_t run, void *pool)")
     if items:
         notes.append(f"range does the items from begin to end, of {items}; they may run at once.")
-        prototypes.append(_range_signature(name, parameters))
+        prototypes.append(ranged(signature(f"{name}_range", parameters)))
+    if rows:
+        notes.append(f"rows does the rows from begin to end, of {rows}; they may run at once.")
+        prototypes.append(ranged(signature(f"{name}_rows", parameters)))
     declared = "".join(
         prototype.replace("restrict ", "MORELLO_RESTRICT ") + ";\n" for prototype in prototypes
     )

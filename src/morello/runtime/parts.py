@@ -56,7 +56,7 @@ def parts(spec: Spec, room: int) -> list[OutputPart]:
     """
     operation = spec.operation
     sizes = dict(zip(operation.dims, spec.sizes, strict=True))
-    steps = {dim: sizes[dim] for dim in _independent(operation)}
+    steps = {dim: sizes[dim] for dim in independent_dims(operation)}
 
     def needed(halved: str = "") -> int:
         halves = {halved: -(-steps[halved] // 2)} if halved else {}
@@ -80,7 +80,7 @@ def parts(spec: Spec, room: int) -> list[OutputPart]:
     return [OutputPart(dict(zip(cut, chosen, strict=True))) for chosen in product(*spans)]
 
 
-def _independent(operation: Operation) -> list[str]:
+def independent_dims(operation: Operation) -> list[str]:
     """The dimensions of the output along which each position is computed on its own."""
     output = operation.operands[operation.output].dims
     if not operation.components:

@@ -1,0 +1,139 @@
+"""C functions that compute any range of the rows of a result, for a thread pool of the caller."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from morello.base.errors import SpecError
+from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
+from morello.codegen.names import check_function_name
+from morello.codegen.source import Source, comment, header, joined, ranged, signature, unit
+from morello.impl.tree import Impl
+from morello.ir.spec import Spec, Strides, goal
+from morello.runtime.parts import independent_dims
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A Spec whose result is computed by blocks of rows, each on its own.
+
+    Rows are along `dim`, the first dimension of the result that is longer than 1. `steps` are the
+    elements from what one row reads or writes of each array to what the next does, by the array's
+    name: 0 for those that all rows read.
+    """
+
+    whole: Spec
+    dim: str
+    steps: Mapping[str, int]
+
+    @property
+    def count(self) -> int:
+        """The number of rows of the result."""
+        return self.whole.size(self.dim)
+
+    def block(self, rows: int) -> Spec:
+        """The Spec of so many rows, of arrays that lie in memory as parts of the whole ones."""
+        spec = self.whole
+        sizes = [
+            rows if dim == self.dim else size
+            for dim, size in zip(spec.operation.dims, spec.sizes, strict=True)
+        ]
+        operands = range(len(spec.placements))
+        return goal(
+            spec.operation, sizes, spec.dtypes,
+            layouts=[spec.placements[operand].layout for operand in operands],
+            strides=[_strides(spec, operand) for operand in operands],
+            names=[spec.name(operand) for operand in operands],
+        )  # fmt: skip
+
+
+def rows_of(spec: Spec) -> Rows:
+    """The rows of a Spec's result; raises `SpecError` if they cannot be computed on their own."""
+    operation = spec.operation
+    output = operation.operands[operation.output]
+    dims = [dim for dim in output.dims if dim in operation.dims]
+    dim = next((dim for dim in dims if spec.size(dim) > 1), None)
+    if dim is None:
+        raise SpecError(f"{spec.expression} has a result of one element, which has no rows.")
+    if dim not in independent_dims(operation):
+        raise SpecError(
+            f"the rows of {spec.expression} are not computed on their own; swap the dimensions of "
+            "the result, or leave out --rows."
+        )
+    steps: dict[str, int] = {}
+    for operand in range(len(operation.operands)):
+        name, step = spec.name(operand), _step(spec, operand, dim)
+        if steps.setdefault(name, step) != step:
+            raise SpecError(
+                f"{spec.expression}: a row reads {name} in two places; give it as two inputs."
+            )
+    return Rows(spec, dim, steps)
+
+
+def generate_rows(rows: Rows, impls: Sequence[Impl], name: str) -> Source:
+    """The C of functions that compute all rows, and a range of them.
+
+    The Impls are programs of blocks of rows, the largest first, and the last of a single row.
+    Raises `BuildError` if C and C++ can have no functions of this name.
+    """
+    target = impls[0].target
+    check_function_name(name, target.helpers)
+    blocks = {impl.spec.size(rows.dim): impl for impl in impls}
+    units = {count: unit(impl, _block_name(name, count)) for count, impl in blocks.items()}
+    helpers = {helper: c for each in units.values() for helper, c in each.helpers.items()}
+    groups = dict.fromkeys(line for each in units.values() for line in each.groups)
+    includes = dict.fromkeys(line for each in units.values() for line in each.includes)
+    largest, *_ = units.values()
+    parameters = largest.parameters
+    code = [line for each in units.values() for line in (*each.code, "")]
+    code = re.sub(r"^void ", "static void ", "\n".join(code), flags=re.MULTILINE).splitlines()
+    code += [f"{ranged(signature(f'{name}_rows', parameters))} {{"]
+    for count in units:
+        arguments = ", ".join(map(_moved, parameters, rows.steps.values()))
+        code.append(f"  for (; begin + {count} <= end; begin += {count})")
+        code.append(f"    {_block_name(name, count)}({arguments});")
+    code += ["}", "", f"{signature(name, parameters)} {{"]
+    code += [f"  {name}_rows({', '.join(parameters)}, 0, {rows.count});", "}"]
+    first = comment(f"{rows.whole.expression}, for {target.name}\n{NO_FLAGS}")
+    text = joined([
+        first, *needs(target), *includes, "",
+        *compiled_for(target, [*groups, *helpers.values(), "", *code]),
+    ])  # fmt: skip
+    return Source(name, text, header(rows.whole, name, largest, rows=rows.count))
+
+
+def _moved(parameter: str, step: int) -> str:
+    """An array from where its rows begin."""
+    if not step:
+        return parameter
+    return f"{parameter} + {'' if step == 1 else f'{step} * '}begin"
+
+
+def _block_name(name: str, rows: int) -> str:
+    return f"{name}_block_{rows}"
+
+
+def _strides(spec: Spec, operand: int) -> Strides:
+    """The strides of an operand in elements, by its dimensions; None for one in panels."""
+    given = spec.strides[operand] if spec.strides else None
+    if given is not None:
+        return given
+    layout, shape = spec.placements[operand].layout, spec.shape(operand)
+    if layout.panel is not None:
+        return None
+    gapless = dict(zip(layout.order, layout.strides(shape), strict=True))
+    return tuple(gapless[d] for d in range(layout.rank))
+
+
+def _step(spec: Spec, operand: int, dim: str) -> int:
+    """The elements of an operand from one position along a dimension to the next."""
+    axes = spec.operation.axes[operand]
+    along = [number for number, axis in enumerate(axes) if dim in axis.names]
+    if not along:
+        return 0
+    strides = _strides(spec, operand)
+    if strides is None:
+        raise SpecError(f"{spec.name(operand)} lies in panels, which have no rows.")
+    return sum(strides[number] for number in along)
