@@ -51,7 +51,7 @@ static double largest_error(const Product &product) {
   std::generate(bias, bias + rows, random_number);
 
   for (long task = 0; task < TASKS; ++task)
-    product.run(weights, x, &scale, bias, out, task * rows / TASKS, (task + 1) * rows / TASKS);
+    product.run(x, weights, &scale, bias, out, task * rows / TASKS, (task + 1) * rows / TASKS);
 
   double largest = 0;
   for (long i = 0; i < rows; ++i) {

@@ -27,7 +27,7 @@ def product(name: str, rows: int, columns: int, stride: int) -> Source:
     whole = rows_of(
         morello.parse(
             f"weights = bf16[{rows},{columns}]S({stride},1); x = bf16[{columns}]; "
-            f"scale = f32[1]; bias = f32[{rows}]; (weights @ x) * scale + bias"
+            f"scale = f32[1]; bias = f32[{rows}]; (x @ transpose(weights)) * scale + bias"
         )
     )
     impls = [morello.implement(whole.block(count), gap=0.02)[0] for count in (BLOCK, 1)]

@@ -18,7 +18,7 @@ from morello.runtime.argument import Array
 ROWS, INNER, STRIDE, BLOCK = 37, 64, 96, 8
 PRODUCT = (
     f"mat = bf16[{ROWS},{INNER}]S({STRIDE},1); vec = bf16[{INNER}]; "
-    f"scale = f32[1]; bias = f32[{ROWS}]; scale * (mat @ vec) + bias"
+    f"scale = f32[1]; bias = f32[{ROWS}]; (vec @ transpose(mat)) * scale + bias"
 )
 
 
@@ -26,7 +26,7 @@ def test_ranges_of_rows(tmp_path: Path) -> None:
     library, header = tmp_path / "product.so", tmp_path / "product.h"
     files = ["--object", str(library), "--header", str(header), "--name", "product"]
     assert main(["synth", PRODUCT, "--rows", str(BLOCK), *files]) == 0
-    assert "void product_rows(const float *" in header.read_text()
+    assert "void product_rows(const uint16_t *" in header.read_text()
     functions = ctypes.CDLL(str(library))
     random = np.random.default_rng(0)
     wide = random.uniform(-1, 1, (ROWS, STRIDE)).astype(BF16.np)
@@ -37,7 +37,7 @@ def test_ranges_of_rows(tmp_path: Path) -> None:
     def computed(*ends: int) -> Array:
         out = np.full(ROWS, np.nan, np.float32)
         function = functions.product_rows if ends else functions.product
-        arrays = (array.ctypes.data_as(ctypes.c_void_p) for array in (scale, wide, vec, bias, out))
+        arrays = (array.ctypes.data_as(ctypes.c_void_p) for array in (vec, wide, scale, bias, out))
         function(*arrays, *map(ctypes.c_long, ends))
         return out
 
