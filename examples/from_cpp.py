@@ -7,21 +7,14 @@ from tempfile import TemporaryDirectory
 
 import morello
 from morello.codegen import generate
-from morello.native.toolchain import Compiler, arch_flags, find_compiler
+from morello.native.toolchain import arch_flags, find_compiler
 
 HERE = Path(__file__).parent
 
 
-def cpp_command(compiler: Compiler) -> tuple[str, ...]:
-    """The C++ compiler that belongs to a C compiler."""
-    *before, last = compiler.command
-    names = {"cc": "c++", "gcc": "g++", "clang": "clang++"}
-    return *before, names.get(last, "c++")
-
-
 def main() -> None:
     compiler = find_compiler()
-    cpp = cpp_command(compiler)
+    cpp = compiler.cpp_command
     if shutil.which(cpp[0]) is None:
         print(f"skipped: {compiler} has no C++ compiler beside it")
         return

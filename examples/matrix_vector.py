@@ -5,12 +5,12 @@ import subprocess
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from from_cpp import HERE, cpp_command
-
 import morello
 from morello.abi.rows import generate_rows, rows_of
 from morello.codegen import Source
 from morello.native.toolchain import arch_flags, find_compiler
+
+HERE = Path(__file__).parent
 
 SHAPES = {
     "gemma_2b_up": (16384, 2048), "gemma_2b_down": (2048, 16384),
@@ -36,7 +36,7 @@ def product(name: str, rows: int, columns: int, stride: int) -> Source:
 
 def main() -> None:
     compiler = find_compiler()
-    cpp = cpp_command(compiler)
+    cpp = compiler.cpp_command
     if shutil.which(cpp[0]) is None:
         print(f"skipped: {compiler} has no C++ compiler beside it")
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import shutil
 import subprocess
@@ -9,8 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.abi.test_hosts import call_tvm
 from tests.models.test_compiled_graphs import block
 
+from morello.abi import ABIS
 from morello.base.errors import GraphError
 from morello.cli.parser import main
 from morello.graph.graph import Graph, TensorType, apply
@@ -59,7 +62,8 @@ def test_constants_keep_their_layouts(tmp_path: Path) -> None:
 def test_the_command_writes_a_project(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = "relu(f32[8,32] @ f32[32,64] + f32[64]) @ f32[64,8]"
     folder = tmp_path / "mlp"
-    assert main(["export", str(folder), text, "--name", "mlp", "--gap", "0.2", "--json"]) == 0
+    options = ["--name", "mlp", "--gap", "0.2", "--abi", ",".join(ABIS), "--json"]
+    assert main(["export", str(folder), text, *options]) == 0
     said = json.loads(capsys.readouterr().out)
     assert said["kernels"] == [
         "relu(f32[8,32] @ f32[32,64] + f32[64])",
@@ -67,6 +71,13 @@ def test_the_command_writes_a_project(tmp_path: Path, capsys: pytest.CaptureFixt
     ]
     assert {Path(name).name for name in said["files"]} >= {"mlp.c", "mlp.h", "CMakeLists.txt"}
     checked(folder)
+    (library,) = (folder / "build").glob("libmlp_hosts.*")
+    random, shapes = np.random.default_rng(0), ((8, 32), (32, 64), (64,), (64, 8))
+    x, w, b, v = (random.uniform(-1, 1, shape).astype(np.float32) for shape in shapes)
+    y, function = np.empty((8, 8), np.float32), ctypes.CDLL(str(library))["__tvm_ffi_mlp"]
+    assert call_tvm(function, x, w, b, v, y) == 0
+    np.testing.assert_allclose(y, np.maximum(x @ w + b, 0) @ v, rtol=1e-3, atol=1e-4)
+    assert call_tvm(function, x, w, b, v.T, y) == -1
 
 
 @needs_cmake

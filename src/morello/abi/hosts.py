@@ -88,40 +88,56 @@ def for_hosts(source: Source, spec: Spec, abis: Sequence[str]) -> Source:
     arrays. Raises `SpecError` if the kernel takes arrays that a host does not have, and
     `BuildError` for a kernel whose name is used in the functions.
     """
-    hosts = {abi: HOSTS[abi] for abi in abis if abi != PLAIN}
-    if not hosts:
+    if not {*abis} - {PLAIN}:
         return source
-    if _TAKEN.match(source.name):
-        raise BuildError(
-            f"the C function cannot be called {quoted(source.name)} with --abi, as the functions "
-            "for hosts use names that begin so; give it another name."
-        )
-    taken = arguments(spec)
     arrays = [
         _host_array(argument, f"argument {number} of {source.name}, {argument.name},")
-        for number, argument in enumerate(taken)
+        for number, argument in enumerate(arguments(spec))
     ]
+    pointers = ", ".join(f"(void *)arrays[{number}]" for number in range(len(arrays)))
+    call = f"{source.name}({pointers});"
+    functions = host_functions(source.name, arrays[:-1], arrays[-1:], call, abis)
+    return replace(source, text=joined([source.text, *functions]).rstrip("\n") + "\n")
+
+
+def host_functions(
+    name: str,
+    inputs: Sequence[HostArray],
+    outputs: Sequence[HostArray],
+    call: str,
+    abis: Sequence[str],
+    *,
+    arena: int = 0,
+) -> list[str]:
+    """The C of functions for these `ABIS`, which check their arrays, and run the statement `call`.
+
+    In it, `arrays` are the addresses of the inputs and outputs, and `arena` is memory of so many
+    bytes. Raises as `for_hosts` does.
+    """
+    hosts = {abi: HOSTS[abi] for abi in abis if abi != PLAIN}
+    if _TAKEN.match(name):
+        raise BuildError(
+            f"the C function cannot be called {quoted(name)} with --abi, as the functions for "
+            "hosts use names that begin so; give it another name."
+        )
     for abi, host in hosts.items():
-        for argument, array in zip(taken, arrays, strict=True):
+        for array in (*inputs, *outputs):
             if array.has_gaps and not host.takes_gaps:
                 raise SpecError(
-                    f"{argument.name} is {argument}, and {abi} has no arrays with gaps; leave "
-                    "out the strides, or that ABI."
+                    f"{array.name} is {array}, and {abi} has no arrays with gaps; leave out the "
+                    "strides, or that ABI."
                 )
-    pointers = ", ".join(f"(void *)arrays[{number}]" for number in range(len(arrays)))
     run = [
-        "static void abi_run(const void *code, char *arena, char *const *arrays)",
+        "static void abi_call(const void *code, char *arena, char *const *arrays)",
         "{",
         "    (void)code;",
         "    (void)arena;",
-        f"    {source.name}({pointers});",
+        f"    {call}",
         "}",
     ]
     files = [text("plan.h"), *(text(file) for host in hosts.values() for file in host.files)]
-    functions = [host.function(source.name) for host in hosts.values()]
-    tables = plan("abi", source.name, arrays[:-1], arrays[-1:], run="abi_run")
-    parts = [source.text, *files, *run, "", *tables, "", *functions]
-    return replace(source, text=joined(parts).rstrip("\n") + "\n")
+    tables = plan("abi", name, inputs, outputs, run="abi_call", arena=arena)
+    return [*files, *run, "", *tables, "", *(host.function(name) for host in hosts.values())]
 
 
 def _host_array(argument: Argument, name: str) -> HostArray:

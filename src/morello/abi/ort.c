@@ -1,6 +1,5 @@
 /* Plans as operators of ONNX Runtime, whose headers this does not need: what it uses of their
    structs is declared here, as API version 18 has it. */
-#include <stdlib.h>
 
 enum { ORT_VERSION = 18, ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2 };
 
@@ -185,19 +184,6 @@ static OrtStatus *ort_output(const OrtPlan *self, void *context, size_t n, char 
     return status;
 }
 
-/* Memory for what one thread computes; it is kept for its later calls. */
-static char *ort_arena(size_t bytes)
-{
-    static _Thread_local char *memory;
-    static _Thread_local size_t size;
-    if (size < bytes) {
-        free(memory);
-        memory = aligned_alloc(64, bytes);
-        size = memory ? bytes : 0;
-    }
-    return memory;
-}
-
 static OrtStatus *ort_compute(void *kernel, void *context)
 {
     const OrtPlan *self = kernel;
@@ -213,11 +199,7 @@ static OrtStatus *ort_compute(void *kernel, void *context)
     const char *problem = abi_problem(self->plan, arrays);
     if (problem)
         return ort_error(ORT_INVALID_ARGUMENT, problem);
-    char *arena = ort_arena(self->plan->arena);
-    if (!arena && self->plan->arena)
-        return ort_error(ORT_FAIL, "out of memory");
-    self->plan->run(self->plan->code, arena, arrays);
-    return 0;
+    return abi_run(self->plan, arrays) ? 0 : ort_error(ORT_FAIL, abi_no_memory);
 }
 
 /* Adds operators to the options of a session, in the domain "morello". */

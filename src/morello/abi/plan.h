@@ -1,6 +1,7 @@
 /* What programs of other hosts call: code in C, and the arrays that it takes. */
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 /* An array, row-major but for its strides (in elements; null if it has no gaps). Its type is given
    as ONNX, XLA and DLPack number it: the last is the kind times 256, plus the bits. */
@@ -20,7 +21,7 @@ typedef struct {
     const AbiTensor *tensors; /* the inputs, then the outputs */
     void (*run)(const void *code, char *arena, char *const *arrays);
     const void *code;
-    size_t arena; /* bytes of memory that it works in */
+    size_t arena; /* bytes of memory that it works in, a multiple of 64 */
 } AbiPlan;
 
 static inline int abi_has_shape(const AbiTensor *tensor, int64_t rank, const int64_t *shape)
@@ -51,4 +52,29 @@ static inline const char *abi_problem(const AbiPlan *plan, char *const *arrays)
             if (abi_overlap(arrays[i], plan->tensors[i].bytes, arrays[n], plan->tensors[n].bytes))
                 return "an output shares memory with another array";
     return 0;
+}
+
+static const char abi_no_memory[] = "there is not enough memory.";
+
+/* Memory for what one thread computes; it is kept for its later calls. */
+static inline char *abi_arena(size_t bytes)
+{
+    static _Thread_local char *memory;
+    static _Thread_local size_t size;
+    if (size < bytes) {
+        free(memory);
+        memory = aligned_alloc(64, bytes);
+        size = memory ? bytes : 0;
+    }
+    return memory;
+}
+
+/* Runs a plan on arrays that are right; returns whether there was memory for it. */
+static inline int abi_run(const AbiPlan *plan, char *const *arrays)
+{
+    char *arena = abi_arena(plan->arena);
+    if (plan->arena && !arena)
+        return 0;
+    plan->run(plan->code, arena, arrays);
+    return 1;
 }

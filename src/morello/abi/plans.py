@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from morello.runtime.argument import describe, row_major_strides
+from morello.runtime.argument import CACHE_LINE, describe, row_major_strides
 
 INT, UINT, FLOAT, BFLOAT, BOOL = 0, 1, 2, 4, 6
 """Kinds of elements, as DLPack numbers them."""
@@ -73,9 +73,10 @@ def plan(
 ) -> Iterator[str]:
     """The C of a constant `{stem}_plan`: which arrays it takes, and what it runs.
 
-    `run` is a function, and `code` its first argument.
+    `run` is a function, and `code` its first argument; `arena` is how many bytes it works in.
     """
     arrays = [*inputs, *outputs]
+    memory = -(-arena // CACHE_LINE) * CACHE_LINE
     for number, array in enumerate(arrays):
         yield _numbers(f"{stem}_shape_{number}", array.shape)
         if array.has_gaps:
@@ -93,7 +94,7 @@ def plan(
     yield "};"
     yield (
         f"static const AbiPlan {stem}_plan = {{\n"
-        f'  "{name}", {len(inputs)}, {len(outputs)}, {stem}_tensors, {run}, {code}, {arena}}};'
+        f'  "{name}", {len(inputs)}, {len(outputs)}, {stem}_tensors, {run}, {code}, {memory}}};'
     )
 
 

@@ -30,6 +30,5 @@ static void *xla_call(const AbiPlan *plan, const XlaFrame *frame)
         problem = abi_problem(plan, arrays);
     if (problem)
         return xla_error(frame, problem);
-    plan->run(plan->code, 0, arrays);
-    return 0;
+    return abi_run(plan, arrays) ? 0 : xla_error(frame, abi_no_memory);
 }

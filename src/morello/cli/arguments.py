@@ -70,6 +70,13 @@ def add_compiler(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--compiler", help="the C compiler (default: $CC, clang, zig, gcc)")
 
 
+def add_abi(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--abi", default="c", metavar="c,xla,tvm-ffi,ort",
+        help="add functions by which these hosts call it: XLA (JAX), TVM FFI, ONNX Runtime (c)",
+    )  # fmt: skip
+
+
 def add_limits(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--limits", metavar="LEVEL=N,...",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from morello.base.errors import GraphError
-from morello.cli.arguments import add_budget, add_json, add_target
+from morello.cli.arguments import add_abi, add_budget, add_json, add_target
 from morello.cli.output import print_json, progress
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help='an expression such as "relu(f32[8,64] @ f32[64,8])", or an ONNX model, model.onnx',
     )  # fmt: skip
     parser.add_argument("--name", default="model", help="of the C function (model)")
+    add_abi(parser)
     add_target(parser)
     add_budget(parser, seconds=3.0, gap=0.02)
     add_json(parser)
@@ -28,16 +29,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the C of all kernels of a program, and a program that checks them."""
+    from morello.abi import abi_names
     from morello.models import compile_graph
     from morello.models.export import exported, write_project
 
-    graph = _graph(arguments.program)
+    abis, graph = abi_names(arguments.abi), _graph(arguments.program)
     with progress() as report:
         model = compile_graph(
             graph, target=arguments.target, budget=arguments.budget, gap=arguments.gap,
             progress=report,
         )  # fmt: skip
-    project = exported(model, arguments.name)
+    project = exported(model, arguments.name, abis)
     paths = write_project(project, arguments.folder)
     kernels = [kernel.spec.expression for kernel in model.segments[0].kernels]
     if arguments.json:
@@ -56,6 +58,8 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"wrote {len(paths)} files; to build and check them:")
     print(f"  cmake -S {folder} -B {folder}/build && cmake --build {folder}/build")
     print(f"  {folder}/build/check")
+    if {*abis} - {"c"}:
+        print(f"and the shared library {arguments.name}_hosts is for {', '.join(abis)}")
 
 
 def _graph(program: str) -> Graph:

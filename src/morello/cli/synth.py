@@ -11,7 +11,7 @@ from typing import Any
 from morello import tables
 from morello.base.errors import MorelloError
 from morello.base.files import check_different, check_writable, write_text
-from morello.cli.arguments import add_search, add_tune, whole
+from morello.cli.arguments import add_abi, add_search, add_tune, whole
 from morello.questions import kept, question
 
 WRITES = (
@@ -35,10 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, help="write the C here, not to stdout")
     parser.add_argument("--header", type=Path, help="write a C header for it here")
     parser.add_argument("--object", type=Path, help="build a shared object of the C here")
-    parser.add_argument(
-        "--abi", default="c", metavar="c,xla,tvm-ffi,ort",
-        help="add functions by which these hosts call the kernel: XLA (JAX), TVM FFI, ONNX Runtime",
-    )  # fmt: skip
+    add_abi(parser)
     parser.add_argument(
         "--rows", type=whole, default=0, metavar="BLOCK",
         help="add a function for any range of the result's rows, which are computed BLOCK at a "

@@ -9,8 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
+from morello.abi.hosts import PLAIN, host_functions
+from morello.abi.plans import dense_array
 from morello.base.errors import GraphError
 from morello.base.files import make_folder, write_text
+from morello.codegen.source import joined
 from morello.graph.graph import Array, Node
 from morello.graph.interpreter import evaluate
 from morello.models.compiling import CompiledGraph
@@ -34,10 +37,11 @@ class ExportedProject:
     data: dict[str, bytes]
 
 
-def exported(model: CompiledGraph, name: str) -> ExportedProject:
+def exported(model: CompiledGraph, name: str, abis: Sequence[str] = (PLAIN,)) -> ExportedProject:
     """The C project of a graph whose nodes are all computed by kernels.
 
-    Raises `GraphError` if some are left to a framework, which C does not have.
+    With other `abis` of `ABIS`, it has a shared library with functions for these hosts. Raises
+    `GraphError` if some nodes are left to a framework, which C does not have.
     """
     (segment,) = _only_segment(model)
     source = segment_source(segment, name)
@@ -51,16 +55,24 @@ def exported(model: CompiledGraph, name: str) -> ExportedProject:
         "count": len(arrays) + len(expected),
         "sizes": ", ".join(str(node.type.bytes) for node in (*segment.inputs, *segment.outputs)),
         "tolerance": max(_TOLERANCES.get(node.dtype.name, 0.0) for node in segment.outputs),
+        "hosted": "",
         "dtypes": ", ".join(
             json.dumps(node.dtype.name) for node in (*segment.inputs, *segment.outputs)
         ),
     }
-    texts = dict(source.files) | {
-        f"{name}_constants.S": _CONSTANTS.format(**tables),
-        "case.h": _CASE.format(**tables),
-        "check.c": Path(__file__).with_name("check.c").read_text(encoding="utf-8"),
-        "CMakeLists.txt": _CMAKE.format(**tables, kernels=" ".join(sorted(_c_files(source)))),
-    }
+    hosts = _host_file(segment, source, abis)
+    if hosts:
+        tables["hosted"] = _HOSTED.format(**tables, kernels=" ".join(sorted(_c_files(source))))
+    texts = (
+        dict(source.files)
+        | hosts
+        | {
+            f"{name}_constants.S": _CONSTANTS.format(**tables),
+            "case.h": _CASE.format(**tables),
+            "check.c": Path(__file__).with_name("check.c").read_text(encoding="utf-8"),
+            "CMakeLists.txt": _CMAKE.format(**tables, kernels=" ".join(sorted(_c_files(source)))),
+        }
+    )
     return ExportedProject(
         source, texts, {f"{name}_constants.bin": source.constants, "check.bin": check}
     )
@@ -77,6 +89,24 @@ def write_project(project: ExportedProject, folder: Path) -> list[Path]:
     for name, data in project.data.items():
         (folder / name).write_bytes(data)
     return [folder / name for name in (*project.texts, *project.data)]
+
+
+def _host_file(segment: Segment, source: SegmentSource, abis: Sequence[str]) -> dict[str, str]:
+    """The C file of the functions for hosts, by its name; none if there are no hosts."""
+    if not {*abis} - {PLAIN}:
+        return {}
+    name = source.name
+    arrays = [
+        dense_array(f"argument {number} of {name}", node.dtype, node.shape)
+        for number, node in enumerate((*segment.inputs, *segment.outputs))
+    ]
+    count = len(segment.inputs)
+    call = f"{name}((void *const *)arrays, {name}_constants, arena);"
+    functions = host_functions(
+        name, arrays[:count], arrays[count:], call, abis, arena=source.workspace
+    )
+    first = [f'#include "{name}.h"', "", f"extern const char {name}_constants[];", ""]
+    return {f"{name}_hosts.c": joined([*first, *functions])}
 
 
 def _only_segment(model: CompiledGraph) -> Sequence[Segment]:
@@ -133,8 +163,12 @@ set_source_files_properties({name}_constants.S PROPERTIES
 add_executable(check check.c)
 target_compile_definitions(check PRIVATE CASE="${{CMAKE_CURRENT_SOURCE_DIR}}/check.bin")
 target_link_libraries(check {name})
-enable_testing()
+{hosted}enable_testing()
 add_test(NAME check COMMAND check)
+"""
+
+_HOSTED = """\
+add_library({name}_hosts SHARED {name}_hosts.c {kernels} {name}_constants.S)
 """
 
 _CASE = """\

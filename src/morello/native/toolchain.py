@@ -67,6 +67,13 @@ class Compiler:
     command: tuple[str, ...]
     version: tuple[int, ...]
 
+    @property
+    def cpp_command(self) -> tuple[str, ...]:
+        """The command of the C++ compiler that belongs to it."""
+        *before, last = self.command
+        names = {"cc": "c++", "gcc": "g++", "clang": "clang++"}
+        return *before, names.get(last, "c++")
+
     def __str__(self) -> str:
         return self.name
 

@@ -21,7 +21,6 @@ from morello.models.segment import Place
 from morello.models.source import ConstantBlock
 from morello.native.build import build
 from morello.native.toolchain import arch_flags
-from morello.runtime.argument import CACHE_LINE
 
 MOST_ARRAYS = 4096
 """The most inputs and outputs of a segment: their addresses are on the stack."""
@@ -120,12 +119,12 @@ def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[st
 
 def _plan(stem: str, op: CustomOp, segment: str) -> Iterable[str]:
     constants = op.constants
-    inputs = [*map(_host_array, op.segment.inputs)]
+    inputs = [_host_array(op.name, node) for node in op.segment.inputs]
     inputs.append(dense_array("the constants", constants.dtype, constants.shape))
-    outputs = [*map(_host_array, op.segment.outputs)]
-    arena = -(-op.segment.arena.bytes // CACHE_LINE) * CACHE_LINE
+    outputs = [_host_array(op.name, node) for node in op.segment.outputs]
+    arena = op.segment.arena.bytes
     return plan(stem, op.name, inputs, outputs, run="run", code=segment, arena=arena)
 
 
-def _host_array(node: Node) -> HostArray:
-    return dense_array("an input of a morello node", node.dtype, node.shape)
+def _host_array(name: str, node: Node) -> HostArray:
+    return dense_array(f"an input of {name}", node.dtype, node.shape)
