@@ -71,9 +71,9 @@ def test_onnx_runtime_calls_a_kernel(library: Path) -> None:
 
     def session(weights: str) -> Any:
         model = onnx.parser.parse_model(
-            '<ir_version: 8, opset_import: ["": 17, "morello": 1]>'
+            '<ir_version: 8, opset_import: ["": 17, "morello.layer": 1]>'
             f"main (float[4,8] x, {weights} w) => (float[4,6] y) "
-            "{ y = morello.layer(x, w) }"
+            "{ y = morello.layer.layer(x, w) }"
         )
         return runtime.InferenceSession(model.SerializeToString(), options)
 

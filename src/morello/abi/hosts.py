@@ -48,11 +48,12 @@ int __tvm_ffi_{name}(void *self, const TvmAny *given, int32_t count, TvmAny *res
 
 def _ort(name: str) -> str:
     return f"""\
-/* For SessionOptions.register_custom_ops_library: the operator {name} of the domain morello. */
+/* For SessionOptions.register_custom_ops_library: the operator {name} of the domain
+   morello.{name}. */
 OrtStatus *RegisterCustomOps(void *options, const OrtBase *base)
 {{
     static OrtPlan plans[] = {{{{.plan = &abi_plan}}}};
-    return ort_register(plans, 1, options, base);
+    return ort_register("morello.{name}", plans, 1, options, base);
 }}
 """
 

@@ -202,8 +202,9 @@ static OrtStatus *ort_compute(void *kernel, void *context)
     return abi_run(self->plan, arrays) ? 0 : ort_error(ORT_FAIL, abi_no_memory);
 }
 
-/* Adds operators to the options of a session, in the domain "morello". */
-static OrtStatus *ort_register(OrtPlan *plans, size_t count, void *options, const OrtBase *base)
+/* Adds operators to the options of a session, in a domain that no other library has there. */
+static OrtStatus *ort_register(
+    const char *name, OrtPlan *plans, size_t count, void *options, const OrtBase *base)
 {
     static const OrtCustomOp op = {
         .version = ORT_VERSION,
@@ -230,7 +231,7 @@ static OrtStatus *ort_register(OrtPlan *plans, size_t count, void *options, cons
     void *domain;
     ort_api = base->get_api(ORT_VERSION);
     OrtStatus *status = ORT_FUNCTION(ORT_CREATE_CUSTOM_OP_DOMAIN, const char *, void **)(
-        "morello", &domain);
+        name, &domain);
     for (size_t n = 0; n < count && !status; n++) {
         plans[n].op = op;
         status = ORT_FUNCTION(ORT_CUSTOM_OP_DOMAIN_ADD, void *, const OrtPlan *)(

@@ -94,7 +94,7 @@ _REGISTER = """\
 OrtStatus *RegisterCustomOps(void *options, const OrtBase *base)
 {
     static OrtPlan plans[] = {$PLANS};
-    return ort_register(plans, sizeof plans / sizeof plans[0], options, base);
+    return ort_register("morello", plans, sizeof plans / sizeof plans[0], options, base);
 }"""
 
 
