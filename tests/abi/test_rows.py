@@ -14,6 +14,7 @@ from morello.cli.parser import main
 from morello.frontends.text import parse
 from morello.ir.dtype import BF16
 from morello.runtime.argument import Array
+from morello.targets.cpu import host_cpu
 
 ROWS, INNER, STRIDE, BLOCK = 37, 64, 96, 8
 PRODUCT = (
@@ -48,6 +49,19 @@ def test_ranges_of_rows(tmp_path: Path) -> None:
         assert np.isnan(np.delete(out, np.s_[begin:end])).all()
 
 
+@pytest.mark.skipif(host_cpu().machine != "x86_64", reason="the levels are those of x86-64")
+def test_ranges_of_rows_on_every_level(tmp_path: Path) -> None:
+    library = tmp_path / "rectified.so"
+    options = ["--target", "x86-64-v3,x86-64", "--name", "rectified", "--object", str(library)]
+    assert main(["synth", "relu(f32[9,4])", "--rows", "4", *options]) == 0
+    x = np.random.default_rng(0).uniform(-1, 1, (9, 4)).astype(np.float32)
+    out = np.full((9, 4), np.nan, np.float32)
+    arrays = (array.ctypes.data_as(ctypes.c_void_p) for array in (x, out))
+    ctypes.CDLL(str(library)).rectified_rows(*arrays, ctypes.c_long(2), ctypes.c_long(9))
+    np.testing.assert_array_equal(out[2:], np.maximum(x[2:], 0))
+    assert np.isnan(out[:2]).all()
+
+
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
@@ -68,7 +82,7 @@ def test_results_without_rows_of_their_own(expression: str, message: str) -> Non
         (["--rows", "-1"], "a block has 1 to 37 rows"),
         (["--rows", "8", "--threads", "2"], "leave out --threads"),
         (["--rows", "8", "--save", "x.json"], "several schedules"),
-        (["--rows", "8", "--target", "x86-64-v3,x86-64-v4"], "one target"),
+        (["--rows", "8", "--target", "x86-64-v3,neon"], "x86-64-v4, x86-64-v3, x86-64"),
     ],
 )
 def test_what_a_range_of_rows_is_not_for(

@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from morello.base.errors import SpecError
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
+from morello.codegen.levels import level_lines, level_name
 from morello.codegen.names import check_function_name
-from morello.codegen.source import Source, comment, header, joined, ranged, signature, unit
+from morello.codegen.source import (
+    Source,
+    Unit,
+    comment,
+    header,
+    joined,
+    ranged,
+    signature,
+    unit,
+)
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec, Strides, goal
 from morello.runtime.parts import independent_dims
+from morello.targets.target import Target
 
 
 @dataclass(frozen=True)
@@ -75,33 +86,64 @@ def rows_of(spec: Spec) -> Rows:
 def generate_rows(rows: Rows, impls: Sequence[Impl], name: str) -> Source:
     """The C of functions that compute all rows, and a range of them.
 
-    The Impls are programs of blocks of rows, the largest first, and the last of a single row.
-    Raises `BuildError` if C and C++ can have no functions of this name.
+    The Impls are programs of blocks of rows, the largest first, and the last of a single row; if
+    they are for several levels of x86-64, there are such for each. Raises `BuildError` if C and
+    C++ can have no functions of this name.
     """
-    target = impls[0].target
-    check_function_name(name, target.helpers)
-    blocks = {impl.spec.size(rows.dim): impl for impl in impls}
-    units = {count: unit(impl, _block_name(name, count)) for count, impl in blocks.items()}
-    helpers = {helper: c for each in units.values() for helper, c in each.helpers.items()}
-    groups = dict.fromkeys(line for each in units.values() for line in each.groups)
-    includes = dict.fromkeys(line for each in units.values() for line in each.includes)
-    largest, *_ = units.values()
-    parameters = largest.parameters
-    code = [line for each in units.values() for line in (*each.code, "")]
-    code = re.sub(r"^void ", "static void ", "\n".join(code), flags=re.MULTILINE).splitlines()
-    code += [f"{ranged(signature(f'{name}_rows', parameters))} {{"]
-    for count in units:
-        arguments = ", ".join(map(_moved, parameters, rows.steps.values()))
-        code.append(f"  for (; begin + {count} <= end; begin += {count})")
-        code.append(f"    {_block_name(name, count)}({arguments});")
-    code += ["}", "", f"{signature(name, parameters)} {{"]
-    code += [f"  {name}_rows({', '.join(parameters)}, 0, {rows.count});", "}"]
-    first = comment(f"{rows.whole.expression}, for {target.name}\n{NO_FLAGS}")
-    text = joined([
-        first, *needs(target), *includes, "",
-        *compiled_for(target, [*groups, *helpers.values(), "", *code]),
-    ])  # fmt: skip
-    return Source(name, text, header(rows.whole, name, largest, rows=rows.count))
+    by_target: dict[Target, list[Impl]] = {}
+    for impl in impls:
+        check_function_name(name, impl.target.helpers)
+        by_target.setdefault(impl.target, []).append(impl)
+    first, *others = by_target
+    ranges = f"{name}_rows"
+    if others:
+        units = {
+            target: _range_unit(rows, programs, level_name(ranges, target))
+            for target, programs in by_target.items()
+        }
+        parameters = units[first].parameters
+
+        def prototype(function: str) -> str:
+            return ranged(signature(function, parameters))
+
+        given = [*parameters, "begin", "end"]
+        lines = level_lines(rows.whole, units, ranges, prototype, given)
+    else:
+        units = {first: _range_unit(rows, by_target[first], ranges)}
+        emitted, parameters = units[first], units[first].parameters
+        title = comment(f"{rows.whole.expression}, for {first.name}\n{NO_FLAGS}")
+        definitions = [*emitted.groups, *emitted.helpers.values(), "", *emitted.code]
+        lines = [
+            title, *needs(first), *emitted.includes, "", *compiled_for(first, definitions),
+        ]  # fmt: skip
+    lines += [
+        "",
+        f"{signature(name, parameters)} {{",
+        f"  {ranges}({', '.join(parameters)}, 0, {rows.count});",
+        "}",
+    ]
+    return Source(name, joined(lines), header(rows.whole, name, units[first], rows=rows.count))
+
+
+def _range_unit(rows: Rows, impls: Sequence[Impl], name: str) -> Unit:
+    """A function of this name that computes a range of rows, and the kernels that it calls."""
+    kernels = {
+        impl.spec.size(rows.dim): unit(impl, f"{name}_{impl.spec.size(rows.dim)}") for impl in impls
+    }
+    largest, *_ = kernels.values()
+    code = "\n".join(line for kernel in kernels.values() for line in (*kernel.code, ""))
+    lines = re.sub(r"^void ", "static void ", code, flags=re.MULTILINE).splitlines()
+    lines += ["", f"{ranged(signature(name, largest.parameters))} {{"]
+    given = ", ".join(map(_moved, largest.parameters, rows.steps.values()))
+    for count in kernels:
+        lines.append(f"  for (; begin + {count} <= end; begin += {count})")
+        lines.append(f"    {name}_{count}({given});")
+    return replace(
+        largest,
+        includes=[*dict.fromkeys(line for each in kernels.values() for line in each.includes)],
+        helpers={name: c for each in kernels.values() for name, c in each.helpers.items()},
+        code=[*lines, "}"],
+    )
 
 
 def _moved(parameter: str, step: int) -> str:
@@ -109,10 +151,6 @@ def _moved(parameter: str, step: int) -> str:
     if not step:
         return parameter
     return f"{parameter} + {'' if step == 1 else f'{step} * '}begin"
-
-
-def _block_name(name: str, rows: int) -> str:
-    return f"{name}_block_{rows}"
 
 
 def _strides(spec: Spec, operand: int) -> Strides:

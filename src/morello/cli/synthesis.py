@@ -19,6 +19,7 @@ from morello.codegen.names import check_function_name
 from morello.frontends.text import parse
 from morello.impl import saved
 from morello.impl.printing import tree
+from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.memo.programs import places
 from morello.native.build import build
@@ -27,6 +28,7 @@ from morello.questions import keep
 from morello.request import answer
 from morello.runtime.threads import thread_count
 from morello.search.budget import Budget
+from morello.search.result import SearchStatistics
 from morello.targets import find_target
 from morello.targets.x86 import BASELINE
 
@@ -38,10 +40,10 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     """
     check_function_name(arguments.name)
     abis = abi_names(arguments.abi)
-    if "," in arguments.target:
-        return _levels(arguments, abis)
     if arguments.rows:
         return _rows(arguments, abis)
+    if "," in arguments.target:
+        return _levels(arguments, abis)
     with progress() as report, requested(arguments, report) as request:
         impl, statistics = answer(request)
         warn(request, statistics, report)
@@ -62,19 +64,11 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
 
 def _levels(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:
     """One file with kernels for several levels of x86-64, and a baseline for other CPUs."""
-    if arguments.save is not None or arguments.schedule is not None:
-        raise RewriteError("a file for several targets has several schedules; give one target.")
-    if arguments.rows:
-        raise RewriteError("a file with --rows is for one target; give one.")
-    wanted = dict.fromkeys([*arguments.target.split(","), BASELINE])
-    for level in wanted:
-        check_level(level, parallel=thread_count(arguments.threads) > 1)
-    results = []
-    shares = Budget(arguments.budget, gap=arguments.gap).shares(len(wanted))
-    with progress() as report:
-        for level, share in zip(wanted, shares, strict=True):
-            words = vars(arguments) | {"target": level, "budget": share.seconds}
-            results.append(answered(argparse.Namespace(**words), report))
+    _check_no_schedule(
+        arguments, "a file for several targets has several schedules; give one target."
+    )
+    wanted = [{"target": level} for level in _targets(arguments)]
+    results = _answers(arguments, wanted)
     source = generate_levels([impl for impl, _ in results], arguments.name)
     source = for_hosts(source, results[0][0].spec, abis)
     about = {"levels": [described(*result) for result in results]} if arguments.json else {}
@@ -83,8 +77,7 @@ def _levels(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any
 
 def _rows(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:
     """A file with kernels for a block of rows and for one, and functions that call them."""
-    if arguments.save is not None or arguments.schedule is not None:
-        raise RewriteError("a file with --rows has several schedules; leave out --rows.")
+    _check_no_schedule(arguments, "a file with --rows has several schedules; leave out --rows.")
     if thread_count(arguments.threads) > 1 or arguments.weights != "plain":
         raise RewriteError(
             "--rows is for plain weights, and for threads of your own, each of which calls it; "
@@ -95,17 +88,46 @@ def _rows(arguments: argparse.Namespace, abis: Sequence[str]) -> dict[str, Any]:
         raise RewriteError(
             f"a block has 1 to {rows.count} rows, as the result has, not {arguments.rows}."
         )
-    results = []
-    counts = dict.fromkeys([arguments.rows, 1])
-    shares = Budget(arguments.budget, gap=arguments.gap).shares(len(counts))
-    with progress() as report:
-        for count, share in zip(counts, shares, strict=True):
-            words = vars(arguments) | {"expression": rows.block(count), "budget": share.seconds}
-            results.append(answered(argparse.Namespace(**words), report))
+    blocks = [rows.block(count) for count in dict.fromkeys([arguments.rows, 1])]
+    wanted = [
+        {"target": target, "expression": block}
+        for target in _targets(arguments)
+        for block in blocks
+    ]
+    results = _answers(arguments, wanted)
     source = generate_rows(rows, [impl for impl, _ in results], arguments.name)
     source = for_hosts(source, rows.whole, abis)
     about = {"rows": [described(*result) for result in results]} if arguments.json else {}
     return {"c": source.text, "header": source.header, "schedule": "", "about": about}
+
+
+def _check_no_schedule(arguments: argparse.Namespace, problem: str) -> None:
+    if arguments.save is not None or arguments.schedule is not None:
+        raise RewriteError(problem)
+
+
+def _targets(arguments: argparse.Namespace) -> list[str]:
+    """The names of the targets of a file: one, or levels of x86-64, the baseline among them."""
+    if "," not in arguments.target:
+        return [arguments.target]
+    levels = [*dict.fromkeys([*arguments.target.split(","), BASELINE])]
+    for level in levels:
+        check_level(level, parallel=thread_count(arguments.threads) > 1)
+    return levels
+
+
+def _answers(
+    arguments: argparse.Namespace, wanted: Sequence[dict[str, Any]]
+) -> list[tuple[Impl, SearchStatistics | None]]:
+    """The answers to a command with other arguments, each of which has a share of the budget."""
+    shares = Budget(arguments.budget, gap=arguments.gap).shares(len(wanted))
+    with progress() as report:
+        return [
+            answered(
+                argparse.Namespace(**vars(arguments) | words | {"budget": share.seconds}), report
+            )
+            for words, share in zip(wanted, shares, strict=True)
+        ]
 
 
 def build_object(arguments: argparse.Namespace, text: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from morello.base.errors import BuildError
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
 from morello.codegen.names import check_function_name
 from morello.codegen.source import Source, Unit, comment, header, joined, signature, unit
 from morello.impl.tree import Impl
+from morello.ir.spec import Spec
+from morello.targets.target import Target
 
 LEVELS = {"x86-64-v4": 4, "x86-64-v3": 3, "x86-64": 1}
 """The x86-64 microarchitecture levels, highest first, and what the CPUID check returns of each."""
@@ -38,19 +40,37 @@ def generate_levels(impls: Sequence[Impl], name: str = "kernel") -> Source:
     for impl in impls:
         check_level(impl.target.name, parallel=impl.spec.parallel)
         check_function_name(name, impl.target.helpers)
-    ordered = sorted(impls, key=lambda impl: list(LEVELS).index(impl.target.name))
-    spec, units = impls[0].spec, [unit(impl, _kernel_name(name, impl)) for impl in ordered]
+    kernels = {impl.target: unit(impl, level_name(name, impl.target)) for impl in impls}
+    spec, emitted = impls[0].spec, kernels[impls[0].target]
+
+    def prototype(function: str) -> str:
+        return signature(function, emitted.parameters)
+
+    lines = level_lines(spec, kernels, name, prototype, [*emitted.parameters])
+    return Source(name, joined(lines), header(spec, name, emitted))
+
+
+def level_lines(
+    spec: Spec,
+    kernels: Mapping[Target, Unit],
+    name: str,
+    prototype: Callable[[str], str],
+    parameters: Sequence[str],
+) -> list[str]:
+    """The C of units for several levels, and of a function that calls the best of them.
+
+    Each unit has a function of the `level_name` of its target; `prototype` gives it for a name.
+    """
+    ordered = sorted(kernels, key=lambda target: list(LEVELS).index(target.name))
+    units = [kernels[target] for target in ordered]
     includes = dict.fromkeys(line for level in units for line in level.includes)
     includes["#include <cpuid.h>"] = None
-    first = comment(
-        f"{spec.expression}, for {', '.join(impl.target.name for impl in ordered)}\n{NO_FLAGS}"
-    )
-    parts = [first, *needs(ordered[0].target), *includes, ""]
-    parts += dict.fromkeys(line for level in units for line in level.groups)
-    for impl, level in zip(ordered, units, strict=True):
-        parts += _section(impl, level)
-    parts += _chooser(ordered, name, units[0])
-    return Source(name, joined(parts), header(spec, name, units[0]))
+    first = comment(f"{spec.expression}, for {', '.join(t.name for t in ordered)}\n{NO_FLAGS}")
+    lines = [first, *needs(ordered[0]), *includes, ""]
+    lines += dict.fromkeys(line for level in units for line in level.groups)
+    for target, level in zip(ordered, units, strict=True):
+        lines += _section(target, level)
+    return lines + _chooser(ordered, name, prototype, parameters)
 
 
 def check_level(name: str, *, parallel: bool) -> None:
@@ -61,38 +81,43 @@ def check_level(name: str, *, parallel: bool) -> None:
         )
 
 
-def _kernel_name(name: str, impl: Impl) -> str:
+def level_name(name: str, target: Target) -> str:
     """The name of the kernel function for one level."""
-    return f"{name}_{_suffix(impl)}"
+    return f"{name}_{_suffix(target)}"
 
 
-def _suffix(impl: Impl) -> str:
-    return impl.target.name.replace("-", "_")
+def _suffix(target: Target) -> str:
+    return target.name.replace("-", "_")
 
 
-def _section(impl: Impl, level: Unit) -> list[str]:
+def _section(target: Target, level: Unit) -> list[str]:
     """A level's helpers and kernel, compiled for its instructions; helpers get its suffix."""
     lines = "\n".join([*level.helpers.values(), "", *level.code])
     names = (
         re.compile(rf"\b({'|'.join(map(re.escape, level.helpers))})\b") if level.helpers else None
     )
     if names is not None:
-        lines = names.sub(rf"\1_{_suffix(impl)}", lines)
+        lines = names.sub(rf"\1_{_suffix(target)}", lines)
     lines = re.sub(r"^void ", "static void ", lines, flags=re.MULTILINE)
-    return ["", f"/* ---- {impl.target.name} */", *compiled_for(impl.target, [lines])]
+    return ["", f"/* ---- {target.name} */", *compiled_for(target, [lines])]
 
 
-def _chooser(impls: Sequence[Impl], name: str, kernel: Unit) -> list[str]:
+def _chooser(
+    targets: Sequence[Target],
+    name: str,
+    prototype: Callable[[str], str],
+    parameters: Sequence[str],
+) -> list[str]:
     """The function itself, which calls the best kernel that the CPU can run."""
     kind, chosen = f"{name}_function", f"{name}_chosen"
-    lines = ["", f"typedef {signature(f'(*{kind})', kernel.parameters)};", ""]
+    lines = ["", f"typedef {prototype(f'(*{kind})')};", ""]
     lines += [_LEVEL.replace("$NAME", name), "", f"static {kind} {name}_choose(void) {{"]
     lines.append(f"  const int level = {name}_level();")
-    for impl in impls:
-        least = LEVELS[impl.target.name]
+    for target in targets:
+        least = LEVELS[target.name]
         condition = f"if (level >= {least}) " * (least > 1)
-        lines.append(f"  {condition}return {_kernel_name(name, impl)};")
-    lines += ["}", "", f"{signature(name, kernel.parameters)} {{"]
+        lines.append(f"  {condition}return {level_name(name, target)};")
+    lines += ["}", "", f"{prototype(name)} {{"]
     return [
         *lines,
         f"  static {kind} {chosen};",
@@ -101,6 +126,6 @@ def _chooser(impls: Sequence[Impl], name: str, kernel: Unit) -> list[str]:
         f"    {name}_found = {name}_choose();",
         f"    __atomic_store_n(&{chosen}, {name}_found, __ATOMIC_RELAXED);",
         "  }",
-        f"  {name}_found({', '.join(kernel.parameters)});",
+        f"  {name}_found({', '.join(parameters)});",
         "}",
     ]
