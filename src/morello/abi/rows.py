@@ -86,9 +86,9 @@ def rows_of(spec: Spec) -> Rows:
 def generate_rows(rows: Rows, impls: Sequence[Impl], name: str) -> Source:
     """The C of functions that compute all rows, and a range of them.
 
-    The Impls are programs of blocks of rows, the largest first, and the last of a single row; if
-    they are for several levels of x86-64, there are such for each. Raises `BuildError` if C and
-    C++ can have no functions of this name.
+    The Impls are programs of blocks of rows, one of a single row among them; if they are for
+    several levels of x86-64, there are such for each. Raises `BuildError` if C and C++ can have no
+    functions of this name, and `SpecError` without a program of a single row.
     """
     by_target: dict[Target, list[Impl]] = {}
     for impl in impls:
@@ -127,21 +127,23 @@ def generate_rows(rows: Rows, impls: Sequence[Impl], name: str) -> Source:
 
 def _range_unit(rows: Rows, impls: Sequence[Impl], name: str) -> Unit:
     """A function of this name that computes a range of rows, and the kernels that it calls."""
-    kernels = {
-        impl.spec.size(rows.dim): unit(impl, f"{name}_{impl.spec.size(rows.dim)}") for impl in impls
-    }
-    largest, *_ = kernels.values()
+    by_size = {impl.spec.size(rows.dim): impl for impl in impls}
+    sizes = sorted(by_size, reverse=True)
+    if sizes[-1] != 1:
+        raise SpecError("a range of rows needs a program of a single row for what is left of it.")
+    kernels = {size: unit(by_size[size], f"{name}_{size}") for size in sizes}
+    largest = kernels[sizes[0]]
     code = "\n".join(line for kernel in kernels.values() for line in (*kernel.code, ""))
     lines = re.sub(r"^void ", "static void ", code, flags=re.MULTILINE).splitlines()
     lines += ["", f"{ranged(signature(name, largest.parameters))} {{"]
     given = ", ".join(map(_moved, largest.parameters, rows.steps.values()))
-    for count in kernels:
-        lines.append(f"  for (; begin + {count} <= end; begin += {count})")
-        lines.append(f"    {name}_{count}({given});")
+    for size in sizes:
+        lines.append(f"  for (; begin + {size} <= end; begin += {size})")
+        lines.append(f"    {name}_{size}({given});")
     return replace(
         largest,
         includes=[*dict.fromkeys(line for each in kernels.values() for line in each.includes)],
-        helpers={name: c for each in kernels.values() for name, c in each.helpers.items()},
+        helpers={h: c for each in kernels.values() for h, c in each.helpers.items()},
         code=[*lines, "}"],
     )
 
