@@ -91,10 +91,7 @@ def for_hosts(source: Source, spec: Spec, abis: Sequence[str]) -> Source:
     """
     if not {*abis} - {PLAIN}:
         return source
-    arrays = [
-        _host_array(argument, f"argument {number} of {source.name}, {argument.name},")
-        for number, argument in enumerate(arguments(spec))
-    ]
+    arrays = _host_arrays(spec, source.name)
     pointers = ", ".join(f"(void *)arrays[{number}]" for number in range(len(arrays)))
     call = f"{source.name}({pointers});"
     functions = host_functions(source.name, arrays[:-1], arrays[-1:], call, abis)
@@ -115,19 +112,8 @@ def host_functions(
     In it, `arrays` are the addresses of the inputs and outputs, and `arena` is memory of so many
     bytes. Raises as `for_hosts` does.
     """
-    hosts = {abi: HOSTS[abi] for abi in abis if abi != PLAIN}
-    if _TAKEN.match(name):
-        raise BuildError(
-            f"the C function cannot be called {quoted(name)} with --abi, as the functions for "
-            "hosts use names that begin so; give it another name."
-        )
-    for abi, host in hosts.items():
-        for array in (*inputs, *outputs):
-            if array.has_gaps and not host.takes_gaps:
-                raise SpecError(
-                    f"{array.name} is {array}, and {abi} has no arrays with gaps; leave out the "
-                    "strides, or that ABI."
-                )
+    _check((*inputs, *outputs), name, abis)
+    hosts = [HOSTS[abi] for abi in abis if abi != PLAIN]
     run = [
         "static void abi_call(const void *code, char *arena, char *const *arrays)",
         "{",
@@ -136,9 +122,37 @@ def host_functions(
         f"    {call}",
         "}",
     ]
-    files = [text("plan.h"), *(text(file) for host in hosts.values() for file in host.files)]
+    files = [text("plan.h"), *(text(file) for host in hosts for file in host.files)]
     tables = plan("abi", name, inputs, outputs, run="abi_call", arena=arena)
-    return [*files, *run, "", *tables, "", *(host.function(name) for host in hosts.values())]
+    return [*files, *run, "", *tables, "", *(host.function(name) for host in hosts)]
+
+
+def check_hosts(spec: Spec, name: str, abis: Sequence[str]) -> None:
+    """Raise as `for_hosts` would for a kernel of this name: before a search, which takes longer."""
+    if {*abis} - {PLAIN}:
+        _check(_host_arrays(spec, name), name, abis)
+
+
+def _check(arrays: Sequence[HostArray], name: str, abis: Sequence[str]) -> None:
+    if _TAKEN.match(name):
+        raise BuildError(
+            f"the C function cannot be called {quoted(name)} with --abi, as the functions for "
+            "hosts use names that begin so; give it another name."
+        )
+    for abi in abis:
+        for array in arrays:
+            if array.has_gaps and abi != PLAIN and not HOSTS[abi].takes_gaps:
+                raise SpecError(
+                    f"{array.name} is {array}, and {abi} has no arrays with gaps; leave out the "
+                    "strides, or that ABI."
+                )
+
+
+def _host_arrays(spec: Spec, name: str) -> list[HostArray]:
+    return [
+        _host_array(argument, f"argument {number} of {name}, {argument.name},")
+        for number, argument in enumerate(arguments(spec))
+    ]
 
 
 def _host_array(argument: Argument, name: str) -> HostArray:

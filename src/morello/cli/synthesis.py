@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Sequence
 from typing import Any
 
-from morello.abi import abi_names, for_hosts
+from morello.abi import abi_names, check_hosts, for_hosts
 from morello.abi.rows import generate_rows, rows_of
 from morello.base.errors import FileError, RewriteError
 from morello.cli.output import progress
@@ -40,6 +40,7 @@ def synthesize(arguments: argparse.Namespace, asked: str | None) -> dict[str, An
     """
     check_function_name(arguments.name)
     abis = abi_names(arguments.abi)
+    check_hosts(parse(arguments.expression), arguments.name, abis)
     if arguments.rows:
         return _rows(arguments, abis)
     if "," in arguments.target:
