@@ -14,10 +14,10 @@ from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
 from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.rewriting import rewritten, simplified
-from morello.graph.views import View
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
-from morello.models.schedule import Stage, schedule
+from morello.models.in_place import in_place
+from morello.models.schedule import Stage, StoredCall, schedule
 from morello.models.segment import Segment
 from morello.options import Options
 from morello.search.prepacking import weights_of
@@ -104,33 +104,51 @@ def compile_partition(partition: GraphPartition, **options: Unpack[Options]) -> 
     """
     asked: Options = {"gap": GAP, "budget": SECONDS, **options}
     kernels: dict[_Wanted, Kernel | None] = {}
-    wanted = [_wanted(group.lowered.spec, group.lowered.inputs) for group in partition.groups]
-    _compile(wanted, kernels, asked)
-    groups = zip(partition.groups, wanted, strict=True)
-    possible = tuple(group for group, key in groups if kernels[key])
-    partition = GraphPartition(partition.graph, possible)
-    stages = schedule(partition)
-    calls = [call for stage in stages if isinstance(stage, Stage) for call in stage.calls]
-    _compile([_wanted(call.spec, call.inputs) for call in calls], kernels, asked)
+    while True:
+        stages = _without_copies(schedule(partition), kernels, asked)
+        failed = {call.output.base for call in _calls(stages) if not kernels[_wanted(call)]}
+        groups = tuple(group for group in partition.groups if group.output not in failed)
+        if len(groups) == len(partition.groups):
+            break
+        partition = GraphPartition(partition.graph, groups)
     steps = tuple(
         _segment(stage, kernels) if isinstance(stage, Stage) else stage for stage in stages
     )
     return CompiledGraph(partition.graph, partition, steps)
 
 
-def _wanted(spec: Spec, inputs: Sequence[View]) -> _Wanted:
+def _without_copies(
+    stages: Sequence[Stage | Node], kernels: dict[_Wanted, Kernel | None], options: Options
+) -> list[Stage | Node]:
+    """The stages, compiled: in place, but for those where a kernel cannot store its result so."""
+    fewer = [in_place(stage) if isinstance(stage, Stage) else stage for stage in stages]
+    _compile(_calls(fewer), kernels, options)
+    compiled = [
+        second if all(kernels[_wanted(call)] for call in _calls([second])) else first
+        for first, second in zip(stages, fewer, strict=True)
+    ]
+    _compile(_calls(compiled), kernels, options)
+    return compiled
+
+
+def _calls(stages: Iterable[Stage | Node]) -> list[StoredCall]:
+    return [call for stage in stages if isinstance(stage, Stage) for call in stage.calls]
+
+
+def _wanted(call: StoredCall) -> _Wanted:
     """What to compile: weights are prepacked if all that may be are constants."""
-    by_name = dict(zip(spec.arrays, inputs, strict=False))
+    spec = call.spec
+    by_name = dict(zip(spec.arrays, call.inputs, strict=False))
     weights = [by_name[spec.name(number)] for number in weights_of(spec.operation)]
     constant = bool(weights) and all(isinstance(v.base.operator, Constant) for v in weights)
     return spec, spec.names, "constant" if constant else "plain"
 
 
 def _compile(
-    wanted: Iterable[_Wanted], kernels: dict[_Wanted, Kernel | None], options: Options
+    calls: Iterable[StoredCall], kernels: dict[_Wanted, Kernel | None], options: Options
 ) -> None:
     """Add the kernels that are not there yet; None for those that cannot be compiled."""
-    missing = [each for each in dict.fromkeys(wanted) if each not in kernels]
+    missing = [each for each in dict.fromkeys(map(_wanted, calls)) if each not in kernels]
     for weights in ("constant", "plain"):
         some = [each for each in missing if each[-1] == weights]
         asked: Options = {**options, "weights": weights}
@@ -145,7 +163,7 @@ def _compile(
 def _segment(stage: Stage, kernels: dict[_Wanted, Kernel | None]) -> Segment:
     compiled = []
     for call in stage.calls:
-        kernel = kernels[_wanted(call.spec, call.inputs)]
+        kernel = kernels[_wanted(call)]
         if kernel is None:
             raise SearchError(f"{call.spec.expression}: there is no kernel that copies it.")
         compiled.append(kernel)

@@ -13,15 +13,20 @@ from morello.graph.operators import Concat, Constant, Input
 from morello.graph.partition import GraphPartition, Group
 from morello.graph.views import VIEWS, View, view_of
 from morello.ir.spec import Spec
+from morello.runtime.argument import row_major_strides
 
 
 @dataclass(frozen=True)
 class StoredCall:
-    """A kernel, and where its arrays lie: views of nodes that are stored."""
+    """A kernel, and where its arrays lie: views of nodes that are stored.
+
+    One that `copies` computes nothing: its result has the elements of its only input, in order.
+    """
 
     spec: Spec
     inputs: tuple[View, ...]
     output: View
+    copies: bool = False
 
 
 @dataclass(frozen=True)
@@ -151,7 +156,8 @@ class _Tasks:
         if view.base is node:  # a reshape that copies
             view = view_of(node.inputs[0], self._stored)
         lowered = copied(view)
-        call = StoredCall(lowered.spec, lowered.inputs, whole(node))
+        stored = View(node, view.shape, row_major_strides(view.shape, 1))
+        call = StoredCall(lowered.spec, lowered.inputs, stored, copies=True)
         return _Task(node, (call,), _bases([call]))
 
     def _concat(self, node: Node) -> _Task:
@@ -164,16 +170,13 @@ class _Tasks:
             offset = first * joined.strides[axis]
             place = View(node, source.shape, joined.strides, offset)
             lowered = copied(view_of(source, self._stored), place.strides)
-            calls.append(StoredCall(lowered.spec, lowered.inputs, place))
+            calls.append(StoredCall(lowered.spec, lowered.inputs, place, copies=True))
         return _Task(node, tuple(calls), _bases(calls))
 
 
 def whole(node: Node) -> View:
     """A node's own memory, in row-major order."""
-    strides = [1] * node.type.rank
-    for d in range(node.type.rank - 1, 0, -1):
-        strides[d - 1] = strides[d] * node.shape[d]
-    return View(node, node.shape, tuple(strides))
+    return View(node, node.shape, row_major_strides(node.shape, 1))
 
 
 def _bases(calls: Iterable[StoredCall]) -> tuple[Node, ...]:

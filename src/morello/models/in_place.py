@@ -1,0 +1,157 @@
+"""Results that are written where they would be copied to, so that no kernel has to copy them.
+
+A part of a concatenation is stored within its result, and what only an output shows is stored as
+that output. What else reads such a part reads it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from morello.base.errors import SpecError
+from morello.graph.graph import Node
+from morello.graph.lowering import copied
+from morello.graph.views import View
+from morello.ir.layout import Layout
+from morello.ir.spec import Spec, Strides, goal
+from morello.models.schedule import Stage, StoredCall
+from morello.runtime.argument import CACHE_LINE
+
+
+def in_place(stage: Stage) -> Stage:
+    """The stage with as few copies as can be.
+
+    A copy is left if it reads what is stored elsewhere, or is needed by itself after the stage.
+    So is one whose elements would be apart, except in runs of a cache line or more.
+    """
+    calls, number = stage.calls, 0
+    while number < len(calls):
+        fewer = _without(calls, number, stage.outputs) if calls[number].copies else None
+        if fewer is None:
+            number += 1
+        else:
+            calls = fewer
+    return replace(stage, calls=calls)
+
+
+def _without(
+    calls: Sequence[StoredCall], number: int, kept: Sequence[Node]
+) -> tuple[StoredCall, ...] | None:
+    """The calls without a copy, if what it reads can be written to its place instead."""
+    source = calls[number].inputs[0].base
+    rest = [*calls[:number], *calls[number + 1 :]]
+    move = _Move.of(calls[number])
+    if move is None or source in kept or all(call.output.base is not source for call in rest):
+        return None
+    try:
+        return tuple(move.call(call) for call in rest)
+    except SpecError:
+        return None
+
+
+@dataclass(frozen=True)
+class _Run:
+    """Elements at one stride in the memory of a node, and at another where they are moved to."""
+
+    size: int
+    stride: int
+    to: int
+
+
+@dataclass(frozen=True)
+class _Move:
+    """Where the elements of `source` are stored instead: in `base`, from `offset` on.
+
+    The runs are the dimensions of the source's memory, slowest first.
+    """
+
+    source: Node
+    base: Node
+    offset: int
+    runs: tuple[_Run, ...]
+
+    @classmethod
+    def of(cls, copy: StoredCall) -> _Move | None:
+        """What makes a copy needless; None if it does not copy a whole node, or to far apart."""
+        (view,) = copy.inputs
+        dimensions = zip(view.shape, view.strides, copy.output.strides, strict=True)
+        runs: list[_Run] = []
+        dense = 1
+        for run in sorted((_Run(*each) for each in dimensions), key=lambda run: run.stride):
+            if run.size == 1:
+                continue
+            if run.stride != dense:
+                return None
+            dense *= run.size
+            if runs and run.to == runs[-1].to * runs[-1].size:
+                runs[-1] = replace(runs[-1], size=runs[-1].size * run.size)
+            else:
+                runs.append(run)
+        if view.offset or dense != view.base.type.size or not runs:
+            return None
+        near = len(runs) == 1 or runs[0].size * view.base.dtype.itemsize >= CACHE_LINE
+        if runs[0].to != 1 or not near:
+            return None
+        return cls(view.base, copy.output.base, copy.output.offset, tuple(reversed(runs)))
+
+    def call(self, call: StoredCall) -> StoredCall:
+        """A call that finds the elements there; raises `SpecError` if none does."""
+        *inputs, output = (self._view(view) for view in (*call.inputs, call.output))
+        if (*inputs, output) == (*call.inputs, call.output):
+            return call
+        if call.copies:
+            lowered = copied(inputs[0], output.strides)
+            return replace(call, spec=lowered.spec, inputs=lowered.inputs, output=output)
+        return StoredCall(self._spec(call), tuple(inputs), output)
+
+    def _view(self, view: View) -> View:
+        if view.base is not self.source:
+            return view
+        strides = self._strides(view.shape, view.strides, view.offset)
+        offset, rest = self.offset, view.offset
+        for run in self.runs:
+            count, rest = divmod(rest, run.stride)
+            offset += count * run.to
+        return View(self.base, view.shape, strides, offset)
+
+    def _spec(self, call: StoredCall) -> Spec:
+        spec = call.spec
+        views = dict(zip(spec.arrays, (*call.inputs, call.output), strict=True))
+        layouts: list[Layout] = []
+        strides: list[Strides] = []
+        for operand, placement in enumerate(spec.placements):
+            view, shape, layout = views[spec.name(operand)], spec.shape(operand), placement.layout
+            given = spec.strides[operand] if spec.strides else None
+            if view.base is self.source and layout.panel is None:
+                dense = dict(zip(layout.order, layout.strides(shape), strict=True))
+                steps = given or tuple(dense[d] for d in range(len(shape)))
+                given = moved = self._strides(shape, steps, view.offset)
+                layout = Layout(tuple(sorted(layout.order, key=lambda d: -moved[d])))
+            layouts.append(layout)
+            strides.append(given)
+        return goal(
+            spec.operation, spec.sizes, spec.dtypes,
+            layouts=layouts, strides=strides, names=spec.names, parallel=spec.parallel,
+        )  # fmt: skip
+
+    def _strides(
+        self, shape: Sequence[int], strides: Sequence[int], offset: int
+    ) -> tuple[int, ...]:
+        """The strides of a view of the source once it is moved; raises `SpecError` for none."""
+        last = []  # the last element of each run that the view reaches
+        for run in self.runs:
+            count, offset = divmod(offset, run.stride)
+            last.append(count)
+        moved = []
+        for size, stride in zip(shape, strides, strict=True):
+            if size == 1 or stride == 0:
+                moved.append(stride)
+                continue
+            number = next(n for n, run in enumerate(self.runs) if run.stride <= stride)
+            run = self.runs[number]
+            last[number] += stride // run.stride * (size - 1)
+            moved.append(stride // run.stride * run.to)
+            if stride % run.stride or last[number] >= run.size:
+                raise SpecError("a view goes on from one run to the next", "copy it")
+        return tuple(moved)
