@@ -436,6 +436,18 @@ def test_norms_of_bf16_in_f32_are_norms_of_bf16() -> None:
     assert names(after(apply(Cast(BF16), layer), 1e-4)) == ["layernorm"]
 
 
+def test_only_the_variance_of_bf16_may_be_computed_in_f32() -> None:
+    """As `jnp.var` does, with a mean of its own, which is not rounded."""
+    x, gamma, beta = (given(*shape, dtype=BF16) for shape in ((3, 8), (8,), (8,)))
+    up = apply(Cast(F32), x)
+    for own in (mean(up), apply(Cast(F32), mean(x))):
+        variance = mean(f("square", f("subtract", up, own)))
+        y = scaled(centred(x), apply(Cast(BF16), variance), divided=True)
+        assert names(after(f("add", f("multiply", y, gamma), beta))) == ["layernorm"]
+    other = mean(f("square", f("subtract", up, mean(apply(Cast(F32), given(3, 8, dtype=BF16))))))
+    assert "layernorm" not in names(after(scaled(centred(x), apply(Cast(BF16), other), True)))
+
+
 def test_norms_along_another_axis_are_transposed() -> None:
     x, gamma = given(2, 8, 5), given(8, 1)
     y = f("subtract", x, apply(Broadcast(x.shape), apply(Reduce("mean", (1,), True), x)))

@@ -120,7 +120,17 @@ def _is_square(node: Node, x: Node) -> bool:
     """Whether a node is the square of x, or both are reshaped after that."""
     if isinstance(node.operator, Reshape) and node.operator == x.operator:
         return _is_square(node.inputs[0], x.inputs[0])
-    return is_map(node, "square") and before_casts(node.inputs[0]) is x
+    return is_map(node, "square") and _is_same(node.inputs[0], x)
+
+
+def _is_same(a: Node, b: Node, depth: int = 3) -> bool:
+    """Whether two nodes compute the same, but for casts: a variance has its own mean in f32."""
+    a, b = before_casts(a), before_casts(b)
+    if a is b:
+        return True
+    inputs = zip(a.inputs, b.inputs, strict=False)
+    known = depth > 0 and bool(a.inputs) and a.operator == b.operator
+    return known and all(_is_same(x, y, depth - 1) for x, y in inputs)
 
 
 def _axis_of_difference(node: Node, x: Node) -> int | None:
