@@ -52,7 +52,7 @@ x = jnp.asarray(random.standard_normal((TOKENS, WIDTH), np.float32))
 ours, theirs = morello.jax.jit(block, gap=0.1, budget=2), jax.jit(block)
 error = jnp.abs(ours(x, weights) - theirs(x, weights)).max()
 (report,) = morello.jax.report(ours)
-print(f"{len(report.kernels)} kernels in {report.segments} calls, by JAX: {len(report.left)}")
+print(f"{report.kernel_count} kernels in {report.segments} calls, by JAX: {len(report.left)}")
 
 for name, function in (("jax.jit", theirs), ("morello.jax.jit", ours)):
     times = []

@@ -61,7 +61,7 @@ def block(threads: int, dtype: str) -> Contest:
         (report,) = morello.jax.report(ours)
         return Fast(
             lambda: jax.block_until_ready(ours(x, weights)),
-            len(report.kernels),
+            report.kernel_count,
             report.segments,
             len(report.left),
         )

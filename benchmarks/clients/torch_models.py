@@ -29,7 +29,7 @@ def _fast(call: Callable[[], Any]) -> Fast:
     programs = [p for graph in morello.torch.report().graphs for p in graph.programs.values()]
     return Fast(
         call,
-        sum(len(program.kernels) for program in programs),
+        sum(program.kernel_count for program in programs),
         sum(program.segments for program in programs),
         sum(len(program.left) for program in programs),
     )

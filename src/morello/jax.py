@@ -22,6 +22,7 @@ from morello.graph.operators import Input
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.models import Segment
+from morello.models.reporting import ProgramReport
 from morello.models.schedule import Stage, StoredCall, whole
 from morello.options import Options
 from morello.runtime.argument import Argument
@@ -30,7 +31,7 @@ try:
     import jax
     import jax.numpy as jnp
 
-    from morello.frameworks.jax_programs import CallReport, evaluated
+    from morello.frameworks.jax_programs import evaluated
     from morello.frameworks.xla import SegmentCall
 except ImportError as error:
     raise MorelloError(
@@ -61,7 +62,7 @@ def jit(
         return functools.partial(
             jit, static_argnums=static_argnums, static_argnames=static_argnames, **options
         )
-    reports: list[CallReport] = []
+    reports: list[ProgramReport] = []
 
     @functools.wraps(function)
     def traced(*args: Any, **keywords: Any) -> Any:
@@ -85,7 +86,7 @@ def jit(
     return cast(Function, compiled)
 
 
-def report(function: Function) -> tuple[CallReport, ...]:
+def report(function: Function) -> tuple[ProgramReport, ...]:
     """What became of a function of `jit`, for each set of arguments that it was traced for.
 
     Raises `CallError` for other functions.

@@ -64,7 +64,7 @@ def compared(function: Function, *args: Any, tolerance: float = 1e-4, **keywords
 @pytest.mark.parametrize("name", sorted({*FUNCTIONS_IN_USE} - {"one_hot"}))
 def test_a_function_computes_what_jax_does(name: str) -> None:
     function, arrays = FUNCTIONS_IN_USE[name]
-    assert "kernels in" in compared(function, *arrays)
+    assert "predicted" in compared(function, *arrays)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, jnp.bfloat16])
@@ -99,7 +99,7 @@ def test_arguments_and_results_are_pytrees() -> None:
         return {"y": [y, None], "pair": Pair(y.sum(), tree["x"])}
 
     report = compared(function, Pair(X, (W, BIAS)), tree={"x": Y, "none": None}, scale=3.0)
-    assert "kernels in" in report
+    assert "predicted" in report
 
 
 def test_static_arguments_are_part_of_the_program() -> None:
@@ -229,7 +229,7 @@ def test_errors_are_jaxs() -> None:
 def test_constants_are_packed() -> None:
     constant = np.asarray(random(96, 64))
     x = random(8, 96)
-    assert "kernels in" in compared(lambda x: jax.nn.relu(x @ constant), x)
+    assert "predicted" in compared(lambda x: jax.nn.relu(x @ constant), x)
 
 
 def test_threads_may_call_at_once() -> None:

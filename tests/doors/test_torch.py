@@ -99,7 +99,7 @@ def test_changes_of_weights_are_seen() -> None:
         assert error(fast(x), model(x)) < F32_TOLERANCE
         assert error(fast(x), before) > 0.01
     (program,) = last().programs.values()
-    assert "f32[48,32]" in program.inputs
+    assert "f32[48,32]" in program.arguments
 
 
 def test_few_shapes_are_compiled() -> None:

@@ -18,36 +18,14 @@ from jax.interpreters import batching, mlir
 from morello.base.errors import GraphError
 from morello.frameworks.jax_operators import check_known, computed
 from morello.frameworks.xla import SegmentCall
+from morello.graph.frameworks import JAX
 from morello.graph.graph import Graph, Node
 from morello.importers.stablehlo import from_module
 from morello.models import CompiledGraph, compile_graph
+from morello.models.reporting import ProgramReport, program_report
 from morello.options import Options
 
 Function = Callable[..., list[Any]]
-
-
-@dataclass(frozen=True)
-class CallReport:
-    """How a function was compiled for one signature of argument types.
-
-    `kernels` are the expressions that kernels compute, in order, in `segments` calls; `left` names
-    what JAX computes between them. If the whole function is left to JAX, `note` says why.
-    """
-
-    arguments: tuple[str, ...]
-    kernels: tuple[str, ...] = ()
-    segments: int = 0
-    left: tuple[str, ...] = ()
-    note: str = ""
-
-    def __str__(self) -> str:
-        head = f"({', '.join(self.arguments)}): "
-        if self.note:
-            return f"{head}JAX computes all of it: {self.note}"
-        lines = [f"{head}{len(self.kernels)} kernels in {self.segments} calls"]
-        lines += [f"  {kernel}" for kernel in self.kernels]
-        lines += [f"  by JAX: {', '.join(self.left)}"] if self.left else []
-        return "\n".join(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +34,7 @@ class JaxProgram:
 
     traced: Any
     options: Options
-    reports: list[CallReport]
+    reports: list[ProgramReport]
 
     @functools.cached_property
     def plain(self) -> Function:
@@ -67,20 +45,17 @@ class JaxProgram:
     @functools.cached_property
     def model(self) -> CompiledGraph | None:
         """The kernels, and what is left to JAX; None, with a note, if JAX computes all of it."""
-        arguments = tuple(str(kind) for kind in self.traced.in_avals)
+        arguments = _types_of(self.traced)
         try:
-            model = compile_graph(graph_of(self.traced), **self.options)
-            if not model.segments:
-                raise GraphError("no kernel computes any of it.")
+            model = compile_graph(graph_of(self.traced), JAX, **self.options)
+            report = program_report(model, arguments)
             for node in model.left:
                 check_known(node)
         except GraphError as error:
-            self.reports.append(CallReport(arguments, note=str(error)))
+            self.reports.append(ProgramReport(JAX.name, arguments, note=str(error)))
             return None
-        kernels = [each.spec.expression for segment in model.segments for each in segment.kernels]
-        left = tuple(str(node.operator) for node in model.left)
-        self.reports.append(CallReport(arguments, tuple(kernels), len(model.segments), left))
-        return model
+        self.reports.append(report)
+        return None if report.note else model
 
     def __call__(self, *arrays: Any) -> list[Any]:
         """The results, as one operation of JAX, whose derivatives are those of the function."""
@@ -113,15 +88,20 @@ class JaxProgram:
 
 
 def evaluated(
-    function: Function, arrays: Sequence[Any], options: Options, reports: list[CallReport]
+    function: Function, arrays: Sequence[Any], options: Options, reports: list[ProgramReport]
 ) -> list[Any]:
     """The results of a function of arrays, as a program unless only JAX can compute it."""
     traced = _traced(function, arrays)
     obstacle = _obstacle(traced)
     if obstacle:
-        reports.append(CallReport(tuple(str(kind) for kind in traced.in_avals), note=obstacle))
+        reports.append(ProgramReport(JAX.name, _types_of(traced), note=obstacle))
         return list(function(*arrays))
     return JaxProgram(traced, options, reports)(*arrays)
+
+
+def _types_of(traced: Any) -> tuple[str, ...]:
+    """The types of the arguments of a traced function, as texts."""
+    return tuple(str(kind) for kind in traced.in_avals)
 
 
 def graph_of(traced: Any) -> Graph:

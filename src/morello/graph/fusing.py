@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import inf
 
 from morello.base.errors import SearchError
+from morello.graph.frameworks import NUMPY
 from morello.graph.graph import Graph, Node
 from morello.graph.partition import GraphPartition, Group, group_of
 from morello.graph.reading import Reading
@@ -17,9 +18,6 @@ Price = Callable[[Spec], float]
 
 Growth = Callable[[Spec], bool]
 """Whether larger groups that contain the nodes of a Spec are worth trying."""
-
-LEFT_S, LEFT_BYTES_PER_S = 5e-6, 5e9
-"""The assumed cost of a node that the framework computes: overhead, and bytes of its result."""
 
 MOST_STATES = 1000
 """The cheapest states that are kept at a time; a graph with no more has an optimal partition."""
@@ -97,7 +95,7 @@ def _ending(
         group = group_of(inside, graph)
         if group is None:
             if members == (output,):
-                seconds = LEFT_S + output.type.bytes / LEFT_BYTES_PER_S
+                seconds = NUMPY.seconds((output,))
                 yield _Candidate(None, seconds, outside)
             continue
         cost = price(group.lowered.spec)

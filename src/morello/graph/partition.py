@@ -36,10 +36,12 @@ class GraphPartition:
     """Groups, and the nodes that are in none: the framework computes these.
 
     Neither inputs and constants nor views are in a group, unless a kernel needs them inside.
+    The `light` nodes are left, or copied, by the framework although kernels could do it.
     """
 
     graph: Graph
     groups: tuple[Group, ...]
+    light: frozenset[Node] = frozenset()
 
     @cached_property
     def left(self) -> tuple[Node, ...]:

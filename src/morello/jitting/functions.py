@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial, update_wrapper
 from inspect import signature
 from threading import RLock
@@ -15,11 +15,13 @@ from typing import Any, Unpack, overload
 import numpy as np
 
 from morello.base.errors import FallbackWarning, MorelloError
+from morello.graph.frameworks import NUMPY
 from morello.graph.graph import Array, TensorType
 from morello.importers.numpy_tracing import CONSTANTS, Stand, leaves, trace
 from morello.jitting.agreement import differing
 from morello.jitting.program import NumPyProgram
 from morello.models import compile_graph
+from morello.models.reporting import ProgramReport, program_report
 from morello.options import Options
 
 VARIANTS = 8
@@ -61,10 +63,16 @@ class Variant:
     to call the program.
     """
 
-    arguments: str
+    arguments: tuple[str, ...]
     program: NumPyProgram | None
     why: str = ""
     builtin: Callable[..., Any] | None = None
+
+    def report(self, name: str) -> ProgramReport:
+        """What was made of the function, which has this name."""
+        if self.program is None:
+            return ProgramReport(NUMPY.name, self.arguments, note=self.why, name=name)
+        return replace(program_report(self.program.compiled, self.arguments), name=name)
 
 
 class Jitted:
@@ -132,7 +140,7 @@ class Jitted:
         if len(self.variants) == VARIANTS:
             self._warn(f"was compiled {VARIANTS} times; NumPy computes it for other arguments.")
             return self._function(*args, **keywords)
-        described = ", ".join(map(_described, leaves((args, keywords))))
+        described = tuple(map(_described, leaves((args, keywords))))
         computed = None
         try:
             variant = self._compiled(described, args, keywords)
@@ -148,13 +156,13 @@ class Jitted:
         self.variants[key] = variant
         return expected
 
-    def _compiled(self, described: str, args: Any, keywords: Any) -> Variant:
+    def _compiled(self, described: tuple[str, ...], args: Any, keywords: Any) -> Variant:
         """The variant for such arguments, unless tracing or compiling raises an exception."""
         traced = trace(self._function, args, keywords)
         compiled = compile_graph(traced.graph, **self._options)
         program = NumPyProgram(traced, compiled)
         if not compiled.segments:
-            return Variant(described, None, "no kernel computes any part of it")
+            return Variant(described, None, program_report(compiled, described).note)
         builtin = None
         if args and all(type(each) is np.ndarray for each in args) and not keywords:
             builtin = program.builtin(args, _otherwise(self))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Unpack
 
 import numpy as np
 
 from morello.base.errors import CallError, CompileAllError, SearchError
+from morello.graph.frameworks import NUMPY, Framework
 from morello.graph.graph import Array, Graph, Node, check
 from morello.graph.operators import Constant
 from morello.graph.partition import GraphPartition, by_rule
@@ -17,6 +18,7 @@ from morello.graph.rewriting import rewritten, simplified
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.models.in_place import in_place
+from morello.models.light import without_light
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.models.segment import Segment
 from morello.options import Options
@@ -44,6 +46,7 @@ class CompiledGraph:
     graph: Graph
     partition: GraphPartition
     steps: tuple[Segment | Node, ...]
+    framework: Framework
 
     @property
     def segments(self) -> tuple[Segment, ...]:
@@ -85,36 +88,59 @@ def evaluated(node: Node, values: Sequence[Array]) -> Array:
     return np.asarray(node.operator.evaluate(*values)).astype(node.dtype, copy=False)
 
 
-def compile_graph(graph: Graph, **options: Unpack[Options]) -> CompiledGraph:
+def compile_graph(
+    graph: Graph, framework: Framework = NUMPY, **options: Unpack[Options]
+) -> CompiledGraph:
     """The kernels and the order of a graph, simplified, and with its nodes grouped by rule.
 
     As `compile_partition`.
     """
     check(graph)
     kernel_graph = rewritten(simplified(graph), EXPANSIONS)
-    return compile_partition(by_rule(kernel_graph), **options)
+    return compile_partition(by_rule(kernel_graph), framework, **options)
 
 
-def compile_partition(partition: GraphPartition, **options: Unpack[Options]) -> CompiledGraph:
+def compile_partition(
+    partition: GraphPartition, framework: Framework = NUMPY, **options: Unpack[Options]
+) -> CompiledGraph:
     """The kernels and the order of a graph that is cut into groups.
 
     The options are those of `morello.compile`; each search ends at a gap of 2 %, or after 3
-    seconds, unless they say otherwise. A group that no kernel computes is left to the framework.
+    seconds, unless they say otherwise. A group that no kernel computes is left to the framework,
+    and if anything is, so is a segment that is not worth its call (see `light`).
     Raises `MorelloError`.
     """
     asked: Options = {"gap": GAP, "budget": SECONDS, **options}
     kernels: dict[_Wanted, Kernel | None] = {}
     while True:
-        stages = _without_copies(schedule(partition), kernels, asked)
-        failed = {call.output.base for call in _calls(stages) if not kernels[_wanted(call)]}
-        groups = tuple(group for group in partition.groups if group.output not in failed)
-        if len(groups) == len(partition.groups):
+        stages = schedule(partition)
+        steps = _without_copies(stages, kernels, asked)
+        fewer = _possible(partition, steps, kernels)
+        if fewer == partition:
+            costs = [_cost(step, kernels) for step in steps]
+            fewer = without_light(partition, [*zip(stages, costs, strict=True)], framework)
+        if fewer == partition:
             break
-        partition = GraphPartition(partition.graph, groups)
-    steps = tuple(
-        _segment(stage, kernels) if isinstance(stage, Stage) else stage for stage in stages
-    )
-    return CompiledGraph(partition.graph, partition, steps)
+        partition = fewer
+    segments = (_segment(step, kernels) if isinstance(step, Stage) else step for step in steps)
+    return CompiledGraph(partition.graph, partition, tuple(segments), framework)
+
+
+def _possible(
+    partition: GraphPartition,
+    steps: Sequence[Stage | Node],
+    kernels: dict[_Wanted, Kernel | None],
+) -> GraphPartition:
+    """The partition without the groups that have no kernel."""
+    failed = {call.output.base for call in _calls(steps) if not kernels[_wanted(call)]}
+    groups = tuple(group for group in partition.groups if group.output not in failed)
+    return replace(partition, groups=groups)
+
+
+def _cost(step: Stage | Node, kernels: dict[_Wanted, Kernel | None]) -> float:
+    """The cost of the kernels of a step, in cycles."""
+    compiled = (kernels[_wanted(call)] for call in _calls([step]))
+    return sum(kernel.impl.cost for kernel in compiled if kernel)
 
 
 def _without_copies(

@@ -102,6 +102,7 @@ class _Tasks:
     def __init__(self, partition: GraphPartition) -> None:
         self._graph: Graph = partition.graph
         self._groups = {group.output: group for group in partition.groups}
+        self._light = partition.light
         self._stored = frozenset(n for n in self._groups if isinstance(n.operator, VIEWS))
         self._tasks: dict[Node, _Task] = {}
         self.constants: set[Node] = set()
@@ -131,6 +132,8 @@ class _Tasks:
     def _task(self, node: Node) -> _Task:
         if node in self._groups:
             return self._of_group(self._groups[node])
+        if node in self._light:
+            return _Task(node, (), node.inputs)
         try:
             if isinstance(node.operator, Concat):
                 return self._concat(node)

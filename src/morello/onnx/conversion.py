@@ -14,6 +14,7 @@ from onnx import ModelProto, TensorProto
 
 from morello.base.errors import FileError, GraphError
 from morello.base.files import check_different, check_writable
+from morello.graph.frameworks import ONNX_RUNTIME
 from morello.graph.operators import Foreign
 from morello.importers.onnx import OnnxProgram, import_model, read_model
 from morello.models import CompiledGraph, compile_graph
@@ -65,7 +66,7 @@ def convert(
     if options.get("threads", 1) != 1:
         raise GraphError("the kernels of a model run on one thread", "leave out threads")
     program = import_model(read_model(model), shapes)
-    compiled = compile_graph(program.graph, **options)
+    compiled = compile_graph(program.graph, ONNX_RUNTIME, **options)
     ops = {segment: custom_op(segment, n) for n, segment in enumerate(compiled.segments)}
     faster = rewritten(program, compiled, ops)
     try:

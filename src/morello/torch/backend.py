@@ -12,11 +12,13 @@ import torch
 from torch import fx
 
 from morello.base.errors import GraphError, MorelloError, SearchError, SpecError
+from morello.graph.frameworks import TORCH
 from morello.importers.aten import changed_inputs, imported
 from morello.importers.aten_calls import type_of
 from morello.models import compile_graph
+from morello.models.reporting import ProgramReport
 from morello.options import Options
-from morello.torch.program import ProgramReport, TorchProgram
+from morello.torch.program import TorchProgram
 from morello.torch.tracing import traced
 
 MOST_SHAPES = 8
@@ -188,9 +190,9 @@ class _Graph:
         weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
         weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
         weights += [_weight(arguments[n], n) for n in fixed]
-        program = TorchProgram(aten, compile_graph(aten.graph, **self._options))
-        if not program.report.kernels:
-            raise GraphError("no kernel computes any of it")
+        program = TorchProgram(aten, compile_graph(aten.graph, TORCH, **self._options))
+        if program.report.note:
+            raise GraphError(program.report.note)
         return _Compiled(program, tuple(n for n in tensors if n not in fixed), tuple(weights))
 
 

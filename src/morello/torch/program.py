@@ -2,42 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from morello.base.errors import GraphError
 from morello.graph.graph import Node
-from morello.graph.lowering import obstacle
 from morello.graph.operators import Constant, Foreign
 from morello.graph.views import shown
 from morello.importers.aten import ImportedAten, TorchCall
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
 from morello.models import CompiledGraph, Segment
+from morello.models.reporting import ProgramReport, program_report
 from morello.torch.values import computing
 
 Values = list[Any]
 """The tensors of the nodes that are known, by number."""
-
-
-@dataclass(frozen=True)
-class ProgramReport:
-    """The kernels of a compiled graph, and what was left to torch, with the reason."""
-
-    inputs: tuple[str, ...]
-    kernels: tuple[str, ...]
-    segments: int
-    left: tuple[tuple[str, str], ...]
-
-    def __str__(self) -> str:
-        inputs = ", ".join(self.inputs) or "no inputs"
-        lines = [f"  {inputs}: {len(self.kernels)} kernels, in {self.segments} calls"]
-        lines += [f"    {n} x {expression}" for expression, n in Counter(self.kernels).items()]
-        lines += [f"    left to torch: {name} ({why})" for name, why in self.left]
-        return "\n".join(lines)
 
 
 class TorchProgram:
@@ -79,19 +60,9 @@ class TorchProgram:
 
     @property
     def report(self) -> ProgramReport:
-        segments = self._compiled.segments
-        return ProgramReport(
-            tuple(str(node.type) for node in self._imported.graph.inputs),
-            tuple(kernel.spec.expression for each in segments for kernel in each.kernels),
-            len(segments),
-            tuple((str(node.operator), self._why(node)) for node in self._compiled.left),
-        )
-
-    def _why(self, node: Node) -> str:
-        """Why no kernel computes a node."""
-        if isinstance(node.operator, Foreign):
-            return self._imported.left[node.operator.name].rstrip(".")
-        return obstacle(node)
+        inputs = tuple(str(node.type) for node in self._imported.graph.inputs)
+        left = self._imported.left
+        return program_report(self._compiled, inputs, lambda operator: left[operator.name])
 
     def _result(self, result: Any) -> Callable[[Values], Any]:
         """What picks a result. The caller may change it, so constants are copied."""

@@ -37,12 +37,14 @@ MAPS = {
     "gelu_tanh": lambda x: functional.gelu(x, approximate="tanh"),
     "greater": torch.gt,
     "greater_equal": torch.ge,
+    "leaky_relu": lambda x, slope: torch.where(x < 0, x * slope, x),
     "less": torch.lt,
     "less_equal": torch.le,
     "not_equal": torch.ne,
     "power": torch.pow,
     "remainder": torch.fmod,
     "silu": functional.silu,
+    "softplus": functional.softplus,
 }
 """The functions of `Map` that torch calls by another name."""
 
