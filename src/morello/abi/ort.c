@@ -154,52 +154,65 @@ static OrtStatus *ort_compare(const AbiTensor *tensor, const void *value, int *i
     return status;
 }
 
-/* The address of an input; an error if it has another shape than the plan is for. */
-static OrtStatus *ort_input(const OrtPlan *self, void *context, size_t n, char **address)
+/* The address of input `number` of a node; an error if its shape is not that of the tensor. */
+static OrtStatus *ort_input(
+    const AbiTensor *tensor, void *context, size_t number, char **address)
 {
     const void *value;
     int is_right = 0;
     OrtStatus *status =
-        ORT_FUNCTION(ORT_GET_INPUT, void *, size_t, const void **)(context, n, &value);
+        ORT_FUNCTION(ORT_GET_INPUT, void *, size_t, const void **)(context, number, &value);
     if (!status)
-        status = ort_compare(&self->plan->tensors[n], value, &is_right);
+        status = ort_compare(tensor, value, &is_right);
     if (!status && !is_right)
-        status = ort_error(ORT_INVALID_ARGUMENT, self->plan->tensors[n].problem);
+        status = ort_error(ORT_INVALID_ARGUMENT, tensor->problem);
     if (!status)
         status = ORT_FUNCTION(ORT_GET_TENSOR_MUTABLE_DATA, const void *, void **)(
             value, (void **)address);
     return status;
 }
 
-static OrtStatus *ort_output(const OrtPlan *self, void *context, size_t n, char **address)
+static OrtStatus *ort_output(
+    const AbiTensor *tensor, void *context, size_t number, char **address)
 {
-    const AbiTensor *tensor = ort_output_tensor(self, n);
     void *value;
     OrtStatus *status =
         ORT_FUNCTION(ORT_GET_OUTPUT, void *, size_t, const int64_t *, size_t, void **)(
-            context, n, tensor->shape, (size_t)tensor->rank, &value);
+            context, number, tensor->shape, (size_t)tensor->rank, &value);
     if (!status)
         status = ORT_FUNCTION(ORT_GET_TENSOR_MUTABLE_DATA, void *, void **)(
             value, (void **)address);
     return status;
 }
 
-static OrtStatus *ort_compute(void *kernel, void *context)
+/* Runs a plan as a node. Unless they are null, `constants` are the last of its inputs, which the
+   node then lacks, and `places` has for each tensor its number among the node's inputs or outputs;
+   else they are in order. */
+static OrtStatus *ort_run(
+    const AbiPlan *plan, const char *constants, const size_t *places, void *context)
 {
-    const OrtPlan *self = kernel;
-    size_t inputs = ort_get_input_count(self), outputs = ort_get_output_count(self);
-    char *arrays[inputs + outputs];
+    size_t first = (size_t)plan->inputs, outputs = (size_t)plan->outputs;
+    size_t given = first - (constants != 0);
+    const AbiTensor *tensors = plan->tensors;
+    char *arrays[first + outputs];
     OrtStatus *status = 0;
-    for (size_t n = 0; n < inputs && !status; n++)
-        status = ort_input(self, context, n, &arrays[n]);
-    for (size_t n = 0; n < outputs && !status; n++)
-        status = ort_output(self, context, n, &arrays[inputs + n]);
+    for (size_t n = 0; n < given && !status; n++)
+        status = ort_input(&tensors[n], context, places ? places[n] : n, &arrays[n]);
+    if (constants)
+        arrays[given] = (char *)constants;
+    for (size_t n = first; n < first + outputs && !status; n++)
+        status = ort_output(&tensors[n], context, places ? places[n] : n - first, &arrays[n]);
     if (status)
         return status;
-    const char *problem = abi_problem(self->plan, arrays);
+    const char *problem = abi_problem(plan, arrays);
     if (problem)
         return ort_error(ORT_INVALID_ARGUMENT, problem);
-    return abi_run(self->plan, arrays) ? 0 : ort_error(ORT_FAIL, abi_no_memory);
+    return abi_run(plan, arrays) ? 0 : ort_error(ORT_FAIL, abi_no_memory);
+}
+
+static OrtStatus *ort_compute(void *kernel, void *context)
+{
+    return ort_run(((const OrtPlan *)kernel)->plan, 0, 0, context);
 }
 
 /* Adds operators to the options of a session, in a domain that no other library has there. */
