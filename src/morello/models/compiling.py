@@ -95,9 +95,13 @@ def compile_graph(
 
     As `compile_partition`.
     """
+    return compile_partition(partitioned(graph), framework, **options)
+
+
+def partitioned(graph: Graph) -> GraphPartition:
+    """A graph, checked and simplified, with its nodes grouped by rule."""
     check(graph)
-    kernel_graph = rewritten(simplified(graph), EXPANSIONS)
-    return compile_partition(by_rule(kernel_graph), framework, **options)
+    return by_rule(rewritten(simplified(graph), EXPANSIONS))
 
 
 def compile_partition(

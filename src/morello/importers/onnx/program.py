@@ -15,7 +15,7 @@ from onnx import GraphProto, ModelProto, NodeProto, TensorProto, TypeProto, Valu
 from onnx.numpy_helper import from_array
 
 from morello.base.errors import GraphError, quoted
-from morello.graph.graph import Graph, Node, TensorType, apply
+from morello.graph.graph import Array, Graph, Node, TensorType, apply
 from morello.graph.operators import Constant, Foreign, Input
 from morello.importers.onnx import (  # noqa: F401 (they register translations)
     contributed,
@@ -75,17 +75,20 @@ class OnnxProgram:
 
 
 def import_model(
-    model: ModelProto, shapes: Mapping[str, Sequence[int]] | None = None
+    model: ModelProto,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    constants: Mapping[str, Array] | None = None,
 ) -> OnnxProgram:
     """The graph of a valid model, in which inputs with free dimensions have the given shapes.
 
-    Initializers are constants, also those that a caller could replace. Raises `GraphError` for
-    a free dimension without a size, and for a node that does not fit its inputs.
+    Initializers are constants, also those that a caller could replace; so are `constants`, which
+    the model need not have. Raises `GraphError` for a free dimension without a size, and for a node
+    that does not fit its inputs.
     """
     if model.functions:
         model = onnx.inliner.inline_local_functions(model)
     try:
-        importing = _Importing(model, dict(shapes or {}))
+        importing = _Importing(model, dict(shapes or {}), dict(constants or {}))
         for proto in model.graph.node:
             importing.add(proto)
         return importing.finish()
@@ -99,6 +102,7 @@ class _Importing:
 
     model: ModelProto
     shapes: dict[str, Sequence[int]]
+    constants: dict[str, Array]
     values: dict[str, Node | None] = field(default_factory=dict)
     inputs: dict[str, Node | None] = field(default_factory=dict)
     rest: list[NodeProto] = field(default_factory=list)
@@ -108,6 +112,8 @@ class _Importing:
         graph = self.model.graph
         for tensor in graph.initializer:
             self.values[tensor.name] = constant(contents(tensor))
+        for name, array in self.constants.items():
+            self.values[name] = constant(array)
         for sparse in graph.sparse_initializer:
             self.values[sparse.values.name] = None
         free = [info for info in graph.input if info.name not in self.values]
