@@ -1,12 +1,14 @@
-"""Faster ONNX models: what kernels compute becomes nodes of the domain `morello`.
+"""ONNX models on kernels, run by ONNX Runtime.
 
-    import onnxruntime
-    from morello.onnx import convert
+    import morello.onnx, onnxruntime
 
-    convert("model.onnx", "fast.onnx", {"image": (1, 3, 224, 224)})
     options = onnxruntime.SessionOptions()
-    options.register_custom_ops_library("fast.so")
-    session = onnxruntime.InferenceSession("fast.onnx", options)
+    options.add_provider_for_devices(morello.onnx.register(), {})
+    session = onnxruntime.InferenceSession("model.onnx", options)
+
+`register` adds an execution provider, which compiles what kernels compute when a session is
+created; `session` does all of this, and compares the results. `convert` writes a model in which it
+is nodes of the domain `morello`, with a library of custom operators.
 
 Needs `pip install morello[onnx]`.
 """
@@ -19,5 +21,7 @@ except ModuleNotFoundError:
     raise MorelloError("ONNX models need the package onnx", "pip install morello[onnx]") from None
 
 from morello.onnx.conversion import Conversion, convert
+from morello.onnx.provider import NAME, library_path, register
+from morello.onnx.sessions import session
 
-__all__ = ["Conversion", "convert"]
+__all__ = ["NAME", "Conversion", "convert", "library_path", "register", "session"]

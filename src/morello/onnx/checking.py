@@ -1,8 +1,11 @@
-"""A converted model compared with the one that it was made from, both run by ONNX Runtime."""
+"""Models with kernels compared with the models that they were made from, by ONNX Runtime."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -18,33 +21,60 @@ _QUIET = 4
 
 
 def largest_error(model: str | os.PathLike[str], conversion: Conversion, seed: int = 0) -> float:
-    """The largest difference of outputs for random inputs, relative to the largest number.
+    """The largest error of a converted model, as `largest_difference` of the two.
 
-    Floating-point inputs are between -1 and 1, integers 0 or 1. Raises `VerificationError` if it
-    is above 5 %, and `MorelloError` if ONNX Runtime is missing, or cannot run a model.
+    Raises `VerificationError` if it is above 5 %, and `MorelloError` if ONNX Runtime is missing,
+    or cannot run a model.
     """
-    try:
-        import onnxruntime
-    except ModuleNotFoundError:
-        raise MorelloError("there is no onnxruntime to compare with", "install it") from None
+    onnxruntime = runtime()
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _QUIET
-    try:
+    with explained():
         before = onnxruntime.InferenceSession(os.fspath(model), options)
         if conversion.library is not None:
             options.register_custom_ops_library(str(conversion.library.absolute()))
         after = onnxruntime.InferenceSession(str(conversion.model), options)
+    return largest_difference(before, after, seed)
+
+
+def largest_difference(before: Any, after: Any, seed: int = 0) -> float:
+    """The largest difference of the outputs of two sessions, relative to the largest number.
+
+    The inputs have the shapes of the second session, and are random: numbers between -1 and 1,
+    integers 0 or 1. Raises `VerificationError` if it is above 5 %, and `MorelloError` if a session
+    cannot run.
+    """
+    with explained():
         feeds = _random(after.get_inputs(), np.random.default_rng(seed))
         pairs = [*zip(before.run(None, feeds), after.run(None, feeds), strict=True)]
-    except Exception as problem:
-        raise MorelloError(f"ONNX Runtime says: {' '.join(str(problem).split())[:300]}.") from None
     error = max((_difference(a, b) for a, b in pairs), default=0.0)
     if not error <= TOLERANCE:
         raise VerificationError(
-            f"{conversion.model} computes something else than {os.fspath(model)}: the largest "
-            f"error is {error:.1e} of the largest number."
+            f"the kernels compute something else than ONNX Runtime: the largest error is "
+            f"{error:.1e} of the largest number."
         )
     return error
+
+
+def runtime() -> ModuleType:
+    """ONNX Runtime; raises `MorelloError` if it is missing."""
+    try:
+        import onnxruntime
+    except ModuleNotFoundError:
+        raise MorelloError("there is no onnxruntime", "install it") from None
+    module: ModuleType = onnxruntime
+    return module
+
+
+@contextmanager
+def explained() -> Iterator[None]:
+    """What ONNX Runtime raises in the body, as `MorelloError`."""
+    try:
+        yield
+    except MorelloError:
+        raise
+    except Exception as problem:
+        raise MorelloError(f"ONNX Runtime says: {' '.join(str(problem).split())[:300]}.") from None
 
 
 def _random(inputs: Any, generator: np.random.Generator) -> dict[str, Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,7 @@ from morello.models.segment import Place
 from morello.models.source import ConstantBlock
 from morello.native.build import build
 from morello.native.toolchain import arch_flags
+from morello.runtime.argument import CACHE_LINE
 
 MOST_ARRAYS = 4096
 """The most inputs and outputs of a segment: their addresses are on the stack."""
@@ -58,14 +60,70 @@ def custom_op(segment: Segment, number: int) -> CustomOp:
 
 def build_library(ops: Sequence[CustomOp]) -> Path:
     """The shared object of operators, in the cache; raises `BuildError`."""
-    kernels = [kernel for op in ops for kernel in op.segment.kernels]
-    first = kernels[0]
+    plans = ", ".join(f"{{.plan = &op_{number}_plan}}" for number in range(len(ops)))
+    return _built(ops, [_REGISTER.replace("$PLANS", plans)])
+
+
+def build_provider(ops: Sequence[CustomOp], folder: Path) -> Path:
+    """The shared object, in a folder, of an execution provider that has these segments.
+
+    Their constants are inside. Raises `BuildError`.
+    """
+    block, rows = bytearray(), []
+    for number, op in enumerate(ops):
+        block += bytes(-len(block) % CACHE_LINE)
+        rows.append(f"{{&op_{number}_plan, constants + {len(block)}}}")
+        block += op.constants.tobytes()
+    data = folder / "constants"
+    data.write_bytes(block)
+    code = _CONSTANTS.format(text=_c_string(f".incbin {_c_string(str(data.absolute()))}"))
+    return _built(ops, [_GROUP, code, *_groups(rows), _provider()], folder)
+
+
+def provider_source() -> str:
+    """The C of an execution provider without kernels of its own."""
+    return joined([text("plan.h"), text("ort.c"), _GROUP, *_groups([]), _provider()])
+
+
+def _groups(rows: Sequence[str]) -> Iterable[str]:
+    yield f"enum {{ GROUP_COUNT = {len(rows)} }};"
+    yield f"static Group groups[] = {{{', '.join(rows or ['{0}'])}}};"
+
+
+def _provider() -> str:
+    return Path(__file__).with_name("provider.c").read_text(encoding="utf-8")
+
+
+_GROUP = """\
+/* What a node of the execution provider runs. */
+typedef struct {
+    const AbiPlan *plan;
+    const char *constants; /* the last of the inputs; null if it is an input of the node */
+    const char *const *names; /* those of the tensors in a model; null if the node says them */
+    int64_t users; /* how many nodes of sessions have it */
+} Group;
+"""
+
+_CONSTANTS = """\
+extern const char constants[] __attribute__((visibility("hidden")));
+__asm__(".pushsection .rodata\\n.balign 64\\n.globl constants\\n.hidden constants\\n"
+        "constants:\\n" {text} "\\n.popsection");"""
+"""The contents of a file, in assembly: a C compiler takes long for an array of as many numbers."""
+
+
+def _c_string(content: str) -> str:
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _built(ops: Sequence[CustomOp], ending: Sequence[str], cache: Path | None = None) -> Path:
+    """The shared object of operators and of their kernels, with this ending."""
+    first = ops[0].segment.kernels[0]
     flags = arch_flags(first.compiler, first.impl.target.arch)
-    return build(source(ops), compiler=first.compiler, flags=flags)
+    return build(source(ops, ending), compiler=first.compiler, flags=flags, cache=cache)
 
 
-def source(ops: Sequence[CustomOp]) -> str:
-    """The C of operators and of their kernels."""
+def source(ops: Sequence[CustomOp], ending: Sequence[str]) -> str:
+    """The C of operators and of their kernels, with this ending."""
     kernels = list(dict.fromkeys(kernel for op in ops for kernel in op.segment.kernels))
     names = {kernel: f"kernel_{number}" for number, kernel in enumerate(kernels)}
     units = [unit(kernel.impl, name) for kernel, name in names.items()]
@@ -79,7 +137,7 @@ def source(ops: Sequence[CustomOp]) -> str:
         comment(f"The kernels of a model, for {target.name}\n{NO_FLAGS}"),
         *needs(target), *includes, "",
         *compiled_for(target, [*groups, *helpers.values(), "", *code]),
-        runner, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names),
+        runner, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names), *ending,
     ])  # fmt: skip
 
 
@@ -99,7 +157,7 @@ OrtStatus *RegisterCustomOps(void *options, const OrtBase *base)
 
 
 def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[str]:
-    """The tables that runner.c and ort.c work with, and the function that registers the plans."""
+    """The tables that runner.c and ort.c work with."""
     for number, op in enumerate(ops):
         places = [f"{{{base}, {offset}}}" for some in op.places for base, offset in some]
         yield f"static const Place places_{number}[] = {{{', '.join(places)}}};"
@@ -113,8 +171,6 @@ def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[st
             f"{{steps_{number}, places_{number}, {len(steps)}}};"
         )
         yield from _plan(f"op_{number}", op, f"&segment_{number}")
-    plans = ", ".join(f"{{.plan = &op_{number}_plan}}" for number in range(len(ops)))
-    yield _REGISTER.replace("$PLANS", plans)
 
 
 def _plan(stem: str, op: CustomOp, segment: str) -> Iterable[str]:

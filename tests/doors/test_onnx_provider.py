@@ -1,0 +1,164 @@
+"""The execution provider: ONNX Runtime computes unchanged models with kernels."""
+
+from __future__ import annotations
+
+import gc
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.doors.test_onnx import layer, parsed, weights
+
+from morello.base.errors import GraphError, SearchError
+from morello.graph.frameworks import Framework
+from morello.graph.partition import GraphPartition
+from morello.models import CompiledGraph, compile_partition
+
+onnx = pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+from morello.onnx import NAME, register, session  # noqa: E402
+from morello.onnx.checking import largest_difference  # noqa: E402
+from morello.onnx.provider import _sessions  # noqa: E402
+
+
+def options(**settings: str) -> Any:
+    """Those of a session with kernels, in which the dimension `n` is 4."""
+    asked = runtime.SessionOptions()
+    asked.add_provider_for_devices(register(), {"gap": "1"} | settings)
+    asked.add_free_dimension_override_by_name("n", 4)
+    asked.log_severity_level = 3
+    asked.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    return asked
+
+
+def checked(model: Any, asked: Any) -> Any:
+    """A session that computes what ONNX Runtime does alone."""
+    content = model.SerializeToString()
+    result = runtime.InferenceSession(content, asked)
+    alone = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
+    assert largest_difference(alone, result) < 1e-5
+    return result
+
+
+def ours(checked_session: Any) -> list[list[str]]:
+    """The types of the nodes of each part that kernels compute."""
+    return [
+        [node.op_type for node in part.get_nodes()]
+        for part in checked_session.get_provider_graph_assignment_info()
+        if part.ep_name == NAME
+    ]
+
+
+@pytest.mark.parametrize("level", ["ORT_DISABLE_ALL", "ORT_ENABLE_ALL"])
+def test_kernels_compute_parts_of_an_unchanged_model(level: str) -> None:
+    asked = options()
+    asked.graph_optimization_level = getattr(runtime.GraphOptimizationLevel, level)
+    first, *rest = ours(checked(layer(), asked))
+    assert rest == [["Softmax"]]
+    assert first[-1] == "Relu"
+
+
+def test_what_others_read_is_an_output_of_a_part() -> None:
+    model = parsed(
+        """agraph (float[n, 16] x, bool which) => (float[n, 8] y, float[n, 8] z) {
+            a = MatMul (x, w)
+            b = Add (a, bias)
+            c = Relu (b)
+            d = CumSum (c, axis)
+            y = Softmax (d)
+            e = Softmax (c)
+            z = If (which) <
+                then_branch = s () => (float[n, 8] p) { p = Add (c, e) },
+                else_branch = t () => (float[n, 8] q) { q = Neg (e) }
+            >
+        }"""
+    )
+    model = weights(model, ("w", (16, 8)), ("bias", (8,)))
+    model.graph.initializer.append(onnx.numpy_helper.from_array(np.array(1), "axis"))
+    first, second = ours(checked(model, options()))
+    assert first[-2:] == ["Relu", "Softmax"]
+    assert second == ["Softmax"]
+
+
+def test_what_has_no_kernel_after_all_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    def without_softmax(
+        partition: GraphPartition, framework: Framework, **asked: Any
+    ) -> CompiledGraph:
+        groups = [each for each in partition.groups if "softmax" not in repr(each.nodes)]
+        return compile_partition(GraphPartition(partition.graph, tuple(groups)), framework, **asked)
+
+    monkeypatch.setattr("morello.onnx.claiming.compile_partition", without_softmax)
+    model = parsed(
+        """agraph (float[n, 16] x) => (float[n, 8] y) {
+            s = Softmax (x)
+            a = MatMul (s, w)
+            b = Add (a, bias)
+            y = Relu (b)
+        }"""
+    )
+    (part,) = ours(checked(weights(model, ("w", (16, 8)), ("bias", (8,))), options()))
+    assert "Softmax" not in part
+    assert part[-1] == "Relu"
+
+
+def test_unknown_shapes_and_wrong_options_are_refused(capfd: pytest.CaptureFixture[str]) -> None:
+    asked = runtime.SessionOptions()
+    asked.add_provider_for_devices(register(), {})
+    without = runtime.InferenceSession(layer().SerializeToString(), asked)
+    assert "it does not say the shape of x; SessionOptions.add_free" in capfd.readouterr().err
+    assert without.run(["y"], {"x": np.zeros((2, 16), np.float32)})[0].shape == (2, 8)
+    assert "the option budget is 'much'; give a number" in refusal(capfd, budget="much")
+    assert "unknown target 'abacus'" in refusal(capfd, target="abacus")
+
+
+def refusal(capfd: pytest.CaptureFixture[str], **settings: str) -> str:
+    """What is said of a session with these options; some versions create it without kernels."""
+    try:
+        runtime.InferenceSession(layer().SerializeToString(), options(**settings))
+    except Exception as error:
+        return str(error)
+    return "".join(capfd.readouterr())
+
+
+def test_kernels_are_kept_in_a_model_with_a_library(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    onnx.save(layer(), tmp_path / "model.onnx")
+    asked = options()
+    asked.add_session_config_entry("ep.context_enable", "1")
+    before = runtime.InferenceSession(str(tmp_path / "model.onnx"), asked)
+    kept = str(tmp_path / "model_ctx.onnx")
+    types = [node.op_type for node in onnx.load(kept).graph.node]
+    assert types == ["EPContext", "CumSum", "EPContext", "ArgMax"]
+    asked = options()
+    asked.log_severity_level = 2
+    with pytest.raises(Exception, match="EPContext"):
+        runtime.InferenceSession(kept, asked)
+    assert "kernels of the library model_ctx.so; register that" in capfd.readouterr().err
+    runtime.register_execution_provider_library("Kept", str(tmp_path / "model_ctx.so"))
+    devices = [device for device in runtime.get_ep_devices() if device.ep_name == "Kept"]
+    asked = runtime.SessionOptions()
+    asked.add_provider_for_devices(devices, {})
+    after = runtime.InferenceSession(kept, asked)
+    assert largest_difference(before, after) == 0
+    with pytest.raises(Exception, match="INVALID_ARGUMENT"):
+        after.run(None, {"x": np.zeros((2, 16), np.float32)})
+    del after
+    runtime.unregister_execution_provider_library("Kept")
+
+
+def test_a_session_is_made_in_one_call(tmp_path: Path) -> None:
+    onnx.save(layer(), tmp_path / "model.onnx")
+    made = session(tmp_path / "model.onnx", {"x": (4, 16)}, gap=1)
+    assert NAME in made.get_providers()
+    with pytest.raises(SearchError, match="a session has no option threads"):
+        session(tmp_path / "model.onnx", threads=2)
+    with pytest.raises(GraphError, match="x has 2 dimensions, and 1 are given"):
+        session(tmp_path / "model.onnx", {"x": (4,)})
+    last = max(_sessions)
+    assert not _sessions[last].over
+    del made
+    gc.collect()
+    assert _sessions[last].over
