@@ -349,6 +349,9 @@ CASES: dict[str, Callable[..., Array]] = {
     "one_prefix(f32[4]) @ f32[4,3]": lambda x, w: x[None] @ w,
     "expand_dims(sum(f32[3,4]), axis=0)": lambda x: x.sum(1)[None],
     "softmax(expand_dims(exp(f32[4]), axis=1), axis=0)": lambda x: softmax(np.exp(x))[:, None],
+    "take(f32[3,4], i64[5,2])": lambda x, ids: x[
+        np.where(ids < 0, ids + 3, ids).clip(0, 2).astype(int)
+    ],
     "broadcast(f32[3], axis=-1, size=5)": lambda x: np.repeat(x[:, None], 5, 1),
 }
 

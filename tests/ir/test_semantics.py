@@ -34,6 +34,7 @@ from morello.ir.primitives import (
     pack,
     reduce,
     softmax,
+    take,
 )
 from morello.ir.semantics import evaluate, reference
 
@@ -101,6 +102,14 @@ def test_a_move_with_an_order_is_a_transpose() -> None:
     agree(evaluate(move(3), [x]), x)
     for order in [(1, 2, 0), (2, 0, 1), (0, 2, 1)]:
         agree(evaluate(move(3, order), [x]), x.transpose(order))
+
+
+def test_rows_outside_of_a_table_are_the_nearest_within() -> None:
+    table, ids = values(3, 4), np.array([[0, 2, -1], [-3, -9, 7]])
+    wanted = table[np.array([[0, 2, 2], [0, 0, 2]])]
+    agree(evaluate(take(2), [table, ids]), wanted)
+    turned = reordered(take(2), [("d", "v"), ("j", "i"), ("d", "i", "j")])
+    agree(evaluate(turned, [table.T, ids.T]), wanted.transpose(2, 0, 1))
 
 
 @pytest.mark.parametrize("one", [fill(2), fill(1, "lowest"), pack(2, 0, 2)], ids=str)

@@ -18,6 +18,7 @@ from morello.graph.operators import (
     Conv,
     Cumulate,
     Dot,
+    Gather,
     Input,
     LayerNorm,
     Map,
@@ -173,3 +174,14 @@ def test_a_mask_is_broadcast_in_attention() -> None:
     seen = apply(Attention(0.25), q, k, v, mask)
     model = agrees(Graph((q, k, v, mask.inputs[0]), (seen,)))
     assert not model.left and len(model.segments[0].kernels) == 1
+
+
+def test_an_embedding_is_a_kernel_that_reads_no_row_outside() -> None:
+    table, more = constant(np.random.default_rng(0), 10, 8), given(2, 5, 8)
+    ids = apply(Input(TensorType((2, 5), np.dtype(np.int64))))
+    graph = Graph((ids, more), (apply(Map("add"), apply(Gather(0), table, ids), more),))
+    model = compile_graph(graph, gap=0.2)
+    assert not model.left and len(model.partition.groups) == 1
+    numbers = np.array([[0, 9, -1, -10, 3], [10, -11, 2**40, -(2**40), 2**32 + 1]])
+    arrays = [numbers, np.random.default_rng(1).random((2, 5, 8), np.float32)]
+    np.testing.assert_array_equal(model(*arrays)[0], evaluate(graph, arrays)[0].astype(F32))

@@ -37,6 +37,7 @@ from morello.ir.primitives import (
     pool,
     reduce,
     softmax,
+    take,
 )
 from morello.ir.spec import Spec
 from morello.ir.tensor import Placement, canonical, gapless
@@ -83,6 +84,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
         return [move(4)]
     if name == "Move":
         return [move(1), move(2), move(3), move(2, (1, 0))]
+    if name == "Take":
+        return [take(1), take(2)]
     if name == "Pack":
         lanes = kernel.dtypes[1].lanes
         return [pack(2, 0, lanes), pack(2, 1, lanes), pack(3, 1, lanes)]

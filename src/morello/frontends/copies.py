@@ -15,10 +15,11 @@ from morello.frontends.values import (
     format_list,
     value_of,
 )
-from morello.ir.dtype import F32, DType
+from morello.ir.dtype import F32, I32, I64, DType
 from morello.ir.primitives import MAX_RANK, fill
 from morello.ir.primitives import move as move_operation
 from morello.ir.primitives import one_prefix as one_prefix_operation
+from morello.ir.primitives import take as take_operation
 from morello.targets.kernels import CASTS
 
 
@@ -113,7 +114,25 @@ def _filled(value: str, like: Value) -> Value:
     return value_of(replace(like.tensor, operation=fill(like.rank, value)))
 
 
+def take(table: Value, ids: Value) -> Value:
+    """The rows of a matrix that these integers number, as an embedding has them.
+
+    A number below 0 counts from the last row; others outside are taken as the nearest within.
+    """
+    if table.rank != 2:
+        what = f"a table of {table.rank} dimensions"
+        raise MisuseError(what, "give it rows and columns, as f32[1000,64] has", at=0)
+    if ids.dtype not in (I32, I64):
+        raise MisuseError(f"{ids.dtype} numbers no rows", "give i32 or i64", at=1)
+    table, ids = table.without_new_axes, ids.without_new_axes
+    if ids.rank == MAX_RANK:
+        raise MisuseError(f"the result would have {MAX_RANK + 1} dimensions", at=1)
+    shape = (*ids.shape, table.shape[1])
+    return apply_operation(take_operation(ids.rank), [table, ids], shape)
+
+
 FUNCTIONS = (
     cast, move, transpose, expand_dims, broadcast, one_prefix, fill_zero, fill_lowest, fill_highest,
+    take,
 )  # fmt: skip
 """The functions of these that an expression can call."""

@@ -15,7 +15,7 @@ from functools import cached_property
 from morello.base.errors import SpecError
 from morello.frontends.types import Type
 from morello.ir.computation import Tensor
-from morello.ir.dtype import DType
+from morello.ir.dtype import I64, DType
 from morello.ir.functions import Function
 from morello.ir.operation import Operation, reordered
 from morello.ir.primitives import MAX_RANK, broadcast, elementwise, move
@@ -136,11 +136,22 @@ def apply_operation(
     tensors = [argument.tensor for argument in arguments]
     if any(argument.filled for argument in arguments):
         raise MisuseError("a filled tensor cannot be an input", "fill it as a Spec of its own")
+    _check_indices(operation, arguments, dtype)
     orders = [operand.dims for operand in operation.operands]
     for i, argument in enumerate(arguments):
         orders[i] = tuple(orders[i][argument.axes.index(d)] for d in range(argument.rank))
     inner = reordered(operation, orders)
     return value_of(Tensor(tuple(shape), dtype or tensors[0].dtype, inner, tuple(tensors)))
+
+
+def _check_indices(operation: Operation, arguments: Sequence[Value], dtype: DType | None) -> None:
+    """Raise `MisuseError` if an argument of 64 bits is neither an index nor cast."""
+    primitive = operation.primitive
+    for number, argument in enumerate(arguments):
+        index = primitive is not None and number in primitive.indices
+        if argument.dtype is I64 and not index and dtype in (None, I64):
+            what = "no kernel computes with i64"
+            raise MisuseError(what, "cast it to f32, or give the function i32", at=number)
 
 
 def broadcast_copy(x: Value, position: int, size: int) -> Value:

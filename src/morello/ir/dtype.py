@@ -45,6 +45,7 @@ U16 = DType("u16", 2, "uint16_t", np.uint16)
 I16 = DType("i16", 2, "int16_t", np.int16)
 U32 = DType("u32", 4, "uint32_t", np.uint32)
 I32 = DType("i32", 4, "int32_t", np.int32)
+I64 = DType("i64", 8, "int64_t", np.int64)
 F16 = DType("f16", 2, "_Float16", np.float16)
 BF16 = DType("bf16", 2, "uint16_t", ml_dtypes.bfloat16)
 F32 = DType("f32", 4, "float", np.float32)
@@ -53,7 +54,10 @@ BF16X2 = DType("bf16x2", 4, "uint32_t", None, lanes=2)
 U8X4 = DType("u8x4", 4, "uint32_t", None, lanes=4)
 I8X4 = DType("i8x4", 4, "uint32_t", None, lanes=4)
 
-DTYPES = {dtype.name: dtype for dtype in (U8, I8, U16, I16, U32, I32, F16, BF16, F32)}
+DTYPES = {dtype.name: dtype for dtype in (U8, I8, U16, I16, U32, I32, I64, F16, BF16, F32)}
+COMPUTED = tuple(dtype for dtype in DTYPES.values() if dtype is not I64)
+"""The dtypes that kernels compute with: numbers of 64 bits are only indices, or are cast."""
+
 _NICKNAMES = {"float": F32, "fp32": F32, "half": F16, "fp16": F16, "int": I32}
 PACKED = {dtype.name: dtype for dtype in (BF16X2, U8X4, I8X4)}
 

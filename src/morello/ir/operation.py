@@ -62,6 +62,8 @@ class Primitive:
     """Whether its output has the elements of its input, at other places."""
     selects: bool = False
     """Whether each element of its output is one of several elements of its input."""
+    indices: tuple[int, ...] = ()
+    """The operands that number the elements of others: these may be integers of 64 bits."""
     keeps_integers: bool = True
     """Whether its outputs are integers whenever its inputs, and its constant, are."""
     filled: Callable[[DType], float] | None = None

@@ -47,6 +47,6 @@ def _kernel_text(kernel: LeafKernel) -> str:
     """All of a kernel that the search depends on, but its conditions and its formula of cost."""
     parts = (
         kernel.name, kernel.operation, kernel.dtypes, kernel.held, kernel.registers,
-        kernel.odd_even, kernel.panel, kernel.streams, kernel.factor,
+        kernel.odd_even, kernel.panel, kernel.streams, kernel.anywhere, kernel.factor,
     )  # fmt: skip
     return " ".join(map(str, parts))

@@ -36,6 +36,12 @@ class Select(Rewrite):
         yield Condition(everywhere(batch, batch.dtypes == kernel.dtypes), f"it computes {kinds}")
         yield Condition(everywhere(batch, not batch.parallel), "apply serial or parallel first")
         for operand, held in enumerate(kernel.held):
+            if operand in kernel.anywhere:
+                name = batch.operation.operands[operand].name
+                yield Condition(
+                    batch.levels[operand] < target.registers, f"{name} must be in memory"
+                )
+                continue
             yield from _placement(
                 batch, operand, held, target.operand_level(kernel, operand), target
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from morello.ir.operation import accumulating, has_accumulating_form
 from morello.rewrites import Select
-from morello.space.guards import Rules, all_from
+from morello.space.guards import Rules, all_from, always
 from morello.space.kind import Kind
 from morello.targets.target import LeafKernel, Target
 
@@ -12,10 +12,15 @@ from morello.targets.target import LeafKernel, Target
 def kernel_rules(kind: Kind, target: Target) -> list[Rules]:
     """Leaf kernels: operands are in the nearest cache, or, if they are prefetched, in the next."""
     usable = [k for k in target.kernels_of(kind.operation.name) if k.dtypes == kind.dtypes]
-    near = tuple(Select(kernel.name) for kernel in usable if not kernel.streams)
+    near = tuple(Select(k.name) for k in usable if not (k.streams or k.anywhere))
     further = tuple(Select(kernel.name) for kernel in usable if kernel.streams)
+    free = tuple(Select(kernel.name) for kernel in usable if kernel.anywhere)
     nearest = target.nearest
-    return [Rules(all_from(nearest), near), Rules(all_from(nearest - 1), further)]
+    return [
+        Rules(all_from(nearest), near),
+        Rules(all_from(nearest - 1), further),
+        Rules(always, free),
+    ]
 
 
 def closing_operation(kind: Kind) -> str:

@@ -25,8 +25,10 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
     """Every move of one operand: into a cache as it is used, by a copy, and into registers."""
     operation = kind.operation
     operand, dtype = operation.operands[index], kind.dtypes[index]
-    groups = []
+    groups: list[Rules] = []
     usable = usable_kernels(kind, target)
+    if usable and all(index in kernel.anywhere for kernel in usable):
+        return groups
     dtypes = {k.dtypes[index] for k in usable} if not operation.components else {dtype}
     others = [d for d in sorted(dtypes, key=str) if d is not dtype]
     casts = (None, *others)

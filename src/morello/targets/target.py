@@ -90,9 +90,10 @@ class LeafKernel:
     If `odd_even` is not 0, the first operand lies in odd-even blocks of so many elements.
     `panel` is a width and a number of rows: an output of at most so many rows may lie in
     panels of that width. Operands in `streams` are in the cache beyond the nearest, from
-    where the kernel reads or prefetches them. With `in_order`, compilers move no loads across
-    it. A `masked` kernel loads or stores a part of a register. A machine may take `factor` times
-    those cycles, which is the same for all kernels of a `group`.
+    where the kernel reads or prefetches them; those in `anywhere` may be in any memory. With
+    `in_order`, compilers move no loads across it. A `masked` kernel loads or stores a part of a
+    register. A machine may take `factor` times those cycles, which is the same for all kernels of
+    a `group`.
     """
 
     name: str
@@ -108,6 +109,7 @@ class LeafKernel:
     odd_even: int = 0
     panel: tuple[int, int] = (0, 0)
     streams: tuple[int, ...] = ()
+    anywhere: tuple[int, ...] = ()
     masked: bool = False
     group: Group = "arithmetic"
     factor: float = 1.0

@@ -11,8 +11,10 @@ from math import prod
 import numpy as np
 
 from morello.base.errors import GraphError, SpecError
+from morello.frontends.copies import take
 from morello.frontends.values import NEW_AXIS, Value
 from morello.graph.graph import Array, Operator, TensorType
+from morello.ir.primitives.gathering import rows_of
 
 
 @dataclass(frozen=True)
@@ -161,6 +163,9 @@ class Gather(Operator):
 
     axis: int
 
+    heavy = True
+    keeps_units = True
+
     def result(self, *inputs: TensorType) -> TensorType:
         x, numbers = inputs
         if numbers.dtype.kind not in "iu":
@@ -170,9 +175,11 @@ class Gather(Operator):
 
     def evaluate(self, *inputs: Array) -> Array:
         x, numbers = inputs
-        size = x.shape[self.axis]
-        numbers = np.where(numbers < 0, numbers + size, numbers).clip(0, size - 1)
-        return np.take(x, numbers, self.axis)
+        rows = rows_of(np.moveaxis(x, self.axis, 0), numbers)
+        places = range(numbers.ndim)
+        return np.moveaxis(rows, places, [self.axis + d for d in places])
 
     def value(self, *inputs: Value) -> Value:
-        raise SpecError("no kernel gathers rows", "gather them first")
+        if self.axis != 0:
+            raise SpecError("the language takes rows only", "make the axis the first")
+        return take(*inputs)

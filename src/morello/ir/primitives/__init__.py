@@ -25,6 +25,7 @@ from morello.ir.primitives.copies import (
     pack,
 )
 from morello.ir.primitives.dims import MAX_RANK, SINGLE
+from morello.ir.primitives.gathering import TAKE, take
 from morello.ir.primitives.maps import (
     BROADCAST,
     DIVIDE_VEC_SCALAR,
@@ -67,6 +68,7 @@ PRIMITIVES: dict[str, Primitive] = {
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
         SUM_POOL, MAX_POOL,
         *SOFTMAX_PARTS.values(),
+        TAKE,
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -107,6 +109,7 @@ __all__ = [
     "SOFTMAX_PARTS",
     "SUM",
     "SUM_POOL",
+    "TAKE",
     "UNSCALED_FROM_MAX",
     "Labels",
     "Windows",
@@ -128,5 +131,6 @@ __all__ = [
     "primitive_of",
     "reduce",
     "softmax",
+    "take",
     "windows_of",
 ]

@@ -8,13 +8,14 @@ from morello.ir.batch import LINE_BYTES
 from morello.ir.dtype import (
     BF16,
     BF16X2,
-    DTYPES,
+    COMPUTED,
     F16,
     F32,
     I8,
     I8X4,
     I16,
     I32,
+    I64,
     PACKED,
     U8,
     U8X4,
@@ -23,6 +24,7 @@ from morello.ir.dtype import (
     DType,
 )  # fmt: skip
 from morello.targets.helpers.products import BLOCK_READINGS, ROW_READINGS
+from morello.targets.kernels.gathering import take_row
 from morello.targets.kernels.maps import divide_by_scalar, maps
 from morello.targets.kernels.moves import fills, moves
 from morello.targets.kernels.products import (
@@ -68,6 +70,10 @@ ROWS = ((F32, F32, F32), (F32, BF16, F32), (BF16, BF16, F32), (F16, F16, F32))
 """The dtypes of scalars, the rows they multiply, and the row of sums."""
 
 
+INDICES = (I32, I64)
+"""The dtypes of numbers of rows."""
+
+
 def standard_kernels(
     vector_bytes: Sequence[int],
     masks: bool,
@@ -107,14 +113,15 @@ def standard_kernels(
             kernels += [block_sums(dtypes, width, reading, broadcast) for reading in BLOCK_READINGS]
     kernels += _streamed_dots(widest // 2, features)
     for (size, n), cycles in transposes.items():
-        same = [d for d in (*DTYPES.values(), *PACKED.values()) if d.bytes == size]
+        same = [d for d in (*COMPUTED, *PACKED.values()) if d.bytes == size]
         kernels += [transpose(dtype, n, cycles) for dtype in same]
         if n in filters:
             floats = [d for d in same if d.is_float and d.lanes == 1]
             kernels += [transpose_filters(dtype, n, cycles) for dtype in floats]
     kernels += odd_even(widest // 2)
-    for dtype in DTYPES.values():
+    for dtype in COMPUTED:
         kernels += odd_even_elements(dtype)
+        kernels += [take_row(dtype, index) for index in INDICES]
     kernels += _packed(widest, features)
     return tuple(kernels)
 
@@ -139,7 +146,7 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
                 kernels.append(depthwise(scalar, vector, width(vector), by_channel=False))
         if size:
             kernels.append(depthwise(vector, vector, width(vector), by_channel=True))
-    for dtype in (*DTYPES.values(), *PACKED.values()):
+    for dtype in (*COMPUTED, *PACKED.values()):
         for part in parts:
             kernels += moves(dtype, dtype, width(dtype), part)
             if dtype.lanes == 1:

@@ -1,0 +1,41 @@
+"""The kernel that copies a row of a table, given its number."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.dtype import DType
+from morello.ir.primitives.gathering import COLUMNS, rows_of
+from morello.targets.kernels.conditions import unit_sizes
+from morello.targets.target import Column, Condition, LeafKernel
+
+ROW, LINE = 40.0, 6.0
+"""The cycles of a row, whose place no prefetcher foresees, and of each of its cache lines."""
+
+
+def take_row(dtype: DType, index: DType) -> LeafKernel:
+    """Copies the row that a number says, or a part of it; a row outside is never read."""
+
+    def applies(s: Batch) -> Iterator[Condition]:
+        ids = s.operation.operands[1].dims
+        others = [d for d in s.operation.dims if d not in ids]
+        yield from unit_sizes(s, but=others)
+        for operand in (0, 2):
+            position, _ = s.operation.places[operand, COLUMNS]
+            beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
+            yield Condition(beside, "the elements of a row must lie next to each other")
+
+    def cost(s: Batch) -> Column:
+        cycles: Column = ROW + LINE * -(-s.size(COLUMNS) * dtype.bytes // LINE_BYTES)
+        return cycles
+
+    size = f"sizeof({dtype.c})"
+    return LeafKernel(
+        f"take_row_{dtype}_{index}", "Take", (dtype, index, dtype), (None, None, None),
+        f"take_row(&{{out}}, &{{table}}, {{ids}}, {{v}}, {{table_v}} * {size}, {{d}} * {size});",
+        lambda table, ids: rows_of(table, np.asarray(ids)), applies, cost,
+        anywhere=(0,), group="copies",
+    )  # fmt: skip
