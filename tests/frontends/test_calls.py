@@ -11,7 +11,7 @@ import pytest
 
 from morello.base.errors import SpecError
 from morello.frontends import matmul, parse, parse_type
-from morello.ir.dtype import BF16X2, DTYPES, F32
+from morello.ir.dtype import BF16X2, COMPUTED, F32
 from morello.ir.layout import Layout
 from morello.ir.tensor import TensorSpec
 
@@ -34,7 +34,7 @@ def test_arrays_in_batches() -> None:
     assert matmul(a.transpose(1, 0, 2), "f32[8,4,2]") == parse("f32[8,3,4]{2,0,1} @ f32[8,4,2]")
 
 
-@pytest.mark.parametrize("dtype", DTYPES.values(), ids=str)
+@pytest.mark.parametrize("dtype", COMPUTED, ids=str)
 def test_arrays_of_every_dtype(dtype: Any) -> None:
     spec = parse("move(x)", x=np.zeros((2, 3), dtype.np))
     assert spec.dtypes == (dtype, dtype)

@@ -191,17 +191,15 @@ def test_norms_of_narrow_numbers_are_computed_in_f32() -> None:
     np.testing.assert_allclose(kernel(*arrays).astype(np.float64), expected, 0.004, 1e-6)
 
 
-def test_what_is_computed_of_single_numbers_is_in_no_group() -> None:
+def test_what_is_computed_of_single_numbers_is_a_group() -> None:
     first = apply(Slice((0, 0), (1, 1), (1, 1)), given(4, 8))
     chosen = apply(Cast(np.dtype(np.int32)), apply(Map("greater"), first, first))
     partition = by_rule(Graph((), (apply(Map("tanh"), first), chosen)))
-    assert [str(node.operator) for node in partition.left] == [
-        "tanh", "greater", "cast[dtype=int32]",
-    ]  # fmt: skip
+    assert not partition.left and len(partition.groups) == 2
 
 
 def test_casts_that_no_kernel_has_are_in_no_group() -> None:
-    for source, target in ((np.int32, np.int8), (np.float32, np.uint8), (np.uint32, np.float32)):
+    for source, target in ((np.int32, np.int8), (np.float32, np.int64), (np.uint32, np.float32)):
         x = apply(Input(TensorType((4, 8), np.dtype(source))))
         partition = by_rule(Graph((x,), (apply(Cast(np.dtype(target)), x),)))
         assert len(partition.left) == 1 and not partition.groups

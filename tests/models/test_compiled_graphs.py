@@ -185,3 +185,30 @@ def test_an_embedding_is_a_kernel_that_reads_no_row_outside() -> None:
     numbers = np.array([[0, 9, -1, -10, 3], [10, -11, 2**40, -(2**40), 2**32 + 1]])
     arrays = [numbers, np.random.default_rng(1).random((2, 5, 8), np.float32)]
     np.testing.assert_array_equal(model(*arrays)[0], evaluate(graph, arrays)[0].astype(F32))
+
+
+def test_a_mask_is_made_of_integers_and_reduced() -> None:
+    """As transformers does: what is hidden, and which rows see anything."""
+    shown = apply(Input(TensorType((2, 6), np.dtype(np.int64))))
+    seen = apply(Cast(np.dtype(bool)), shown)
+    zero, hidden = (apply(Constant(np.array(n, F32))) for n in (0.0, -1e30))
+    row = apply(Reshape((2, 1, 1, 6)), apply(Where(), seen, zero, hidden))
+    mask = apply(Broadcast((2, 1, 4, 6)), row)
+    some = apply(Map("greater"), apply(Reduce("max", (3,), keepdims=True), mask), hidden)
+    graph = Graph(
+        (shown,), (apply(Map("add"), mask, apply(Constant(np.ones((2, 3, 4, 6), F32)))), some, seen)
+    )
+    model = compile_graph(graph, gap=0.2)
+    assert not model.left
+    arrays = [np.array([[2**32, 0, -1, 1, 0, 0], [0] * 6])]
+    for got, expected in zip(model(*arrays), evaluate(graph, arrays), strict=True):
+        np.testing.assert_array_equal(got, expected)
+        assert got.dtype in (F32, bool)
+
+
+def test_a_number_that_is_computed_is_used_within_the_kernel() -> None:
+    x, factor = given(4, 6), given()
+    total = apply(Reduce("sum", (0, 1)), x)
+    graph = Graph((x, factor), (apply(Map("multiply"), apply(Map("divide"), x, total), factor),))
+    model = agrees(graph)
+    assert not model.left and len(model.partition.groups) == 1

@@ -44,12 +44,17 @@ def cast(x: Value, dtype: DType) -> Value:
     return apply_operation(move_operation(x.rank, x.axes), [source], x.shape, dtype)
 
 
-def widened(x: Value) -> Value:
-    """x in f32, still without memory for the dimensions of size 1 that its tensor has not."""
+def cast_in_place(x: Value, dtype: DType) -> Value:
+    """x in another dtype, still without memory for the dimensions of size 1 that it has not."""
     places = iter(range(x.rank))
     axes = tuple(NEW_AXIS if d == NEW_AXIS else next(places) for d in x.axes)
     own = Value(x.tensor, tuple(d for d in x.axes if d != NEW_AXIS))
-    return x if x.dtype is F32 else Value(cast(own, F32).tensor, axes)
+    return x if x.dtype is dtype else Value(cast(own, dtype).tensor, axes)
+
+
+def widened(x: Value) -> Value:
+    """x in f32."""
+    return cast_in_place(x, F32)
 
 
 def transpose(x: Value, *, order: Numbers | None = None) -> Value:

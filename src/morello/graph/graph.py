@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from morello.base.errors import GraphError
 from morello.frontends.values import Value
-from morello.ir.dtype import DTYPES, DType
+from morello.ir.dtype import DTYPES, U8, DType
 
 Array = npt.NDArray[Any]
 
@@ -49,6 +49,11 @@ class TensorType:
     def element(self) -> DType | None:
         """The dtype as kernels have it, or None if none has it."""
         return _NAMES.get(self.dtype)
+
+    @property
+    def stored(self) -> DType | None:
+        """The dtype as kernels have it in memory, where a bool is a byte of 0 or 1."""
+        return U8 if self.dtype == bool else self.element
 
     def __str__(self) -> str:
         return f"{self.element or self.dtype.name}[{','.join(map(str, self.shape))}]"

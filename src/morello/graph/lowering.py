@@ -6,12 +6,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from morello.base.errors import SpecError
-from morello.frontends.copies import cast, move
+from morello.frontends.copies import move
 from morello.frontends.text import MAX_INPUTS
 from morello.frontends.types import make_type
 from morello.frontends.values import NEW_AXIS, Value, broadcast_copy, input_of
 from morello.graph.graph import Node
 from morello.graph.operators import Attention, Broadcast, Cast, Constant, Map, Transpose, Where
+from morello.graph.operators.elementwise import converted
 from morello.graph.views import View, view_of
 from morello.ir.computation import Tensor, computation
 from morello.ir.dtype import U8, U16, U32, DType
@@ -114,8 +115,6 @@ class _Lowering:
         self._whole: dict[Node, Value] = {}
 
     def lower(self, node: Node) -> None:
-        if node.operator.elementwise and node.type.size == 1:
-            raise SpecError(f"{node.operator} computes a single number", "compute it elsewhere")
         inputs = [self._input(node, source) for source in node.inputs]
         if not isinstance(node.operator, _BROADCASTING):
             # a mask is added elementwise
@@ -143,7 +142,7 @@ class _Lowering:
     def _leaf(self, node: Node, whole: bool) -> Value:
         """An array that the group reads: `whole`, or without its dimensions of size 1."""
         view = view_of(node, self._stored)
-        element = U8 if node.dtype == bool else node.type.element  # a bool is a byte of 0 or 1
+        element = node.type.stored
         if element is None:
             raise SpecError(f"no kernel takes {node.type}", "cast it elsewhere")
         every = range(node.type.rank)
@@ -161,7 +160,7 @@ def _result(output: Node, value: Value) -> Tensor:
     """The tensor of a group's result, without dimensions of size 1, in the dtype of its node."""
     if [n for n in value.shape if n > 1] != [n for n in output.shape if n > 1]:
         raise SpecError(f"{output.operator} only broadcasts", "leave it to what reads it")
-    element = output.type.element
+    element = output.type.stored
     if element is None:
         raise SpecError(f"no kernel computes {output.type}", "compute it elsewhere")
     bare = Value(value.tensor, tuple(d for d in value.axes if d != NEW_AXIS)).materialized
@@ -172,4 +171,4 @@ def _result(output: Node, value: Value) -> Tensor:
         return bare.tensor
     if operation.is_product and element.is_float == bare.dtype.is_float:
         return replace(bare.tensor, dtype=element)
-    return cast(bare, element).tensor
+    return converted(bare, element).tensor

@@ -76,7 +76,8 @@ class NumPyProgram:
         if not isinstance(segment, Segment) or segment.outputs != (output,) or not fits:
             return None
         element = output.type.element
-        assert element is not None
+        if element is None:  # a bool, which kernels have as a byte
+            return None
         result = argument("result", element, output.shape, output=True)
         if any(each.raw != each.dtype.np for each in (*inputs, result)):
             return None  # of dtypes that the buffer protocol does not have

@@ -11,11 +11,11 @@ import numpy as np
 
 from morello.base.errors import GraphError, SpecError
 from morello.frontends import maps
-from morello.frontends.copies import cast
+from morello.frontends.copies import cast_in_place
 from morello.frontends.functions import FUNCTIONS
 from morello.frontends.values import Value
 from morello.graph.graph import Array, Operator, TensorType
-from morello.ir.dtype import F32, DType
+from morello.ir.dtype import F32, I64, DType
 from morello.ir.functions import BINARY, UNARY
 from morello.targets.kernels import CASTS
 
@@ -96,6 +96,8 @@ class Map(Operator):
             raise SpecError(f"the language has no {self.name}", "compute it elsewhere")
         if self.name == "power" and not isinstance(inputs[-1], float):
             raise SpecError("the language has powers by numbers only", "compute it elsewhere")
+        if self.name.startswith("logical") and len({x.dtype for x in inputs}) > 1:
+            inputs = tuple(converted(x, F32) for x in inputs)  # truth of several dtypes
         return _IN_LANGUAGE[self.name](*inputs)
 
     def __str__(self) -> str:
@@ -119,6 +121,8 @@ class Cast(Operator):
         return inputs[0].astype(np.float64)
 
     def value(self, *inputs: Value) -> Value:
+        if self.dtype == bool:
+            return truth(inputs[0])
         element = TensorType((), self.dtype).element
         if element is None:
             raise SpecError(f"no kernel knows {self.dtype}", "cast to another dtype")
@@ -146,19 +150,26 @@ class Where(Operator):
         return maps.where(converted(condition, element), chosen, other)
 
 
+def truth(x: Value) -> Value:
+    """1 where a value is not 0, and 0 where it is, in its dtype; for 64 bits in f32."""
+    return maps.not_equal(converted(x, F32) if x.dtype is I64 else x, 0.0)
+
+
 def converted(x: Value, dtype: DType) -> Value:
     """A value in another dtype, by way of others where no cast leads there at once.
 
     Raises `SpecError` if no casts lead there.
     """
     for each in _way(x.dtype, dtype):
-        x = cast(x, each)
+        x = cast_in_place(x, each)
     return x
 
 
 @cache
 def _way(source: DType, target: DType) -> tuple[DType, ...]:
     """The dtypes on the shortest way from one to another, by casts that there are kernels for."""
+    if target is I64 and source.is_float:
+        raise SpecError(f"{source} may be larger than what a kernel casts to i64", "cast to i32")
     ways: dict[DType, tuple[DType, ...]] = {source: ()}
     for dtype in (todo := [source]):
         for before, after in CASTS:

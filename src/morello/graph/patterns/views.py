@@ -121,6 +121,26 @@ def reduce_without_units(node: Node) -> Node | None:
     return reshaped(apply(replace(reduce, axes=axes), x.inputs[0]), node.shape)
 
 
+def reduced_broadcast(node: Node) -> Node | None:
+    """reduce(broadcast(x)) -> broadcast(reduce(x)), if what it repeats changes no result.
+
+    Sums are left where the reduced axes are repeated.
+    """
+    (x,) = node.inputs
+    reduce = node.operator
+    assert isinstance(reduce, Reduce)
+    if not isinstance(x.operator, Broadcast):
+        return None
+    (source,) = x.inputs
+    whole = reshaped(source, (1,) * (x.type.rank - source.type.rank) + source.shape)
+    if reduce.kind in ("sum", "prod") and any(whole.shape[d] != x.shape[d] for d in reduce.axes):
+        return None
+    axes = tuple(d for d in reduce.axes if whole.shape[d] > 1)
+    kept = apply(Reduce(reduce.kind, axes, keepdims=True), whole) if axes else whole
+    left = [n for d, n in enumerate(kept.shape) if reduce.keepdims or d not in reduce.axes]
+    return in_shape(reshaped(kept, tuple(left)), node.shape)
+
+
 def simple_transpose(node: Node) -> Node | None:
     """transpose(transpose(x)) -> transpose(x); one that moves no element -> x, or its reshape."""
     (x,) = node.inputs
@@ -259,7 +279,7 @@ RULES: Mapping[type[Operator], tuple[Rule, ...]] = {
     Cast: (smaller_inputs,),
     Dot: (dot_of_transposed, dot_without_units),
     Map: (smaller_inputs,),
-    Reduce: (reduce_without_units,),
+    Reduce: (reduce_without_units, reduced_broadcast),
     Reshape: (simple_reshape, reshaped_broadcast, kept_dimensions),
     Slice: (whole_slice,),
     Softmax: (softmax_of_reshape,),

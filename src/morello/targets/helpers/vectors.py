@@ -41,6 +41,7 @@ CONVERSIONS = (
     ("i32", "f32"),
     ("f32", "i32"),
     ("i32", "i16"),
+    ("i32", "u8"),
 )
 
 
@@ -176,7 +177,7 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
     if target == "bf16":
         result |= rounding_helpers(width)
         narrowed = f"__builtin_convertvector(round_bf16_{wide}(v) >> 16, {narrow})"
-    elif target == "i16":
+    elif target in ("i16", "u8"):
         narrowed = f"__builtin_convertvector(v, {narrow})"  # wraps
     elif isa != "neon":
         narrowed = f"{_intrinsic(width * 4)}_cvtps_ph((__m{max(width * 32, 128)})v, 0)"
@@ -196,7 +197,8 @@ def _narrowing(isa: str, source: str, target: str, width: int) -> dict[str, str]
         if target != "f16":
             # Not the masked store above: of a single element, clang 22 would store four bytes.
             kept = f"(__m512i)(round_bf16_{wide}(v) >> 16)" if target == "bf16" else "(__m512i)v"
-            stored = f"_mm512_mask_cvtepi32_storeu_epi16(p, {_mask(width)}, {kept})"
+            bits = 8 * size(target)
+            stored = f"_mm512_mask_cvtepi32_storeu_epi{bits}(p, {_mask(width)}, {kept})"
         result[part] = f"static inline void {part}({element} *p, {wide} v, int n) {{ {stored}; }}"
     return result
 

@@ -48,12 +48,14 @@ from morello.targets.target import Group, LeafKernel
 
 CASTS = (
     (BF16, F32), (F16, F32), (F32, BF16), (F32, F16), (U8, I16), (I8, I16), (U8, I32), (I8, I32),
-    (I16, I32), (U16, I32), (I32, F32), (F32, I32), (I32, I16),
+    (I16, I32), (U16, I32), (I32, F32), (F32, I32), (I32, I16), (I32, U8),
+    (I64, F32), (I64, I32), (I32, I64),
 )  # fmt: skip
 """The dtypes that copies convert between.
 
 Conversions from floating point to integers truncate, as in C and NumPy; numbers out of range
-and NaN become an unspecified integer.
+and NaN become an unspecified integer. Those to narrower integers wrap. Those of 64 bits are done
+element by element.
 """
 
 SCALARS = {F32: (F32, BF16, F16), I32: (I32, I16, U16, I8, U8), U32: (U32,), I16: (I16, I8, U8)}
@@ -153,6 +155,8 @@ def _one_size(size: int, partial: bool, masks: bool, in_order: bool) -> list[Lea
                 kernels += fills(dtype, width(dtype), part)
     for source, target in CASTS:
         wider = source if source.bytes > target.bytes else target
+        if size and wider is I64:
+            continue
         for part in parts:
             kernels += moves(source, target, width(wider), part)
     for dtype in (F32, I32, U32, I16, U16, I8, U8):
