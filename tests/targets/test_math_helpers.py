@@ -267,7 +267,9 @@ EXACT: dict[str, Callable[[Doubles], Doubles]] = {
     "abs": np.abs,
     "neg": np.negative,
     "sign": np.sign,
+    "sin": np.sin,
     "ceil": np.ceil,
+    "cos": np.cos,
     "floor": np.floor,
     "round": np.rint,
 }
@@ -313,7 +315,7 @@ def test_no_error_is_larger_than_stated(library: Library, name: str) -> None:
 
 NOT_EXACT = [
     "exp", "exp2", "expm1", "log", "log1p", "log2", "softplus", "tanh", "erf", "erfc", "gelu",
-    "gelu_tanh",
+    "gelu_tanh", "sin", "cos",
 ]  # fmt: skip
 
 
@@ -358,7 +360,7 @@ def test_limits(library: Library) -> None:
         np.testing.assert_array_equal([found], [np.float32(expected)], f"{name}({x})")
 
 
-@pytest.mark.parametrize("name", ["tanh", "erf", "neg", "round", "ceil"])
+@pytest.mark.parametrize("name", ["tanh", "erf", "neg", "round", "ceil", "sin"])
 def test_odd_functions_keep_the_sign_of_zero(library: Library, name: str) -> None:
     found = np.signbit(library.apply(name, np.array([0.0, -0.0], np.float32)))
     assert found.tolist() == ([True, False] if name == "neg" else [False, True])

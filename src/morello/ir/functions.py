@@ -64,6 +64,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "abs": np.abs,
     "cast": lambda x: x,
     "ceil": np.ceil,
+    "cos": np.cos,
     "erf": _erf,
     "erfc": _erfc,
     "exp": np.exp,
@@ -85,6 +86,7 @@ UNARY: dict[str, Callable[[Any], Any]] = {
     "sigmoid": _sigmoid,
     "sign": np.sign,
     "silu": lambda x: x * _sigmoid(x),
+    "sin": np.sin,
     "softplus": lambda x: np.logaddexp(x, x.dtype.type(0)),
     "sqrt": np.sqrt,
     "square": lambda x: x * x,
@@ -129,6 +131,8 @@ INTEGER_FUNCTIONS = frozenset({
 """The functions that map integers to integers."""
 
 ULP = {
+    "cos": 1.6,
+    "sin": 1.6,
     "exp": 0.9,
     "exp2": 0.9,
     "expm1": 1.5,

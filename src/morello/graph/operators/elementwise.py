@@ -37,7 +37,6 @@ COMPARISONS: dict[str, Callable[..., Any]] = {
 """Functions of two numbers whose result is of bool."""
 
 _MORE: dict[str, Callable[..., Any]] = {
-    "cos": np.cos,
     "divide": _divide,
     "logical_and": np.logical_and,
     "logical_not": np.logical_not,
@@ -45,7 +44,6 @@ _MORE: dict[str, Callable[..., Any]] = {
     "logical_xor": np.logical_xor,
     "power": np.power,
     "remainder": np.fmod,
-    "sin": np.sin,
 }
 
 _IN_LANGUAGE: dict[str, Callable[..., Value]] = {

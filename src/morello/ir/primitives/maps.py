@@ -140,6 +140,8 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
     value = compute(*values)
     if name in ("equal", "not_equal"):
         error = _equality_error(function, inputs)
+    elif name in ("cos", "sin"):
+        error = inputs[0].error  # no function of slope 1 or less increases an error
     else:
         error = propagated(compute, inputs, value, _LEAST.get(name, -np.inf))
     for constant in _constants(function, dtypes[0]):

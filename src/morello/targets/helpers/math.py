@@ -2,8 +2,9 @@
 
 The text of each function is a template for every width: `$F` stands for its type of floats, `$I`
 of integers (the results of comparisons), `$U` of bits, and `$K` is the suffix of names:
-exp_f32x16, exp_f32. It is branch-free, in GNU vector extensions, for clang and gcc and any CPU
-with FMA. What must be rounded once says so, as compilers need not contract a b + c.
+exp_f32x16, exp_f32. It is branch-free, but for sines of large numbers, in GNU vector extensions,
+for clang and gcc and any CPU with FMA. What must be rounded once says so, as compilers need not
+contract a b + c.
 
 NaN gives NaN, with any payload, and overflow gives an infinity. At an infinity each function takes
 its limit, which for `gelu`, `gelu_tanh` and `silu` of -inf is zero. Results below 2**-126 may be
@@ -19,6 +20,7 @@ from string import Template
 
 from morello.ir import functions
 from morello.targets.helpers.logarithms import LOGARITHMS
+from morello.targets.helpers.trigonometry import LARGE_SCALAR, LARGE_VECTOR, TRIGONOMETRY
 from morello.targets.helpers.whole import WHOLE
 
 WIDTHS = (16, 8, 4, 1)
@@ -31,7 +33,8 @@ def math_helpers(width: int) -> dict[str, str]:
     """All functions at one width, and the helpers that they call, by name."""
     if width not in WIDTHS:
         raise ValueError(f"no helpers of width {width}; there are: {WIDTHS}")
-    texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS | WHOLE | LOGARITHMS
+    texts = (_SCALAR if width == 1 else _VECTOR) | _FUNCTIONS | WHOLE | LOGARITHMS | TRIGONOMETRY
+    texts |= LARGE_SCALAR if width == 1 else LARGE_VECTOR
     texts |= {"exp_low": _exp_low(width, 1), "exp_low_4": _exp_low(width, 4)}
     texts["gauss"] = _gauss(width)
     if width == 16:
