@@ -15,6 +15,8 @@ from tests.goals import slid
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
 from morello.ir.operation import Operation, accumulating, reordered
 from morello.ir.primitives import (
+    ARGMIN,
+    CUMSUM,
     DENOMINATOR_AND_MAX,
     FROM_PARTS,
     MAX,
@@ -33,6 +35,7 @@ from morello.ir.primitives import (
     one_prefix,
     pack,
     reduce,
+    scan,
     softmax,
     take,
 )
@@ -102,6 +105,14 @@ def test_a_move_with_an_order_is_a_transpose() -> None:
     agree(evaluate(move(3), [x]), x)
     for order in [(1, 2, 0), (2, 0, 1), (0, 2, 1)]:
         agree(evaluate(move(3, order), [x]), x.transpose(order))
+
+
+def test_scans() -> None:
+    x = values(3, 4, 5)
+    agree(evaluate(scan(ARGMIN, 3, 1), [x]), x.argmin(1))
+    agree(evaluate(scan(ARGMIN, 1, 0), [x[0, 0]]), x[0, 0].argmin(keepdims=True))
+    turned = reordered(scan(CUMSUM, 2, 0), [("j", "i"), ("i", "j")])
+    agree(evaluate(turned, [x[0].T]), x[0].cumsum(0))
 
 
 def test_rows_outside_of_a_table_are_the_nearest_within() -> None:

@@ -10,6 +10,7 @@ from morello.base.errors import CallError
 from morello.graph.graph import Graph, Node, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import (
+    ArgReduce,
     Attention,
     Broadcast,
     Cast,
@@ -78,7 +79,7 @@ def test_a_block_of_a_transformer_is_one_call() -> None:
 def test_what_no_kernel_computes_is_left_between_segments() -> None:
     x, w = given(8, 16), given(16, 32)
     product = apply(Map("relu"), apply(Dot((), ((1, 0),)), x, w))
-    total = apply(Cumulate(1), product)
+    total = apply(Map("remainder"), product, apply(Constant(np.array(0.37, F32))))
     model = agrees(
         Graph((x, w), (apply(Map("tanh"), apply(Dot((), ((1, 1),)), total, w)), product))
     )
@@ -212,3 +213,14 @@ def test_a_number_that_is_computed_is_used_within_the_kernel() -> None:
     graph = Graph((x, factor), (apply(Map("multiply"), apply(Map("divide"), x, total), factor),))
     model = agrees(graph)
     assert not model.left and len(model.partition.groups) == 1
+
+
+def test_places_of_maxima_and_sums_up_to_each_element() -> None:
+    x, i64 = given(2, 3, 8), np.dtype(np.int64)
+    places = [apply(ArgReduce("max", d, i64, keepdims=d == 1), x) for d in (1, 2)]
+    graph = Graph((x,), (*places, apply(Cumulate(1), x)))
+    assert not agrees(graph).left
+    special = np.array([[[0, 5, 5, 0, 0, 0, 0, 5], [1, np.nan, 2, np.nan, 9, 0, 0, 0]]] * 2, F32)
+    short = apply(Input(TensorType((2, 2, 8), F32)))
+    graph = Graph((short,), (apply(ArgReduce("max", 2, i64), short),))
+    assert compile_graph(graph, gap=0.2)(special)[0].tolist() == [[1, 1]] * 2

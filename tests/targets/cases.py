@@ -36,6 +36,7 @@ from morello.ir.primitives import (
     pack,
     pool,
     reduce,
+    scan,
     softmax,
     take,
 )
@@ -97,6 +98,8 @@ def operations(kernel: LeafKernel) -> list[Operation]:
     if name == "OnePrefix":
         return [one_prefix(1), one_prefix(2)]
     scans = ((1, 0), (2, 0), (2, 1), (3, 1))
+    if name in ("Argmax", "Argmin", "Cumsum"):
+        return [scan(PRIMITIVES[name], rank, dim) for rank, dim in scans]
     if name == "DivideVecScalar":
         return [divide_vec_scalar(rank, scan) for rank, scan in scans]
     if name in ("SumAccum", "MaxAccum", "MinAccum"):

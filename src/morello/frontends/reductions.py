@@ -14,9 +14,21 @@ from morello.frontends.values import (
     axis_of,
     format_list,
 )
-from morello.ir.dtype import F32, DType
+from morello.ir.dtype import F32, I32, DType
 from morello.ir.operation import Primitive
-from morello.ir.primitives import COMPLETE, DENOMINATOR, MAX, MIN, SOFTMAX, SUM, reduce
+from morello.ir.primitives import (
+    ARGMAX,
+    ARGMIN,
+    COMPLETE,
+    CUMSUM,
+    DENOMINATOR,
+    MAX,
+    MIN,
+    SOFTMAX,
+    SUM,
+    reduce,
+    scan,
+)
 from morello.ir.primitives import softmax as softmax_operation
 from morello.ir.rounding import narrow
 
@@ -115,6 +127,33 @@ def _softmax_part(part: Primitive, x: Value, given: list[Value], axis: int) -> V
     return apply_operation(operation, [x, *(value.materialized for value in given)], shape)
 
 
+def argmax(x: Value, *, axis: int = -1) -> Value:
+    """The place of the first maximum along an axis, as i32; of the first NaN, if there is any."""
+    return _place(ARGMAX, x, axis)
+
+
+def argmin(x: Value, *, axis: int = -1) -> Value:
+    """The place of the first minimum along an axis, as i32; of the first NaN, if there is any."""
+    return _place(ARGMIN, x, axis)
+
+
+def _place(primitive: Primitive, x: Value, axis: int) -> Value:
+    along, x = axis_of(axis, x.rank), cast(x, _whole(x)).materialized
+    return apply_operation(scan(primitive, x.rank, along), [x], _rows(x, along), primitive.counts)
+
+
+def cumsum(x: Value, *, axis: int = -1) -> Value:
+    """The sums along an axis of all elements up to each."""
+    along, wide = axis_of(axis, x.rank), cast(x, _whole(x)).materialized
+    sums = apply_operation(scan(CUMSUM, wide.rank, along), [wide], wide.shape)
+    return cast(sums, x.dtype)
+
+
+def _whole(x: Value) -> DType:
+    """The dtype in which rows of x are scanned."""
+    return F32 if x.dtype.is_float else I32
+
+
 def layer_norm(x: Value, gamma: Value, beta: Value, *, epsilon: float = EPSILON) -> Value:
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, along the last axis."""
     _check_norm("layer_norm", x, gamma, beta)
@@ -154,5 +193,6 @@ def _rows(x: Value, along: int) -> tuple[int, ...]:
 
 FUNCTIONS = (
     sum, max, min, mean, softmax, softmax_complete, softmax_denominator, layer_norm, rms_norm,
+    argmax, argmin, cumsum,
 )  # fmt: skip
 """The functions of these that an expression can call."""

@@ -94,4 +94,5 @@ def _default_dtype(component: Component, inputs: Sequence[DType]) -> DType | Non
         return result_dtype(*inputs)
     if component.operation.copies:  # its text states the dtype, as a cast
         return component.dtype
-    return inputs[0]
+    primitive = component.operation.primitive
+    return primitive.counts if primitive and primitive.counts else inputs[0]

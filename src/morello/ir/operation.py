@@ -64,6 +64,8 @@ class Primitive:
     """Whether each element of its output is one of several elements of its input."""
     indices: tuple[int, ...] = ()
     """The operands that number the elements of others: these may be integers of 64 bits."""
+    counts: DType | None = None
+    """The dtype of its output, if that counts elements and has not the first input's dtype."""
     keeps_integers: bool = True
     """Whether its outputs are integers whenever its inputs, and its constant, are."""
     filled: Callable[[DType], float] | None = None

@@ -73,6 +73,8 @@ class ArgReduce(Operator):
     dtype: np.dtype[Any]
     keepdims: bool = False
 
+    heavy = True
+
     def result(self, *inputs: TensorType) -> TensorType:
         shape = Reduce("sum", (self.axis,), self.keepdims).result(*inputs).shape
         return TensorType(shape, self.dtype)
@@ -83,7 +85,19 @@ class ArgReduce(Operator):
         return result
 
     def value(self, *inputs: Value) -> Value:
-        raise SpecError(f"the language has no arg{self.kind}", "compute it elsewhere")
+        (x,) = inputs
+        bare, places = squeezed(x)
+        if x.axes[self.axis] == NEW_AXIS:
+            raise SpecError("a single element is at place 0", "write the number")
+        search = language.argmax if self.kind == "max" else language.argmin
+        place = search(bare, axis=places[self.axis])
+        left = iter(range(place.rank if bare.rank > 1 else 0))
+        axes = [
+            NEW_AXIS if d == self.axis or d not in places else next(left)
+            for d in range(x.rank)
+            if self.keepdims or d != self.axis
+        ]
+        return Value(place.tensor, (*axes,) if bare.rank > 1 else (0,))
 
 
 @dataclass(frozen=True)
@@ -92,6 +106,8 @@ class Cumulate(Operator):
 
     axis: int
 
+    heavy = True
+
     def result(self, *inputs: TensorType) -> TensorType:
         return inputs[0]
 
@@ -99,7 +115,11 @@ class Cumulate(Operator):
         return np.cumsum(inputs[0], self.axis)
 
     def value(self, *inputs: Value) -> Value:
-        raise SpecError("the language has no cumulative sums", "compute it elsewhere")
+        (x,) = inputs
+        bare, places = squeezed(x)
+        if x.axes[self.axis] == NEW_AXIS:
+            raise SpecError("a sum of single elements is each of them", "leave it out")
+        return _at(x, language.cumsum(bare, axis=places[self.axis]))
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,7 @@ from morello.ir.primitives.products import (
     matmul_labels,
 )
 from morello.ir.primitives.reductions import MAX, MIN, SUM, reduce
+from morello.ir.primitives.scans import ARGMAX, ARGMIN, CUMSUM, scan
 from morello.ir.primitives.softmax import (
     COMPLETE,
     DENOMINATOR,
@@ -68,7 +69,7 @@ PRIMITIVES: dict[str, Primitive] = {
         FILL_HIGHEST, *MAPS.values(), DIVIDE_VEC_SCALAR, BROADCAST, ONE_PREFIX, SUM, MAX, MIN,
         SUM_POOL, MAX_POOL,
         *SOFTMAX_PARTS.values(),
-        TAKE,
+        TAKE, ARGMAX, ARGMIN, CUMSUM,
     )
 }  # fmt: skip
 """All primitives, by name."""
@@ -80,9 +81,12 @@ def primitive_of(name: str) -> Primitive | None:
 
 
 __all__ = [
+    "ARGMAX",
+    "ARGMIN",
     "BROADCAST",
     "COMPLETE",
     "CONV",
+    "CUMSUM",
     "DENOMINATOR",
     "DENOMINATOR_AND_MAX",
     "DENOMINATOR_AND_UNSCALED",
@@ -130,6 +134,7 @@ __all__ = [
     "pool",
     "primitive_of",
     "reduce",
+    "scan",
     "softmax",
     "take",
     "windows_of",

@@ -10,6 +10,7 @@ from morello.targets.helpers.math import math_helpers
 from morello.targets.helpers.products import product_helpers
 from morello.targets.helpers.rows import ROWS
 from morello.targets.helpers.runs import run_helpers
+from morello.targets.helpers.scans import SCANS
 from morello.targets.helpers.shuffles import every_second_helpers, odd_even_helpers, shuffle_helpers
 from morello.targets.helpers.vectors import (
     CONVERSIONS,
@@ -28,7 +29,7 @@ def helpers_for(
     isa: str, vector_bytes: Sequence[int], features: frozenset[str]
 ) -> Mapping[str, str]:
     """Every helper of an instruction set, for registers of these sizes."""
-    helpers: dict[str, str] = {**ROWS}
+    helpers: dict[str, str] = {**ROWS, **SCANS}
     for bytes_ in (*vector_bytes, 4):
         helpers |= math_helpers(bytes_ // 4) | run_helpers(bytes_ // 4)
     for dtype in INTEGERS:

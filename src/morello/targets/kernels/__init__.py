@@ -37,6 +37,7 @@ from morello.targets.kernels.products import (
     row_sums,
 )
 from morello.targets.kernels.reductions import complete_lanes, lanes, pools, pools_by_two, runs
+from morello.targets.kernels.scans import scans
 from morello.targets.kernels.shuffles import (
     odd_even,
     odd_even_elements,
@@ -124,6 +125,7 @@ def standard_kernels(
     for dtype in COMPUTED:
         kernels += odd_even_elements(dtype)
         kernels += [take_row(dtype, index) for index in INDICES]
+    kernels += scans()
     kernels += _packed(widest, features)
     return tuple(kernels)
 

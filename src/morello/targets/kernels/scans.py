@@ -1,0 +1,59 @@
+"""Kernels that scan a whole row, element by element, wherever in memory it lies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from morello.ir.batch import LINE_BYTES, Batch
+from morello.ir.dtype import F32, I32, DType
+from morello.targets.kernels.conditions import scan, unit_sizes
+from morello.targets.target import Column, Condition, LeafKernel
+
+EACH, LINE = 3.0, 2.0
+"""The cycles of an element, as each waits for the one before, and of each cache line."""
+
+
+def scans() -> tuple[LeafKernel, ...]:
+    """Places of extrema and sums up to each element, of f32 and i32."""
+    kernels = []
+    for dtype in (F32, I32):
+        for name, search in (("argmax", np.argmax), ("argmin", np.argmin)):
+            line = f"{{out}} = {name}_{dtype}(&{{x}}, {{length}}, {_step('x')});"
+            kernels.append(_kernel(name, (dtype, I32), line, _along(search)))
+        line = f"cumsum_{dtype}(&{{out}}, &{{x}}, {{length}}, {_step('out')}, {_step('x')});"
+        kernels.append(_kernel("cumsum", (dtype, dtype), line, _along(np.cumsum)))
+    return tuple(kernels)
+
+
+def _along(function: Callable[..., Any]) -> Callable[[Any], Any]:
+    """All elements are of one row, whatever dimensions of size 1 there are."""
+    return lambda x: function(np.asarray(x).ravel())
+
+
+def _step(operand: str) -> str:
+    """C for the stride of the only dimension that is longer than 1."""
+    return f"{{{operand}_rows}} ? {{{operand}_rows}} : 1"
+
+
+def _kernel(
+    name: str, dtypes: tuple[DType, DType], line: str, semantics: Callable[[Any], Any]
+) -> LeafKernel:
+    def applies(s: Batch) -> Iterator[Condition]:
+        yield from unit_sizes(s, but=(scan(s),))
+        for operand in range(2):
+            even = ~s.placements.paneled(s.codes[operand])
+            yield Condition(even, "a row must lie at one stride")
+
+    def cost(s: Batch) -> Column:
+        length = s.size(scan(s))
+        cycles: Column = EACH * length + LINE * -(-length * dtypes[0].bytes // LINE_BYTES)
+        return cycles
+
+    anywhere = (0, 1) if name == "cumsum" else (0,)
+    return LeafKernel(
+        f"{name}_{dtypes[0]}", name.capitalize(), dtypes, (None, None), line, semantics, applies,
+        cost, anywhere=anywhere, group="reductions",
+    )  # fmt: skip
