@@ -559,3 +559,19 @@ def test_weights_of_products_with_other_readers_are_left() -> None:
     graph = Graph((x,), (conv, f("multiply", conv, per_channel(conv, 1))))
     result = simplified(graph)
     assert result.outputs[1].inputs[0] is result.outputs[0]
+
+
+def test_rotary_embeddings_are_computed_by_halves() -> None:
+    x, c, s = given(2, 3, 5, 8), random(5, 8), random(2, 1, 5, 8, seed=1)
+    a, b = (apply(Slice((0, 0, 0, n), (2, 3, 5, n + 4), (1,) * 4), x) for n in (0, 4))
+    turned = apply(Concat(3), f("neg", b), a)
+    graph = Graph((x,), (f("add", f("multiply", turned, s), f("multiply", x, c)),))
+    simple = simplified(graph)
+    (result,) = simple.outputs
+    assert result.operator == Concat(3)
+    assert {str(node.operator) for node in result.inputs} == {"add", "subtract"}
+    arrays = [np.random.default_rng(0).random(x.shape)]
+    np.testing.assert_allclose(evaluate(simple, arrays)[0], evaluate(graph, arrays)[0], 1e-12)
+    wrong = apply(Concat(3), f("neg", a), b)
+    other = Graph((x,), (f("add", f("multiply", wrong, s), f("multiply", x, c)),))
+    assert simplified(other).outputs[0].operator == Map("add")
