@@ -26,7 +26,7 @@ from morello.base.errors import SearchError, TargetError
 from morello.codegen import generate
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
-from morello.ir.dtype import BF16, DTYPES, F32, I8, I16, I32, U8, U16, U32, DType
+from morello.ir.dtype import BF16, COMPUTED, F32, I8, I16, I32, U8, U16, U32, DType
 from morello.ir.layout import Layout, column_major, odd_even, panels, row_major
 from morello.ir.operation import Operation
 from morello.ir.primitives import (
@@ -359,7 +359,7 @@ def test_spec_compose(check: Check) -> None:
 
 
 def test_known_dtypes(check: Check) -> None:
-    for dtype in DTYPES.values():
+    for dtype in COMPUTED:
         check(goal(move(1), (16,), (dtype, dtype)))
     for a, b, c in ((BF16, BF16, F32), (U8, I8, I16), (U32, U32, U32)):
         check(matmul_goal(1, 2, 8, a, b, c))

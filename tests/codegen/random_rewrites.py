@@ -14,7 +14,7 @@ from tests.support import searched, with_capacities
 from morello.base.errors import RewriteError
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl, grow, replay
-from morello.ir.dtype import DTYPES, DType
+from morello.ir.dtype import COMPUTED, DType
 from morello.ir.joining import joining_of
 from morello.ir.layout import Layout, odd_even, panels, row_major
 from morello.ir.operation import has_accumulating_form
@@ -143,7 +143,7 @@ class Whims:
         level = self._next_level(spec, operand)
         if spec.levels[operand] == 0 and self.random.random() < 0.2:
             level = self.names[0]
-        wanted = [d for d in DTYPES.values() if self._widens(spec.dtypes[operand], d)]
+        wanted = [d for d in COMPUTED if self._widens(spec.dtypes[operand], d)]
         dtype = self.random.choice(wanted) if wanted and self.random.random() < 0.3 else None
         return Move(one.name, level, self._layout(len(shape)), dtype=dtype)
 
