@@ -194,7 +194,7 @@ def test_the_command_says_what_it_did(
     run_command()
     about = json.loads(capsys.readouterr().out)
     assert about["files"] == [str(tmp_path / name) for name in ("fast.onnx", "fast.so")]
-    assert (about["segments"], about["kernels"]) == (2, 2)
+    assert (about["segments"], about["kernels"]) == (2, 3)
     assert about["error"] < 1e-5
 
 

@@ -9,7 +9,7 @@ static inline int {name}_{dtype}(const {c} *x, int64_t n, int64_t step) {{
   int place = 0;
   for (int64_t i = 1; i < n; ++i) {{
     {c} y = x[i * step];
-    if (y {than} best || (y != y && best == best)) {{
+    if (y {than} best{or_nan}) {{
       best = y;
       place = (int)i;
     }}
@@ -31,9 +31,12 @@ static inline void cumsum_{dtype}({c} *out, const {c} *x, int64_t n, int64_t to,
 
 SCANS = {
     f"{name}_{dtype}": text.format(
-        name=name, dtype=dtype, c=c, sum=total, extremum=extremum, than=than
+        name=name, dtype=dtype, c=c, sum=total, extremum=extremum, than=than, or_nan=or_nan
     )
-    for dtype, c, total in (("f32", "float", "float"), ("i32", "int32_t", "uint32_t"))
+    for dtype, c, total, or_nan in (
+        ("f32", "float", "float", " || (y != y && best == best)"),
+        ("i32", "int32_t", "uint32_t", ""),
+    )
     for name, text, extremum, than in (
         ("argmax", _PLACE, "maximum", ">"),
         ("argmin", _PLACE, "minimum", "<"),

@@ -32,9 +32,10 @@ def take_row(dtype: DType, index: DType) -> LeafKernel:
         cycles: Column = ROW + LINE * -(-s.size(COLUMNS) * dtype.bytes // LINE_BYTES)
         return cycles
 
+    size = dtype.bytes
     return LeafKernel(
         f"take_row_{dtype}_{index}", "Take", (dtype, index, dtype), (None, None, None),
-        f"take_row(&{{out}}, &{{table}}, {{ids}}, {{v}}, {{table_v}} * {dtype.bytes}, {{d}} * {dtype.bytes});",
+        f"take_row(&{{out}}, &{{table}}, {{ids}}, {{v}}, {{table_v}} * {size}, {{d}} * {size});",
         lambda table, ids: rows_of(table, np.asarray(ids)), applies, cost,
         anywhere=(0,), group="copies",
     )  # fmt: skip
