@@ -22,15 +22,20 @@ def scans() -> tuple[LeafKernel, ...]:
     for dtype in (F32, I32):
         for name, search in (("argmax", np.argmax), ("argmin", np.argmin)):
             line = f"{{out}} = {name}_{dtype}(&{{x}}, {{length}}, {_step('x')});"
-            kernels.append(_kernel(name, (dtype, I32), line, _along(search)))
+            kernels.append(_kernel(name, (dtype, I32), line, _along(search, I32)))
         line = f"cumsum_{dtype}(&{{out}}, &{{x}}, {{length}}, {_step('out')}, {_step('x')});"
-        kernels.append(_kernel("cumsum", (dtype, dtype), line, _along(np.cumsum)))
+        kernels.append(_kernel("cumsum", (dtype, dtype), line, _along(np.cumsum, dtype)))
     return tuple(kernels)
 
 
-def _along(function: Callable[..., Any]) -> Callable[[Any], Any]:
+def _along(function: Callable[..., Any], dtype: DType) -> Callable[[Any], Any]:
     """All elements are of one row, whatever dimensions of size 1 there are."""
-    return lambda x: function(np.asarray(x).ravel())
+
+    def semantics(x: Any) -> Any:
+        result = np.asarray(function(np.asarray(x).ravel()))
+        return result if dtype.is_float else result.astype(dtype.np)
+
+    return semantics
 
 
 def _step(operand: str) -> str:
