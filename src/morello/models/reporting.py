@@ -82,7 +82,7 @@ def program_report(
             return foreign(node.operator).removesuffix(".")
         if node in light:
             return NOT_WORTH
-        dtypes = [each.dtype for each in (node, *node.inputs) if each.type.element is None]
+        dtypes = [each.dtype for each in (node, *node.inputs) if each.type.stored is None]
         unknown = [dtype for dtype in dtypes if dtype.kind != "b"]  # bools are bytes
         return f"no kernel has {unknown[0]}" if unknown else obstacle(node)
 
