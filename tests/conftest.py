@@ -43,6 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # a million objects of modules and tests, which every collection would visit
+    gc.set_threshold(100_000)  # searches make many objects and few cycles
 
 
 class _Compilers:
