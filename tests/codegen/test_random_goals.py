@@ -179,10 +179,11 @@ def test_random_goals(target: Target, tmp_path: Path) -> None:
     programs = Programs(target, random)
     known = {kernel.operation for kernel in target.kernels}
     for _ in range(MOST_ATTEMPTS):  # some rewrites and operations are rare
-        rare = missing(impls, target)
-        if not rare and len(known - closed(impls)) < len(known) / 3:
+        rare, unmet = missing(impls, target), known - closed(impls)
+        if not rare and len(unmet) < len(known) / 3:
             break
-        more = map(programs.of, random_goals(random, len(PRIMITIVES)))
+        goals = random_goals(random, len(PRIMITIVES))
+        more = [programs.of(goal) for goal in goals if rare or goal.operation.name in unmet]
         impls += [one for one in more if used(one) & rare or closed([one]) - closed(impls)]
     assert not missing(impls, target)
     assert len(known - closed(impls)) < len(known) / 3, known - closed(impls)
