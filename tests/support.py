@@ -8,6 +8,7 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from morello.native.headers import precompiled_headers
 from morello.native.toolchain import arch_flags, base_flags, find_compiler
 from morello.native.workspace import workspace
 from morello.search.result import SearchResult
-from morello.search.session import Session
+from morello.search.session import Session, search
 from morello.targets.cpu import host_cpu
 from morello.targets.target import Target
 
@@ -79,6 +80,12 @@ def with_capacities(target: Target, capacities: Sequence[int]) -> Target:
     farthest, *nearer = target.levels
     shrunk = [replace(one, capacity=n) for one, n in zip(nearer, capacities, strict=True)]
     return replace(target, levels=(farthest, *shrunk))
+
+
+@cache
+def optimum(spec: Spec, target: Target) -> SearchResult:
+    """What the search finds that is not ended before, once for all tests of a process."""
+    return search(spec, target)
 
 
 def searched(

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.search.brute import Amounts
 from tests.search.small_goals import GOALS, brute
-from tests.support import with_capacities
+from tests.support import optimum, with_capacities
 
 from morello.engine.limits import Limits
 from morello.frontends.text import parse
@@ -21,7 +21,7 @@ from morello.search.candidates import APART, SLACKS
 from morello.search.expansion import build
 from morello.search.relaxed_bound import RelaxedBound
 from morello.search.rewriting import Pruning
-from morello.search.session import Session, search
+from morello.search.session import Session
 from morello.search.structure import Structure, structure
 from morello.space.space import Space, goal_sizes
 from morello.targets.catalog import find_target
@@ -54,6 +54,7 @@ def structures(name: str, capacities: Amounts) -> dict[Structure, float]:
     return brute(name).structures(capacities)
 
 
+@cache
 def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alternatives:
     """Of all programs, or of those within a slack of the cheapest."""
     spec, target = GOALS[name]
@@ -62,7 +63,7 @@ def alternatives(name: str, capacities: Amounts, slack: float = np.inf) -> Alter
     space = Space([(spec,)], tight, sizes)
     if slack == np.inf:
         return Alternatives(build(space))
-    upper = search(spec, tight).cost * slack
+    upper = optimum(spec, tight).cost * slack
     return Alternatives(build(space, Pruning(RelaxedBound([(spec,)], tight, sizes), upper)))
 
 

@@ -7,6 +7,7 @@ from functools import cache
 from math import inf
 
 import pytest
+from tests.support import optimum
 
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
@@ -27,15 +28,14 @@ from morello.targets import find_target
 AVX2 = find_target("avx2")
 SMALL = (
     "f32[6,7] @ f32[7,10]",
-    "relu(f32[5,7] @ f32[7,6] + f32[6])",
+    "relu(f32[5,3] @ f32[3,6] + f32[6])",
     "softmax(f32[3,2] @ f32[2,5]) @ f32[5,1]",
-    "rms_norm(f32[3,7], f32[7])",
-    "u16[4,3] @ u16[3,2] @ u16[2,3]",
+    "rms_norm(f32[2,5], f32[5])",
+    "u16[3,2] @ u16[2,2] @ u16[2,3]",
 )
 LARGER = (
     "f32[512,300] @ f32[300,127]",
     "relu(f32[127,64] @ f32[64,200])",
-    "i16[60,23] @ i16[23,50]",
 )
 CHAIN = "f32[2,3] @ f32[3,2] @ f32[2,4] @ f32[4,1] @ f32[1,2]"
 EQUAL = " @ ".join(["f32[8,8]"] * 6)
@@ -55,7 +55,7 @@ def test_plain_programs_cost_no_less_than_the_cheapest(expression: str) -> None:
     agreed(plain, goal)
     assert plain.gap == inf
     if expression != CHAIN:
-        assert search(goal, AVX2).cost <= plain.cost * (1 + 1e-9)
+        assert optimum(goal, AVX2).cost <= plain.cost * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("expression", SMALL)
@@ -64,7 +64,7 @@ def test_with_time_enough_a_small_composition_is_proven(expression: str) -> None
     best = parts.best(UNTIMED.start())
     agreed(best, goal)
     if len(cut_points(goal.operation)) <= FUSED:
-        cheapest = search(goal, AVX2).cost
+        cheapest = optimum(goal, AVX2).cost
         assert best.lower == pytest.approx(cheapest)
         assert best.cost <= cheapest * (1 + 1e-9)
 
@@ -74,7 +74,7 @@ def test_the_best_split_is_chosen() -> None:
 
     @cache
     def cheapest(spec: Spec) -> float:
-        whole = search(spec, AVX2).cost if len(cut_points(spec.operation)) <= FUSED else inf
+        whole = optimum(spec, AVX2).cost if len(cut_points(spec.operation)) <= FUSED else inf
         ways = [sum(cheapest(hole.spec) for hole in cut.step.holes) for cut in parts.cuts[spec]]
         return min(whole, *ways, inf)
 
@@ -138,7 +138,7 @@ def test_a_search_that_begins_with_a_program_finds_the_same_optimum(expression: 
     plain, space = Parts(goal, AVX2).plain(SHORT.start()), PrunedSpace([(goal,)], AVX2)
     begun = BestFirst(space.space, space.bound(), UNTIMED.start())
     begun.improve(plain.cost, plain.decisions)
-    (found,), cheapest = begun.run(), search(goal, AVX2).cost
+    (found,), cheapest = begun.run(), optimum(goal, AVX2).cost
     agreed(found, goal)
     assert found.gap == 0.0
     assert found.cost == pytest.approx(min(cheapest, plain.cost))

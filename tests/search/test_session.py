@@ -10,7 +10,7 @@ from itertools import islice
 
 import pytest
 from tests.search.small_goals import GOALS
-from tests.support import with_capacities
+from tests.support import optimum, with_capacities
 
 from morello.frontends.text import parse
 from morello.impl.reconstruct import reconstruct
@@ -49,7 +49,7 @@ def first(session: Session, count: int = 8) -> list[list[Rewrite]]:
 @pytest.mark.parametrize("name", SOME)
 def test_alternatives_are_those_of_new_graphs(name: str) -> None:
     goal, target = GOALS[name]
-    cost = search(goal, target).cost
+    cost = optimum(goal, target).cost
     graphs = PrunedSpace([(goal,)], target).graph
     wanted = list(islice(candidates(graphs, cost, UNTIMED.start()), 8))
     solved, known, whole = (
@@ -102,7 +102,7 @@ def test_one_bound_serves_everything(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_goal_is_solved_when_that_is_needed() -> None:
     goal, target = GOALS["matmul"]
     session = Session(goal, target)
-    solution = search(goal, target)
+    solution = optimum(goal, target)
     assert session.cost == solution.cost
     assert session.decisions == solution.decisions
     assert session.result is session.result
@@ -153,7 +153,7 @@ def cost_of(
     for hole in step.holes:
         query = hole.spec, left
         if query not in seen:
-            seen[query] = search(hole.spec, with_capacities(target, left)).cost
+            seen[query] = optimum(hole.spec, with_capacities(target, left)).cost
         cost += hole.times * seen[query]
     return cost
 

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 import pytest
 from tests.search.small_goals import GOALS
-from tests.support import with_capacities
+from tests.support import optimum, with_capacities
 
 from morello.base.errors import SearchError
 from morello.frontends.text import parse
@@ -15,7 +15,6 @@ from morello.ir.spec import Spec
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.growing_graph import GrowingGraph
 from morello.search.prepacking import with_layouts
-from morello.search.session import search
 from morello.search.together import search_together
 from morello.space.family import Family
 from morello.space.space import Space, goal_sizes
@@ -63,7 +62,7 @@ def agrees(goals: list[Spec], target: Target) -> None:
     results = search_together([(goal,) for goal in goals], target, UNTIMED)
     for goal, result in zip(goals, results, strict=True):
         try:
-            alone = search(goal, target)
+            alone = optimum(goal, target)
         except SearchError:
             assert result is None
             continue
@@ -77,14 +76,14 @@ def test_each_goal_may_have_its_layouts() -> None:
     goals = [tuple(with_layouts(parse(text), AVX2)) for text in texts]
     for goal, result in zip(goals, search_together(goals, AVX2, UNTIMED), strict=True):
         assert result is not None and result.goal in goal
-        assert result.cost == pytest.approx(min(search(spec, AVX2).cost for spec in goal))
+        assert result.cost == pytest.approx(min(optimum(spec, AVX2).cost for spec in goal))
 
 
 def test_each_is_within_the_gap() -> None:
     results = search_together([(goal,) for goal in FEW], AVX2, Budget(gap=0.1))
     for goal, result in zip(FEW, results, strict=True):
         assert result is not None and result.statistics.gap <= 0.1
-        assert result.cost <= search(goal, AVX2).cost * (1 + result.statistics.gap) * (1 + 1e-12)
+        assert result.cost <= optimum(goal, AVX2).cost * (1 + result.statistics.gap) * (1 + 1e-12)
 
 
 def test_their_statistics_add_up() -> None:
@@ -94,7 +93,7 @@ def test_their_statistics_add_up() -> None:
     assert (
         0
         < sum(each.bounded for each in statistics)
-        < sum(search(goal, AVX2).statistics.bounded for goal in FEW)
+        < sum(optimum(goal, AVX2).statistics.bounded for goal in FEW)
     )
     assert all(each.specs > 0 and each.seconds > 0 for each in statistics)
 
