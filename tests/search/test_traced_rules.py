@@ -119,8 +119,8 @@ def test_only_what_is_wanted_is_applied() -> None:
 TOGETHER = (
     ("f32[12,13] @ f32[13,20]", 1),
     ("f32[24,9] @ f32[9,17]", 1),
-    ("layer_norm(f32[7,20], f32[20], f32[20])", 1),
-    ("layer_norm(f32[3,45], f32[45], f32[45])", 1),
+    ("softmax(f32[7,20])", 1),
+    ("softmax(f32[3,45])", 1),
     ("softmax(f32[3,8] @ f32[8,32])", 1),
     ("f32[32,32]{1,0:T(1,16)} @ f32[32,12]", 1),
     ("i16[6,10] @ i16[10,12]", 1),
@@ -149,7 +149,7 @@ def alone() -> dict[tuple[str, int], tuple[Any, ...]]:
     return answers
 
 
-@pytest.mark.parametrize("seed", [None, 1, 2])
+@pytest.mark.parametrize("seed", [None, 1])
 def test_goals_that_share_traces_are_solved_as_alone(
     seed: int | None, alone: dict[tuple[str, int], tuple[Any, ...]]
 ) -> None:
@@ -170,8 +170,7 @@ def test_threads_share_traces(alone: dict[tuple[str, int], tuple[Any, ...]]) -> 
             assert one == alone[goal], goal
 
 
-@pytest.mark.parametrize("relaxed", [False, True], ids=["exact", "relaxed"])
-@pytest.mark.parametrize("last", [0, 5])
+@pytest.mark.parametrize(("last", "relaxed"), [(0, True), (5, False)])
 def test_trace_of_other_goals_leave_the_edges_that_numpy_does(last: int, relaxed: bool) -> None:
     trace_of.cache_clear()
     compared = 0
