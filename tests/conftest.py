@@ -1,4 +1,4 @@
-"""Kinds of tests, a kernel cache of their own, and golden files.
+"""Kinds of tests, what they may cost, a kernel cache of their own, and golden files.
 
 Golden files should only ever change on purpose: `--update-golden` rewrites them.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -67,6 +69,30 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     _compilers.kind = kind_of(item.path.relative_to(TESTS))
     result = yield
     _compilers.kind = ""
+    return result
+
+
+# ---- costs
+
+MOST_CPU_S = 60.0
+"""What a test may take, its commands included: several times what any does on a slow machine."""
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of its children that ended: other work changes it little."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    before = cpu_seconds()
+    result = yield
+    taken = cpu_seconds() - before
+    if taken > MOST_CPU_S:
+        pytest.fail(
+            f"it took {taken:.0f} s of CPU time, more than {MOST_CPU_S:.0f} s; see CONTRIBUTING.md"
+        )
     return result
 
 
