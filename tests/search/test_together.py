@@ -36,7 +36,7 @@ def families(goals: list[tuple[Spec, Target]]) -> list[tuple[list[Spec], Target]
 
 def test_costs_are_those_of_searches_alone() -> None:
     """Goals of all kinds, some of which are parts of others."""
-    of_families = families(list(GOALS.values()))
+    of_families = families(list(GOALS.values())[::2])
     assert any(len(goals) > 10 for goals, _ in of_families)
     for goals, target in of_families:
         agrees(goals, target)
@@ -51,7 +51,7 @@ def test_a_goal_may_be_given_twice() -> None:
 def test_limits_hold_for_each(capacities: tuple[int, ...]) -> None:
     tight = [
         (goal, with_capacities(target, capacities))
-        for goal, target in list(GOALS.values())[::3]
+        for goal, target in list(GOALS.values())[::6]
         if not goal.parallel and len(target.limits) == len(capacities)
     ]
     for goals, target in families(tight):
