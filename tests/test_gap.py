@@ -19,7 +19,10 @@ import pytest
 
 import morello
 from morello.cli.parser import main
+from morello.memo.program_table import RememberedPrograms
+from morello.memo.programs import load_program
 from morello.request import Request, answer
+from morello.request.remembering import Interrupts, remembered
 from morello.search import session
 from morello.search.best_first import BestFirst
 from morello.search.budget import UNTIMED, Budget, BudgetError, Watch
@@ -134,18 +137,39 @@ def test_a_table_does_not_answer_for_a_smaller_gap() -> None:
         assert kept is not None and not kept.specs and kept.proven
 
 
-def test_a_table_keeps_no_program_with_a_large_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unless it was asked for: another search may do better."""
-    with morello.Table(":memory:") as table:
+def test_a_program_with_a_large_gap_is_kept_for_equal_budgets(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """With the same warning; a search that may take longer is made."""
+    with RememberedPrograms(tmp_path / "programs.db") as table:
         end_with(monkeypatch, 0.2)
-        for _ in range(2):
-            with pytest.warns(morello.SearchWarning):
-                _, found = morello.implement(SMALL, table=table, **OPTIONS)
-            assert [*table.goals()] == []
-        _, found = morello.implement(SMALL, table=table, gap=0.3, **OPTIONS)
-        _, kept = morello.implement(SMALL, table=table, gap=0.3, **OPTIONS)
-    assert found is not None and kept is not None
-    assert not kept.specs and kept.gap == found.gap == 0.2
+        searched = []
+        for budget in (20.0, 20.0, 2.0, 60.0):
+            with pytest.warns(morello.SearchWarning, match="a gap of 20.0%"):
+                _, found = morello.implement(SMALL, table=table, budget=budget, **OPTIONS)
+            assert found is not None
+            searched.append(found.specs > 0)
+    assert searched == [True, False, False, True]
+
+
+def test_an_interrupted_search_answers_for_no_other() -> None:
+    """It could have taken longer than it did."""
+
+    def interrupt(specs: int, rewrites: int) -> None:
+        raise BudgetError("it was interrupted")
+
+    impl, found = morello.implement(SMALL, table="off", **OPTIONS)
+    assert found is not None
+    short, goal = replace(found, gap=0.2, seconds=0.5), impl.spec
+    with morello.Table(":memory:") as table:
+        request = Request(goal, impl.target, table, budget=Budget(20.0))
+        for ended, interrupts in ((False, Interrupts(None)), (True, Interrupts(interrupt))):
+            if ended:
+                with pytest.raises(BudgetError):
+                    interrupts(1, 1)
+            remembered(goal, request, (impl, short), interrupts)
+            kept = load_program(goal, impl.target, table)
+            assert kept is not None and kept.seconds == (0.5 if ended else 20.0)
 
 
 # ---- several searches

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass, replace
 from math import inf
 
 from morello.base import debug
@@ -13,7 +14,7 @@ from morello.memo.programs import load_program, store_program
 from morello.native.toolchain import find_compiler
 from morello.request.goal import check_callable
 from morello.request.request import Answer, Request
-from morello.request.warning import falls_short
+from morello.search.budget import BudgetError, Progress
 from morello.search.result import SearchStatistics
 
 
@@ -52,22 +53,57 @@ def recalled(request: Request) -> Answer | None:
 def _searched(goal: Spec, request: Request) -> Answer:
     from morello.request.answering import find  # slow to import, and often not needed
 
-    return remembered(goal, request, find(goal, request))
+    noting = Interrupts(request.progress)
+    return remembered(goal, request, find(goal, noting.noted(request)), noting)
 
 
-def remembered(goal: Spec, request: Request, answer: Answer) -> Answer:
-    """The answer of a search, which the table keeps unless a ranking chose it."""
+@dataclass
+class Interrupts:
+    """Notes whether `progress` ended a search before its time."""
+
+    progress: Progress | None
+    noted_one: bool = False
+
+    def noted(self, request: Request) -> Request:
+        """The same request, with interrupts noted."""
+        return request if self.progress is None else replace(request, progress=self)
+
+    def __call__(self, specs: int, rewrites: int) -> None:
+        assert self.progress is not None
+        try:
+            self.progress(specs, rewrites)
+        except BudgetError:
+            self.noted_one = True
+            raise
+
+
+def remembered(goal: Spec, request: Request, answer: Answer, interrupts: Interrupts) -> Answer:
+    """The answer of a search, which the table keeps unless a ranking chose it.
+
+    Another search that may take no longer would do as well, unless an interrupt ended this one.
+    """
     impl, statistics = answer
-    cheapest_or_fastest = request.measure > 1 or request.wants_cheapest
-    if request.table is None or falls_short(statistics, request.budget) or not cheapest_or_fastest:
+    table, budget = request.table, request.budget
+    if table is None or not (request.measure > 1 or request.wants_cheapest):
         return impl, statistics
+    proven, near = statistics.proven, statistics.gap <= budget.gap
+    if not (proven or near or statistics.measured) and _has_cheaper(goal, request, impl):
+        return impl, statistics
+    own = near or interrupts.noted_one
     store_program(
         impl,
-        request.table,
+        table,
         statistics.measured,
         statistics.gap,
-        inf if statistics.proven else statistics.seconds,
+        inf if proven else statistics.seconds if own else max(statistics.seconds, budget.seconds),
         worst=statistics.worst,
         goal=None if request.weights == "plain" else goal,
     )
     return impl, statistics
+
+
+def _has_cheaper(goal: Spec, request: Request, impl: Impl) -> bool:
+    """Whether the table has a cheaper program of a goal than this one."""
+    assert request.table is not None
+    kept = load_program(goal, request.target, request.table, request.weights)
+    return kept is not None and not kept.measured and kept.impl.cost < impl.cost

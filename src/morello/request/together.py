@@ -10,7 +10,7 @@ from morello.base.errors import SearchError
 from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
 from morello.request.choosing import goals_of, spec_table
-from morello.request.remembering import remembered
+from morello.request.remembering import Interrupts, remembered
 from morello.request.request import Answer, Request
 from morello.search.session import in_parts
 from morello.search.together import search_together
@@ -60,8 +60,10 @@ def answer_together(requests: Sequence[Request]) -> list[Answer | None]:
     budget = requests[0].budget
     goals = [tuple(goals_of(_goal(request), request)) for request in requests]
     whole = replace(budget, seconds=budget.seconds * len(goals))
+    interrupts = Interrupts(requests[0].progress)
+    first = interrupts.noted(requests[0])
     try:
-        results = search_together(goals, requests[0].target, whole, requests[0].progress)
+        results = search_together(goals, first.target, whole, first.progress)
     except SearchError:  # too many sizes
         results = [None] * len(goals)
     answers: list[Answer | None] = []
@@ -69,7 +71,7 @@ def answer_together(requests: Sequence[Request]) -> list[Answer | None]:
         answer = None
         if result is not None:
             impl = reconstruct(result.goal, result.target, result.decisions)
-            answer = remembered(_goal(request), request, (impl, result.statistics))
+            answer = remembered(_goal(request), request, (impl, result.statistics), interrupts)
         answers.append(answer)
     return answers
 
