@@ -163,13 +163,29 @@ def test_an_interrupted_search_answers_for_no_other() -> None:
     short, goal = replace(found, gap=0.2, seconds=0.5), impl.spec
     with morello.Table(":memory:") as table:
         request = Request(goal, impl.target, table, budget=Budget(20.0))
-        for ended, interrupts in ((False, Interrupts(None)), (True, Interrupts(interrupt))):
-            if ended:
-                with pytest.raises(BudgetError):
-                    interrupts(1, 1)
-            remembered(goal, request, (impl, short), interrupts)
+        interrupts = Interrupts(interrupt)
+        with pytest.raises(BudgetError):
+            interrupts(1, 1)
+        for ended, seconds in ((interrupts, 0.5), (Interrupts(None), 20.0), (interrupts, 20.0)):
+            remembered(goal, request, (impl, short), ended)
             kept = load_program(goal, impl.target, table)
-            assert kept is not None and kept.seconds == (0.5 if ended else 20.0)
+            assert kept is not None and kept.seconds == seconds
+
+
+def test_a_cheaper_program_of_the_table_is_the_answer() -> None:
+    """Where a search ends with another one, short of its gap."""
+    impl, found = morello.implement(PRODUCT, table="off", **OPTIONS)
+    worse = morello.alternatives(PRODUCT, 2, table="off", **OPTIONS)[1]
+    assert found is not None and worse.cost > impl.cost
+    short, request = replace(found, gap=0.5), Request(impl.spec, impl.target)
+    with morello.Table(":memory:") as table:
+        request = replace(request, table=table)
+        answers = [
+            remembered(impl.spec, request, (each, short), Interrupts(None))
+            for each in (impl, worse)
+        ]
+    assert [each for each, _ in answers] == [impl, impl]
+    assert answers[1][1].gap == pytest.approx(1.5 * impl.cost / worse.cost - 1)
 
 
 # ---- several searches

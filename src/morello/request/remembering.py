@@ -10,7 +10,7 @@ from morello.base import debug
 from morello.impl.costs import cost_table
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
-from morello.memo.programs import load_program, store_program
+from morello.memo.programs import StoredProgram, load_program, store_program
 from morello.native.toolchain import find_compiler
 from morello.request.goal import check_callable
 from morello.request.request import Answer, Request
@@ -81,29 +81,35 @@ def remembered(goal: Spec, request: Request, answer: Answer, interrupts: Interru
     """The answer of a search, which the table keeps unless a ranking chose it.
 
     Another search that may take no longer would do as well, unless an interrupt ended this one.
+    If the table has a cheaper program, that is the answer.
     """
-    impl, statistics = answer
-    table, budget = request.table, request.budget
+    table, budget, (impl, statistics) = request.table, request.budget, answer
     if table is None or not (request.measure > 1 or request.wants_cheapest):
-        return impl, statistics
-    proven, near = statistics.proven, statistics.gap <= budget.gap
-    if not (proven or near or statistics.measured) and _has_cheaper(goal, request, impl):
-        return impl, statistics
-    own = near or interrupts.noted_one
+        return answer
+    near, seconds = statistics.gap <= budget.gap, statistics.seconds
+    if not near:
+        kept = load_program(goal, request.target, table, request.weights)
+        if kept is not None and request.wants_cheapest and not request.target.tunings:
+            impl, statistics = answer = _cheaper(kept, answer)
+        if kept is not None and interrupts.noted_one:
+            return answer
+        seconds = seconds if interrupts.noted_one else max(seconds, budget.seconds)
     store_program(
         impl,
         table,
         statistics.measured,
         statistics.gap,
-        inf if proven else statistics.seconds if own else max(statistics.seconds, budget.seconds),
+        inf if statistics.proven else seconds,
         worst=statistics.worst,
         goal=None if request.weights == "plain" else goal,
     )
-    return impl, statistics
+    return answer
 
 
-def _has_cheaper(goal: Spec, request: Request, impl: Impl) -> bool:
-    """Whether the table has a cheaper program of a goal than this one."""
-    assert request.table is not None
-    kept = load_program(goal, request.target, request.table, request.weights)
-    return kept is not None and not kept.measured and kept.impl.cost < impl.cost
+def _cheaper(kept: StoredProgram, answer: Answer) -> Answer:
+    """The program that a table has, if it is cheaper than the answer of a search, or that."""
+    impl, statistics = answer
+    if kept.measured or kept.impl.cost >= impl.cost:
+        return answer
+    gap = kept.impl.cost / impl.cost * (1 + statistics.gap) - 1
+    return kept.impl, replace(statistics, gap=max(0.0, min(kept.gap, gap)))
