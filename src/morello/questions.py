@@ -14,11 +14,11 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from hashlib import blake2b
-from pathlib import Path
 from typing import Any
 
 from morello.base import debug
 from morello.base.files import config_folder
+from morello.base.stamps import code_stamps, stamps, stamps_in
 from morello.memo.program_table import ProgramTable
 from morello.tables import OFF, texts
 from morello.tables import VARIABLE as TABLE
@@ -100,9 +100,9 @@ def _machine() -> Iterator[str]:
     yield repr(replace(cpu, features=frozenset()))
     yield from sorted(cpu.features)
     named = os.environ.get("MORELLO_CALIBRATION", OFF)
-    yield from _stamps([named] if named != OFF else [])
+    yield from stamps([named] if named != OFF else [])
     with suppress(FileNotFoundError):
-        yield from _files(config_folder())
+        yield from stamps_in(config_folder())
 
 
 def _toolchain() -> Iterator[str]:
@@ -111,27 +111,10 @@ def _toolchain() -> Iterator[str]:
     The time of a folder changes when a compiler is installed there, or replaced.
     """
     yield from (f"{name}={os.environ.get(name)}" for name in VARIABLES)
-    yield from _stamps([*os.environ.get("PATH", "").split(os.pathsep), *sys.path[1:]])
+    yield from stamps([*os.environ.get("PATH", "").split(os.pathsep), *sys.path[1:]])
 
 
 @cache
 def _code() -> str:
     """This package: the times and sizes of its files."""
-    return "\n".join(_files(Path(__file__).parent))
-
-
-def _files(folder: Path) -> Iterator[str]:
-    """The stamps of the files in a folder, however deep."""
-    for entry in sorted(os.scandir(folder), key=lambda entry: entry.name):
-        if not entry.is_dir():
-            yield from _stamps([entry.path])
-        elif entry.name != "__pycache__":
-            yield from _files(Path(entry.path))
-
-
-def _stamps(paths: Sequence[str]) -> Iterator[str]:
-    """The name, time and size of each file or folder that exists."""
-    for path in paths:
-        with suppress(OSError):
-            status = os.stat(path)
-            yield f"{path} {status.st_mtime_ns} {status.st_size}"
+    return code_stamps()

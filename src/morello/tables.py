@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from morello.base.errors import MorelloError, TableError, quoted
-from morello.memo.program_table import ProgramTable, RememberedPrograms
-from morello.memo.store import VERSION
-from morello.native.cache import check_private, default_cache, open_cache
+from morello.base.errors import TableError, quoted
+from morello.memo.program_table import ProgramTable, RememberedPrograms, in_cache
 
 VARIABLE = "MORELLO_TABLE"
 OFF = "off"
@@ -50,7 +48,7 @@ def _remembered() -> ProgramTable | None:
     named = os.environ.get(VARIABLE, "")
     if named:
         return None if named == OFF else RememberedPrograms(named)
-    return _in_cache("programs")
+    return in_cache("programs")
 
 
 @contextmanager
@@ -60,23 +58,9 @@ def texts() -> Iterator[ProgramTable | None]:
     Always in the kernel cache: they are trusted as its shared objects are, and a table that
     somebody else gave is not.
     """
-    chosen = _in_cache("texts")
+    chosen = in_cache("texts")
     try:
         yield chosen
     finally:
         if chosen is not None:
             chosen.close()
-
-
-def _in_cache(name: str) -> ProgramTable | None:
-    """A file in the kernel cache, for this user alone; None if it cannot be used."""
-    try:
-        folder = default_cache()
-        open_cache(folder)
-        path = folder / f"{name}-{VERSION}.db"
-        if not path.exists():
-            path.touch(0o600)
-        check_private(path)
-        return RememberedPrograms(path)
-    except (MorelloError, OSError):  # what cannot be remembered is searched for again
-        return None

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from morello.base.errors import TableError
-from morello.memo.store import PATIENCE_S, Store
+from morello.base.errors import MorelloError, TableError
+from morello.memo.store import PATIENCE_S, VERSION, Store
+from morello.native.cache import check_private, default_cache, open_cache
 
 MOST_PROGRAMS = 10_000
 """The most programs that are remembered, some 20 MB."""
@@ -63,12 +65,16 @@ class ProgramTable:
 
 
 class RememberedPrograms(ProgramTable):
-    """The newest `MOST_PROGRAMS` programs, in a file that nobody has to look after.
+    """The newest programs, `most` of them, in a file that nobody has to look after.
 
     Once it is open, no error of the file is raised: what cannot be kept is searched for again.
     """
 
     patience_s = 5.0
+
+    def __init__(self, path: str | Path, most: int = MOST_PROGRAMS) -> None:
+        super().__init__(path)
+        self._most = most
 
     def program(self, space: str, goal: str) -> str | None:
         """The program remembered for a goal, if any."""
@@ -78,6 +84,25 @@ class RememberedPrograms(ProgramTable):
 
     def keep_program(self, space: str, goal: str, text: str) -> None:
         """Remember the program of a goal, and forget the oldest if there are too many."""
+        self.keep_programs(space, [(goal, text)])
+
+    def keep_programs(self, space: str, programs: Iterable[tuple[str, str]]) -> None:
+        """Remember programs, given by their goals, in one transaction."""
         with suppress(TableError), self._store.writing():
-            self._store.write_goal(space, goal, text)
-            self._store.drop_old_goals(MOST_PROGRAMS)
+            for goal, text in programs:
+                self._store.write_goal(space, goal, text)
+            self._store.drop_old_goals(self._most)
+
+
+def in_cache(name: str, most: int = MOST_PROGRAMS) -> RememberedPrograms | None:
+    """A file in the kernel cache, for this user alone; None if it cannot be used."""
+    try:
+        folder = default_cache()
+        open_cache(folder)
+        path = folder / f"{name}-{VERSION}.db"
+        if not path.exists():
+            path.touch(0o600)
+        check_private(path)
+        return RememberedPrograms(path, most)
+    except (MorelloError, OSError):  # what cannot be remembered is searched for again
+        return None

@@ -32,6 +32,7 @@ from morello.search.relaxed_bound import RelaxedBound
 from morello.search.result import SearchResult, SearchStatistics
 from morello.search.runners_up import Choice, choices
 from morello.search.sample import Walker, sampling_graph
+from morello.search.saved_traces import TRACE_FILE
 from morello.search.solved_graph import memoized_decisions
 from morello.space.panels import Panels
 from morello.space.space import Goal
@@ -112,6 +113,7 @@ class Session:
             raise SearchError(f"{self.goal.expression}: {error}; make the sizes smaller.") from None
         except MemoryError:
             raise SearchError(f"{self.goal.expression}: the search ran out of memory.") from None
+        TRACE_FILE.write()
         if memo is not None:
             memo.write()
         if len(self._specs) > 1:

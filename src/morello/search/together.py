@@ -12,6 +12,7 @@ from morello.search.budget import Budget, BudgetError, Progress
 from morello.search.graph import spec_and_decisions
 from morello.search.pruned_space import PrunedSpace
 from morello.search.result import SearchResult
+from morello.search.saved_traces import TRACE_FILE
 from morello.space.space import Goal
 from morello.targets.target import Target
 
@@ -35,6 +36,7 @@ def search_together(
         except (BudgetError, MemoryError):
             return [None] * len(goals)
         incumbents = BestFirst(space.space, bound, watch).run()
+    TRACE_FILE.write()
     seconds = time.perf_counter() - began
     results: list[SearchResult | None] = []
     for goal, incumbent in zip(goals, incumbents, strict=True):

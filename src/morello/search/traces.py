@@ -1,4 +1,4 @@
-"""The rules of a kind as a tape: traced once in a process, then run for Specs of any goal."""
+"""The rules of a kind as a tape: traced once, then run for Specs of any goal."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from morello.ir.batch import Batch
 from morello.ir.placements import Bools, Ints, TracedPlacements
 from morello.ir.tracing import Chosen, Lookup, Trace, Traced, UntraceableError
 from morello.rewrites import Child, Edges, Rewrite
+from morello.search.saved_traces import TRACE_FILE, SavedTrace
 from morello.space.family import Family
 from morello.space.guards import Guard
 from morello.space.kind import Kind
@@ -60,21 +61,6 @@ class _Rule:
 _NEVER = _Rule()
 
 
-@dataclass(frozen=True)
-class TapeOfRules:
-    """A tape, and by rule whether it has the rule, and how many edges and children that may leave.
-
-    Lookups are to be replaced by those with the same roles. Keys have at most `width` words.
-    """
-
-    tape: Tape
-    lookups: tuple[Lookup, ...]
-    traced: Bools
-    most_edges: Ints
-    most_children: Ints
-    width: int
-
-
 class KindNumbers:
     """Numbers kinds alike for all traces, whatever their goals."""
 
@@ -95,6 +81,32 @@ class KindNumbers:
 KIND_NUMBERS = KindNumbers()
 
 
+@dataclass(frozen=True)
+class TapeOfRules:
+    """A tape, and by rule whether it has the rule, and how many edges and children that may leave.
+
+    Lookups are to be replaced by those with the same roles. Keys have at most `width` words.
+    """
+
+    tape: Tape
+    lookups: tuple[Lookup, ...]
+    traced: Bools
+    most_edges: Ints
+    most_children: Ints
+    width: int
+
+    @staticmethod
+    def of(trace: SavedTrace) -> TapeOfRules:
+        """The tape of a trace, with the numbers that kinds have in this process."""
+        instructions, numbers = trace.instructions, [KIND_NUMBERS[kind] for kind in trace.kinds]
+        kind = np.array(numbers, np.int32)[instructions.kind]
+        lookups = [Lookup(() if array is None else array, role) for role, array in trace.tables]
+        return TapeOfRules(
+            Tape(instructions._replace(kind=kind), trace.constants), tuple(lookups),
+            trace.traced, trace.most_edges, trace.most_children, trace.width,
+        )  # fmt: skip
+
+
 @lru_cache(MOST_KINDS)
 def trace_of(family: Family, kind: Kind, ideal: bool) -> KindTrace:
     """The trace of a kind, or, if `ideal`, of those of its Specs that have no other placements."""
@@ -102,13 +114,43 @@ def trace_of(family: Family, kind: Kind, ideal: bool) -> KindTrace:
 
 
 class KindTrace:
-    """The rules of a kind, traced when they are wanted, for all goals and threads.
+    """The rules of a kind as a tape, for all goals and threads.
+
+    They are those that another process traced, until others are wanted.
+    """
+
+    def __init__(self, family: Family, kind: Kind, ideal: bool) -> None:
+        self._family, self._kind, self._ideal = family, kind, ideal
+        self._lock = Lock()
+        self._tracing: _Tracing | None = None
+        self._saved = TRACE_FILE.load(family, kind, ideal)
+        self._tape = None if self._saved is None else TapeOfRules.of(self._saved)
+
+    def tape(self, numbers: Ints) -> TapeOfRules:
+        """A tape that has these rules, but for those that cannot be traced."""
+        with self._lock:
+            saved = self._saved
+            missing = set(numbers.tolist())
+            if saved is not None:
+                missing -= saved.untraceable.union(saved.traced.nonzero()[0].tolist())
+            if self._tape is None or missing:
+                known = [] if saved is None else saved.traced.nonzero()[0].tolist()
+                if self._tracing is None:
+                    self._tracing = _Tracing(self._family, self._kind, self._ideal)
+                self._saved = self._tracing.traced([*known, *sorted(missing)])
+                self._tape = TapeOfRules.of(self._saved)
+                TRACE_FILE.keep(self._family, self._ideal, self._saved)
+            return self._tape
+
+
+class _Tracing:
+    """The rules of a kind, traced when they are wanted.
 
     Whatever depends on a goal is looked up in tables of `TracedSizes` and `TracedPlacements`.
     """
 
     def __init__(self, family: Family, kind: Kind, ideal: bool) -> None:
-        self._family, self._lock = family, Lock()
+        self._family, self._kind = family, kind
         self._limits = Limits(family.target.limits)
         self._trace = Trace()
         self._sizes = TracedSizes(self._trace, family.widths)
@@ -124,20 +166,14 @@ class KindTrace:
         self._encodings = {kind: encoding}
         self._rules: list[_Rule | None] = [None] * len(self._given)
         self._untraced: set[int] = set()  # those that only NumPy can apply
-        self._tape: TapeOfRules | None = None
+        self._kinds: dict[Kind, int] = {}
 
-    def tape(self, numbers: Ints) -> TapeOfRules:
-        """A tape that has these rules, but for those that cannot be traced."""
-        with self._lock:
-            known = self._tape
-            if known is None or not known.traced[numbers].all():
-                wanted = [n for n in numbers.tolist() if n not in self._untraced]
-                new = [n for n in wanted if self._rules[n] is None]
-                for number in new:
-                    self._rules[number] = self._traced(number)
-                if known is None or new:
-                    self._tape = known = self._made_of(self._rules)
-            return known
+    def traced(self, numbers: Sequence[int]) -> SavedTrace:
+        """A trace that has these rules, but for those that cannot be traced, and earlier ones."""
+        for number in numbers:
+            if self._rules[number] is None and number not in self._untraced:
+                self._rules[number] = self._traced(number)
+        return self._made_of(self._rules)
 
     # ---- tracing
 
@@ -181,14 +217,14 @@ class KindTrace:
             self._encodings[kind] = self._family.encoding(kind, self._sizes)
         words = self._encodings[kind].words_of(child.batch)
         return _Child(
-            KIND_NUMBERS[kind],
+            self._kinds.setdefault(kind, len(self._kinds)),
             self._trace.number(child.times),
             tuple(self._trace.number(word) for word in words),
         )
 
     # ---- the tape
 
-    def _made_of(self, given: Sequence[_Rule | None]) -> TapeOfRules:
+    def _made_of(self, given: Sequence[_Rule | None]) -> SavedTrace:
         trace = self._trace
         rules = [rule or _NEVER for rule in given]
         parts = [part for rule in rules for part in (*rule.conditions, *rule.edges)]
@@ -210,14 +246,16 @@ class KindTrace:
             _starts([len(child.words) for child in children]),
             _joined([list(child.words) for child in children]),
         )  # fmt: skip
-        return TapeOfRules(
-            Tape(instructions, trace.constants),
-            tuple(trace.lookups),
-            np.array([rule is not None for rule in given], np.bool_),
+        tables = [
+            (table.role, table.array if table.role is None else None) for table in trace.lookups
+        ]
+        return SavedTrace(
+            self._kind, instructions, dict(trace.constants), tuple(tables), tuple(self._kinds),
+            np.array([rule is not None for rule in given], np.bool_), frozenset(self._untraced),
             np.array([len(rule.edges) for rule in rules], np.int64),
             np.array([sum(map(_arity, rule.edges)) for rule in rules], np.int64),
             max((len(child.words) for child in children), default=1),
-        )
+        )  # fmt: skip
 
 
 def _arity(edge: _Part) -> int:
