@@ -5,9 +5,9 @@
 
 LIST is "shapes" (products and compositions of awkward sizes), "models" (sixty Specs of two models,
 weights constant), or "random" (compositions of 1 to 8 operations and sizes up to 300; `--count`,
-`--seed`). Nothing is remembered from one run to the next. Each of N processes searches one Spec
-after another; those of models that have much in common together, as `compile_all` does, and each
-is said to take an equal share of the time.
+`--seed`). No result is remembered from one run to the next; traces of rules are, in the cache
+folder. Each of N processes searches one Spec after another; those of models that have much in
+common together, as `compile_all` does, and each is said to take an equal share of the time.
 """
 
 from __future__ import annotations

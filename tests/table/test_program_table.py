@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from morello.base.errors import TableError
-from morello.memo import Table, program_table
+from morello.memo import Table
 from morello.memo.program_table import ProgramTable, RememberedPrograms
 
 PROCESSES, EACH = 4, 25
@@ -36,19 +36,17 @@ def test_a_table_has_the_programs_of_its_file(tmp_path: Path) -> None:
         assert programs.program("no space", "goal") is None
 
 
-def test_the_newest_are_remembered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_table, "MOST_PROGRAMS", 3)
-    with RememberedPrograms(tmp_path / "t.db") as table:
+def test_the_newest_are_remembered(tmp_path: Path) -> None:
+    with RememberedPrograms(tmp_path / "t.db", most=3) as table:
         for number in (0, 1, 2, 3, 1, 4):
             table.keep_program("space", str(number), "text")
         assert [name for _, name in table.goals()] == ["1", "3", "4"]
 
 
-def test_precomputed_programs_stay(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(program_table, "MOST_PROGRAMS", 3)
+def test_precomputed_programs_stay(tmp_path: Path) -> None:
     with Table(tmp_path / "t.db") as table:
         table.add_task("task", {}, {})
-    with RememberedPrograms(tmp_path / "t.db") as remembered:
+    with RememberedPrograms(tmp_path / "t.db", most=3) as remembered:
         for number in range(9):
             remembered.keep_program("space", str(number), "text")
         assert len(remembered.goals()) == 9

@@ -155,7 +155,7 @@ class _Unpickler(pickle.Unpickler):
         super().__init__(io.BytesIO(data))
 
     def find_class(self, module: str, name: str) -> Any:
-        if module.split(".")[0] != "morello":
+        if module.split(".")[0] != "morello" or "." in name:
             raise pickle.UnpicklingError(f"{module}.{name} is not of this package")
         return super().find_class(module, name)
 
