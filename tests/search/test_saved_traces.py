@@ -80,7 +80,7 @@ def test_a_damaged_file_is_as_none(traced: list[object], tmp_path: Path) -> None
 def test_nothing_is_written_once_the_code_has_changed(
     traced: list[object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(saved_traces, "code_stamps", lambda: "other")
+    monkeypatch.setattr(saved_traces, "_stamps", lambda: "other")
     first = found(find_target("avx2"))
     traced.clear()
     assert found(find_target("avx2")) == first and traced

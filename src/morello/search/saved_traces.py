@@ -39,7 +39,16 @@ from morello.targets.catalog import find_target
 MOST_SAVED = 2_000
 """The most traces on disk, of six kilobytes each in the mean."""
 
-_STAMPS = code_stamps()
+
+def _stamps() -> str:
+    """The stamps of this package's files; empty if it is not in a folder."""
+    try:
+        return code_stamps()
+    except OSError:
+        return ""
+
+
+_STAMPS = _stamps()
 
 
 @dataclass(frozen=True)
@@ -92,10 +101,13 @@ class TraceFile:
             new = dict(self._new)
             self._new.clear()
             table = _table() if new else None
-            if table is None or code_stamps() != _STAMPS:
+            if table is None or _stamps() != _STAMPS:
                 return
-            with suppress(pickle.PicklingError, AttributeError):
-                table.keep_programs("", [(name, _text(trace)) for name, trace in new.items()])
+            texts = []
+            for name, trace in new.items():
+                with suppress(pickle.PicklingError, AttributeError, TypeError):  # it has no name
+                    texts.append((name, _text(trace)))
+            table.keep_programs("", texts)
 
 
 TRACE_FILE = TraceFile()
@@ -103,7 +115,7 @@ TRACE_FILE = TraceFile()
 
 def _table() -> RememberedPrograms | None:
     try:
-        return _opened(default_cache())
+        return _opened(default_cache()) if _STAMPS else None
     except BuildError:
         return None
 
