@@ -201,7 +201,10 @@ def test_a_reason_is_not_sought_longer_than_the_budget() -> None:
 
 def test_long_compositions_are_searched_part_by_part() -> None:
     chain = " @ ".join(["f32[48,48]"] * 6)
-    whole = ("layer_norm(f32[8,64], f32[64], f32[64])", chain.removesuffix(" @ f32[48,48]"))
+    sums = "layer_norm(f32[12,26] + f32[12,26] + f32[12,26], f32[26], f32[26])"
+    whole = (
+        "layer_norm(f32[8,64], f32[64], f32[64])", sums, chain.removesuffix(" @ f32[48,48]"),
+    )  # fmt: skip
     norm = "layer_norm(relu(f32[12,51] @ f32[51,26]), f32[26], f32[26])"
     assert all(in_parts(parse(text).operation) for text in (chain, norm))
     assert not any(in_parts(parse(text).operation) for text in whole)

@@ -45,8 +45,9 @@ SOON = 0.1
 BOUND = 0.5
 """The share of the time that the lower bound may take."""
 
-MOST_CUTS, MOST_PRODUCTS = 4, 4
-"""The most cuts, and sums of products, of a composition that is searched as a whole."""
+MOST_CUTS, MOST_CUTS_WITHOUT, MOST_PRODUCTS = 4, 6, 4
+"""The most cuts, with and without sums of products, and the most of these, of a composition that
+is searched as a whole: its bound takes far longer where there are products."""
 
 
 class Session:
@@ -294,7 +295,8 @@ class Session:
 def in_parts(operation: Operation) -> bool:
     """Whether a composition is searched part by part if there is a time limit."""
     products = sum(component.operation.is_product for component in operation.components)
-    return len(cut_points(operation)) > MOST_CUTS or products > MOST_PRODUCTS
+    most_cuts = MOST_CUTS if products else MOST_CUTS_WITHOUT
+    return len(cut_points(operation)) > most_cuts or products > MOST_PRODUCTS
 
 
 def search(
