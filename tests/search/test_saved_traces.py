@@ -35,6 +35,7 @@ def traced(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[obj
 
     monkeypatch.setattr(traces._Tracing, "__init__", counted)
     monkeypatch.setattr(saved_traces, "in_cache", in_cache)
+    monkeypatch.setattr(saved_traces, "_stamps", lambda: saved_traces._STAMPS)
     monkeypatch.setenv("MORELLO_CACHE", str(tmp_path / "cache"))
     trace_of.cache_clear()
     yield kinds
