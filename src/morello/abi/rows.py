@@ -112,7 +112,7 @@ def generate_rows(rows: Rows, impls: Sequence[Impl], name: str) -> Source:
         units = {first: _range_unit(rows, by_target[first], ranges)}
         emitted, parameters = units[first], units[first].parameters
         title = comment(f"{rows.whole.expression}, for {first.name}\n{NO_FLAGS}")
-        definitions = [*emitted.groups, *emitted.helpers.values(), "", *emitted.code]
+        definitions = [*emitted.shared, *emitted.helpers.values(), "", *emitted.code]
         lines = [
             title, *needs(first), *emitted.includes, "", *compiled_for(first, definitions),
         ]  # fmt: skip

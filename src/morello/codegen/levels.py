@@ -67,7 +67,7 @@ def level_lines(
     includes["#include <cpuid.h>"] = None
     first = comment(f"{spec.expression}, for {', '.join(t.name for t in ordered)}\n{NO_FLAGS}")
     lines = [first, *needs(ordered[0]), *includes, ""]
-    lines += dict.fromkeys(line for level in units for line in level.groups)
+    lines += dict.fromkeys(text for level in units for text in level.shared)
     for target, level in zip(ordered, units, strict=True):
         lines += _section(target, level)
     return lines + _chooser(ordered, name, prototype, parameters)

@@ -48,10 +48,25 @@ class Region:
         ]
 
 
-def dispatcher(name: str) -> list[str]:
-    """The function that runs the items of a region, and the one that gives it a thread pool."""
+RUN_PARALLEL = f"""\
+{PARALLEL}
+static void run_parallel(parallel_t run, void *pool, void (*items)(void *, long, long),
+                         void *environment, long count) {{
+  if (run)
+    run(pool, items, environment, count);
+  else
+    items(environment, 0, count);
+}}
+"""
+"""The function that runs the items of a region: on the caller's thread if there is no pool."""
+
+
+def with_default_pool(name: str, signature: str, arguments: Sequence[str]) -> list[str]:
+    """The function of a kernel without a pool of its own call: it takes the one that is set.
+
+    The kernel is the function `{name}_on`.
+    """
     return [
-        PARALLEL,
         "static parallel_t parallel;",
         "static void *parallel_pool;",
         "",
@@ -60,12 +75,8 @@ def dispatcher(name: str) -> list[str]:
         "  parallel = run;",
         "}",
         "",
-        "static void run_parallel(void (*items)(void *, long, long), void *environment, "
-        "long count) {",
-        "  if (parallel)",
-        "    parallel(parallel_pool, items, environment, count);",
-        "  else",
-        "    items(environment, 0, count);",
+        f"{signature} {{",
+        f"  {name}_on({', '.join([*arguments, 'parallel', 'parallel_pool'])});",
         "}",
         "",
     ]

@@ -102,7 +102,7 @@ class Printer:
         return [
             "{",
             f"  struct {name} environment = {{{', '.join((*pointers, *variables))}}};",
-            f"  run_parallel({name}, &environment, {loop.items});",
+            f"  run_parallel(run, pool, {name}, &environment, {loop.items});",
             "}",
         ]
 

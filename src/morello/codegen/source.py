@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
 from morello.codegen.lower import lower
 from morello.codegen.names import Names, check_function_name, in_c
-from morello.codegen.parallel import PARALLEL, dispatcher
+from morello.codegen.parallel import PARALLEL, RUN_PARALLEL, with_default_pool
 from morello.codegen.printer import Printer
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
@@ -28,7 +28,8 @@ class Source:
     """C for one Impl: the file's text, the header's text, and the function's name.
 
     `items` is how many pieces of work `{name}_range` divides it into, 0 if there is none;
-    `parallel` says that `{name}_set_parallel` takes a pool of threads.
+    `parallel` says that `{name}_on` runs it on a pool of threads, and `{name}_set_parallel` takes
+    one for all calls.
     """
 
     name: str
@@ -42,7 +43,8 @@ class Source:
 class Unit:
     """The C of one Impl in pieces: its includes, the helpers it calls, by name, and its code.
 
-    `parameters` are the C types that its function's parameters point to, by name.
+    `parameters` are the C types that its function's parameters point to, by name, and `regions`
+    the functions of its parallel loops. If there are any, its function is `{name}_on`.
     """
 
     includes: Sequence[str]
@@ -50,12 +52,15 @@ class Unit:
     code: Sequence[str]
     parameters: Mapping[str, str]
     items: int
-    parallel: bool
+    regions: tuple[str, ...]
 
     @property
-    def groups(self) -> Sequence[str]:
-        """The typedef of packed groups, if the code reads any."""
-        return [GROUP] if any("group_t" in line for line in self.code) else []
+    def shared(self) -> Sequence[str]:
+        """What the code needs and a file defines once: the type of packed groups, and the function
+        that runs parallel loops.
+        """
+        groups = [GROUP] if any("group_t" in line for line in self.code) else []
+        return [*groups, RUN_PARALLEL] if self.regions else groups
 
 
 def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
@@ -67,31 +72,36 @@ def generate(impl: Impl, name: str = "kernel", schedule: str = "") -> Source:
     emitted = unit(impl, name)
     title = f"{impl.spec.expression}, for {impl.target.name}\n{NO_FLAGS}"
     first = comment(f"{title}\n\n{schedule}".strip())
-    definitions = [*emitted.groups, *emitted.helpers.values(), "", *emitted.code]
+    definitions = [*emitted.shared, *emitted.helpers.values(), "", *emitted.code]
+    if emitted.regions:
+        plain = signature(name, emitted.parameters)
+        definitions += ["", *with_default_pool(name, plain, [*emitted.parameters])]
     parts = [
         first, *needs(impl.target), *emitted.includes, "",
         *compiled_for(impl.target, definitions),
     ]  # fmt: skip
     declared = header(impl.spec, name, emitted)
-    return Source(name, joined(parts), declared, emitted.items, emitted.parallel)
+    return Source(name, joined(parts), declared, emitted.items, bool(emitted.regions))
 
 
-def unit(impl: Impl, name: str) -> Unit:
-    """The C of a complete Impl in pieces; raises as `generate` does."""
+def unit(impl: Impl, name: str, taken: Collection[str] = ()) -> Unit:
+    """The C of a complete Impl in pieces; raises as `generate` does.
+
+    `taken` are regions of other units in the same file.
+    """
     check_function_name(name, impl.target.helpers)
     spec = impl.spec
-    names = Names({*_exported(name), _guard(name), *impl.target.helpers})
+    names = Names({*_exported(name), _guard(name), *impl.target.helpers, *taken})
     arrays = {array: names.parameter(array) for array in spec.arrays}
     parameters = {arrays[array]: pointee for array, pointee in _pointees(spec).items()}
     program = lower(impl, arrays)
     printer = Printer(in_c(program.body, names), parameters)
     lines, regions, items = printer.lines(program.body), printer.regions, _items(impl)
     code: list[str] = []
-    if regions:
-        code += dispatcher(name)
     for region in regions:
         code += region.definition(_workspace(region.workspace))
-    code += [f"{signature(name, parameters)} {{", *_workspace(program.workspace)]
+    prototype = _on_signature(name, parameters) if regions else signature(name, parameters)
+    code += [f"{prototype} {{", *_workspace(program.workspace)]
     code += ["  " + line for line in lines]
     code.append("}")
     if items:
@@ -105,7 +115,9 @@ def unit(impl: Impl, name: str) -> Unit:
         ]
     helpers = {h: impl.target.helpers[h] for h in used_in(code, impl.target.helpers)}
     includes = ["#include <stdint.h>", *_headers(impl.target, helpers.values())]
-    return Unit(includes, helpers, code, parameters, items, bool(regions))
+    return Unit(
+        includes, helpers, code, parameters, items, tuple(region.name for region in regions)
+    )
 
 
 def joined(parts: Sequence[str]) -> str:
@@ -125,14 +137,20 @@ def _items(impl: Impl) -> int:
 
 
 def _exported(name: str) -> tuple[str, ...]:
-    """The functions that a file may export: the kernel, a range of its items, its thread pool."""
-    return name, f"{name}_range", f"{name}_set_parallel"
+    """The functions that a file may export: the kernel, also on a pool or for a range of its items,
+    and the one that sets its pool.
+    """
+    return name, f"{name}_on", f"{name}_range", f"{name}_set_parallel"
 
 
 def signature(name: str, parameters: Mapping[str, str]) -> str:
     """The C prototype: one restrict pointer per array, inputs first."""
     declared = (f"{c} *restrict {parameter}" for parameter, c in parameters.items())
     return f"void {name}({', '.join(declared)})"
+
+
+def _on_signature(name: str, parameters: Mapping[str, str]) -> str:
+    return signature(f"{name}_on", parameters)[:-1] + ", parallel_t run, void *pool)"
 
 
 def ranged(prototype: str) -> str:
@@ -158,11 +176,14 @@ def header(spec: Spec, name: str, emitted: Unit, *, rows: int = 0) -> str:
     With `rows`, of which the result has so many, there is a function for a range of them.
     """
     guard, parameters = _guard(name), emitted.parameters
-    items, parallel = emitted.items, emitted.parallel
+    items, parallel = emitted.items, bool(emitted.regions)
     prototypes = [signature(name, parameters)]
     notes = []
     if parallel:
-        notes.append("It runs on the caller's thread until set_parallel gives it a pool.")
+        notes.append("It runs on the caller's thread until set_parallel gives it a pool; on takes")
+        notes.append("one for the call: run(pool, body, environment, count) calls body for ranges")
+        notes.append("that make up [0, count), on any threads, and then returns; 0 is no pool.")
+        prototypes.append(_on_signature(name, parameters))
         prototypes.append(f"void {name}_set_parallel(parallel_t run, void *pool)")
     if items:
         notes.append(f"range does the items from begin to end, of {items}; they may run at once.")

@@ -91,12 +91,12 @@ def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
     """C of one file with all these programs of one target."""
     units = [unit(impl, name) for impl, name in zip(impls, names, strict=True)]
     includes = dict.fromkeys(line for c_unit in units for line in c_unit.includes)
-    groups = dict.fromkeys(line for c_unit in units for line in c_unit.groups)
+    shared = dict.fromkeys(text for c_unit in units for text in c_unit.shared)
     helpers: dict[str, str] = {}
     for c_unit in units:
         helpers |= c_unit.helpers
     code = [line for c_unit in units for line in c_unit.code]
-    return joined([*includes, "", *groups, *helpers.values(), "", *code])
+    return joined([*includes, "", *shared, *helpers.values(), "", *code])
 
 
 def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:

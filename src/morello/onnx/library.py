@@ -14,7 +14,7 @@ import morello.models
 from morello.abi.plans import HostArray, dense_array, plan, text
 from morello.base.errors import GraphError
 from morello.codegen.instructions import NO_FLAGS, compiled_for, needs
-from morello.codegen.source import comment, joined, unit
+from morello.codegen.source import Unit, comment, joined, unit
 from morello.graph.graph import Array, Node
 from morello.kernel import Kernel
 from morello.models import Segment
@@ -126,17 +126,20 @@ def source(ops: Sequence[CustomOp], ending: Sequence[str]) -> str:
     """The C of operators and of their kernels, with this ending."""
     kernels = list(dict.fromkeys(kernel for op in ops for kernel in op.segment.kernels))
     names = {kernel: f"kernel_{number}" for number, kernel in enumerate(kernels)}
-    units = [unit(kernel.impl, name) for kernel, name in names.items()]
+    units: list[Unit] = []
+    for kernel, name in names.items():
+        taken = [region for other in units for region in other.regions]
+        units.append(unit(kernel.impl, name, taken))
     target = kernels[0].impl.target
     helpers = {name: text for each in units for name, text in each.helpers.items()}
-    groups = dict.fromkeys(line for each in units for line in each.groups)
+    shared = dict.fromkeys(part for each in units for part in each.shared)
     code = [line for each in units for line in (*each.code, "")]
     includes = dict.fromkeys(line for each in units for line in each.includes)
     runner = Path(morello.models.__file__).with_name("runner.c").read_text(encoding="utf-8")
     return joined([
         comment(f"The kernels of a model, for {target.name}\n{NO_FLAGS}"),
         *needs(target), *includes, "",
-        *compiled_for(target, [*groups, *helpers.values(), "", *code]),
+        *compiled_for(target, [*shared, *helpers.values(), "", *code]),
         runner, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names), *ending,
     ])  # fmt: skip
 
