@@ -11,6 +11,7 @@ from morello.base.errors import BuildError, SpecError, quoted
 from morello.codegen.source import Source, joined
 from morello.ir.spec import Spec
 from morello.runtime.argument import Argument, arguments
+from morello.runtime.threads import CLAIMS
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,10 @@ PLAIN = "c"
 
 ABIS = (PLAIN, *HOSTS)
 
-_TAKEN = re.compile(r"(abi|xla|tvm|ort)_|(Abi|Xla|Tvm|Ort)[A-Z]|(XLA|TVM|ORT)_|RegisterCustomOps")
+_TAKEN = re.compile(
+    r"(abi|xla|tvm|ort)_|(Abi|Xla|Tvm|Ort)[A-Z]|(XLA|TVM|ORT)_|RegisterCustomOps|"
+    "(Claims|Body|MOST_CLAIMS|do_items|unclaimed)$"
+)
 """Names that the C of hosts has for itself."""
 
 
@@ -109,20 +113,23 @@ def host_functions(
 ) -> list[str]:
     """The C of functions for these `ABIS`, which check their arrays, and run the statement `call`.
 
-    In it, `arrays` are the addresses of the inputs and outputs, and `arena` is memory of so many
-    bytes. Raises as `for_hosts` does.
+    In it, `arrays` are the addresses of the inputs and outputs, `arena` is memory of so many bytes,
+    and `run` and `pool` are what parallel loops run on. Raises as `for_hosts` does.
     """
     _check((*inputs, *outputs), name, abis)
     hosts = [HOSTS[abi] for abi in abis if abi != PLAIN]
     run = [
-        "static void abi_call(const void *code, char *arena, char *const *arrays)",
+        "static void abi_call(const void *code, char *arena, char *const *arrays, parallel_t run,",
+        "                     void *pool)",
         "{",
         "    (void)code;",
         "    (void)arena;",
+        "    (void)run;",
+        "    (void)pool;",
         f"    {call}",
         "}",
     ]
-    files = [text("plan.h"), *(text(file) for host in hosts for file in host.files)]
+    files = [CLAIMS, text("plan.h"), *(text(file) for host in hosts for file in host.files)]
     tables = plan("abi", name, inputs, outputs, run="abi_call", arena=arena)
     return [*files, *run, "", *tables, "", *(host.function(name) for host in hosts)]
 

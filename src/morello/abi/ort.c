@@ -1,7 +1,7 @@
 /* Plans as operators of ONNX Runtime, whose headers this does not need: what it uses of their
    structs is declared here, as API version 18 has it. */
 
-enum { ORT_VERSION = 18, ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2 };
+enum { ORT_VERSION = 18, ORT_FAIL = 1, ORT_INVALID_ARGUMENT = 2, ORT_MOST_THREADS = 64 };
 
 typedef struct OrtStatus OrtStatus;
 typedef struct OrtPlan OrtPlan;
@@ -22,7 +22,9 @@ enum {
     ORT_GET_INPUT = 90,
     ORT_GET_OUTPUT = 91,
     ORT_RELEASE_SHAPE = 99,
+    ORT_RELEASE_STATUS = 93,
     ORT_SET_OUTPUT_SHAPE = 270,
+    ORT_PARALLEL_FOR = 274,
 };
 
 typedef struct {
@@ -185,6 +187,25 @@ static OrtStatus *ort_output(
     return status;
 }
 
+static void ort_claim(void *claims, size_t number)
+{
+    (void)number;
+    do_items(claims);
+}
+
+/* Runs a parallel loop on the threads of a session, in the computation of a node. */
+static void ort_loop(void *context, Body *body, void *environment, long count)
+{
+    Claims claims = unclaimed(body, environment, count);
+    size_t most = count < ORT_MOST_THREADS ? (size_t)count : ORT_MOST_THREADS;
+    OrtStatus *status = ORT_FUNCTION(
+        ORT_PARALLEL_FOR, const void *, void (*)(void *, size_t), size_t, size_t, void *)(
+        context, ort_claim, most, 0, &claims);
+    if (status)
+        ((void (*)(OrtStatus *))ort_api[ORT_RELEASE_STATUS])(status);
+    do_items(&claims); /* what it left, if it failed */
+}
+
 /* Runs a plan as a node. Unless they are null, `constants` are the last of its inputs, which the
    node then lacks, and `places` has for each tensor its number among the node's inputs or outputs;
    else they are in order. */
@@ -207,7 +228,7 @@ static OrtStatus *ort_run(
     const char *problem = abi_problem(plan, arrays);
     if (problem)
         return ort_error(ORT_INVALID_ARGUMENT, problem);
-    return abi_run(plan, arrays) ? 0 : ort_error(ORT_FAIL, abi_no_memory);
+    return abi_run(plan, arrays, ort_loop, context) ? 0 : ort_error(ORT_FAIL, abi_no_memory);
 }
 
 static OrtStatus *ort_compute(void *kernel, void *context)

@@ -3,6 +3,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+/* How a host runs work on its threads, as kernels take it. */
+typedef void (*parallel_t)(void *pool, void (*body)(void *environment, long begin, long end),
+                           void *environment, long count);
+
 /* An array, row-major but for its strides (in elements; null if it has no gaps). Its type is given
    as ONNX, XLA and DLPack number it: the last is the kind times 256, plus the bits. */
 typedef struct {
@@ -19,7 +23,8 @@ typedef struct {
     const char *name;
     int64_t inputs, outputs;
     const AbiTensor *tensors; /* the inputs, then the outputs */
-    void (*run)(const void *code, char *arena, char *const *arrays);
+    /* Parallel loops run by `loop` on `pool`; if it is null, on the calling thread. */
+    void (*run)(const void *code, char *arena, char *const *arrays, parallel_t loop, void *pool);
     const void *code;
     size_t arena; /* bytes of memory that it works in, a multiple of 64 */
 } AbiPlan;
@@ -70,11 +75,11 @@ static inline char *abi_arena(size_t bytes)
 }
 
 /* Runs a plan on arrays that are right; returns whether there was memory for it. */
-static inline int abi_run(const AbiPlan *plan, char *const *arrays)
+static inline int abi_run(const AbiPlan *plan, char *const *arrays, parallel_t loop, void *pool)
 {
     char *arena = abi_arena(plan->arena);
     if (plan->arena && !arena)
         return 0;
-    plan->run(plan->code, arena, arrays);
+    plan->run(plan->code, arena, arrays, loop, pool);
     return 1;
 }

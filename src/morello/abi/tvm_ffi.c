@@ -74,7 +74,7 @@ static int tvm_call(const AbiPlan *plan, const TvmAny *given, int32_t count, Tvm
         problem = abi_problem(plan, arrays);
     if (problem)
         return tvm_error("ValueError", problem);
-    if (!abi_run(plan, arrays))
+    if (!abi_run(plan, arrays, 0, 0))
         return tvm_error("MemoryError", abi_no_memory);
     *result = (TvmAny){TVM_NONE, 0, {0}};
     return 0;

@@ -30,5 +30,5 @@ static void *xla_call(const AbiPlan *plan, const XlaFrame *frame)
         problem = abi_problem(plan, arrays);
     if (problem)
         return xla_error(frame, problem);
-    return abi_run(plan, arrays) ? 0 : xla_error(frame, abi_no_memory);
+    return abi_run(plan, arrays, 0, 0) ? 0 : xla_error(frame, abi_no_memory);
 }

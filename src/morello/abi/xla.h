@@ -41,9 +41,27 @@ typedef struct {
 typedef struct {
     size_t struct_size;
     XlaExtension *extensions;
+    void *error;
+} XlaDestroyArguments;
+
+typedef struct {
+    size_t struct_size;
+    XlaExtension *extensions;
+    void *context;
+    void (*task)(void *);
+    void *data;
+} XlaScheduleArguments;
+
+typedef struct {
+    size_t struct_size;
+    XlaExtension *extensions;
     XlaVersion version;
     const void *internal;
     void *(*create_error)(XlaErrorArguments *);
+    void *get_message;
+    void (*destroy_error)(XlaDestroyArguments *);
+    void *others[8];
+    void *(*schedule)(XlaScheduleArguments *); /* the error, if it fails */
 } XlaApi;
 
 typedef struct {

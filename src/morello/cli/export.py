@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from morello.base.errors import GraphError
-from morello.cli.arguments import add_abi, add_budget, add_json, add_target
+from morello.cli.arguments import add_abi, add_budget, add_json, add_target, add_threads
 from morello.cli.output import print_json, progress
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--name", default="model", help="of the C function (model)")
     add_abi(parser)
     add_target(parser)
+    add_threads(parser)
     add_budget(parser, seconds=3.0, gap=0.02)
     add_json(parser)
 
@@ -36,8 +37,8 @@ def run(arguments: argparse.Namespace) -> None:
     abis, graph = abi_names(arguments.abi), _graph(arguments.program)
     with progress() as report:
         model = compile_graph(
-            graph, target=arguments.target, budget=arguments.budget, gap=arguments.gap,
-            progress=report,
+            graph, target=arguments.target, threads=arguments.threads, budget=arguments.budget,
+            gap=arguments.gap, progress=report,
         )  # fmt: skip
     project = exported(model, arguments.name, abis)
     paths = write_project(project, arguments.folder)

@@ -1,11 +1,21 @@
 /* XLA's custom call that runs a segment. The text before this declares XLA's interface. */
 
-/* A segment, how it is run, and how many arrays it takes. */
+/* pool.c's. */
 typedef struct {
-    void (*run)(const void *segment, char *arena, char *const *arrays);
+    int (*schedule)(void *host, void (*task)(void *), void *data);
+    void *host;
+    int64_t threads;
+} Scheduler;
+
+/* A segment, how it is run, and how many arrays it takes; and how pool.c runs parallel loops on
+ * XLA's threads, if there are any, of which so many may have work. */
+typedef struct {
+    void (*run)(const void *segment, char *arena, char *const *arrays, void *run, void *pool);
     const void *segment;
     int64_t inputs;
     int64_t outputs;
+    void *scheduled_run;
+    int64_t threads;
 } Plan;
 
 /* Programs know their plans by number. The numbers of a process begin at random, so that a program
@@ -26,6 +36,19 @@ int64_t add_plan(const Plan *plan)
         return -1;
     plans[count] = plan;
     return first + count++;
+}
+
+/* Has one of XLA's threads run a task; returns 0 if none will. */
+static int schedule(void *host, void (*task)(void *), void *data)
+{
+    const XlaFrame *frame = host;
+    XlaScheduleArguments arguments = {sizeof arguments, NULL, frame->context, task, data};
+    void *error = frame->api->schedule(&arguments);
+    if (error == NULL)
+        return 1;
+    XlaDestroyArguments destroyed = {sizeof destroyed, NULL, error};
+    frame->api->destroy_error(&destroyed);
+    return 0;
 }
 
 /* The handler. Its outputs are those of the segment, then the arena. */
@@ -51,6 +74,10 @@ void *call_segment(XlaFrame *frame)
         arrays[i] = inputs->buffers[i]->data;
     for (int64_t i = 0; i < outputs->count; i++)
         arrays[inputs->count + i] = outputs->buffers[i]->data;
-    plan->run(plan->segment, arrays[inputs->count + plan->outputs], arrays);
+    Scheduler scheduler = {schedule, frame, plan->threads};
+    if (frame->api->struct_size < sizeof *frame->api)
+        scheduler.threads = 1;
+    plan->run(plan->segment, arrays[inputs->count + plan->outputs], arrays, plan->scheduled_run,
+              &scheduler);
     return NULL;
 }

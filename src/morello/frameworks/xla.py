@@ -16,6 +16,7 @@ from morello.base.errors import CallError
 from morello.models.segment import Segment
 from morello.native.toolchain import find_compiler
 from morello.runtime.load import own_library
+from morello.runtime.threads import scheduled_run
 
 TARGET = "morello_segment"
 """The name of the custom call."""
@@ -29,6 +30,8 @@ class _Plan(ctypes.Structure):
         ("segment", ctypes.c_void_p),
         ("inputs", ctypes.c_int64),
         ("outputs", ctypes.c_int64),
+        ("scheduled_run", ctypes.c_void_p),
+        ("threads", ctypes.c_int64),
     ]
 
 
@@ -37,12 +40,19 @@ _kept: list[object] = []
 
 
 class SegmentCall:
-    """A segment to be called on arrays of JAX: the inputs and outputs are row-major."""
+    """A segment to be called on arrays of JAX: the inputs and outputs are row-major.
+
+    Parallel loops run on XLA's threads.
+    """
 
     def __init__(self, segment: Segment) -> None:
         """Raises `BuildError` without a C compiler, `CallError` after 65,536 segments."""
         library = _handler()
-        plan = _Plan(*segment.entry, len(segment.inputs), len(segment.outputs))
+        entry = segment.entry
+        threads = max(kernel.threads for kernel in segment.kernels)
+        run = scheduled_run(find_compiler()) if threads > 1 else None
+        counts = len(segment.inputs), len(segment.outputs)
+        plan = _Plan(entry.run, entry.segment, *counts, run, threads)
         self._number = np.int64(library.add_plan(ctypes.byref(plan)))
         if self._number < 0:
             raise CallError("this process calls too many segments in JAX; start another.")

@@ -22,6 +22,7 @@ from morello.models.light import without_light
 from morello.models.schedule import Stage, StoredCall, schedule
 from morello.models.segment import Segment
 from morello.options import Options
+from morello.runtime.threads import thread_count
 from morello.search.prepacking import weights_of
 from morello.several import compile_all
 
@@ -110,11 +111,12 @@ def compile_partition(
     """The kernels and the order of a graph that is cut into groups.
 
     The options are those of `morello.compile`; each search ends at a gap of 2 %, or after 3
-    seconds, unless they say otherwise. A group that no kernel computes is left to the framework,
-    and if anything is, so is a segment that is not worth its call (see `light`).
-    Raises `MorelloError`.
+    seconds, unless they say otherwise. `threads` are the most that a kernel may run on, by default
+    all that this process may use: a kernel that would not gain by them runs on one. A group that no
+    kernel computes is left to the framework, and if anything is, so is a segment that is not worth
+    its call (see `light`). Raises `MorelloError`.
     """
-    asked: Options = {"gap": GAP, "budget": SECONDS, **options}
+    asked: Options = {"gap": GAP, "budget": SECONDS, "threads": "all", **options}
     kernels: dict[_Wanted, Kernel | None] = {}
     while True:
         stages = schedule(partition)
@@ -177,17 +179,33 @@ def _wanted(call: StoredCall) -> _Wanted:
 def _compile(
     calls: Iterable[StoredCall], kernels: dict[_Wanted, Kernel | None], options: Options
 ) -> None:
-    """Add the kernels that are not there yet; None for those that cannot be compiled."""
+    """Add the kernels that are not there yet; None for those that cannot be compiled.
+
+    Only kernels that take long on one thread are compiled for several: others would gain little,
+    and the search for them takes longer.
+    """
     missing = [each for each in dict.fromkeys(map(_wanted, calls)) if each not in kernels]
     for weights in ("constant", "plain"):
         some = [each for each in missing if each[-1] == weights]
         asked: Options = {**options, "weights": weights}
-        try:
-            results: Sequence[object] = compile_all([spec for spec, *_ in some], **asked)
-        except CompileAllError as error:
-            results = error.results
-        for each, result in zip(some, results, strict=True):
-            kernels[each] = result if isinstance(result, Kernel) else None
+        kernels |= zip(some, _compiled(some, {**asked, "threads": 1}), strict=True)
+        if thread_count(asked["threads"]) > 1:
+            slow = {
+                each: kernel for each in some if (kernel := kernels[each]) and kernel.releases_gil
+            }
+            parallel = _compiled([*slow], asked)
+            for (each, kernel), other in zip(slow.items(), parallel, strict=True):
+                if other and other.impl.cost < kernel.impl.cost:
+                    kernels[each] = other
+
+
+def _compiled(wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
+    """The kernels, with None for those that cannot be compiled."""
+    try:
+        results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **options)
+    except CompileAllError as error:
+        results = error.results
+    return [result if isinstance(result, Kernel) else None for result in results]
 
 
 def _segment(stage: Stage, kernels: dict[_Wanted, Kernel | None]) -> Segment:

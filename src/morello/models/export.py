@@ -101,7 +101,7 @@ def _host_file(segment: Segment, source: SegmentSource, abis: Sequence[str]) -> 
         for number, node in enumerate((*segment.inputs, *segment.outputs))
     ]
     count = len(segment.inputs)
-    call = f"{name}((void *const *)arrays, {name}_constants, arena);"
+    call = f"{name}((void *const *)arrays, {name}_constants, arena, run, pool);"
     functions = host_functions(
         name, arrays[:count], arrays[count:], call, abis, arena=source.workspace
     )
@@ -177,7 +177,7 @@ _CASE = """\
 
 extern const char {name}_constants[];
 
-#define RUN(arrays, workspace) {name}(arrays, {name}_constants, workspace)
+#define RUN(arrays, workspace) {name}(arrays, {name}_constants, workspace, 0, 0)
 #define WORKSPACE {upper}_WORKSPACE
 #define TOLERANCE {tolerance}
 enum {{ LINE = {line}, INPUTS = {inputs}, COUNT = {count} }};

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -19,9 +20,10 @@ from morello.kernel import Kernel
 from morello.models.buffers import Arena, arena
 from morello.models.schedule import Stage, StoredCall
 from morello.native.toolchain import Compiler, find_compiler
-from morello.runtime.argument import Argument, aligned_bytes, same_strides
+from morello.runtime.argument import Argument, same_strides
 from morello.runtime.kernel import allocator
 from morello.runtime.load import SegmentAddress, make_segment_function, own_library
+from morello.runtime.threads import CALLER, Threads, pool
 
 
 class _Place(ctypes.Structure):
@@ -33,7 +35,12 @@ class _Place(ctypes.Structure):
 class _Step(ctypes.Structure):
     """A step, as runner.c has it."""
 
-    _fields_ = [("kernel", ctypes.c_void_p), ("first", ctypes.c_int64), ("count", ctypes.c_int64)]
+    _fields_ = [
+        ("kernel", ctypes.c_void_p),
+        ("first", ctypes.c_int64),
+        ("count", ctypes.c_int64),
+        ("parallel", ctypes.c_int64),
+    ]
 
 
 class _Segment(ctypes.Structure):
@@ -62,7 +69,8 @@ class Segment:
     """The kernels of a stage, with the memory between them and their constants, packed.
 
     Several threads may run it at once: each call has an arena of its own, and arenas are kept for
-    later calls.
+    later calls. Kernels with parallel loops run on Morello's own pool, or on the threads
+    that a call gives.
     """
 
     inputs: tuple[Node, ...]
@@ -74,6 +82,8 @@ class Segment:
     places: tuple[tuple[Place, ...], ...]
     """Where the arguments of each of them lie."""
     arena: Arena
+    threads: Threads
+    """A pool of as many as the kernel takes that takes the most; `CALLER` if all take one."""
 
     def __init__(self, stage: Stage, kernels: Sequence[Kernel]) -> None:
         """The kernels are those of the stage's calls, in order."""
@@ -91,34 +101,42 @@ class Segment:
             for call, kernel in zip(stage.calls, kernels, strict=True)
         )
         self._struct = _compiled(self.kernels, self.places)
-        self._run = _runner(find_compiler())
-        self._arenas: list[Array] = []
+        threads = max((kernel.threads for kernel in self.kernels), default=1)
+        self.threads = pool(threads) if threads > 1 else CALLER
+        self._runner = _runner(find_compiler())
+        self._arenas: list[_Memory] = []
         self._count = len(given)
 
-    def run(self, addresses: Sequence[int]) -> None:
-        """Run on arrays at these addresses: the inputs, then the outputs.
+    def run(self, addresses: Sequence[int], threads: Threads | None = None) -> None:
+        """Run on arrays at these addresses, the inputs, then the outputs; on its own threads,
+        unless others are given.
 
         They are row-major, of the types of the nodes, aligned to their elements, and the outputs
         overlap no other. Nothing checks them.
         """
+        threads = threads or self.threads
         try:
             memory = self._arenas.pop()
         except IndexError:
-            memory, offset = aligned_bytes(0, self.arena.bytes)
-            memory = memory[offset:]
+            memory = _Memory(self._runner, self.arena.bytes)
         pointers = (ctypes.c_void_p * self._count)(*addresses)
-        self._run(self._struct, memory.ctypes.data, pointers)
+        self._runner.segment_run(
+            self._struct, memory.address, pointers, threads.address, threads.handle
+        )
         self._arenas.append(memory)
 
     @property
-    def entry(self) -> tuple[int, int]:
-        """The addresses of runner.c's function and of its first argument, for callers in C.
-
-        They are valid as long as this object lives.
-        """
-        function = ctypes.cast(self._run, ctypes.c_void_p).value  # type: ignore[arg-type]
-        assert function is not None
-        return function, ctypes.addressof(self._struct)
+    def entry(self) -> SegmentAddress:
+        """What C calls it by, on its own threads; valid as long as this object lives."""
+        runner = self._runner
+        functions = (runner.segment_run, runner.segment_memory, runner.segment_free)
+        return SegmentAddress(
+            *(ctypes.cast(function, ctypes.c_void_p).value for function in functions),
+            ctypes.addressof(self._struct),
+            self.arena.bytes,
+            self.threads.address,
+            self.threads.handle,
+        )
 
     def __call__(self, *arrays: Array) -> list[Array]:
         """The outputs for these inputs, as new arrays; raises `CallError` for other types."""
@@ -144,10 +162,8 @@ class Segment:
         other shapes. Calls of any other kind are handed over to `otherwise`. With `number`, it
         returns the only element of the output.
         """
-        address = ctypes.cast(self._run, ctypes.c_void_p).value  # type: ignore[arg-type]
-        assert address is not None
         return make_segment_function(
-            SegmentAddress(address, ctypes.addressof(self._struct), self.arena.bytes),
+            self.entry,
             arguments,
             allocate=allocator(arguments[-1]),
             otherwise=otherwise,
@@ -204,7 +220,7 @@ def _compiled(kernels: Sequence[Kernel], places: Sequence[Sequence[Place]]) -> _
     every = [place for some in places for place in some]
     steps, first = [], 0
     for kernel, some in zip(kernels, places, strict=True):
-        steps.append(_Step(kernel.address, first, len(some)))
+        steps.append(_step(kernel, first, len(some)))
         first += len(some)
     return _Segment(
         (_Step * len(steps))(*steps), (_Place * first)(*map(_c_place, every)), len(steps)
@@ -217,10 +233,33 @@ def _c_place(place: Place) -> _Place:
     return _Place(0, place.base.ctypes.data + place.offset)
 
 
+def _step(kernel: Kernel, first: int, count: int) -> _Step:
+    """A call of a kernel with arguments from a number on; on the pool of the call if it is
+    parallel.
+    """
+    if kernel.threads == 1:
+        return _Step(kernel.address, first, count, 0)
+    return _Step(kernel.library.address(f"{kernel.symbol}_on"), first, count, 1)
+
+
+class _Memory:
+    """An arena, freed with this object."""
+
+    def __init__(self, runner: ctypes.CDLL, count: int) -> None:
+        """Raises `MemoryError` if there are not so many bytes."""
+        self.address: int = runner.segment_memory(count)
+        if not self.address:
+            raise MemoryError(f"there is no memory for {count} bytes between kernels.")
+        weakref.finalize(self, runner.segment_free, self.address).atexit = False
+
+
 @cache
-def _runner(compiler: Compiler) -> Callable[[_Segment, int, object], None]:
-    """runner.c's function, which lets other Python threads run."""
-    run = own_library(Path(__file__).with_name("runner.c"), "runner", compiler).segment_run
-    run.argtypes = [ctypes.POINTER(_Segment), ctypes.c_void_p, ctypes.c_void_p]
-    run.restype = None
-    return cast(Callable[[_Segment, int, object], None], run)
+def _runner(compiler: Compiler) -> ctypes.CDLL:
+    """runner.c, whose functions let other Python threads run."""
+    runner = own_library(Path(__file__).with_name("runner.c"), "runner", compiler)
+    pointer = ctypes.c_void_p
+    runner.segment_run.argtypes = [ctypes.POINTER(_Segment), pointer, pointer, pointer, pointer]
+    runner.segment_run.restype = None
+    runner.segment_memory.argtypes, runner.segment_memory.restype = [ctypes.c_size_t], pointer
+    runner.segment_free.argtypes, runner.segment_free.restype = [pointer], None
+    return runner

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from morello.base.errors import SpecError
 from morello.codegen import generate
 from morello.codegen.names import check_function_name
+from morello.codegen.parallel import PARALLEL
 from morello.impl.printing import tree
 from morello.kernel import Kernel
 from morello.models.segment import Segment
@@ -19,8 +19,8 @@ class SegmentSource:
     """C files that compute a segment, by file name, and the bytes of its constants.
 
     `name` is the function, declared in the header `{name}.h`. It takes the arrays, the
-    constants, which begin at a cache line, and a workspace of `workspace` bytes, which does so
-    as well.
+    constants, which begin at a cache line, a workspace of `workspace` bytes, which does so as well,
+    and what runs parallel loops, which may be null.
     """
 
     name: str
@@ -32,7 +32,7 @@ class SegmentSource:
 def segment_source(segment: Segment, name: str) -> SegmentSource:
     """The C of a segment as a function of this name.
 
-    Raises `BuildError` if C can have none of this name, and `SpecError` for parallel kernels.
+    Raises `BuildError` if C can have none of this name.
     """
     check_function_name(name)
     functions: dict[Kernel, str] = {}
@@ -43,11 +43,12 @@ def segment_source(segment: Segment, name: str) -> SegmentSource:
             continue
         function = functions[kernel] = f"{name}_kernel_{len(functions)}"
         source = generate(kernel.impl, function, tree(kernel.impl))
-        if source.parallel:
-            raise SpecError(f"{kernel.spec.expression} runs on threads", "ask for threads=1")
         files[f"{function}.c"] = source.text
-        pointers = ", ".join(["void *"] * len(kernel.arguments))
-        declared.append(f"void {function}({pointers});")
+        types = ["void *"] * len(kernel.arguments)
+        if source.parallel:
+            function = functions[kernel] = f"{function}_on"
+            types += ["parallel_t", "void *"]
+        declared.append(f"void {function}({', '.join(types)});")
     constants = ConstantBlock()
     calls = []
     given = len(segment.inputs) + len(segment.outputs)
@@ -59,6 +60,8 @@ def segment_source(segment: Segment, name: str) -> SegmentSource:
                 arguments.append(f"{bases[place.base]} + {place.offset}")
             else:
                 arguments.append(f"(char *)constants + {constants.add(place.base)}")
+        if kernel.threads > 1:
+            arguments += ["run", "pool"]
         calls.append(f"    {functions[kernel]}({', '.join(arguments)});")
     files[f"{name}.c"] = _DRIVER.format(
         name=name, declared="\n".join(declared), calls="\n".join(calls)
@@ -88,10 +91,13 @@ _DRIVER = """\
 
 {declared}
 
-void {name}(void *const *arrays, const void *constants, void *memory) {{
+void {name}(void *const *arrays, const void *constants, void *memory, parallel_t run,
+            void *pool) {{
     char *workspace = memory;
     (void)workspace;
     (void)constants;
+    (void)run;
+    (void)pool;
 {calls}
 }}
 """
@@ -106,10 +112,17 @@ extern "C" {{
 /* The arrays are row-major, do not overlap, and begin at multiples of their elements' size:
 {arrays}
    The constants, and the workspace, begin at multiples of {line}. Safe to call from several threads
-   at once, each with a workspace of its own. */
+   at once, each with a workspace of its own. If it is not null, run(pool, body, environment, count)
+   calls body for ranges that make up [0, count), on any threads and in any order, and returns when
+   all are done; else the calling thread does everything. */
 #define {upper}_CONSTANTS {constants}
 #define {upper}_WORKSPACE {workspace}
-void {name}(void *const *arrays, const void *constants, void *workspace);
+#ifndef MORELLO_PARALLEL
+#define MORELLO_PARALLEL
+{parallel}
+#endif
+void {name}(void *const *arrays, const void *constants, void *workspace, parallel_t run,
+            void *pool);
 #ifdef __cplusplus
 }}
 #endif
@@ -127,4 +140,5 @@ def _header(segment: Segment, name: str, constants: int) -> str:
         line=CACHE_LINE,
         constants=constants,
         workspace=segment.arena.bytes,
+        parallel=PARALLEL,
     )

@@ -12,7 +12,7 @@ from typing import Unpack
 
 from onnx import ModelProto, TensorProto
 
-from morello.base.errors import FileError, GraphError
+from morello.base.errors import FileError
 from morello.base.files import check_different, check_writable
 from morello.graph.frameworks import ONNX_RUNTIME
 from morello.graph.operators import Foreign
@@ -55,18 +55,17 @@ def convert(
 ) -> Conversion:
     """Write a model that computes the same, and beside it the library of its kernels.
 
-    Inputs with free dimensions need shapes. The options are those of `morello.compile`; kernels
-    run on the thread that ONNX Runtime calls them on. Raises `MorelloError`.
+    Inputs with free dimensions need shapes. The options are those of `morello.compile`; with
+    `threads`, kernels that gain by so many run on those of the session. Raises `MorelloError`.
     """
     path = Path(output)
     library, data = path.with_suffix(".so"), Path(f"{path}.data")
     check_different({"the model": Path(model), "the output": path})
     for each in (path, library, data):
         check_writable(each)
-    if options.get("threads", 1) != 1:
-        raise GraphError("the kernels of a model run on one thread", "leave out threads")
     program = import_model(read_model(model), shapes)
-    compiled = compile_graph(program.graph, ONNX_RUNTIME, **options)
+    asked: Options = {"threads": 1, **options}
+    compiled = compile_graph(program.graph, ONNX_RUNTIME, **asked)
     ops = {segment: custom_op(segment, n) for n, segment in enumerate(compiled.segments)}
     faster = rewritten(program, compiled, ops)
     try:

@@ -23,6 +23,7 @@ from morello.models.source import ConstantBlock
 from morello.native.build import build
 from morello.native.toolchain import arch_flags
 from morello.runtime.argument import CACHE_LINE
+from morello.runtime.threads import CLAIMS
 
 MOST_ARRAYS = 4096
 """The most inputs and outputs of a segment: their addresses are on the stack."""
@@ -82,7 +83,7 @@ def build_provider(ops: Sequence[CustomOp], folder: Path) -> Path:
 
 def provider_source() -> str:
     """The C of an execution provider without kernels of its own."""
-    return joined([text("plan.h"), text("ort.c"), _GROUP, *_groups([]), _provider()])
+    return joined([CLAIMS, text("plan.h"), text("ort.c"), _GROUP, *_groups([]), _provider()])
 
 
 def _groups(rows: Sequence[str]) -> Iterable[str]:
@@ -140,14 +141,14 @@ def source(ops: Sequence[CustomOp], ending: Sequence[str]) -> str:
         comment(f"The kernels of a model, for {target.name}\n{NO_FLAGS}"),
         *needs(target), *includes, "",
         *compiled_for(target, [*shared, *helpers.values(), "", *code]),
-        runner, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names), *ending,
+        runner, CLAIMS, text("plan.h"), text("ort.c"), _RUN, *_tables(ops, names), *ending,
     ])  # fmt: skip
 
 
 _RUN = """\
-static void run(const void *code, char *arena, char *const *arrays)
+static void run(const void *code, char *arena, char *const *arrays, parallel_t loop, void *pool)
 {
-    segment_run(code, arena, arrays);
+    segment_run(code, arena, arrays, loop, pool);
 }
 """
 
@@ -166,7 +167,9 @@ def _tables(ops: Sequence[CustomOp], names: Mapping[Kernel, str]) -> Iterable[st
         yield f"static const Place places_{number}[] = {{{', '.join(places)}}};"
         steps, begin = [], 0
         for kernel, some in zip(op.segment.kernels, op.places, strict=True):
-            steps.append(f"{{(void *){names[kernel]}, {begin}, {len(some)}}}")
+            parallel = kernel.threads > 1
+            function = f"{names[kernel]}_on" if parallel else names[kernel]
+            steps.append(f"{{(void *){function}, {begin}, {len(some)}, {int(parallel)}}}")
             begin += len(some)
         yield f"static const Step steps_{number}[] = {{{', '.join(steps)}}};"
         yield (

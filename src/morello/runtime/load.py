@@ -7,7 +7,6 @@ import functools
 import sys
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +85,7 @@ def make_function(
     `CallError` when arrays do not match. Raises `BuildError` if the trampoline cannot be built.
     """
     otherwise = _Otherwise(tuple(argument.as_bits for argument in arguments))
-    make = functools.partial(_trampoline(compiler, cache), library.address(symbol), None, 0, False)
+    make = functools.partial(_trampoline(compiler, cache), library.address(symbol), None, False)
     function: Callable[..., Array] = make(
         *_described(arguments), release_gil, allocate, otherwise, library
     )
@@ -114,13 +113,18 @@ class _Otherwise:
         return explain(self._arguments, *args, **keywords) if result is None else result
 
 
-@dataclass(frozen=True)
-class SegmentAddress:
-    """What runs a segment: the C function, the segment, and the bytes of memory it needs."""
+class SegmentAddress(ctypes.Structure):
+    """A segment and the functions of runner.c for it, as trampoline.c takes them."""
 
-    function: int
-    segment: int
-    arena: int
+    _fields_ = [
+        ("run", ctypes.c_void_p),
+        ("allocate", ctypes.c_void_p),
+        ("release", ctypes.c_void_p),
+        ("segment", ctypes.c_void_p),
+        ("arena", ctypes.c_size_t),
+        ("run_parallel", ctypes.c_void_p),
+        ("pool", ctypes.c_void_p),
+    ]
 
 
 def make_segment_function(
@@ -141,8 +145,8 @@ def make_segment_function(
     returns the output, or with `number` its only element.
     """
     function: Callable[..., Any] = _trampoline(compiler, None)(
-        address.function, address.segment, address.arena, number,
-        *_described(arguments), release_gil, allocate, otherwise, keep,
+        None, ctypes.byref(address), number, *_described(arguments), release_gil, allocate,
+        otherwise, keep,
     )  # fmt: skip
     return function
 
@@ -187,7 +191,7 @@ def _trampoline(compiler: Compiler, cache: Path | None) -> Callable[..., Any]:
     make = library.make_function
     make.restype = ctypes.py_object
     pointer = ctypes.POINTER(_CArgument)
-    segment = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    segment = ctypes.POINTER(SegmentAddress), ctypes.c_int
     make.argtypes = [ctypes.c_void_p, *segment, pointer, ctypes.c_ssize_t, ctypes.c_int, *objects]
     return make
 

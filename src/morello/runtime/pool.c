@@ -1,4 +1,4 @@
-/* A small pool of threads for the parallel regions of kernels.
+/* A small pool of threads for the parallel regions of kernels. The text before this is claims.h.
  *
  * A region is cut into pieces, and one number says how many of them nobody has taken yet.
  * Whoever lowers it owns a piece, and a region lasts until every owned piece is done. So what
@@ -6,7 +6,6 @@
  * that comes late finds either nothing to do or a newer region, which is as good. Nobody
  * waits for a thread that has taken nothing.
  */
-#define _GNU_SOURCE
 #include <pthread.h>
 #include <signal.h>
 #include <stdalign.h>
@@ -30,8 +29,6 @@ enum {
     LOOKS_PER_CLOCK = 64,
     STOP = -1,
 };
-
-typedef void Body(void *environment, long begin, long end);
 
 /* A number that threads wait for, at first awake and then asleep. */
 typedef struct {
@@ -279,4 +276,62 @@ void pool_run(Pool *pool, Body *body, void *environment, long count)
     while ((undone = atomic_load_explicit(&pool->undone.value, memory_order_acquire)) > 0)
         wait_while(&pool->undone, undone);
     atomic_store_explicit(&pool->busy, 0, memory_order_release);
+}
+
+/* A pool of a host that runs single tasks, some time, on any of its threads or at once. */
+typedef struct {
+    int (*schedule)(void *host, void (*task)(void *), void *data); /* 0 if it does not */
+    void *host;
+    int64_t threads; /* how many are worth asking for */
+} Scheduler;
+
+/* A region whose items tasks claim. It lasts until all of them have run: the last one may be long
+ * after the region is done. */
+typedef struct {
+    Gate undone; /* the claims that are not done */
+    Claims claims;
+    atomic_int users; /* the tasks that have not run, and the caller */
+} Region;
+
+static void leave(Region *region)
+{
+    if (atomic_fetch_sub(&region->users, 1) == 1)
+        free(region);
+}
+
+static void join(void *argument)
+{
+    Region *region = argument;
+    int done = do_items(&region->claims);
+    if (done > 0 && atomic_fetch_sub(&region->undone.value, done) == done)
+        wake(&region->undone, 1);
+    leave(region);
+}
+
+/* As `pool_run`, on a scheduler. Nothing waits for a task that has not begun. */
+void scheduled_run(Scheduler *scheduler, Body *body, void *environment, long count)
+{
+    Region *region = NULL;
+    if (count > 1 && scheduler->threads > 1)
+        region = aligned_alloc(LINE, sizeof *region);
+    if (region == NULL) {
+        body(environment, 0, count);
+        return;
+    }
+    *region = (Region){.undone = GATE, .claims = unclaimed(body, environment, count)};
+    long claims = (count - 1) / region->claims.size + 1;
+    atomic_store(&region->undone.value, (int)claims);
+    atomic_store(&region->users, 2);
+    for (long tasks = 1; tasks < scheduler->threads && tasks < claims; tasks++) {
+        atomic_fetch_add(&region->users, 1);
+        if (!scheduler->schedule(scheduler->host, join, region)) {
+            leave(region);
+            break;
+        }
+    }
+    join(region);
+    int undone;
+    while ((undone = atomic_load_explicit(&region->undone.value, memory_order_acquire)) > 0)
+        wait_while(&region->undone, undone);
+    leave(region);
 }

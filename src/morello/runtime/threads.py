@@ -7,7 +7,9 @@ import functools
 import operator
 import os
 import weakref
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from morello.base.errors import TargetError, quoted
 from morello.native.toolchain import Compiler, find_compiler
@@ -15,7 +17,37 @@ from morello.runtime.load import Library, own_library
 
 MAX_THREADS = 1024
 
+CLAIMS = Path(__file__).with_name("claims.h").read_text(encoding="utf-8")
+"""C for threads of a host that claim the items of a parallel loop."""
+
 _pools: dict[tuple[int, int], Pool] = {}
+
+
+class Threads(Protocol):
+    """Threads on which kernels run, in C: a function `run(handle, body, environment, count)`.
+
+    It calls `body(environment, begin, end)` for ranges that make up [0, count), on any thread and
+    in any order, and returns when all are done. Each may run alone.
+    """
+
+    @property
+    def address(self) -> int | None:
+        """Of the function; without one, all runs on the calling thread."""
+
+    @property
+    def handle(self) -> int | None: ...
+
+
+@dataclass(frozen=True)
+class HostThreads:
+    """The threads of a framework."""
+
+    address: int | None
+    handle: int | None
+
+
+CALLER: Threads = HostThreads(None, None)
+"""The calling thread."""
 
 
 class Pool:
@@ -106,10 +138,21 @@ def attach(
     set_parallel(chosen.address, chosen.handle)
 
 
+def scheduled_run(compiler: Compiler) -> int:
+    """The address of the C function that runs parallel loops as tasks of a host.
+
+    Its handle is a `Scheduler` of pool.c.
+    """
+    return _address(_functions(compiler).scheduled_run)
+
+
 @functools.cache
 def _functions(compiler: Compiler) -> ctypes.CDLL:
     """The compiled pool.c. It is never unloaded, as its threads execute its code."""
-    functions = own_library(Path(__file__).with_name("pool.c"), "thread pool", compiler)
+    functions = own_library(
+        Path(__file__).with_name("pool.c"), "thread pool", compiler,
+        before=f"#define _GNU_SOURCE\n{CLAIMS}",
+    )  # fmt: skip
     functions.pool_create.argtypes = [ctypes.c_int]
     functions.pool_create.restype = ctypes.c_void_p
     functions.pool_destroy.argtypes = [ctypes.c_void_p]

@@ -44,8 +44,6 @@ void Py_IncRef(PyObject *);
 void Py_DecRef(PyObject *);
 void *PyMem_Malloc(size_t);
 void PyMem_Free(void *);
-void *PyMem_RawMalloc(size_t);
-void PyMem_RawFree(void *);
 void PyErr_Clear(void);
 PyObject *PyErr_NoMemory(void);
 int PyObject_GetBuffer(PyObject *, Py_buffer *, int);
@@ -64,7 +62,7 @@ PyObject *PyCFunction_NewEx(PyMethodDef *, PyObject *, PyObject *);
 PyThreadState *PyEval_SaveThread(void);
 void PyEval_RestoreThread(PyThreadState *);
 
-enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8, CACHE_LINE = 64 };
+enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8 };
 
 /* What an array must be. load.py has the same struct. */
 typedef struct {
@@ -73,15 +71,26 @@ typedef struct {
     char formats[MAX_FORMATS]; /* the buffer-protocol letters that name the dtype */
 } Argument;
 
+/* A segment, the functions of runner.c for it, and the arguments of each call. load.py has the same
+ * struct. */
+typedef struct {
+    void (*run)(const void *segment, void *arena, void **arrays, void *run, void *pool);
+    void *(*allocate)(size_t);
+    void (*release)(void *);
+    const void *segment;
+    size_t arena; /* the bytes of memory that it needs */
+    void *run_parallel;
+    void *pool;
+} Segment;
+
 /* What a function knows: its `self` is a capsule around one of these.
  *
- * One of a segment, which is not null, runs `kernel(segment, arena, arrays)`, and takes arrays of
- * NumPy only, and no output. */
+ * It runs the kernel; or if that is null a segment, on arrays of NumPy only, and without an output
+ * that is passed. */
 typedef struct {
     void *kernel;
-    const void *segment;
-    size_t arena; /* the bytes of memory that a segment needs */
-    void *memory; /* of that size, for the next call, if there is some */
+    Segment segment;
+    void *memory; /* an arena for the next call of the segment, if there is one */
     Py_ssize_t inputs; /* the output comes after them */
     int release_gil;
     PyObject *allocate; /* () -> a new output */
@@ -194,20 +203,22 @@ static int run_segment(Plan *plan, const Py_buffer *views)
     void *arrays[MAX_ARGUMENTS];
     for (Py_ssize_t i = 0; i <= plan->inputs; i++)
         arrays[i] = views[i].buf;
-    char *memory = __atomic_exchange_n(&plan->memory, NULL, __ATOMIC_ACQ_REL);
+    const Segment *segment = &plan->segment;
+    void *memory = __atomic_exchange_n(&plan->memory, NULL, __ATOMIC_ACQ_REL);
     if (memory == NULL)
-        memory = PyMem_RawMalloc(plan->arena + CACHE_LINE);
+        memory = segment->allocate(segment->arena);
     if (memory == NULL)
         return 0;
-    char *arena = memory + (CACHE_LINE - (uintptr_t)memory % CACHE_LINE) % CACHE_LINE;
-    ((void (*)(const void *, void *, void **))plan->kernel)(plan->segment, arena, arrays);
-    PyMem_RawFree(__atomic_exchange_n(&plan->memory, memory, __ATOMIC_ACQ_REL));
+    segment->run(segment->segment, memory, arrays, segment->run_parallel, segment->pool);
+    memory = __atomic_exchange_n(&plan->memory, memory, __ATOMIC_ACQ_REL);
+    if (memory != NULL)
+        segment->release(memory);
     return 1;
 }
 
 static int run_plan(Plan *plan, const Py_buffer *views)
 {
-    if (plan->segment != NULL)
+    if (plan->kernel == NULL)
         return run_segment(plan, views);
     run(plan->kernel, plan->inputs + 1, views);
     return 1;
@@ -219,7 +230,7 @@ static int find_output(const Plan *plan, PyObject *const *args, Py_ssize_t nargs
 {
     Py_ssize_t named = names == NULL ? 0 : PyTuple_Size(names);
     Py_ssize_t given = nargs + named;
-    if (nargs < plan->inputs || given > plan->inputs + (plan->segment == NULL))
+    if (nargs < plan->inputs || given > plan->inputs + (plan->kernel != NULL))
         return 0;
     if (named && PyUnicode_CompareWithASCIIString(PyTuple_GetItem(names, 0), "out") != 0)
         return 0;
@@ -245,7 +256,7 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         goto finish;
     while (held < inputs) {
         Py_ssize_t i = held;
-        if (!borrow(args[i], &views[i], PyBUF_STRIDES | PyBUF_FORMAT, plan->segment != NULL))
+        if (!borrow(args[i], &views[i], PyBUF_STRIDES | PyBUF_FORMAT, plan->kernel == NULL))
             goto finish;
         held++;
         if (!matches(&views[i], &wanted[i]))
@@ -306,25 +317,25 @@ static void destroy(PyObject *capsule)
     Py_DecRef(plan->explain);
     Py_DecRef(plan->keep);
     Py_DecRef(plan->index);
-    PyMem_RawFree(plan->memory);
+    if (plan->memory != NULL)
+        plan->segment.release(plan->memory);
     PyMem_Free(plan);
 }
 
 static PyMethodDef method = {"kernel", call, METH_FASTCALL | METH_KEYWORDS, NULL};
 
 /* A new builtin function that calls `kernel` with `count` pointers, the last one the output; or
- * on a segment, if there is one, that needs `arena` bytes. With `number`, it returns the only
- * element of the output. */
-PyObject *make_function(void *kernel, const void *segment, size_t arena, int number,
-                        const Argument *arguments, Py_ssize_t count, int release_gil,
-                        PyObject *allocate, PyObject *explain, PyObject *keep)
+ * runs the segment, if there is one. With `number`, it returns the only element of the output. */
+PyObject *make_function(void *kernel, const Segment *segment, int number, const Argument *arguments,
+                        Py_ssize_t count, int release_gil, PyObject *allocate,
+                        PyObject *explain, PyObject *keep)
 {
     Plan *plan = PyMem_Malloc(sizeof *plan);
     if (plan == NULL)
         return PyErr_NoMemory();
     plan->kernel = kernel;
-    plan->segment = segment;
-    plan->arena = arena;
+    if (segment != NULL)
+        plan->segment = *segment;
     plan->memory = NULL;
     plan->index = number ? PyTuple_New(0) : NULL;
     plan->inputs = count - 1;

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import fx
@@ -19,6 +19,7 @@ from morello.models import compile_graph
 from morello.models.reporting import ProgramReport
 from morello.options import Options
 from morello.torch.program import TorchProgram
+from morello.torch.threads import most_threads
 from morello.torch.tracing import traced
 
 MOST_SHAPES = 8
@@ -79,15 +80,15 @@ def backend(
     """torch.compile(model, backend="morello", options=...), with the options of `compile`.
 
     A graph is compiled when it is first called, for the shapes it is called with; parameters and
-    buffers are then constants, packed once. What kernels cannot do is left to torch; so is a graph
-    that needs gradients. Raises `SearchError` for unknown options.
+    buffers are then constants, packed once. Kernels run on torch's threads. What kernels cannot do
+    is left to torch; so is a graph that needs gradients. Raises `SearchError` for unknown options.
     """
     known = {*Options.__annotations__}
     wrong = {*(options or {})} - known
     if mode is not None or wrong:
         what = f"mode {mode}" if mode is not None else f"options {', '.join(sorted(wrong))}"
         raise SearchError(f"there is no {what}", f"the options are {', '.join(sorted(known))}")
-    graph = _Graph(module, dict(options or {}))
+    graph = _Graph(module, cast(Options, dict(options or {})))
     tensors = [each for each in inputs if isinstance(each, torch.Tensor)]
     if torch.is_grad_enabled() and any(each.requires_grad for each in tensors):
         graph.report.by_torch = "it needs gradients; call it under torch.no_grad()"
@@ -125,7 +126,7 @@ class _Compiled:
 class _Graph:
     """A graph, called as torch calls it, with its programs by the sizes that change."""
 
-    def __init__(self, module: fx.GraphModule, options: dict[str, Any]) -> None:
+    def __init__(self, module: fx.GraphModule, options: Options) -> None:
         self.report = GraphReport()
         self._module, self._options = module, options
         self._programs: dict[tuple[int, ...], _Compiled] = {}
@@ -190,7 +191,8 @@ class _Graph:
         weights = [_weight(tensor, None) for tensor in aten.tensors.values()]
         weights = [each for each in weights if all(arguments[n] is not each.tensor for n in fixed)]
         weights += [_weight(arguments[n], n) for n in fixed]
-        program = TorchProgram(aten, compile_graph(aten.graph, TORCH, **self._options))
+        asked: Options = {"threads": most_threads(), **self._options}
+        program = TorchProgram(aten, compile_graph(aten.graph, TORCH, **asked))
         if program.report.note:
             raise GraphError(program.report.note)
         return _Compiled(program, tuple(n for n in tensors if n not in fixed), tuple(weights))

@@ -15,6 +15,7 @@ from morello.importers.aten import ImportedAten, TorchCall
 from morello.importers.aten_calls import TORCH_DTYPES, tensor_of
 from morello.models import CompiledGraph, Segment
 from morello.models.reporting import ProgramReport, program_report
+from morello.torch.threads import torch_threads
 from morello.torch.values import computing
 
 Values = list[Any]
@@ -121,12 +122,15 @@ class TorchProgram:
             (self._number(node), node.shape, TORCH_DTYPES[node.dtype]) for node in segment.outputs
         ]
 
+        parallel = any(kernel.threads > 1 for kernel in segment.kernels)
+        threads = torch_threads() if parallel else None
+
         def step(values: Values) -> None:
             tensors = [values[source].contiguous().resolve_neg() for source in sources]
             for number, shape, dtype in outputs:
                 values[number] = torch.empty(shape, dtype=dtype)
                 tensors.append(values[number])
-            segment.run([tensor.data_ptr() for tensor in tensors])
+            segment.run([tensor.data_ptr() for tensor in tensors], threads)
 
         return step
 
