@@ -174,12 +174,28 @@ def test_large_weights_are_in_a_file_of_their_own(
     assert conversion.model.stat().st_size < 4096
 
 
-def test_threads_and_equal_files_are_refused(tmp_path: Path) -> None:
+def test_kernels_run_on_the_threads_of_the_session(tmp_path: Path) -> None:
+    model = parsed("agraph (float[128, 256] x) => (float[128, 256] y) { y = MatMul (x, w) }")
+    onnx.save(weights(model, ("w", (256, 256))), tmp_path / "model.onnx")
+    conversion = convert(tmp_path / "model.onnx", tmp_path / "fast.onnx", threads=2, gap=0.5)
+    (segment,) = conversion.compiled.segments
+    assert [kernel.threads for kernel in segment.kernels] == [2]
+    x = np.random.default_rng(0).uniform(-1, 1, (128, 256)).astype(np.float32)
+    (expected,) = evaluate(conversion.compiled.graph, [x])
+    for threads in (1, 3):
+        options = runtime.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.register_custom_ops_library(str(conversion.library))
+        session = runtime.InferenceSession(str(conversion.model), options)
+        for _ in range(10):
+            (result,) = session.run(None, {"x": x})
+            np.testing.assert_allclose(result, expected, 1e-4, 1e-4)
+
+
+def test_free_dimensions_and_equal_files_are_refused(tmp_path: Path) -> None:
     onnx.save(layer(), tmp_path / "model.onnx")
     with pytest.raises(MorelloError, match="are one file"):
         convert(tmp_path / "model.onnx", tmp_path / "model.onnx")
-    with pytest.raises(MorelloError, match="run on one thread"):
-        convert(tmp_path / "model.onnx", tmp_path / "fast.onnx", threads=2)
     with pytest.raises(MorelloError, match=r"dimension 0 of the input x \(n\) may have any size"):
         convert(tmp_path / "model.onnx", tmp_path / "fast.onnx")
 

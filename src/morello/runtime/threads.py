@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import math
 import operator
 import os
 import weakref
@@ -14,6 +15,7 @@ from typing import Protocol
 from morello.base.errors import TargetError, quoted
 from morello.native.toolchain import Compiler, find_compiler
 from morello.runtime.load import Library, own_library
+from morello.runtime.quota import cpu_quota
 
 MAX_THREADS = 1024
 
@@ -75,13 +77,18 @@ class Pool:
         weakref.finalize(self, functions.pool_destroy, self.handle).atexit = False
 
 
-def available_threads() -> int:
+def usable_cpus() -> int:
     """The number of CPUs this process may use, at most `MAX_THREADS`."""
     try:
         count = len(os.sched_getaffinity(0))
     except AttributeError:
         count = os.cpu_count() or 1
     return min(count, MAX_THREADS)
+
+
+def available_threads() -> int:
+    """How many threads this process can run at once: its CPUs, or fewer if it may use less time."""
+    return max(1, min(usable_cpus(), math.ceil(min(cpu_quota(), MAX_THREADS))))
 
 
 def thread_count(threads: int | str) -> int:
@@ -105,10 +112,10 @@ def thread_count(threads: int | str) -> int:
 
 def check_threads(count: int) -> None:
     """Raise `TargetError` if there are more threads than CPUs, so that some would always wait."""
-    if count > available_threads():
+    if count > usable_cpus():
         raise TargetError(
             f"{count} threads are more than the CPUs this process may use, which are "
-            f'{available_threads()}; ask for at most as many, or for "all".'
+            f'{usable_cpus()}; ask for at most as many, or for "all".'
         )
 
 

@@ -15,7 +15,8 @@ from morello.runtime.threads import CLAIMS, HostThreads, Threads, available_thre
 
 def most_threads() -> int:
     """The number of threads that kernels may run on: torch's, or the CPUs if they are fewer."""
-    return min(torch.get_num_threads(), available_threads())
+    count: int = torch.get_num_threads()
+    return min(count, available_threads())
 
 
 @cache
