@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from morello.base.errors import GraphError, MorelloError, quoted
 from morello.base.files import check_writable
-from morello.cli.arguments import add_budget, add_compiler, add_json, add_table, add_target
+from morello.cli.arguments import (
+    add_budget,
+    add_compiler,
+    add_json,
+    add_table,
+    add_target,
+    add_threads,
+)
 from morello.cli.output import print_json, progress, readable
 
 if TYPE_CHECKING:
@@ -32,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the shape of an input that has free dimensions, such as image=1x3x224x224",
     )  # fmt: skip
     add_target(parser)
+    add_threads(parser)
     add_table(parser)
     add_budget(parser, seconds=20.0, gap=0.02)
     add_compiler(parser)
@@ -51,8 +59,8 @@ def run(arguments: argparse.Namespace) -> None:
     with progress() as report:
         conversion = convert(
             arguments.model, arguments.output, shapes,
-            target=arguments.target, budget=arguments.budget, gap=arguments.gap,
-            table=tables.OFF if arguments.no_table else arguments.db,
+            target=arguments.target, threads=arguments.threads, budget=arguments.budget,
+            gap=arguments.gap, table=tables.OFF if arguments.no_table else arguments.db,
             compiler=arguments.compiler, progress=report,
         )  # fmt: skip
     seconds = time.perf_counter() - began

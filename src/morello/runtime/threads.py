@@ -148,7 +148,7 @@ def attach(
 def scheduled_run(compiler: Compiler) -> int:
     """The address of the C function that runs parallel loops as tasks of a host.
 
-    Its handle is a `Scheduler` of pool.c.
+    Its handle is a scheduler, as pool.c has it.
     """
     return _address(_functions(compiler).scheduled_run)
 
