@@ -62,7 +62,7 @@ def contest(
         from morello.onnx import convert
 
         shapes = {name: array.shape for name, array in feeds.items()}
-        conversion = convert(path, Path(folder.name) / "fast.onnx", shapes)
+        conversion = convert(path, Path(folder.name) / "fast.onnx", shapes, threads=threads)
         if conversion.library:
             options.register_custom_ops_library(str(conversion.library))
         after = onnxruntime.InferenceSession(conversion.model, options)
