@@ -39,7 +39,7 @@ SMALL = "f32[4,4] @ f32[4,4]"
 @pytest.fixture
 def four_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
     """As if there were so many: kernels run on more threads than CPUs, too, if slower."""
-    monkeypatch.setattr("morello.runtime.threads.available_threads", lambda: 4)
+    monkeypatch.setattr("morello.runtime.threads.usable_cpus", lambda: 4)
 
 
 def random(*shape: int) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:

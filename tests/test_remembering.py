@@ -226,7 +226,7 @@ def test_a_kernel_is_the_same_when_it_is_remembered(
 
 
 def test_kernels_for_threads_are_remembered(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("morello.runtime.threads.available_threads", lambda: 2)
+    monkeypatch.setattr("morello.runtime.threads.usable_cpus", lambda: 2)
     goal = "f32[256,256] @ f32[256,256]"  # so much that two threads pay on any machine
     first = morello.compile(goal, threads=2)
     monkeypatch.setattr(building, "compile_anew", lambda *_, **__: pytest.fail("it was forgotten"))

@@ -25,11 +25,12 @@ from tests.importers.test_stablehlo import (
     random,
     weights,
 )
+from tests.models.test_threads import program
 
 import morello
 import morello.jax
 from morello.base.errors import CallError
-from morello.frameworks.xla import TARGET
+from morello.frameworks.xla import TARGET, SegmentCall
 from morello.memo.program_table import ProgramTable
 
 OPTIONS: Any = {"gap": 1.0, "budget": 2.0, "table": ProgramTable(":memory:")}
@@ -250,6 +251,14 @@ def test_threads_may_call_at_once() -> None:
     for thread in threads:
         thread.join()
     assert failed == []
+
+
+def test_kernels_run_on_the_threads_of_xla() -> None:
+    x = random(12, 16)
+    (segment,) = program().segments
+    call = jax.jit(SegmentCall(segment))
+    for _ in range(20):
+        agree(call(x)[0], segment(x)[0])
 
 
 def test_a_number_of_another_process_is_refused() -> None:

@@ -76,14 +76,14 @@ RUN = ctypes.CFUNCTYPE(None, ctypes.c_void_p, BODY, ctypes.c_void_p, ctypes.c_lo
 def test_pieces_may_run_in_any_order_and_alone(model: CompiledGraph) -> None:
     counts = []
 
-    @RUN
     def backwards(pool: int, body: Callable[..., None], environment: int, count: int) -> None:
         counts.append(count)
         for item in reversed(range(count)):
             body(environment, item, item + 1)
 
     (segment,) = model.segments
-    host = HostThreads(ctypes.cast(backwards, ctypes.c_void_p).value, None)
+    run = RUN(backwards)
+    host = HostThreads(ctypes.cast(run, ctypes.c_void_p).value, None)
     check(model, 0, lambda addresses: segment.run(addresses, host))
     assert counts == [6]
     check(model, 1, lambda addresses: segment.run(addresses, HostThreads(None, None)))
@@ -113,8 +113,7 @@ def test_tasks_of_a_scheduler(model: CompiledGraph, kind: str) -> None:
     tasks: list[Callable[[], None]] = []
     workers = ThreadPoolExecutor(3)
 
-    @SCHEDULE
-    def schedule(host: int, task: Callable[[int], None], data: int) -> int:
+    def scheduled(host: int, task: Callable[[int], None], data: int) -> int:
         if kind == "at once":
             task(data)
         elif kind == "late":
@@ -124,7 +123,7 @@ def test_tasks_of_a_scheduler(model: CompiledGraph, kind: str) -> None:
         return kind != "never"
 
     (segment,) = model.segments
-    scheduler = Scheduler(schedule, None, 4)
+    scheduler = Scheduler(SCHEDULE(scheduled), None, 4)
     host = HostThreads(scheduled_run(find_compiler()), ctypes.addressof(scheduler))
     for seed in range(20):
         check(model, seed, lambda addresses: segment.run(addresses, host))
