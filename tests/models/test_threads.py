@@ -18,6 +18,7 @@ import pytest
 from tests.support import skip_unless_it_runs
 
 from morello import api
+from morello.graph.frameworks import NUMPY
 from morello.graph.graph import Graph, TensorType, apply
 from morello.graph.interpreter import evaluate
 from morello.graph.operators import Constant, Dot, Input
@@ -52,7 +53,7 @@ def program() -> CompiledGraph:
     parts = [reconstruct(spec, TWO, search(spec, TWO).decisions) for spec in specs]
     children = zip(impl.children, parts, strict=True)
     impl = replace(impl, children=tuple(replace(child, impl=part) for child, part in children))
-    return CompiledGraph(graph, partition, (Segment(stage, [api.compile(impl)]),))
+    return CompiledGraph(graph, partition, (Segment(stage, [api.compile(impl)]),), NUMPY)
 
 
 @pytest.fixture(scope="module")
