@@ -58,14 +58,14 @@ def group_of(claim: Claim) -> RuntimeGroup:
     names = (*claim.inputs, *claim.outputs)
     nodes = zip(names, (*segment.inputs, *segment.outputs), strict=True)
     tensors = [_tensor(name, node) for name, node in nodes]
-    run, struct = segment.entry
+    entry = segment.entry
     plan = _Plan(
         name=b"",
         inputs=len(segment.inputs),
         outputs=len(segment.outputs),
         tensors=(_Tensor * len(tensors))(*tensors),
-        run=run,
-        code=struct,
+        run=entry.run,
+        code=entry.segment,
         arena=-(-segment.arena.bytes // CACHE_LINE) * CACHE_LINE,
     )
     texts = (c_char_p * len(names))(*(name.encode() for name in names))
