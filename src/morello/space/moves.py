@@ -10,9 +10,11 @@ import numpy as np
 from morello.ir.axes import Axis
 from morello.ir.batch import Batch
 from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
+from morello.ir.operation import Operation
 from morello.ir.placements import Bools, any_row
 from morello.ir.rounding import narrow
 from morello.rewrites import Move
+from morello.rewrites.conv import ROLES
 from morello.space.copies import copy_layouts
 from morello.space.guards import Guard, Rules, at
 from morello.space.kernels import usable_kernels
@@ -52,9 +54,20 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
                 layout = panels(rank, rank - 1, width)
                 copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
                 groups.append(Rules(_few_rows(index, most), copies))
-    if not (operation.components or operation.copies or operation.lowers_to):
+    if _held_in_registers(operation, index):
         groups += _register_moves(kind, index, target, usable)
     return groups
+
+
+def _held_in_registers(operation: Operation, index: int) -> bool:
+    """Whether the search moves an operand into registers.
+
+    Of a convolution, it does so only with the output, whose sums stay there for all pixels of the
+    filter.
+    """
+    if operation.lowers_to is not None:
+        return index == operation.output and not operation.grouped
+    return not (operation.components or operation.copies)
 
 
 def copies_out_of_blocks(kind: Kind, index: int, target: Target) -> Iterator[Rules]:
@@ -98,7 +111,8 @@ def _vector_positions(kind: Kind, index: int, kernels: list[LeafKernel]) -> list
     if operation.is_product:
         dims = {held.along for k in kernels if (held := k.held[index])}
         # without any of these dimensions, a register holds one element
-        return [i for i, axis in enumerate(axes) if axis.names[0] in dims] or [len(axes) - 1]
+        roles = [ROLES.get(a.names[0]) if operation.lowers_to else a.names[0] for a in axes]
+        return [i for i, role in enumerate(roles) if role in dims] or [len(axes) - 1]
     return [i for i, axis in enumerate(axes) if axis.plain or _slides_by_one(axis)]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
+from morello.ir.batch import Batch
 from morello.ir.compose import inputs_of
 from morello.ir.joining import NO_JOINING
 from morello.ir.operation import Operation
+from morello.ir.placements import Bools
 from morello.rewrites import Crop, Join, MoveAll, Serial, SizedTile, cropped
-from morello.space.guards import Rules, always
+from morello.space.guards import Guard, Rules, always
 from morello.space.kernels import kernel_rules
 from morello.space.kind import Kind
 from morello.space.loops import has_tile, loop_rules
@@ -36,13 +40,7 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
         ]
     groups = kernel_rules(kind, target)
     for dim in operation.dims:
-        if operation.may_cut(dim) and not _is_tiled_later(operation, dim):
-            groups += loop_rules(
-                dim, sizes,
-                vectors=operation.lowers_to is None, overlap=operation.may_overlap(dim),
-            )  # fmt: skip
-        if target.rows and operation.contracted and dim not in operation.reduced:
-            groups.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
+        groups += _loops(operation, dim, target, sizes)
     groups += [Rules(always, (step,)) for step in step_rewrites(kind, target)]
     if operation.components and not any(c.operation.is_product for c in operation.components):
         caches = target.levels[1 : target.registers]
@@ -55,9 +53,35 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
     return [group for group in groups if group.rewrites]
 
 
-def _is_tiled_later(operation: Operation, dim: str) -> bool:
-    """Whether a dimension is tiled only after its operation is lowered to another primitive's."""
-    return operation.primitive is not None and dim in operation.primitive.tiled_lowered
+def _loops(operation: Operation, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules]:
+    """Loops over a dimension.
+
+    The columns of a convolution become the rows of a matmul, and are tiled then, or before, so that
+    registers hold a tile's sums for all pixels of the filter.
+    """
+    lowered = operation.lowers_to is not None
+    later = operation.primitive is not None and dim in operation.primitive.tiled_lowered
+    loops = []
+    if operation.may_cut(dim) and not (later and operation.grouped):
+        loops += loop_rules(dim, sizes, vectors=not lowered, overlap=operation.may_overlap(dim))
+    rows = (operation.contracted and dim not in operation.reduced) or (later and loops)
+    if target.rows and rows:
+        loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
+    for group in loops:
+        yield replace(group, guard=_of_near_row(group.guard, target)) if later else group
+
+
+def _of_near_row(guard: Guard, target: Target) -> Guard:
+    """Where the output is a single row of an image, in the nearest cache, and a guard admits it."""
+
+    def admits(batch: Batch) -> Bools:
+        near: Bools = batch.levels[batch.operation.output] == target.nearest
+        for dim in ("b", "y"):
+            if dim in batch.operation.dims:
+                near = near & (batch.size(dim) == 1)
+        return near & guard(batch)
+
+    return admits
 
 
 def _feeds_product(operation: Operation, index: int) -> bool:
