@@ -56,30 +56,45 @@ def rules(kind: Kind, target: Target, sizes: Sizes, *, blocks: bool = False) -> 
 def _loops(operation: Operation, dim: str, target: Target, sizes: Sizes) -> Iterator[Rules]:
     """Loops over a dimension.
 
-    The columns of a convolution become the rows of a matmul, and are tiled then, or before, so that
-    registers hold a tile's sums for all pixels of the filter.
+    A convolution's columns become the rows of a matmul, and are tiled then, or before, for tiles
+    whose sums registers hold for all pixels of the filter.
     """
-    lowered = operation.lowers_to is not None
-    later = operation.primitive is not None and dim in operation.primitive.tiled_lowered
-    loops = []
-    if operation.may_cut(dim) and not (later and operation.grouped):
+    if operation.primitive is not None and dim in operation.primitive.tiled_lowered:
+        return
+    lowered, rows = operation.lowers_to is not None, _rows_before(operation, dim)
+    loops: list[Rules] = []
+    if operation.may_cut(dim):
         loops += loop_rules(dim, sizes, vectors=not lowered, overlap=operation.may_overlap(dim))
-    rows = (operation.contracted and dim not in operation.reduced) or (later and loops)
-    if target.rows and rows:
+    sums = operation.contracted or (lowered and rows)
+    if target.rows and sums and dim not in operation.reduced:
         loops.append(Rules(partial(has_tile, dim, sizes.rows), (SizedTile(dim, sizes.rows),)))
     for group in loops:
-        yield replace(group, guard=_of_near_row(group.guard, target)) if later else group
+        nearest = target.nearest if lowered else 0
+        yield replace(group, guard=_of_single(rows, nearest, group.guard)) if rows else group
 
 
-def _of_near_row(guard: Guard, target: Target) -> Guard:
-    """Where the output is a single row of an image, in the nearest cache, and a guard admits it."""
+def _rows_before(operation: Operation, dim: str) -> tuple[str, ...]:
+    """The dimensions that are cut to 1 before a dimension, if that is a convolution's columns.
+
+    Where kernels compute windows themselves, tiles of several rows may be better: they share rows
+    of the image in registers.
+    """
+    components = [(c.operation, c.dims) for c in operation.components]
+    for primitive, dims in components or [(operation, operation.dims)]:
+        names = dict(zip(primitive.dims, dims, strict=True))
+        if primitive.lowers_to is not None and names.get("x") == dim:
+            return tuple(names[outer] for outer in ("b", "y") if outer in names)
+    return ()
+
+
+def _of_single(dims: tuple[str, ...], level: int, guard: Guard) -> Guard:
+    """Where these dimensions are 1, the output is at a level or nearer, and a guard admits it."""
 
     def admits(batch: Batch) -> Bools:
-        near: Bools = batch.levels[batch.operation.output] == target.nearest
-        for dim in ("b", "y"):
-            if dim in batch.operation.dims:
-                near = near & (batch.size(dim) == 1)
-        return near & guard(batch)
+        result: Bools = batch.levels[batch.operation.output] >= level
+        for dim in dims:
+            result = result & (batch.size(dim) == 1)
+        return result & guard(batch)
 
     return admits
 

@@ -169,7 +169,7 @@ CONV = Primitive(
     flops=2,
     is_product=True,
     lowers_to=MATMUL,
-    tiled_lowered=("x",),  # rows of pixels become rows of a matmul
+    tiled_lowered=("p", "q"),
 )
 
 GROUPED_CONV = Primitive(
