@@ -37,4 +37,4 @@ NUMPY = Framework("NumPy", call_s=5e-6, node_s=0.4e-6)
 TORCH = Framework("torch", call_s=4e-6, node_s=0.8e-6)
 JAX = Framework("JAX", call_s=0.5e-6, node_s=0.2e-6, fuses=True)
 ONNX_RUNTIME = Framework("ONNX Runtime", call_s=1e-6, node_s=1e-6)
-"""Overheads on a Zen 5 at 4 GHz, but for those of ONNX Runtime, where both are nodes."""
+"""Overheads seen on a busy Sapphire Rapids; of ONNX Runtime, where both are nodes, assumed."""

@@ -17,6 +17,7 @@ from morello.graph.patterns.expansion import EXPANSIONS
 from morello.graph.rewriting import rewritten, simplified
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
+from morello.models.announcing import announced
 from morello.models.in_place import in_place
 from morello.models.light import without_light
 from morello.models.schedule import Stage, StoredCall, schedule
@@ -201,10 +202,12 @@ def _compile(
 
 def _compiled(wanted: Sequence[_Wanted], options: Options) -> list[Kernel | None]:
     """The kernels, with None for those that cannot be compiled."""
-    try:
-        results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **options)
-    except CompileAllError as error:
-        results = error.results
+    with announced(len(wanted)) as report:
+        asked: Options = {"progress": report, **options}
+        try:
+            results: Sequence[object] = compile_all([spec for spec, *_ in wanted], **asked)
+        except CompileAllError as error:
+            results = error.results
     return [result if isinstance(result, Kernel) else None for result in results]
 
 
