@@ -39,7 +39,7 @@ class Process:
             environment=environment(os.environ, options.threads),
             log=logs / f"{name}-{options.threads}.log",
         )
-        with _pinned(options.threads):
+        with pinned(options.threads):
             self._worker.start()
         try:
             self.version = self._answer(worker.begin, where, options, seconds=BEGIN_S)
@@ -102,7 +102,7 @@ def environment(given: Mapping[str, str], threads: int) -> dict[str, str]:
 
 
 @contextmanager
-def _pinned(threads: int) -> Iterator[None]:
+def pinned(threads: int) -> Iterator[None]:
     """Within it, new processes are pinned to the last CPUs: interrupts tend to go to the first."""
     if not hasattr(os, "sched_setaffinity"):
         yield

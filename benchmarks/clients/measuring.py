@@ -10,7 +10,7 @@ from statistics import median
 
 from benchmarks.clients import jax_blocks, onnx_models, torch_models
 from benchmarks.clients.client import Client
-from benchmarks.process import environment
+from benchmarks.process import environment, pinned
 from morello.base.workers import Worker
 
 CLIENTS = {
@@ -55,7 +55,7 @@ def measured(client: Client, threads: int, seconds: float) -> Measured:
         }
         with Worker(environment=variables) as worker:
             first = worker.run(compile_seconds, client.name, threads, seconds=LIMIT_S)
-        with Worker(environment=variables) as worker:
+        with pinned(threads), Worker(environment=variables) as worker:
             return worker.run(timed, client.name, threads, seconds, first, seconds=LIMIT_S)
 
 

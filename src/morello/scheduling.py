@@ -255,13 +255,14 @@ class Schedule:
         """Do a convolution of a single group as one without groups."""
         return self.rewrite(Ungroup())
 
-    def pack(self) -> Schedule:
+    def pack(self, layout: Layout | None = None) -> Schedule:
         """Pack neighbours along k into groups, which one instruction of the target multiplies.
 
         For products of narrow numbers, such as bf16 or u8 by i8. An input whose groups are
-        contiguous already is read where it is; any other is copied.
+        contiguous already is read where it is; any other is copied, to a row-major buffer unless a
+        layout is given.
         """
-        return self.rewrite(Pack())
+        return self.rewrite(Pack(layout))
 
     def select(self, kernel: str) -> Schedule:
         """Implement the current hole with a `kernel` of the target, given by its name.

@@ -27,6 +27,7 @@ def take_row(dtype: DType, index: DType) -> LeafKernel:
             position, _ = s.operation.places[operand, COLUMNS]
             beside = s.placements.unit_stride(s.codes[operand], s.shape(operand), position)
             yield Condition(beside, "the elements of a row must lie next to each other")
+        yield Condition(~s.placements.paneled(s.codes[0]), "the table must not lie in panels")
 
     def cost(s: Batch) -> Column:
         cycles: Column = ROW + LINE * -(-s.size(COLUMNS) * dtype.bytes // LINE_BYTES)
