@@ -259,8 +259,8 @@ class Schedule:
         """Pack neighbours along k into groups, which one instruction of the target multiplies.
 
         For products of narrow numbers, such as bf16 or u8 by i8. An input whose groups are
-        contiguous already is read where it is; any other is copied, to a row-major buffer unless a
-        layout is given.
+        contiguous already is read where it is; any other is copied, to a row-major buffer or one
+        with the `layout`.
         """
         return self.rewrite(Pack(layout))
 
