@@ -13,6 +13,7 @@ import pytest
 from tests.search.small_goals import GOALS
 from tests.support import optimum
 
+from morello import implement
 from morello.base import memory
 from morello.base.errors import SearchError
 from morello.frontends.text import parse
@@ -20,6 +21,7 @@ from morello.impl.reconstruct import reconstruct
 from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.memo.programs import load_program, store_program
+from morello.runtime.threads import available_threads
 from morello.search import budget as module
 from morello.search.budget import UNTIMED, Budget, BudgetError
 from morello.search.deepening import deepen, narrow
@@ -74,6 +76,15 @@ def test_time_enough_changes_nothing(name: str) -> None:
     free, timed = optimum(goal, target), search(goal, target, budget=Budget(600.0))
     assert timed.decisions == free.decisions
     assert timed.statistics.proven
+
+
+@pytest.mark.filterwarnings("ignore::morello.SearchWarning")
+@pytest.mark.skipif(available_threads() < 2, reason="it needs two CPUs")
+def test_what_runs_beside_a_longer_part_needs_a_program() -> None:
+    """The last rows of odd sizes cost nothing there, so that they were not waited for."""
+    product = "f32[2048] @ transpose(f32[1000,2048]) + f32[1000]"
+    impl, _ = implement(product, threads=2, gap=0.001, budget=0.3, table="off")
+    assert impl.spec.expression == parse(product).expression
 
 
 def parts_of(goal: Spec, target: Target) -> tuple[Space, RelaxedBound]:

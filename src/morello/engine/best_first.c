@@ -89,9 +89,9 @@ void evaluate(const Growing *graph, const int32_t *order, int64_t count, const V
       for (int32_t j = edges->first_child[edge]; j < edges->first_child[edge + 1]; j++) {
         int32_t child = edges->child[j];
         double times = edges->times[j];
-        least += times * v.low[child];
-        most += times * v.high[child];
-        likely += times * v.estimate[child];
+        least += several(times, v.low[child]);
+        most += several(times, v.high[child]);
+        likely += several(times, v.estimate[child]);
       }
       // of edges that cost the same, the lowest rule comes first; unknown ones before
       const uint8_t *rule = edges->rule;
@@ -174,8 +174,8 @@ int64_t open_nodes(const Growing *graph, const int32_t *order, int64_t count,
       for (int32_t j = first; j < last; j++) {
         int32_t child = edges->child[j];
         double times = edges->times[j];
-        cost += times * v.low[child];
-        likely += times * v.estimate[child];
+        cost += several(times, v.low[child]);
+        likely += several(times, v.estimate[child]);
       }
       double far = greater(away, likely / estimate - 1.0);
       if (cost > most || cost >= INFINITE || far > farthest) continue;
@@ -199,7 +199,7 @@ void edges_within(const Growing *graph, const int32_t *order, int64_t count,
       if (!fits(edges->allocation[edge], values->limit[node], *packing)) continue;
       double cost = edges->own[edge];
       for (int32_t j = edges->first_child[edge]; j < edges->first_child[edge + 1]; j++)
-        cost += edges->times[j] * values->low[edges->child[j]];
+        cost += several(edges->times[j], values->low[edges->child[j]]);
       if (cost > most || cost >= INFINITE) continue;
       within[edge] = true;
       pass_cutoff_on(edges, edge, cutoff, cost, values);

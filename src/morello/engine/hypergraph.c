@@ -27,6 +27,12 @@ typedef struct {
 static inline double lesser(double a, double b) { return a < b ? a : b; }
 static inline double greater(double a, double b) { return a > b ? a : b; }
 
+// The cost of running what costs `cost` so many times. What runs beside another thread's longer
+// part costs nothing, but needs a program all the same.
+static inline double several(double times, double cost) {
+  return cost >= INFINITE ? INFINITE : times * cost;
+}
+
 // The peak of an edge whose children have these peaks, by node; at most the largest value.
 static inline int64_t peak_of(const Hypergraph *graph, int32_t edge, const int64_t *peaks,
                               LimitPacking packing) {
@@ -47,7 +53,7 @@ void bounds(const Hypergraph *graph, int64_t nodes, const LimitPacking *packing,
       int32_t edge = order[i];
       double cost = graph->own[edge];
       for (int32_t j = graph->first_child[edge]; j < graph->first_child[edge + 1]; j++)
-        cost += graph->times[j] * low[graph->child[j]];
+        cost += several(graph->times[j], low[graph->child[j]]);
       cost = lesser(cost, INFINITE);
       int32_t j = i;
       for (; j > begin; j--) {

@@ -108,7 +108,8 @@ bool least_costs(const Expanded *graph, const int32_t *order, int64_t count,
       int32_t end = j + graph->arity[e];
       if (fits(graph->allocation[e], limits[node], *packing)) {
         double cost = graph->own[e];
-        for (int32_t k = j; k < end; k++) cost += graph->times[k] * low[graph->child[k]];
+        for (int32_t k = j; k < end; k++)
+          cost += several(graph->times[k], low[graph->child[k]]);
         if (isnan(cost)) return false;
         bound[e] = (float)(cost < INFINITE ? cost * ROUNDING : INFINITE);
         lowest = lesser(lowest, cost);
