@@ -12,7 +12,7 @@ from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.dims import MAX_RANK, each_rank, named
 from morello.ir.rounding import Bounded, highest, lowest, moved
-from morello.ir.semantics import reference
+from morello.ir.semantics import reference, scan_axis
 from morello.ir.text import Result, Text, call, transpose
 
 
@@ -88,6 +88,13 @@ def _text_move(operation: Operation, arguments: Sequence[Text], result: Result) 
 def called(function: str) -> Callable[[Operation, Sequence[Text], Result], Text]:
     """The text of a primitive that a call without options computes."""
     return lambda operation, arguments, result: call(function, arguments, (), result.dtype)
+
+
+def called_along(function: str) -> Callable[[Operation, Sequence[Text], Result], Text]:
+    """The text of a primitive that a call with the axis of its operation computes."""
+    return lambda operation, arguments, result: call(
+        function, arguments, (("axis", scan_axis(operation, 0)),), result.dtype
+    )
 
 
 MOVE = Primitive(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
-from morello.ir.primitives.copies import bound_moved
+from morello.ir.primitives.copies import bound_moved, called_along
 from morello.ir.primitives.dims import each_scan, scanned
 from morello.ir.rounding import Bounded, summed
 from morello.ir.semantics import in_order, reference, scan_axis
-from morello.ir.text import Result, Text, call
 
 
 @cache
@@ -58,16 +57,12 @@ def _bound_min(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence
     return Bounded(value, error)
 
 
-def _text(function: str, operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
-    return call(function, arguments, (("axis", scan_axis(operation, 0)),), result.dtype)
-
-
 SUM: Primitive = Primitive(
     "Sum",
     variants=each_scan(lambda rank, dim: reduce(SUM, rank, dim)),
     evaluate=_evaluate_sum,
     bound=_bound_sum,
-    text=partial(_text, "sum"),
+    text=called_along("sum"),
     start="zero",
     merge=lambda rank: reduce(SUM, rank, rank - 1),
 )
@@ -77,7 +72,7 @@ MAX: Primitive = Primitive(
     variants=each_scan(lambda rank, dim: reduce(MAX, rank, dim)),
     evaluate=_evaluate_max,
     bound=bound_moved,
-    text=partial(_text, "max"),
+    text=called_along("max"),
     start="lowest",
     merge=lambda rank: reduce(MAX, rank, rank - 1),
     selects=True,
@@ -88,7 +83,7 @@ MIN: Primitive = Primitive(
     variants=each_scan(lambda rank, dim: reduce(MIN, rank, dim)),
     evaluate=_evaluate_min,
     bound=_bound_min,
-    text=partial(_text, "min"),
+    text=called_along("min"),
     start="highest",
     merge=lambda rank: reduce(MIN, rank, rank - 1),
     selects=True,

@@ -10,10 +10,10 @@ import numpy as np
 
 from morello.ir.dtype import I32, DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
+from morello.ir.primitives.copies import called_along
 from morello.ir.primitives.dims import each_scan, scanned
 from morello.ir.rounding import Bounded, summed
 from morello.ir.semantics import in_order, reference, scan_axis
-from morello.ir.text import Result, Text, call
 
 
 @cache
@@ -62,16 +62,12 @@ def _bound_sums(
     return summed(reference(operation), inputs, terms, dtypes[-1])
 
 
-def _text(function: str, operation: Operation, arguments: Sequence[Text], result: Result) -> Text:
-    return call(function, arguments, (("axis", scan_axis(operation, 0)),), result.dtype)
-
-
 ARGMAX: Primitive = Primitive(
     "Argmax",
     variants=each_scan(lambda rank, dim: scan(ARGMAX, rank, dim)),
     evaluate=partial(_evaluate_place, np.argmax),
     bound=partial(_bound_place, 1.0),
-    text=partial(_text, "argmax"),
+    text=called_along("argmax"),
     counts=I32,
 )
 
@@ -80,7 +76,7 @@ ARGMIN: Primitive = Primitive(
     variants=each_scan(lambda rank, dim: scan(ARGMIN, rank, dim)),
     evaluate=partial(_evaluate_place, np.argmin),
     bound=partial(_bound_place, -1.0),
-    text=partial(_text, "argmin"),
+    text=called_along("argmin"),
     counts=I32,
 )
 
@@ -89,5 +85,5 @@ CUMSUM: Primitive = Primitive(
     variants=each_scan(lambda rank, dim: scan(CUMSUM, rank, dim)),
     evaluate=_evaluate_sums,
     bound=_bound_sums,
-    text=partial(_text, "cumsum"),
+    text=called_along("cumsum"),
 )
