@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from benchmarks.clients import jax_blocks, onnx_models, torch_models
-from benchmarks.clients.client import Client
+from benchmarks.clients.client import Client, Contest, Fast
 from benchmarks.process import environment, pinned
 from morello.base.workers import Worker
 
@@ -61,19 +61,22 @@ def measured(client: Client, threads: int, seconds: float) -> Measured:
 
 def compile_seconds(name: str, threads: int) -> float:
     """The time of compiling, up to the first result."""
-    contest = CLIENTS[name].contest(threads)
+    _, seconds = _compiled(CLIENTS[name].contest(threads))
+    return seconds
+
+
+def _compiled(contest: Contest) -> tuple[Fast, float]:
+    """The compiled model, and the seconds that it took."""
     begin = time.perf_counter()
-    contest.compile()
-    return time.perf_counter() - begin
+    fast = contest.compile()
+    return fast, time.perf_counter() - begin
 
 
 def timed(name: str, threads: int, seconds: float, first: float) -> Measured:
     """Compile, compare the results, and time both in turns."""
     contest = CLIENTS[name].contest(threads)
     expected = contest.theirs()
-    begin = time.perf_counter()
-    fast = contest.compile()
-    second = time.perf_counter() - begin
+    fast, second = _compiled(contest)
     agreement = contest.agreement(expected, fast.call())
     times: tuple[list[float], list[float]] = ([], [])
     while len(times[0]) < LEAST_CALLS or sum(map(sum, times)) < 2 * seconds:
