@@ -45,7 +45,7 @@ class Client:
     what: str
     rival: str
     packages: tuple[str, ...]
-    """What must be installed, by the names of the modules."""
+    """The names of the modules that must be installed."""
     contest: Callable[[int], Contest]
     """The contest on this many threads."""
     bar: float = 1.0

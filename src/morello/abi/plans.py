@@ -40,7 +40,7 @@ class HostArray:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether it is not dense."""
+        """Whether there are gaps between its elements, or they are not in row-major order."""
         dense = row_major_strides(self.shape, 1)
         return any(
             n > 1 and a != b for n, a, b in zip(self.shape, self.strides, dense, strict=True)

@@ -56,8 +56,8 @@ class Unit:
 
     @property
     def shared(self) -> Sequence[str]:
-        """What the code needs and a file defines once: the type of packed groups, and the function
-        that runs parallel loops.
+        """Definitions that the code uses and of which a file needs one: the type of packed groups,
+        and the function that runs parallel loops.
         """
         groups = [GROUP] if any("group_t" in line for line in self.code) else []
         return [*groups, RUN_PARALLEL] if self.regions else groups

@@ -10,10 +10,10 @@ from morello.graph.graph import Node
 
 @dataclass(frozen=True)
 class Framework:
-    """What calls of segments, and operations that are no kernels, cost in a framework.
+    """A framework's overheads: of a call of a segment, and of an operation it computes itself.
 
-    The seconds are overheads, whatever the sizes; one that `fuses` operations has them once, and
-    does not store what is between.
+    In seconds, for any sizes. One that `fuses` operations has the overhead of one for all of them,
+    and stores no intermediate results.
     """
 
     name: str

@@ -67,9 +67,13 @@ class Operator(ABC):
     """
 
     heavy: ClassVar[bool] = False
-    """Whether it is a product, reduction, norm or the like, around which a kernel is built."""
+    """Whether it starts a group, which the elementwise operators after it join: a product, a
+    reduction, a norm or the like.
+    """
     is_product: ClassVar[bool] = False
-    """Whether it reuses elements of its inputs, so that fusing their producers recomputes them."""
+    """Whether it reads elements of its inputs several times: a producer fused into it would be
+    recomputed.
+    """
     elementwise: ClassVar[bool] = False
     """Whether it maps elements to elements, so that it can be the epilogue of another kernel."""
     keeps_units: ClassVar[bool] = False
