@@ -61,6 +61,18 @@ def test_many_processes_remember_at_once(tmp_path: Path) -> None:
         assert len(table.goals()) == PROCESSES * EACH and table.check() == []
 
 
+def test_a_table_that_is_opened_twice_stays_locked(tmp_path: Path) -> None:
+    """Another process that closes it would take the log away if the locks were gone."""
+    path = tmp_path / "t.db"
+    with RememberedPrograms(path) as table, RememberedPrograms(path):
+        table.keep_program("space", "goal", "text")
+        subprocess.run([sys.executable, "-c", WRITER, str(path), "other", "1"], check=True)
+        assert Path(f"{path}-wal").exists()
+        table.keep_program("space", "last", "text")
+    with Table(path) as whole:
+        assert len(whole.goals()) == 3 and whole.check() == []
+
+
 def test_no_error_of_the_file_ends_what_remembers(tmp_path: Path) -> None:
     path = tmp_path / "t.db"
     with RememberedPrograms(path) as table:

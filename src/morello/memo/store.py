@@ -12,7 +12,7 @@ import sqlite3
 import time
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,8 @@ from morello.base.errors import FileError, TableError
 from morello.base.files import check_writable
 
 VERSION = 2
-_HEADER = b"SQLite format 3\0"
+LEAST_BYTES = 512
+"""The smallest size of a page, and so of a database that is not empty."""
 APPLICATION = 0x4D54424C  # "MTBL"
 PATIENCE_S = 60.0
 """How long a writer waits for another one, in seconds."""
@@ -73,7 +74,7 @@ class Store:
                 raise TableError(str(error)) from None
         if not create and not (path.is_file() and path.stat().st_size):
             raise TableError(f"there is no table at {path}; precompute one, or use --db.")
-        _check_header(path)
+        _check_size(path)
         with self._explained():
             self._file = _connected(path, patience_s)
             if not create:
@@ -277,15 +278,14 @@ class Store:
             ) from None
 
 
-def _check_header(path: Path) -> None:
-    """Raise `TableError` for a file that is not a database.
+def _check_size(path: Path) -> None:
+    """Raise `TableError` for a file that is too short to be a database.
 
-    SQLite treats a file that is shorter than a page as empty, and overwrites it.
+    SQLite treats a very short one as empty, and overwrites it. The file is not opened: closing it
+    again would release the locks that other connections of this process hold.
     """
-    if path.is_file() and path.stat().st_size:
-        with suppress(PermissionError), path.open("rb") as file:
-            if file.read(len(_HEADER)) != _HEADER:
-                raise TableError(f"{path} is damaged, or no table; give another file.")
+    if path.is_file() and 0 < path.stat().st_size < LEAST_BYTES:
+        raise TableError(f"{path} is damaged, or no table; give another file.")
 
 
 def _connected(
