@@ -24,6 +24,7 @@ from morello.memo.programs import load_program, places, store_program
 from morello.native.cache import is_whole
 from morello.questions import question
 from morello.request.goal import goal_and_target
+from morello.runtime import threads
 from morello.runtime.verified import ENDING, mark_verified, verified_error
 from morello.tables import VARIABLE
 from morello.targets.cpu import host_cpu
@@ -322,7 +323,21 @@ def test_a_question_is_all_that_the_answer_depends_on(
 def test_what_is_not_remembered_is_no_question(options: dict[str, Any], table: Path) -> None:
     assert question(GOAL, {}) is not None
     assert question(GOAL, options) is None
-    assert question(morello.parse(GOAL), {}) is None
+    assert question(morello.schedule(GOAL), {}) is None
+
+
+def test_a_spec_is_a_question_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, table: Path
+) -> None:
+    """Of its operation, sizes and layouts, and of its names, which a kernel takes arrays by."""
+    spec, wider = morello.parse(GOAL), morello.parse("f32[8,24] @ f32[24,32]")
+    asked = [question(what, {}) for what in (spec, replace(spec, names=("x", "w", "y")), wider)]
+    assert None not in asked and len({*asked}) == len(asked)
+    assert asked[0] == question(morello.parse(GOAL), {}) != question(GOAL, {})
+    everywhere = question(GOAL, {"threads": "all"})
+    monkeypatch.setattr(threads, "usable_cpus", lambda: 7)
+    monkeypatch.setattr(threads, "cpu_quota", lambda: 7.0)
+    assert everywhere != question(GOAL, {"threads": "all"}) == question(GOAL, {"threads": 7})
 
 
 # ---- verification

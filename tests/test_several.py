@@ -78,6 +78,22 @@ def test_what_no_search_finds_together_is_searched_alone(monkeypatch: pytest.Mon
     assert first.max_error is not None and second.max_error is not None
 
 
+def test_kernels_are_loaded_again_without_their_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MORELLO_TABLE", str(tmp_path / "programs"))
+    goals = [parse("f32[8,24] @ f32[24,40]"), parse("f32[6,24] @ f32[24,40]")]
+    for weights in ("plain", "constant"):
+        first = morello.compile_all(goals, weights=weights)
+        with monkeypatch.context() as patched:
+            patched.setattr(several, "_compiled_anew", lambda *_: [])
+            again = morello.compile_all(goals, weights=weights)
+        for old, new in zip(first, again, strict=True):
+            assert (new.spec, new.cost, new.max_error) == (old.spec, old.cost, old.max_error)
+            assert new.impl == old.impl and new.source == old.source
+            assert new.library.path == old.library.path and new.arguments == old.arguments
+
+
 def test_equal_specs_get_one_kernel() -> None:
     wide = "f32[4,4] @ f32[4,4]"
     squared = "x = f32[4,4]; x @ x"  # the same Spec, of one array

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Unpack
 
 from morello.kernel import Kernel as Kernel
+from morello.questions import question
 from morello.recall import recall
 from morello.search.budget import SECONDS
 
@@ -66,7 +67,7 @@ def compile(
         "weights": weights, "measure": measure, "rank": rank, "choice": choice, "budget": budget,
         "gap": gap,
     }  # fmt: skip
-    kernel = recall(what, options, verify=verify)
+    kernel = recall(question(what, options), verify=verify)
     if kernel is None:
         from morello.building import compile_anew
 

@@ -36,12 +36,16 @@ def compile_anew(
     with requested(what, **options) as request:
         kernel = build(request, verify=verify)
         warn(kernel.spec, kernel.impl.target, kernel.statistics, request.budget)
-        goal, table = request.goal, request.table
-        if asked is None or table is None or not isinstance(goal, Spec):
-            return kernel
         if asked == question(what, options):  # nothing was changed meanwhile
-            remember(asked, kernel, table, places(goal, request.target, request.weights))
+            remember_answer(asked, kernel, request)
     return kernel
+
+
+def remember_answer(asked: str | None, kernel: Kernel, request: Request) -> None:
+    """Keep the kernel of a request, to be loaded when its question is asked again."""
+    goal, table = request.goal, request.table
+    if asked is not None and table is not None and isinstance(goal, Spec):
+        remember(asked, kernel, table, places(goal, request.target, request.weights))
 
 
 def build(request: Request, *, verify: bool = True) -> Kernel:

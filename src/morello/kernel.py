@@ -5,8 +5,8 @@ What only its program needs is imported where it is asked for: most callers neve
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 from morello.runtime.kernel import CompiledKernel
 
@@ -22,10 +22,42 @@ if TYPE_CHECKING:
     from morello.search.result import SearchStatistics
 
 
+class CompiledProgram(Protocol):
+    """What a kernel was compiled from. It may be worked out when it is asked for."""
+
+    @property
+    def spec(self) -> Spec: ...
+
+    @property
+    def cost(self) -> float: ...
+
+    @property
+    def impl(self) -> Impl: ...
+
+    @property
+    def source(self) -> Source: ...
+
+
+@dataclass(frozen=True)
+class Written:
+    """A program at hand: the schedule and its C."""
+
+    impl: Impl
+    source: Source
+
+    @property
+    def spec(self) -> Spec:
+        return self.impl.spec
+
+    @property
+    def cost(self) -> float:
+        return self.impl.cost
+
+
 class Kernel(CompiledKernel):
     """A compiled Spec: call it on NumPy arrays as `kernel(*inputs, out=None)`.
 
-    It has its `spec`, `impl` (the schedule), `source` (the C), `compiler`, the number of
+    It has its `spec`, `impl` (the schedule), `cost`, `source` (the C), `compiler`, the number of
     `threads` it runs on, the search's `statistics` (None if it was scheduled by hand), and
     `max_error`, the largest error found by verification, relative to the largest output (None
     if it was not verified).
@@ -37,8 +69,7 @@ class Kernel(CompiledKernel):
 
     __slots__ = ("compiler", "max_error", "program", "statistics", "threads")
 
-    program: Callable[[], tuple[Impl, Source]]
-    """The schedule and its C: those of a kernel that was remembered are worked out when needed."""
+    program: CompiledProgram
     compiler: Compiler
     threads: int
     statistics: SearchStatistics | None
@@ -47,17 +78,22 @@ class Kernel(CompiledKernel):
     @property
     def spec(self) -> Spec:
         """The Spec that it computes."""
-        return self.impl.spec
+        return self.program.spec
+
+    @property
+    def cost(self) -> float:
+        """The cost of its program under the cost model, in cycles."""
+        return self.program.cost
 
     @property
     def impl(self) -> Impl:
         """The schedule of its program."""
-        return self.program()[0]
+        return self.program.impl
 
     @property
     def source(self) -> Source:
         """The C of its program."""
-        return self.program()[1]
+        return self.program.source
 
     def pack(self, name: str, values: ArrayLike) -> Array:
         """The values of the input `name`, an array of its shape, in the kernel's layout.
@@ -95,7 +131,7 @@ def compiled(impl: Impl, statistics: SearchStatistics | None, compiler: Compiler
 
     source = source_of(impl)
     kernel = load(Kernel, impl, source, compiler)
-    kernel.program = lambda: (impl, source)
+    kernel.program = Written(impl, source)
     kernel.compiler, kernel.statistics = compiler, statistics
     kernel.threads = impl.target.cores if source.parallel else 1
     kernel.max_error = None

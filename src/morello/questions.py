@@ -27,29 +27,47 @@ from morello.targets.cpu import host_cpu
 VARIABLES = ("MORELLO_CALIBRATION", "CC", "PATH")
 """The environment variables that answers depend on."""
 
+USUAL = {"measure": 1, "choice": 1, "rank": "cost"}
+"""The values of options that choose among programs, for those that are kept."""
+
 Places = Sequence[tuple[str, str]]
 """Where a table may have the program of a question: search spaces, and names of goals."""
 
 
 def question(what: object, options: Mapping[str, Any]) -> str | None:
-    """A hash of an expression, the options, this machine, and Morello's code.
+    """A hash of an expression or a Spec, the options, this machine, and Morello's code.
 
     None if what is made is not to be kept: of a program that is measured or ranked, or of anything
-    but an expression for the name of a target, or with a table of its own.
+    but an expression or a Spec for the name of a target, or with a table of its own.
     """
     asked = {name: value for name, value in options.items() if name not in ("table", "progress")}
-    plain = all(isinstance(value, str | int | float | None) for value in (what, *asked.values()))
-    usual = {"measure": 1, "choice": 1, "rank": "cost"}
-    plain = plain and all(options.get(name, value) == value for name, value in usual.items())
-    if not (isinstance(what, str) and plain) or options.get("table") is not None:
+    plain = all(isinstance(value, str | int | float | None) for value in asked.values())
+    plain = plain and all(asked.get(name, value) == value for name, value in USUAL.items())
+    text = _text(what)
+    if text is None or not plain or options.get("table") is not None:
         return None
     if os.environ.get(TABLE) == OFF or os.environ.get(debug.VARIABLE):
         return None
+    if asked.get("threads") == "all":
+        from morello.runtime.threads import available_threads  # slow to import
+
+        asked["threads"] = available_threads()
     try:
-        parts = [json.dumps([what, asked], sort_keys=True), *_machine(), *_toolchain(), _code()]
+        parts = [json.dumps([text, USUAL | asked], sort_keys=True)]
+        parts += [*_machine(), *_toolchain(), _code()]
     except (OSError, RuntimeError):  # RuntimeError: there is no home directory
         return None
     return blake2b("\n".join(parts).encode(errors="replace"), digest_size=16).hexdigest()
+
+
+def _text(what: object) -> str | None:
+    """An expression, or a text that stands for a Spec; None for anything else."""
+    if isinstance(what, str):
+        return what
+    from morello.impl.saved import spec_text  # slow to import, and expressions need none of it
+    from morello.ir.spec import Spec
+
+    return spec_text(what) if isinstance(what, Spec) else None
 
 
 def kept(asked: str, table: ProgramTable) -> tuple[str, dict[str, Any]] | None:

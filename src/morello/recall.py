@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict
-from functools import cache, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,7 @@ from morello.ir.dtype import DTYPES
 from morello.kernel import Kernel
 from morello.native.cache import default_cache, hash_of, is_whole
 from morello.native.toolchain import Compiler
-from morello.questions import Places, keep, kept, question
+from morello.questions import Places, keep, kept
 from morello.runtime.argument import Argument
 from morello.search.result import SearchStatistics
 from morello.tables import opened
@@ -28,17 +28,17 @@ from morello.tables import opened
 if TYPE_CHECKING:
     from morello.codegen import Source
     from morello.impl.tree import Impl
+    from morello.ir.spec import Spec
     from morello.memo.program_table import ProgramTable
 
 
-def recall(what: object, options: Mapping[str, Any], *, verify: bool) -> Kernel | None:
-    """The kernel that was compiled for the same question before; None if it does not hold.
+def recall(asked: str | None, *, verify: bool) -> Kernel | None:
+    """The kernel that was compiled for a question before; None if it does not hold.
 
     It does not if its shared object is not as it was, the table has another program by now, or it
     is to be verified and was not.
     """
     began = time.perf_counter()
-    asked = question(what, options)
     if asked is None:
         return None
     with suppress(MorelloError), opened(None) as table:
@@ -51,7 +51,7 @@ def recall(what: object, options: Mapping[str, Any], *, verify: bool) -> Kernel 
         if not whole or (verify and record["max_error"] is None):
             return None
         kernel = _loaded(library, record)
-        kernel.program = cache(partial(_program, program))
+        kernel.program = _Remembered(program)
         kernel.max_error = record["max_error"] if verify else None
         seconds = time.perf_counter() - began
         kernel.statistics = SearchStatistics.of_memoized(seconds, *record["search"])
@@ -101,10 +101,30 @@ def _loaded(library: Path, record: Mapping[str, Any]) -> Kernel:
     return kernel
 
 
-def _program(text: str) -> tuple[Impl, Source]:
-    """The program that a table has as text, and its C."""
-    from morello.impl.saved import load
-    from morello.measure.load import source_of
+class _Remembered:
+    """A program that a table has as text, and its C, worked out when they are asked for."""
 
-    impl = load(json.loads(text))
-    return impl, source_of(impl)
+    def __init__(self, text: str) -> None:
+        self._data = json.loads(text)
+
+    @cached_property
+    def spec(self) -> Spec:
+        from morello.impl.saved import load_spec
+
+        return load_spec(self._data)[0]
+
+    @property
+    def cost(self) -> float:
+        return float(self._data["cost"])
+
+    @cached_property
+    def impl(self) -> Impl:
+        from morello.impl.saved import load
+
+        return load(self._data)
+
+    @cached_property
+    def source(self) -> Source:
+        from morello.measure.load import source_of
+
+        return source_of(self.impl)

@@ -10,18 +10,21 @@ from typing import Unpack
 
 from morello.base.errors import CompileAllError, SpecError, TargetError
 from morello.base.sharing import SharedWork
-from morello.building import build_together
+from morello.building import build_together, remember_answer
 from morello.frontends.text import parse
 from morello.impl.tree import Impl
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
 from morello.memo import Table
 from morello.options import Options, requested
+from morello.questions import question
+from morello.recall import recall
 from morello.request import Request
 from morello.request.goal import Goal
 from morello.request.together import grouped
 from morello.runtime.threads import available_threads
 from morello.scheduling import Schedule
+from morello.tables import opened
 from morello.targets.catalog import find_target
 from morello.targets.target import Target
 
@@ -49,19 +52,10 @@ def compile_all(
     """
     if isinstance(whats, str | Spec | Impl | Schedule):
         raise SpecError("give a list of expressions or Specs; compile takes a single one.")
-    items: dict[Hashable, What] = {}
-    requests: list[Request] = []
-    keys: list[Hashable] = []
-    for what in whats:
-        with requested(what, **options) as request:
-            keys.append(_key(request.goal))
-        if keys[-1] not in items:
-            items[keys[-1]] = _as_text(what)
-            requests.append(request)
-    kernels = dict(
-        zip(items, _compiled(list(items.values()), requests, verify, options), strict=True)
-    )
-    results = [kernels[key] for key in keys]
+    asked = [(question(what, options), what) for what in whats]
+    known = {each: recall(each, verify=verify) for each in dict.fromkeys(each for each, _ in asked)}
+    new = iter(_compiled_anew([each for each in asked if not known[each[0]]], options, verify))
+    results = [known[each] or next(new) for each, _ in asked]
     failed = [n for n, result in enumerate(results) if isinstance(result, Exception)]
     if failed:
         raise CompileAllError(
@@ -70,6 +64,30 @@ def compile_all(
             tuple(results),
         )
     return [kernel for kernel in results if isinstance(kernel, Kernel)]
+
+
+def _compiled_anew(
+    asked: Sequence[tuple[str | None, What]], options: Options, verify: bool
+) -> list[_Result]:
+    """The kernel of each Spec, given with its question, or the error that it raised.
+
+    Equal Specs are compiled once. The kernels are remembered.
+    """
+    items: dict[Hashable, tuple[str | None, What, Request]] = {}
+    keys: list[Hashable] = []
+    for each, what in asked:
+        with requested(what, **options) as request:
+            keys.append(_key(request.goal))
+        items.setdefault(keys[-1], (each, what, request))
+    texts = [_as_text(what) for _, what, _ in items.values()]
+    requests = [request for *_, request in items.values()]
+    results = _compiled(texts, requests, options, verify)
+    with opened(options.get("table")) as table:
+        for (each, what, request), result in zip(items.values(), results, strict=True):
+            if isinstance(result, Kernel) and each == question(what, options):
+                remember_answer(each, result, replace(request, table=table))
+    kernels = dict(zip(items, results, strict=True))
+    return [kernels[key] for key in keys]
 
 
 def _key(goal: Goal) -> Hashable:
@@ -89,7 +107,7 @@ def _as_text(what: What) -> What:
 
 
 def _compiled(
-    items: Sequence[What], requests: Sequence[Request], verify: bool, options: Options
+    items: Sequence[What], requests: Sequence[Request], options: Options, verify: bool
 ) -> list[_Result]:
     """The kernel of each item, or the error that it raised."""
     sent = _sendable(options)

@@ -7,7 +7,9 @@ one that no longer fits the target, is refused with the reason.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -50,6 +52,24 @@ def load(data: Any, target: Target | None = None) -> Impl:
     `RewriteError` if the data is malformed or the program does not fit the target, and
     `TargetError` if the target is unknown.
     """
+    spec, target = load_spec(data, target)
+    top = Fields(data, "the schedule")
+    limits = {name: integer(n, name) for name, n in Fields(top.get("limits", dict), "limits")}
+    with _depth_of("operations"):
+        rewrites = [
+            _rewrite(step, f"rewrite {number}")
+            for number, step in enumerate(top.get("rewrites", list), start=1)
+        ]
+    try:
+        with _depth_of("rewrites"):
+            return replay(spec, with_streaming_costs(target, spec), rewrites)
+    except RewriteError as error:
+        note = _saved_elsewhere(top.get("target", str), limits, target)
+        raise RewriteError(f"{error}{note}") from None
+
+
+def load_spec(data: Any, target: Target | None = None) -> tuple[Spec, Target]:
+    """The Spec of an Impl that `save` gave as this data, and the target, as `load` has them."""
     top = Fields(data, "the schedule")
     version = top.get("morello", object)
     if version != VERSION:
@@ -57,23 +77,19 @@ def load(data: Any, target: Target | None = None) -> Impl:
             f"the schedule has format {quoted(version)}, and this Morello reads {VERSION}; "
             "save it again."
         )
-    saved_for = top.get("target", str)
-    target = replace(target or find_target(saved_for), cores=top.integer("cores", minimum=1))
-    limits = {name: integer(n, name) for name, n in Fields(top.get("limits", dict), "limits")}
+    target = target or find_target(top.get("target", str))
+    target = replace(target, cores=top.integer("cores", minimum=1))
+    with _depth_of("operations"):
+        return _named(_spec(top.get("spec", dict), target), top.texts("names")), target
+
+
+@contextmanager
+def _depth_of(parts: str) -> Iterator[None]:
+    """Raises `RewriteError` where data nest deeper than Python can follow."""
     try:
-        spec = _named(_spec(top.get("spec", dict), target), top.texts("names"))
-        rewrites = [
-            _rewrite(step, f"rewrite {number}")
-            for number, step in enumerate(top.get("rewrites", list), start=1)
-        ]
+        yield
     except RecursionError:
-        raise RewriteError("the schedule nests its operations too deep.") from None
-    try:
-        return replay(spec, with_streaming_costs(target, spec), rewrites)
-    except RewriteError as error:
-        raise RewriteError(f"{error}{_saved_elsewhere(saved_for, limits, target)}") from None
-    except RecursionError:
-        raise RewriteError("the schedule nests its rewrites too deep to be a program.") from None
+        raise RewriteError(f"the schedule nests its {parts} too deep to be a program.") from None
 
 
 def _saved_elsewhere(name: str, limits: Mapping[str, int], target: Target) -> str:
@@ -88,12 +104,22 @@ def _saved_elsewhere(name: str, limits: Mapping[str, int], target: Target) -> st
 # ---- Specs
 
 
+def spec_text(spec: Spec) -> str:
+    """A text that only a Spec with the same names has, for any target."""
+    return json.dumps([_spec_data(spec, range(max(spec.levels) + 1)), spec.names])
+
+
 def spec_data(spec: Spec, target: Target) -> dict[str, Any]:
     """A Spec as JSON-able data."""
+    return _spec_data(spec, [level.name for level in target.levels])
+
+
+def _spec_data(spec: Spec, levels: Sequence[object]) -> dict[str, Any]:
+    """A Spec as JSON-able data, with these names for levels."""
     operands = [
         {
             "dtype": dtype.name,
-            "level": target.levels[level].name,
+            "level": levels[level],
             "layout": str(placement.layout),
             "contiguous": placement.contiguous,
             "aliased": placement.aliased,

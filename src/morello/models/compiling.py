@@ -147,7 +147,7 @@ def _possible(
 def _cost(step: Stage | Node, kernels: dict[_Wanted, Kernel | None]) -> float:
     """The cost of the kernels of a step, in cycles."""
     compiled = (kernels[_wanted(call)] for call in _calls([step]))
-    return sum(kernel.impl.cost for kernel in compiled if kernel)
+    return sum(kernel.cost for kernel in compiled if kernel)
 
 
 def _without_copies(
@@ -196,7 +196,7 @@ def _compile(
             }
             parallel = _compiled([*slow], asked)
             for (each, kernel), other in zip(slow.items(), parallel, strict=True):
-                if other and other.impl.cost < kernel.impl.cost:
+                if other and other.cost < kernel.cost:
                     kernels[each] = other
 
 

@@ -91,7 +91,7 @@ def program_report(
     for segment in compiled.segments:
         for kernel in segment.kernels:
             times[kernel.spec.expression] += 1
-            costs[kernel.spec.expression] += kernel.impl.cost
+            costs[kernel.spec.expression] += kernel.cost
     kernels = (KernelReport(text, times[text], costs[text] / CLOCK_HZ) for text in times)
     note = NOT_WORTH if light else "no kernel computes any of it"
     return ProgramReport(
