@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import resource
+import sys
 from pathlib import Path
 
 _CGROUP = Path("/sys/fs/cgroup")
@@ -38,6 +39,27 @@ def return_freed() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
     if trim is not None:
         trim(0)
+
+
+LARGE_PAGE = 2 << 20
+"""The size of a large page of x86-64 and of most ARM systems, in bytes."""
+
+_COLLAPSE = 25
+"""MADV_COLLAPSE of Linux 6.1 and later."""
+
+
+def move_to_large_pages(address: int, count: int) -> None:
+    """Put memory that is in use into large pages, as far as the system can: contents stay.
+
+    What streams from memory is read faster, as addresses of more of it are at hand. Only whole
+    pages are moved, and each takes about a millisecond. Where the system has no such request,
+    nothing happens.
+    """
+    first = -(-address // LARGE_PAGE) * LARGE_PAGE
+    end = (address + count) // LARGE_PAGE * LARGE_PAGE
+    advise = getattr(ctypes.CDLL(None), "madvise", None)
+    if advise is not None and sys.platform == "linux" and first < end:
+        advise(ctypes.c_void_p(first), ctypes.c_size_t(end - first), _COLLAPSE)
 
 
 def gib(count: int) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from morello.base.errors import CallError
+from morello.base.memory import move_to_large_pages
 from morello.graph.graph import Array, Node
 from morello.graph.operators import Constant
 from morello.graph.views import View
@@ -210,9 +211,12 @@ def packed(view: View, kernel: Kernel, number: int) -> Array:
     if values.shape != tensor.shape:  # a kernel that keeps dimensions of size 1
         values = values.reshape(tensor.shape)
     laid_out = values.shape == argument.shape and same_strides(argument, values.strides)
-    array = values if laid_out else kernel.pack(argument.name, values.view(argument.dtype.np))
+    if laid_out:
+        move_to_large_pages(values.ctypes.data, argument.extent)
+    else:  # NumPy asks for large pages where there are any
+        values = kernel.pack(argument.name, values.view(argument.dtype.np))
     size = argument.extent // array.itemsize
-    return np.lib.stride_tricks.as_strided(array, (size,), (array.itemsize,))
+    return np.lib.stride_tricks.as_strided(values, (size,), (values.itemsize,))
 
 
 def _compiled(kernels: Sequence[Kernel], places: Sequence[Sequence[Place]]) -> _Segment:
