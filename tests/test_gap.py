@@ -375,7 +375,7 @@ def test_machines_for_which_little_time_is_left_are_left_out(
         now += 5.0
         return search(searched)
 
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr("morello.search.budget.clock", lambda: now)
     monkeypatch.setattr(session.Session, "solve", solve)
     with pytest.warns(morello.SearchWarning, match="unknown gap"):
         morello.implement(SMALL, target="x86-64-v3", table="off", budget=12.0)

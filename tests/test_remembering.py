@@ -326,9 +326,7 @@ def test_what_is_not_remembered_is_no_question(options: dict[str, Any], table: P
     assert question(morello.schedule(GOAL), {}) is None
 
 
-def test_a_spec_is_a_question_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, table: Path
-) -> None:
+def test_a_spec_is_a_question_of_its_own(monkeypatch: pytest.MonkeyPatch, table: Path) -> None:
     """Of its operation, sizes and layouts, and of its names, which a kernel takes arrays by."""
     spec, wider = morello.parse(GOAL), morello.parse("f32[8,24] @ f32[24,32]")
     asked = [question(what, {}) for what in (spec, replace(spec, names=("x", "w", "y")), wider)]

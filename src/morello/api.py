@@ -55,8 +55,9 @@ def compile(
     orders the cheapest programs by predicted time: the first is taken, or with `measure` the
     first few are timed. With `choice`, the program of that number is taken from those that
     `alternatives` lists. The search ends once its program is proven to cost at most the fraction
-    `gap` more than the cheapest: with 0, no program is cheaper. It may take `budget` seconds, and
-    half of the free memory: if it has not finished by then, the best program so far is taken, and
+    `gap` more than the cheapest: with 0, no program is cheaper. It may take `budget` seconds, or up
+    to four times as long while other processes have the processor, and half of the free memory:
+    if it has not finished by then, the best program so far is taken, and
     `Kernel.statistics` says how far from the cheapest it may be; more than 10 %, and more than
     `gap`, is a `morello.SearchWarning`. Unless `verify` is off, the kernel is compared with NumPy
     in float64 on random data, once for each shared object. Raises `MorelloError` (see

@@ -167,30 +167,43 @@ def test_a_search_may_run_out_of_memory(expression: str, monkeypatch: pytest.Mon
         search(parse(expression), AVX2)
 
 
-def test_a_watch_reports_and_ends() -> None:
-    told: list[tuple[int, int]] = []
+def test_a_watch_reports_and_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, told = 100.0, list[tuple[int, int]]()
+    monkeypatch.setattr(module, "clock", lambda: now)
     watch = Budget(0.15, gap=0.5).start(lambda *counts: told.append(counts))
     watch(1, 2)
     watch(3, 4)  # too soon to tell
-    time.sleep(0.03)
+    now = 100.03
     watch(5, 6)
     assert told == [(1, 2), (5, 6)]
     assert Budget(inf).start().part(0.5)(0, 0) is None
-    time.sleep(0.15)
+    now = 100.18
     with pytest.raises(BudgetError, match=r"no program in 0\.15 s"):
         watch(7, 8)
+    part, now = watch.part(0.5), 100.19
     with pytest.raises(BudgetError):
-        watch.part(0.5)(7, 8)
+        part(7, 8)
     watch.untimed()(9, 10)
     assert told[-1] == (9, 10)
     assert watch.gap == watch.part(0.5).gap == watch.untimed().gap == 0.5
+
+
+def test_waiting_for_the_processor_counts_little() -> None:
+    began, processor = module.clock(), time.thread_time()
+    time.sleep(0.2)
+    waited = module.clock() - began
+    began = module.clock()
+    while time.thread_time() < processor + 0.2:
+        pass
+    worked = module.clock() - began
+    assert 0.05 <= waited < 0.15 <= worked
 
 
 def test_a_watch_does_something_once_after_a_share_of_its_time(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now, told, done = 100.0, list[int](), list[float]()
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr("morello.search.budget.clock", lambda: now)
     watch = Budget(10.0).start(lambda specs, _: told.append(specs))
     waiting = watch.after(0.1, lambda: done.append(now)).part(0.5)
     untimed = UNTIMED.start().after(0.1, lambda: done.append(now))
@@ -262,7 +275,7 @@ def test_a_gap_saves_work() -> None:
 
 def test_searches_one_after_the_other_share_a_budget(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 100.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr("morello.search.budget.clock", lambda: now)
     seconds = []
     for share in Budget(12.0, 0.25, 0.5).shares(4):
         seconds.append(share.seconds)

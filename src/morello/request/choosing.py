@@ -17,6 +17,7 @@ from morello.ir.spec import Spec
 from morello.memo import Table
 from morello.request.request import Answer, Request
 from morello.rewrites import Rewrite
+from morello.search import budget as budgets
 from morello.search.budget import BudgetError
 from morello.search.prepacking import with_layouts
 from morello.search.session import Session
@@ -85,11 +86,11 @@ def _in_order(sessions: Sequence[Session], request: Request) -> tuple[list[Impl]
     then there is at least the cheapest program that was found.
     """
     budget = request.budget
-    ends = time.monotonic() + budget.seconds
+    ends = budgets.clock() + budget.seconds
     for session, share in zip(sessions, budget.shares(len(sessions)), strict=True):
         enough = replace(share, seconds=max(share.seconds, LEAST_S))
         session.solve(enough, request.progress)
-    left = max(ends - time.monotonic(), LEAST_S)
+    left = max(ends - budgets.clock(), LEAST_S)
     watch = replace(budget, seconds=left).start(request.progress)
     programs: list[Impl] = []
     with suppress(BudgetError, MemoryError):
