@@ -127,6 +127,29 @@ def test_branches_and_what_has_no_fixed_shape_are_left(tmp_path: Path) -> None:
     assert conversion.left["If"] == conversion.left["NonZero"] == 1
 
 
+def test_what_is_left_reads_what_is_simplified(tmp_path: Path) -> None:
+    """The nodes of the graph are then others than those that the model was read as."""
+    model = parsed(
+        """agraph (float[4, 8] x, bool which) => (float[4, 8] y, float[4, 2] top) {
+            a = Transpose (x)
+            b = Transpose (a)
+            s = Softmax (b)
+            m = Mod <fmod = 1> (s, divisor)
+            top, places = TopK (s, count)
+            z = If (which) <
+                then_branch = t () => (float[4, 8] p) { p = Exp (s) },
+                else_branch = e () => (float[4, 8] q) { q = Neg (m) }
+            >
+            y = Relu (z)
+        }"""
+    )
+    for name, array in (("divisor", np.array(0.05, np.float32)), ("count", np.array([2]))):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    conversion = converted(model, tmp_path)
+    assert conversion.left["Mod"] == conversion.left["If"] == conversion.left["TopK"] == 1
+    assert "Transpose" not in conversion.left
+
+
 def test_inputs_and_constants_may_be_outputs(tmp_path: Path) -> None:
     model = parsed(
         """agraph (float[2, 3] x)

@@ -13,6 +13,7 @@ from morello.graph.graph import Node
 from morello.graph.operators import Constant, Foreign, Input
 from morello.graph.views import VIEWS
 from morello.importers.onnx import OnnxProgram
+from morello.importers.onnx.program import OnnxNode
 from morello.models import CompiledGraph, Segment
 from morello.onnx.library import CustomOp
 from morello.onnx.nodes import NodeWriter
@@ -51,6 +52,11 @@ class _Rewriting:
         self._name: dict[Node, str] = {}
         self._written = {*program.inputs}
         self._outputs = compiled.graph.outputs
+        self._foreign = {
+            (node.operator.key, node.operator.index): node
+            for node in compiled.graph.nodes
+            if isinstance(node.operator, Foreign)
+        }
         self._wanted = self._preferred()
         self._origins = {
             output: proto for proto in program.model.graph.node for output in proto.output if output
@@ -62,7 +68,8 @@ class _Rewriting:
         """The name of each node: that of the output that it is, else its own in the model."""
         program, names = self._program, dict[Node, str]()
         known = zip((*program.outputs, *program.carried), self._outputs, strict=True)
-        for name, node in (*known, *program.values.items()):
+        left = ((_model_node(node).proto.output[n], node) for (_, n), node in self._foreign.items())
+        for name, node in (*known, *left, *program.values.items()):
             names.setdefault(node, name)
         return names
 
@@ -112,8 +119,7 @@ class _Rewriting:
     def _origin(self, node: Node) -> NodeProto | None:
         """The node of the model that computes this one, if all it reads is there, or constant."""
         if isinstance(node.operator, Foreign):
-            proto: NodeProto = node.operator.key.proto  # type: ignore[attr-defined]
-            return proto
+            return _model_node(node).proto
         if isinstance(node.operator, Constant):
             return None
         proto = self._origins.get(self._wanted.get(node, ""))
@@ -130,8 +136,15 @@ class _Rewriting:
         if isinstance(node.operator, Constant):
             array = np.ascontiguousarray(node.operator.array).reshape(node.shape)
             self._constants.append(from_array(array, self._named(node)))
+        elif isinstance(node.operator, Foreign):
+            self._leave(node)
         elif origin is not None:
-            self._copy(origin, node)
+            values = self._program.values
+            self._copy(
+                origin,
+                {name: values[name] for name in origin.input if name},
+                {name: values[name] for name in origin.output if name},
+            )
         else:
             writer = NodeWriter(self._version, lambda: next(self._fresh))
             written = writer.write(node, [self._name[source] for source in node.inputs])
@@ -139,21 +152,36 @@ class _Rewriting:
             self._constants += writer.constants
             self._name[node] = written
 
-    def _copy(self, origin: NodeProto, node: Node) -> None:
-        """Add a node of the model, whose inputs have new names."""
-        proto, values = NodeProto(), self._program.values
+    def _leave(self, node: Node) -> None:
+        """Add the node of the model that a node is left to, with all its outputs."""
+        origin = _model_node(node)
+        given = [name for name in origin.proto.input if name]
+        read = dict(zip((*given, *origin.captured), node.inputs, strict=True))
+        for name in origin.captured:
+            self._alias(read[name], name)
+        outputs = {
+            name: self._foreign[origin, n]
+            for n, name in enumerate(origin.proto.output)
+            if (origin, n) in self._foreign
+        }
+        self._copy(origin.proto, read, outputs)
+
+    def _copy(
+        self, origin: NodeProto, read: Mapping[str, Node], outputs: Mapping[str, Node]
+    ) -> None:
+        """Add a node of the model, given what it reads and what is needed of it, by its names."""
+        proto = NodeProto()
         proto.CopyFrom(origin)
         for n, name in enumerate(origin.input):
             if name:
-                proto.input[n] = self._name[values[name]]
-        if isinstance(node.operator, Foreign):
-            for name in node.operator.key.captured:  # type: ignore[attr-defined]
-                self._alias(values[name], name)
+                proto.input[n] = self._name[read[name]]
         for n, name in enumerate(origin.output):
-            if name and values[name] in self._name:
-                proto.output[n] = next(self._fresh)
-            elif name:
-                proto.output[n] = self._named(values[name])
+            if name:
+                node = outputs.get(name)
+                if node is None or node in self._name:
+                    proto.output[n] = next(self._fresh)
+                else:
+                    proto.output[n] = self._named(node)
         self._nodes.append(proto)
 
     def _alias(self, node: Node, name: str) -> None:
@@ -185,6 +213,12 @@ class _Rewriting:
         model.ir_version = max(old.ir_version, _IR_VERSION)
         model.metadata_props.extend(old.metadata_props)
         return model
+
+
+def _model_node(node: Node) -> OnnxNode:
+    """The node of the model that computes one that is left to ONNX Runtime."""
+    assert isinstance(node.operator, Foreign) and isinstance(node.operator.key, OnnxNode)
+    return node.operator.key
 
 
 def _fixed(info: ValueInfoProto, shapes: Mapping[str, Sequence[int]]) -> ValueInfoProto:
