@@ -66,8 +66,13 @@ def same_values(theirs: Sequence[Array], ours: Sequence[Array], allowed: float) 
 
 def same_directions(expected: Array, result: Array, least: float = 0.9999) -> str:
     """The least cosine between the vectors of two results, along the last dimension."""
-    a, b = expected.astype(np.float64), result.astype(np.float64)
-    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
-    cosine = float(((a * b).sum(axis=-1) / lengths).min())
+    cosine = float(cosines(expected, result).min())
     assert cosine >= least, f"the cosine is {cosine:.6f}"
     return f"cosine 1 - {max(0.0, 1 - cosine):.0e}"
+
+
+def cosines(expected: Array, result: Array) -> Array:
+    """The cosines between the vectors of two results, along the last dimension."""
+    a, b = expected.astype(np.float64), result.astype(np.float64)
+    lengths = np.linalg.norm(a, axis=-1) * np.linalg.norm(b, axis=-1)
+    return np.asarray((a * b).sum(axis=-1) / lengths)
