@@ -27,6 +27,7 @@ PRINTS = {
     "matmul": r"<morello.Kernel f32\[256,256\] @ f32\[256,256\] for native>",
     "matrix_vector": r"(gemma\w+: largest error: .*\n){6}",
     "onnx_model": r"\d+ kernels; left to ONNX Runtime: \d+ nodes\n(.*: label \d+, as before\n){3}",
+    "onnx_to_cpp": r"softmax\((.*\n)+wrote \d+ files; (.*\n)+called from C\+\+: [\d.]+ us, ",
     "packed_weights": r"\{0,1:T\(\d+,1\)\}\nplain \d+ us, packed \d+ us\n",
     "pytorch": r"graph 1:\n\(f32\[16,64\]\): 3 kernels in 1 call, ",
     "schedule": r"must be smaller than m(.*\n)+.*\?\? .*<- next(.*\n)+Solved:\n[^?]+largest",
@@ -73,6 +74,7 @@ def test_example(
 ) -> None:
     monkeypatch.setenv("MORELLO_CALIBRATION", "off")
     path = EXAMPLES / f"{name}.py"
+    monkeypatch.setattr(sys, "argv", [str(path)])
     printed = output(path) if name in PROCESSES else output_here(path, capfd)
     if printed.startswith("skipped: "):
         pytest.skip(printed)
