@@ -51,6 +51,7 @@ x = jnp.asarray(random.standard_normal((TOKENS, WIDTH), np.float32))
 
 ours, theirs = morello.jax.jit(block, gap=0.1, budget=2), jax.jit(block)
 error = jnp.abs(ours(x, weights) - theirs(x, weights)).max()
+assert error < 1e-4
 (report,) = morello.jax.report(ours)
 print(f"{report.kernel_count} kernels in {report.segments} calls, by JAX: {len(report.left)}")
 

