@@ -19,6 +19,8 @@ from morello.ir.operation import reordered
 from morello.ir.primitives import matmul
 from morello.ir.spec import Spec, goal
 from morello.measure import timing
+from morello.rivals.numpy import in_numpy
+from morello.rivals.racing import PACKAGES
 from morello.runtime.argument import Array, arguments
 from morello.runtime.threads import available_threads
 from morello.runtime.tolerance import expected
@@ -53,6 +55,20 @@ def test_bench_prints_one_object_with_everything(capsys: pytest.CaptureFixture[s
     assert 0 <= result["max_error"] < 1e-5
     theirs = result["vs"]["numpy"]["median_s"]
     assert result["ratio"]["numpy"] == pytest.approx(theirs / kernel["median_s"])
+
+
+def test_bench_says_which_rivals_are_not_timed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PACKAGES, "jax", ("no_such_module",))
+    words = ["bench", SMALL, "--vs", "jax,numpy", "--seconds", "0.01"]
+    assert main(words) == 0
+    text = capsys.readouterr().out
+    assert "jax is not timed: no_such_module is not installed; pip install no_such_module." in text
+    assert main([*words, "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert {*result["vs"]} == {*result["ratio"]} == {"numpy"}
+    assert {*result["refused"]} == {"jax"}
 
 
 def test_bench_for_people(capsys: pytest.CaptureFixture[str]) -> None:
@@ -113,13 +129,13 @@ def test_bench_any_spec(
     assert "verified" in text and "one thread" in text
 
 
-def in_numpy(spec: Spec) -> tuple[Array, Array]:
+def by_numpy(spec: Spec) -> tuple[Array, Array]:
     """What the rival computes, and what it should."""
     random = np.random.default_rng(0)
     *taken, output = arguments(spec)
     inputs = [argument.random(random) for argument in taken]
     out = output.empty()
-    made = bench_command._in_numpy(spec, inputs, out)()
+    made = in_numpy(spec, inputs, out)()
     return np.asarray(out if made is None else made), expected(spec, inputs).value
 
 
@@ -136,7 +152,7 @@ def in_numpy(spec: Spec) -> tuple[Array, Array]:
     ids=str,
 )
 def test_the_rival_computes_the_same(spec: Spec) -> None:
-    made, wanted = in_numpy(spec)
+    made, wanted = by_numpy(spec)
     assert made.dtype == spec.dtypes[-1].np
     rough = 0.02 if spec.dtypes[-1] is BF16 else 1e-5
     np.testing.assert_allclose(made.astype(np.float64), wanted, rtol=rough)

@@ -55,6 +55,7 @@ LAYERS = [
     "models",
     "jitting",
     "frameworks",
+    "rivals",
     "jax",
     "onnx",
     "torch",

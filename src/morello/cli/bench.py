@@ -1,33 +1,33 @@
-"""`morello bench`: builds, verifies and times the best program, next to NumPy if asked."""
+"""`morello bench`: builds, verifies and times the best program, next to frameworks if asked."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table as Grid
 
+from morello.base.errors import MorelloError
 from morello.building import build
 from morello.cli.arguments import add_search
 from morello.cli.output import print_json, progress, readable
 from morello.cli.program import described, prediction_text, requested, saved_impl, warn
 from morello.cli.targets import costs_of
+from morello.frontends.text import call_sequence
 from morello.impl.tree import cycles
-from morello.ir.dtype import F32, DType
 from morello.ir.operation import Operation
-from morello.ir.primitives import is_in_order
-from morello.ir.semantics import evaluate
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
-from morello.measure.timing import Timing, check_seconds, limit_threads, measure
+from morello.measure.timing import Timing, check_seconds, limit_threads, measure, quiet
 from morello.request.warning import gap_text
-from morello.runtime.argument import Array
+from morello.rivals.racing import PACKAGES, ready_rival, rival_names
+from morello.rivals.rival import RacedExpression
 from morello.runtime.packing import random_inputs
 from morello.runtime.threads import thread_count
 from morello.targets.calibration import chosen_path, load
@@ -39,7 +39,9 @@ INTENSE = 8
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_search(parser)
-    parser.add_argument("--vs", choices=["numpy"], action="append", help="time this as well")
+    parser.add_argument(
+        "--vs", action="append", metavar=",".join(PACKAGES), help="time these as well, in turns"
+    )
     parser.add_argument("--seconds", type=float, default=1.0, help="to time each for (1)")
     parser.add_argument("--no-verify", action="store_true", help="do not check it against NumPy")
     parser.set_defaults(tune=None)
@@ -53,11 +55,13 @@ def run(arguments: argparse.Namespace) -> None:
     loaded = saved_impl(arguments)
     if loaded is not None and loaded.spec.parallel:
         threads = loaded.target.cores
-    rivals = list(dict.fromkeys(arguments.vs or []))
+    rivals = rival_names(",".join(arguments.vs)) if arguments.vs else ()
     with limit_threads(threads), progress() as report, requested(arguments, report) as request:
         kernel = build(request, verify=not arguments.no_verify)
         warn(request, kernel.statistics, report)
-        timings = _race(kernel, rivals, arguments.seconds, pin=threads == 1)
+        with quiet(pin=threads == 1):  # so that rivals start no more threads than they may use
+            contest = _contest(kernel, arguments.expression, rivals, threads)
+        timings = _race(contest, arguments.seconds, pin=threads == 1)
     ours = timings["morello"]
     result = described(kernel.impl, kernel.statistics) | {
         "cpu": host_cpu().name,
@@ -67,8 +71,12 @@ def run(arguments: argparse.Namespace) -> None:
         "kernel": _timing(ours) | _rates(kernel.spec, ours),
         "verified": kernel.max_error is not None,
         "max_error": kernel.max_error,
-        "vs": {name: _timing(timings[name]) | _version(name) for name in rivals},
-        "ratio": {name: timings[name].median_s / ours.median_s for name in rivals},
+        "vs": {
+            name: _timing(timings[name]) | {"version": version}
+            for name, version in contest.versions.items()
+        },
+        "ratio": {name: timings[name].median_s / ours.median_s for name in contest.versions},
+        "refused": contest.refused,
     }
     if arguments.json:
         print_json(result)
@@ -76,42 +84,41 @@ def run(arguments: argparse.Namespace) -> None:
         _print_race(arguments.expression, result, timings, kernel)
 
 
-def _race(kernel: Kernel, rivals: list[str], seconds: float, pin: bool) -> dict[str, Timing]:
+@dataclass
+class _Contest:
+    """The kernel, and those of its rivals that compute the same."""
+
+    calls: dict[str, Callable[[], object]]
+    versions: dict[str, str]
+    refused: dict[str, str]
+    """Why others are not timed."""
+
+
+def _contest(kernel: Kernel, expression: str, rivals: Sequence[str], threads: int) -> _Contest:
+    """Make all of them ready, and compare their results with that of the kernel."""
     inputs, output = random_inputs(kernel.spec), kernel.arguments[-1]
-    out = output.empty().view(output.raw)
-    calls: dict[str, Callable[[], object]] = {"morello": partial(kernel.fast, *inputs.taken, out)}
-    if "numpy" in rivals:
-        calls["numpy"] = _in_numpy(kernel.spec, inputs.plain, output.empty())
-    return measure(calls, seconds=seconds, pin=pin)
+    result = output.empty()
+    out = result.view(output.raw)
+    contest = _Contest({"morello": partial(kernel.fast, *inputs.taken, out)}, {}, {})
+    if not rivals:
+        return contest
+    contest.calls["morello"]()
+    packed = kernel.spec.placements[-1].layout.panel is not None
+    raced = RacedExpression(
+        kernel.spec, call_sequence(expression), inputs.plain, output.empty(), threads
+    )
+    for name in rivals:
+        try:
+            ready = ready_rival(name, raced, None if packed else result)
+        except MorelloError as error:
+            contest.refused[name] = str(error)
+        else:
+            contest.calls[name], contest.versions[name] = ready.call, ready.version
+    return contest
 
 
-def _in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], object]:
-    """The Spec as NumPy code, computing in f32, or in the output's dtype if all are integers."""
-    operation, dtype = spec.operation, spec.dtypes[-1]
-    primitive = operation.primitive
-    if any(d.is_float for d in (*spec.dtypes, *(c.dtype for c in operation.components))):
-        dtype = F32
-    if primitive is not None and primitive.filled is not None:
-        value = primitive.filled(spec.dtypes[0])
-        return lambda: out.fill(value)
-    plain = operation.contracted and is_in_order(operation)
-    if plain and all(d is dtype for d in spec.dtypes):
-        a, b = spec.per_operand(inputs)
-        return lambda: np.matmul(a, b, out=out)
-
-    def run() -> object:
-        operands = spec.per_operand([_as(dtype, array) for array in inputs])
-        value = evaluate(operation, operands, spec.sizes)[0]
-        if primitive is not None and primitive.rearranges:
-            out[...] = value  # a view of the input has to be copied
-            return out
-        return value if value.dtype == out.dtype else value.astype(out.dtype)
-
-    return run
-
-
-def _as(dtype: DType, array: Array) -> Array:
-    return array if array.dtype == dtype.np else array.astype(dtype.np)
+def _race(contest: _Contest, seconds: float, pin: bool) -> dict[str, Timing]:
+    return measure(contest.calls, seconds=seconds, pin=pin)
 
 
 def _rates(spec: Spec, timing: Timing) -> dict[str, float]:
@@ -124,18 +131,6 @@ def _rates(spec: Spec, timing: Timing) -> dict[str, float]:
 
 def _timing(timing: Timing) -> dict[str, Any]:
     return {"median_s": timing.median_s, "min_s": timing.min_s, "repeats": timing.repeats}
-
-
-def _version(rival: str) -> dict[str, str]:
-    """The versions of a rival and of the BLAS library that it uses."""
-    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
-
-    blas = next((library for library in threadpool_info() if library["user_api"] == "blas"), None)
-    name = f"numpy {np.__version__}"
-    if blas is None:
-        return {"version": name}
-    parts = (blas.get(key) for key in ("internal_api", "version", "architecture"))
-    return {"version": f"{name}, {' '.join(str(part) for part in parts if part)}"}
 
 
 def _print_race(
@@ -169,8 +164,10 @@ def _print_race(
     console.print(grid)
     if result["predicted_us"] is not None:
         console.print(f"[dim]{prediction_text(result['predicted_us'])}[/dim]")
-    for rival in result["vs"].values():
-        console.print(f"[dim]{rival['version']}; a ratio above 1: we are faster[/dim]")
+    for theirs in result["vs"].values():
+        console.print(f"[dim]{theirs['version']}; a ratio above 1: we are faster[/dim]")
+    for name, reason in result["refused"].items():
+        console.print(f"{name} is not timed: {escape(reason)}", soft_wrap=True)
     console.print(f"[dim]{escape(result['cpu'])}; {result['costs']}[/dim]", soft_wrap=True)
     if any(ratio < 1 for ratio in result["ratio"].values()):
         console.print(_advice(result), soft_wrap=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Any, get_args
 
@@ -36,6 +36,41 @@ from morello.ir.tensor import TensorSpec
 
 MAX_INPUTS = 7
 """A kernel takes at most 8 arrays, one of which is the result."""
+
+
+@dataclass(frozen=True)
+class NamedCall:
+    """A call of a function of the language, an operator included: its operands and its result."""
+
+    function: str
+    arguments: tuple[Value | float | str | DType, ...]
+    options: Mapping[str, Any]
+    result: Value
+
+
+@dataclass(frozen=True)
+class CallSequence:
+    """What an expression computes, call by call: for other programs that compute the same."""
+
+    inputs: tuple[Tensor, ...]
+    """In the order of the inputs of the expression's Spec."""
+    calls: tuple[NamedCall, ...]
+    """Each after those whose results it takes."""
+    result: Value
+    dtype: DType
+    """That of the result, which may be narrower than `result`."""
+
+
+def call_sequence(text: str) -> CallSequence:
+    """The calls of an expression; raises `SpecError` as `parse`."""
+    syntax, evaluator = read(text), _Evaluator(text, {})
+    for name, node in syntax.lets:
+        evaluator.bind(name, node)
+    value = evaluator.of(syntax.expression)
+    assert isinstance(value, Value)
+    arrays = computation(evaluator.computed(syntax.expression, value)).arrays
+    dtype = syntax.result.type.dtype if syntax.result else value.dtype
+    return CallSequence(arrays, tuple(evaluator.calls), value, dtype)
 
 
 def parse(text: str, /, **tensors: TensorLike) -> Spec:
@@ -78,6 +113,7 @@ class _Evaluator:
 
     def __init__(self, text: str, given: Mapping[str, Type]) -> None:
         self.text = text
+        self.calls: list[NamedCall] = []
         self._values: dict[str, Value | float] = {}
         self._places: dict[str, int | None] = {}
         self._inputs: dict[Tensor, int] = {}
@@ -177,9 +213,11 @@ class _Evaluator:
             what = f"{node.function} needs {' and '.join(missing)}"
             raise error_at(self.text, node.at, what, f"write {known.usage}")
         try:
-            return FUNCTIONS[node.function](*arguments, **options)
+            result = FUNCTIONS[node.function](*arguments, **options)
         except MisuseError as error:
             raise error_at(self.text, _place(node, error.at), error.what, error.fix) from None
+        self.calls.append(NamedCall(node.function, tuple(arguments), options, result))
+        return result
 
     def _argument(self, node: Expression, kind: Any) -> Value | float | str | DType:
         if kind is str:
@@ -225,11 +263,15 @@ class _Evaluator:
     # ---- the goal
 
     def result(self, node: Expression) -> Tensor:
-        """The tensor that an expression computes; raises `SpecError` if nothing is computed."""
+        """The tensor that an expression computes; raises `SpecError` if there is none."""
         value = self.of(node)
         if isinstance(value, float):
             fix = "write one of tensors, such as f32[64,64] * 2"
             raise error_at(self.text, node.at, "this is a number, not something to compute", fix)
+        return self.computed(node, value)
+
+    def computed(self, node: Expression, value: Value) -> Tensor:
+        """The tensor of an expression's value; raises `SpecError` if nothing is computed."""
         with errors_at(self.text, node.at):
             tensor = value.materialized.tensor
         if tensor.operation is None and isinstance(self._resolved(node), FunctionCall):

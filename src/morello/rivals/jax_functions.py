@@ -1,0 +1,161 @@
+"""The functions of the language in JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from morello.frameworks.jax_operators import MAPS
+from morello.frontends.reductions import EPSILON
+from morello.ir.dtype import DType
+from morello.rivals.functions import ARITHMETIC, COMPARISONS, Functions, each, ends
+
+
+def _summed(a: Any, b: Any) -> Any:
+    """The dtype of products: i32 of integers, at least f32 of floats."""
+    if jnp.issubdtype(a.dtype, jnp.integer):
+        return jnp.int32
+    return jnp.promote_types(jnp.promote_types(a.dtype, b.dtype), jnp.float32)
+
+
+def _matmul(a: Any, b: Any) -> Any:
+    return jnp.matmul(a, b, preferred_element_type=_summed(a, b))
+
+
+def _einsum(subscripts: str, a: Any, b: Any) -> Any:
+    return jnp.einsum(subscripts, a, b, preferred_element_type=_summed(a, b))
+
+
+def _attention(q: Any, k: Any, v: Any) -> Any:
+    scores = _matmul(q, jnp.swapaxes(k, -1, -2)) * q.shape[-1] ** -0.5
+    return _matmul(jax.nn.softmax(scores, axis=-1), v)
+
+
+def _conv(
+    image: Any,
+    filters: Any,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "NCHW",
+) -> Any:
+    rank = image.ndim - 2
+    names = ("NCHW", "OIHW") if layout == "NCHW" else ("NHWC", "HWIO")
+    data, taps = (name.replace("HW", "HW"[2 - rank :]) for name in names)
+    return lax.conv_general_dilated(
+        image,
+        filters,
+        each(stride, rank),
+        ends(padding, rank),
+        rhs_dilation=each(dilation, rank),
+        dimension_numbers=(data, taps, data),
+        feature_group_count=groups,
+        preferred_element_type=_summed(image, filters),
+    )
+
+
+def _pool(start: float, combine: Callable[..., Any]) -> Callable[..., Any]:
+    def pooled(
+        x: Any,
+        window: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        layout: str = "NCHW",
+    ) -> Any:
+        rank, last = x.ndim - 2, layout == "NHWC"
+
+        def around(plain: Any, inner: Any) -> tuple[Any, ...]:
+            return (plain, *inner, plain) if last else (plain, plain, *inner)
+
+        return lax.reduce_window(
+            x,
+            jnp.asarray(start, x.dtype),
+            combine,
+            around(1, each(window, rank)),
+            around(1, each(stride, rank)),
+            around((0, 0), ends(padding, rank)),
+            window_dilation=around(1, each(dilation, rank)),
+        )
+
+    return pooled
+
+
+_sum_pool = _pool(0.0, lax.add)
+
+
+def _avg_pool(x: Any, window: Any, count_include_pad: bool = True, **options: Any) -> Any:
+    return _sum_pool(x, window, **options) / prod(each(window, x.ndim - 2))
+
+
+def _along(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function along the last axis, or along others."""
+    return lambda x, axis=-1, **options: function(x, axis=axis, **options)
+
+
+def _layer_norm(x: Any, gamma: Any, beta: Any, epsilon: float = EPSILON) -> Any:
+    return jax.nn.standardize(x, axis=-1, epsilon=epsilon) * gamma + beta
+
+
+def _rms_norm(x: Any, gamma: Any, epsilon: float = EPSILON) -> Any:
+    return x * lax.rsqrt(jnp.mean(x * x, -1, keepdims=True) + epsilon) * gamma
+
+
+def _truth(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda a, b: compare(a, b).astype(jnp.result_type(a, b))
+
+
+def _cast(x: Any, dtype: DType) -> Any:
+    return x.astype(dtype.np)
+
+
+def _broadcast(x: Any, axis: int, size: int) -> Any:
+    return jnp.repeat(jnp.expand_dims(x, axis), size, axis)
+
+
+def _take(table: Any, ids: Any) -> Any:
+    return jnp.take(table, jnp.where(ids < 0, ids + len(table), ids), 0, mode="clip")
+
+
+FUNCTIONS: Functions = {
+    **MAPS,
+    **ARITHMETIC,
+    **{name: _truth(compare) for name, compare in COMPARISONS.items()},
+    "argmax": _along(jnp.argmax),
+    "argmin": _along(jnp.argmin),
+    "attention": _attention,
+    "avg_pool": _avg_pool,
+    "broadcast": _broadcast,
+    "cast": _cast,
+    "clip": jnp.clip,
+    "conv": _conv,
+    "cumsum": _along(jnp.cumsum),
+    "einsum": _einsum,
+    "elu": jax.nn.elu,
+    "expand_dims": jnp.expand_dims,
+    "hardsigmoid": jax.nn.hard_sigmoid,
+    "hardswish": jax.nn.hard_swish,
+    "layer_norm": _layer_norm,
+    "linear": lambda x, w, b: _matmul(x, w) + b,
+    "matmul": _matmul,
+    "max": _along(jnp.max),
+    "max_pool": _pool(-np.inf, lax.max),
+    "mean": _along(jnp.mean),
+    "min": _along(jnp.min),
+    "move": jnp.copy,
+    "pow": jnp.power,
+    "rms_norm": _rms_norm,
+    "softmax": _along(jax.nn.softmax),
+    "sum": _along(jnp.sum),
+    "sum_pool": _sum_pool,
+    "take": _take,
+    "transpose": lambda x, order=None: jnp.transpose(x, order),
+    "where": lambda condition, a, b: jnp.where(condition != 0, a, b),
+}

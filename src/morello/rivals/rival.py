@@ -1,0 +1,33 @@
+"""What a rival is given, and what it gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from morello.frontends.text import CallSequence
+from morello.ir.spec import Spec
+from morello.runtime.argument import Array
+
+
+@dataclass(frozen=True)
+class RacedExpression:
+    """An expression, as a Spec and call by call, with arrays for the Spec's inputs."""
+
+    spec: Spec
+    sequence: CallSequence
+    inputs: Sequence[Array]
+    out: Array
+    """An array for the result, of a rival that writes to one."""
+    threads: int
+
+
+@dataclass(frozen=True)
+class Rival:
+    """A framework that is ready to compute the expression."""
+
+    version: str
+    call: Callable[[], Any]
+    array: Callable[[Any], Array]
+    """What `call` returns, as an array of NumPy."""
