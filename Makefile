@@ -7,7 +7,7 @@ LEARN  ?= corpora/zen5
 
 .DEFAULT_GOAL := help
 
-.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models fuzz learn docs picture test test-models check pythons lint typecheck unit format lock clean
+.PHONY: help setup setup-learn setup-docs setup-models demo bench bench-model bench-tuning bench-fusion bench-search bench-models bench-expressions fuzz learn docs picture test test-models check pythons lint typecheck unit format lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,7 +45,9 @@ bench-search: setup ## how long searches take; SEARCH="models -j 2", "random --g
 bench-models: setup-models ## race whole models against their frameworks; MODELS="minilm --threads 2" for less
 	$(BIN)/python -m pip install -qq --no-deps --requirement benchmarks/clients/requirements.txt
 	$(BIN)/python -m benchmarks.clients $(MODELS)
-	$(BIN)/python -m benchmarks.expressions
+
+bench-expressions: setup ## race thirty functions of NumPy under morello.jit; EXPRESSIONS="--size 64" for less
+	$(BIN)/python -m benchmarks.expressions $(EXPRESSIONS)
 
 fuzz: setup ## try to break it for SECONDS=60, on JOBS=2 processes; SEED=0, KINDS="programs text"
 	$(BIN)/python -m fuzz $(KINDS) --seconds $(SECONDS) -j $(JOBS) $(if $(SEED),--seed $(SEED))

@@ -4,23 +4,25 @@ The first 21 are of the kinds that STENSO (Tensor Program Superoptimization thro
 Symbolic Program Synthesis, CGO 2026) took from public code, by their names there.
 
 python -m benchmarks.expressions [NAME...] [--size 256] [--seconds 0.2] [--threads 1]
+
+Both take turns, and the last line is the geometric mean of all ratios.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from statistics import geometric_mean, median
+from functools import partial
+from statistics import geometric_mean
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 import morello
+from morello.measure.timing import limit_threads, measure
 
 Array = npt.NDArray[Any]
 
@@ -101,23 +103,12 @@ EXPRESSIONS = (
 )
 
 
-def seconds(function: Callable[..., Any], arrays: Sequence[Array], least: float) -> float:
-    """The time of a call: the median of calls for `least` seconds, after one that is not timed."""
-    function(*arrays)
-    times: list[float] = []
-    while sum(times) < least:
-        begin = time.perf_counter()
-        function(*arrays)
-        times.append(time.perf_counter() - begin)
-    return median(times)
-
-
 def main() -> None:
     """Print the times of NumPy and of `morello.jit`, and the geometric mean of their ratios."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("names", nargs="*", help="expressions (default: all)")
     parser.add_argument("--size", type=int, default=256, help="elements along a dimension")
-    parser.add_argument("--seconds", type=float, default=0.2, help="for each measurement")
+    parser.add_argument("--seconds", type=float, default=0.2, help="of calls, of each")
     parser.add_argument("--threads", type=int, default=1, help="of kernels, and of NumPy's BLAS")
     options = parser.parse_args()
     ratios = []
@@ -127,9 +118,13 @@ def main() -> None:
         arrays = expression.arrays(options.size, np.random.default_rng(0))
         jitted = morello.jit(expression.function, threads=options.threads)
         jitted(*arrays)
-        with threadpool_limits(options.threads):
-            ours = seconds(jitted, arrays, options.seconds)
-            theirs = seconds(expression.function, arrays, options.seconds)
+        calls = {
+            "morello": partial(jitted, *arrays),
+            "numpy": partial(expression.function, *arrays),
+        }
+        with limit_threads(options.threads):
+            timings = measure(calls, seconds=options.seconds, pin=options.threads == 1)
+        ours, theirs = (timings[name].median_s for name in calls)
         ratios.append(theirs / ours)
         first, *_ = str(morello.report(jitted)).partition("\n")
         what = first.partition("): ")[2].partition(", as ")[0]
