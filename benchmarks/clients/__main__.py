@@ -1,6 +1,7 @@
 """How fast real models are through the doors, against the frameworks that they are written in.
 
-    python -m benchmarks.clients [NAME ...] [--threads N] [--seconds S] [--json PATH]
+    python -m benchmarks.clients [NAME ...] [--threads N] [--seconds S]
+        [--json PATH] [--markdown PATH]
 
 Each model is compiled in a process with an empty cache, then again in a second one, which also
 compares the results and times both in turns.
@@ -33,6 +34,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=5.0, help="of calls, of each")
     parser.add_argument("--json", type=Path, metavar="PATH", help="write the results to a file")
+    parser.add_argument("--markdown", type=Path, metavar="PATH", help="and as a table for a page")
     options = parser.parse_args(arguments)
     if unknown := {*options.names} - {*CLIENTS}:
         parser.error(f"there is no {', '.join(sorted(unknown))}; there are {', '.join(CLIENTS)}")
@@ -57,6 +59,8 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         rows = [asdict(result) | {"ratio": result.ratio} for result in results]
         write_text(options.json, json.dumps(rows, indent=2) + "\n")
+    if options.markdown:
+        write_text(options.markdown, markdown(results))
     return int(failed > 0)
 
 
@@ -85,6 +89,19 @@ def table(results: Iterable[Measured]) -> Table:
     ratios = [row.ratio for row in results]
     made.caption = f"geometric mean {geometric_mean(ratios):.2f}, least {min(ratios):.2f}"
     return made
+
+
+def markdown(results: Iterable[Measured]) -> str:
+    """All results as a table of Markdown, in the order of the clients."""
+    lines = [
+        "| model | framework | Morello, ms | framework, ms | times as fast |",
+        "|---|---|---|---|---|",
+    ]
+    for row in results:
+        client = CLIENTS[row.client]
+        ours, theirs = (f"{seconds * 1e3:.3g}" for seconds in (row.ours_s, row.theirs_s))
+        lines.append(f"| {client.what} | {client.rival} | {ours} | {theirs} | {row.ratio:.2f} |")
+    return "\n".join(lines) + "\n"
 
 
 if __name__ == "__main__":

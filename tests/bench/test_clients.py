@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.clients.__main__ import main, table
+from benchmarks.clients.__main__ import main, markdown, table
 from benchmarks.clients.client import same_directions, same_values
 from benchmarks.clients.measuring import CLIENTS, Measured
 
@@ -29,6 +29,12 @@ def test_the_table_has_the_ratio_and_the_bar_of_each_client() -> None:
     made = table([Measured(name, 1, 9.0, 0.5, 0.002, 0.003, 7, 60, 2, 3, "error 1e-07")])
     cells = [next(iter(column.cells)) for column in made.columns]
     assert cells == [name, "2.00", "3.00", "1.50", "1.0", "9.0", "0.5", "60", "2", "3"]
+
+
+def test_the_table_of_the_page_has_a_row_for_each_client() -> None:
+    rows = markdown([Measured("magika", 1, 9.0, 0.5, 0.002, 0.003, 7, 60, 2, 3, "")]).splitlines()
+    assert rows[0].count("|") == rows[1].count("|") == rows[2].count("|")
+    assert rows[2] == "| Magika, types of files | ONNX Runtime | 2 | 3 | 1.50 |"
 
 
 def test_unknown_clients_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
