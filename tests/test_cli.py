@@ -8,22 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
-from tests.goals import attention_goal, layer_norm_goal, matmul_goal, primitive_goals
 
 from morello.cli import bench as bench_command
 from morello.cli.parser import COMMANDS, main
-from morello.ir.dtype import BF16, F32, I8, I32, U8
-from morello.ir.operation import reordered
-from morello.ir.primitives import matmul
-from morello.ir.spec import Spec, goal
 from morello.measure import timing
-from morello.rivals.numpy import in_numpy
 from morello.rivals.racing import PACKAGES
-from morello.runtime.argument import Array, arguments
 from morello.runtime.threads import available_threads
-from morello.runtime.tolerance import expected
 from morello.targets import PORTABLE, TARGETS
 from morello.targets.cpu import host_cpu
 
@@ -129,35 +120,6 @@ def test_bench_any_spec(
     assert "verified" in text and "one thread" in text
 
 
-def by_numpy(spec: Spec) -> tuple[Array, Array]:
-    """What the rival computes, and what it should."""
-    random = np.random.default_rng(0)
-    *taken, output = arguments(spec)
-    inputs = [argument.random(random) for argument in taken]
-    out = output.empty()
-    made = in_numpy(spec, inputs, out)()
-    return np.asarray(out if made is None else made), expected(spec, inputs).value
-
-
-@pytest.mark.parametrize(
-    "spec",
-    [
-        *primitive_goals(),
-        attention_goal(),
-        layer_norm_goal(),
-        matmul_goal(4, 8, 16, U8, I8, I32),
-        matmul_goal(4, 8, 16, F32, F32, BF16),
-        goal(reordered(matmul(), [("k", "m"), ("n", "k"), ("m", "n")]), (4, 5, 6), (F32,) * 3),
-    ],
-    ids=str,
-)
-def test_the_rival_computes_the_same(spec: Spec) -> None:
-    made, wanted = by_numpy(spec)
-    assert made.dtype == spec.dtypes[-1].np
-    rough = 0.02 if spec.dtypes[-1] is BF16 else 1e-5
-    np.testing.assert_allclose(made.astype(np.float64), wanted, rtol=rough)
-
-
 def test_bench_on_several_threads(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,13 +127,13 @@ def test_bench_on_several_threads(
 
     def look(*args: Any, pin: bool, **options: Any) -> Any:
         pinned.append(pin)
-        return timing.measure(*args, pin=pin, **options)
+        return timing.measure_runners(*args, pin=pin, **options)
 
     def limited(count: int) -> Any:
         limits.append(count)
         return timing.limit_threads(count)
 
-    monkeypatch.setattr(bench_command, "measure", look)
+    monkeypatch.setattr(bench_command, "measure_runners", look)
     monkeypatch.setattr(bench_command, "limit_threads", limited)
     for threads in ("2", "all", "1"):
         command = ["bench", "relu(f32[512,512])", "--threads", threads]

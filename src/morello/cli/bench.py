@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from rich.console import Console
@@ -24,10 +26,18 @@ from morello.impl.tree import cycles
 from morello.ir.operation import Operation
 from morello.ir.spec import Spec
 from morello.kernel import Kernel
-from morello.measure.timing import Timing, check_seconds, limit_threads, measure, quiet
+from morello.measure.timing import (
+    Runner,
+    Timing,
+    check_seconds,
+    limit_threads,
+    measure_runners,
+    quiet,
+    runner,
+)
 from morello.request.warning import gap_text
-from morello.rivals.racing import PACKAGES, ready_rival, rival_names
-from morello.rivals.rival import RacedExpression
+from morello.rivals.process import RivalProcess
+from morello.rivals.racing import PACKAGES, check_result, rival_names
 from morello.runtime.packing import random_inputs
 from morello.runtime.threads import thread_count
 from morello.targets.calibration import chosen_path, load
@@ -59,9 +69,9 @@ def run(arguments: argparse.Namespace) -> None:
     with limit_threads(threads), progress() as report, requested(arguments, report) as request:
         kernel = build(request, verify=not arguments.no_verify)
         warn(request, kernel.statistics, report)
-        with quiet(pin=threads == 1):  # so that rivals start no more threads than they may use
-            contest = _contest(kernel, arguments.expression, rivals, threads)
-        timings = _race(contest, arguments.seconds, pin=threads == 1)
+        pin = threads == 1
+        with quiet(pin), _contest(kernel, arguments.expression, rivals, threads) as contest:
+            timings = _race(contest, arguments.seconds, pin)
     ours = timings["morello"]
     result = described(kernel.impl, kernel.statistics) | {
         "cpu": host_cpu().name,
@@ -84,41 +94,45 @@ def run(arguments: argparse.Namespace) -> None:
         _print_race(arguments.expression, result, timings, kernel)
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Contest:
     """The kernel, and those of its rivals that compute the same."""
 
-    calls: dict[str, Callable[[], object]]
+    runners: dict[str, Runner]
     versions: dict[str, str]
     refused: dict[str, str]
     """Why others are not timed."""
 
 
-def _contest(kernel: Kernel, expression: str, rivals: Sequence[str], threads: int) -> _Contest:
-    """Make all of them ready, and compare their results with that of the kernel."""
+@contextmanager
+def _contest(
+    kernel: Kernel, expression: str, rivals: Sequence[str], threads: int
+) -> Iterator[_Contest]:
+    """All of them ready; rivals whose results differ from the kernel's are refused."""
     inputs, output = random_inputs(kernel.spec), kernel.arguments[-1]
     result = output.empty()
-    out = result.view(output.raw)
-    contest = _Contest({"morello": partial(kernel.fast, *inputs.taken, out)}, {}, {})
-    if not rivals:
-        return contest
-    contest.calls["morello"]()
-    packed = kernel.spec.placements[-1].layout.panel is not None
-    raced = RacedExpression(
-        kernel.spec, call_sequence(expression), inputs.plain, output.empty(), threads
-    )
-    for name in rivals:
-        try:
-            ready = ready_rival(name, raced, None if packed else result)
-        except MorelloError as error:
-            contest.refused[name] = str(error)
-        else:
-            contest.calls[name], contest.versions[name] = ready.call, ready.version
-    return contest
+    call = partial(kernel.fast, *inputs.taken, result.view(output.raw))
+    call()
+    contest = _Contest({"morello": runner(call)}, {}, {})
+    with ExitStack() as stack:
+        logs = Path(stack.enter_context(TemporaryDirectory(prefix="morello-rivals-")))
+        for name in rivals:
+            try:
+                process = RivalProcess(
+                    name, expression, inputs.plain, threads, logs / f"{name}.log"
+                )
+                stack.callback(process.end)
+                check_result(process.result, result, call_sequence(expression))
+            except MorelloError as error:
+                contest.refused[name] = str(error)
+            else:
+                contest.runners[name] = process.sample
+                contest.versions[name] = process.version
+        yield contest
 
 
 def _race(contest: _Contest, seconds: float, pin: bool) -> dict[str, Timing]:
-    return measure(contest.calls, seconds=seconds, pin=pin)
+    return measure_runners(contest.runners, seconds=seconds, pin=pin)
 
 
 def _rates(spec: Spec, timing: Timing) -> dict[str, float]:

@@ -63,20 +63,27 @@ def measure(
     had about `seconds`, and at least `repeats` samples. With `pin`, everything runs on one CPU
     if the platform can do that; threads that the callables started before are not moved.
     """
-    if not callables:
+    runners = {name: runner(function) for name, function in callables.items()}
+    return measure_runners(runners, seconds=seconds, repeats=repeats, pin=pin)
+
+
+def measure_runners(
+    runners: Mapping[str, Runner], *, seconds: float = 1.0, repeats: int = 7, pin: bool = True
+) -> dict[str, Timing]:
+    """What `measure` returns, for calls that other runners make, as those in other processes."""
+    if not runners:
         return {}
-    runners = [runner(function) for function in callables.values()]
     with quiet(pin):
-        for function in callables.values():
-            function()
-        calls = [calls_for(run, SAMPLE_NS) for run in runners]
-        end = time.perf_counter() + seconds * len(callables)
+        for run in runners.values():
+            run(1)
+        calls = [calls_for(run, SAMPLE_NS) for run in runners.values()]
+        end = time.perf_counter() + seconds * len(runners)
         rounds = []
-        for samples in in_turns(runners, calls):
+        for samples in in_turns([*runners.values()], calls):
             rounds.append([nanoseconds * 1e-9 for nanoseconds in samples])
             if len(rounds) >= repeats and time.perf_counter() >= end:
                 break
-    columns = zip(callables, zip(*rounds, strict=True), calls, strict=True)
+    columns = zip(runners, zip(*rounds, strict=True), calls, strict=True)
     return {name: Timing(samples, count) for name, samples, count in columns}
 
 

@@ -34,6 +34,9 @@ COMPARISONS: Functions = {
 }
 """Operators of Python, which both arrays and numbers have."""
 
+VIEWS = {"expand_dims", "transpose"}
+"""Functions that move no element, unless the result has to be row-major."""
+
 
 def function_of(sequence: CallSequence, functions: Functions, framework: str) -> Callable[..., Any]:
     """The expression as straight-line Python, as somebody would write it for the framework.

@@ -1,59 +1,197 @@
-"""NumPy, with the BLAS that it was built with."""
+"""NumPy, with the BLAS that it was built with: the expression as people write it, in f32."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
 
 import numpy as np
 
-from morello.ir.dtype import F32, DType
-from morello.ir.primitives import is_in_order
-from morello.ir.semantics import evaluate
-from morello.ir.spec import Spec
+from morello.frontends.reductions import EPSILON
+from morello.frontends.text import CallSequence
+from morello.graph.operators import Attention, Conv, LayerNorm, Pooling, RmsNorm, Softmax
+from morello.ir.functions import BINARY, UNARY
+from morello.rivals.functions import (
+    ARITHMETIC,
+    COMPARISONS,
+    VIEWS,
+    Functions,
+    each,
+    ends,
+    function_of,
+)
 from morello.rivals.rival import RacedExpression, Rival
 from morello.runtime.argument import Array
 
 
 def prepare(raced: RacedExpression) -> Rival:
-    """The Spec in NumPy."""
-    out = raced.out
-    return Rival(
-        version(),
-        in_numpy(raced.spec, raced.inputs, out),
-        lambda result: np.asarray(out if result is None else result),
-    )
+    """The expression in NumPy; a product of matrices writes to an array that is there."""
+    sequence, functions = raced.sequence, _FUNCTIONS
+    if _is_one_product(sequence, raced.inputs):
+        functions = {**functions, "matmul": partial(np.matmul, out=raced.out)}
+    function, dtype = function_of(sequence, functions, "NumPy"), sequence.dtype.np
+    viewed = sequence.calls[-1].function in VIEWS
+
+    def call() -> Array:
+        result = np.asarray(function(*map(_wide, raced.inputs)))
+        if viewed:
+            result = np.ascontiguousarray(result)
+        return result if result.dtype == dtype else result.astype(dtype)
+
+    return Rival(_version(), call, np.asarray)
 
 
-def in_numpy(spec: Spec, inputs: Sequence[Array], out: Array) -> Callable[[], object]:
-    """The Spec as NumPy code, computing in f32, or in the output's dtype if all are integers."""
-    operation, dtype = spec.operation, spec.dtypes[-1]
-    primitive = operation.primitive
-    if any(d.is_float for d in (*spec.dtypes, *(c.dtype for c in operation.components))):
-        dtype = F32
-    if primitive is not None and primitive.filled is not None:
-        value = primitive.filled(spec.dtypes[0])
-        return lambda: out.fill(value)
-    plain = operation.contracted and is_in_order(operation)
-    if plain and all(d is dtype for d in spec.dtypes):
-        a, b = spec.per_operand(inputs)
-        return lambda: np.matmul(a, b, out=out)
-
-    def run() -> object:
-        operands = spec.per_operand([_as(dtype, array) for array in inputs])
-        value = evaluate(operation, operands, spec.sizes)[0]
-        if primitive is not None and primitive.rearranges:
-            out[...] = value  # a view of the input has to be copied
-            return out
-        return value if value.dtype == out.dtype else value.astype(out.dtype)
-
-    return run
+def _is_one_product(sequence: CallSequence, inputs: Sequence[Array]) -> bool:
+    """Whether a product of matrices of one dtype is all that there is."""
+    whole = [call.function for call in sequence.calls] == ["matmul"]
+    return whole and all(x.ndim > 1 and x.dtype == sequence.dtype.np for x in inputs)
 
 
-def _as(dtype: DType, array: Array) -> Array:
-    return array if array.dtype == dtype.np else array.astype(dtype.np)
+def _wide(x: Array) -> Array:
+    """The array, or its numbers in f32 if they are narrower floats."""
+    narrow = x.dtype.itemsize < 4 and x.dtype.kind not in "iu"
+    return x.astype(np.float32) if narrow else x
 
 
-def version() -> str:
+def _factors(*factors: Array) -> list[Array]:
+    """Factors as products take them: integers in i32."""
+    return [x.astype(np.int32) if x.dtype.kind in "iu" else _wide(x) for x in factors]
+
+
+def _matmul(a: Array, b: Array) -> Any:
+    return np.matmul(*_factors(a, b))
+
+
+def _linear(x: Array, w: Array, b: Array) -> Any:
+    return _matmul(x, w) + b
+
+
+def _einsum(subscripts: str, a: Array, b: Array) -> Any:
+    return np.einsum(subscripts, *_factors(a, b), optimize=True)
+
+
+def _attention(q: Array, k: Array, v: Array) -> Any:
+    return Attention(q.shape[-1] ** -0.5).evaluate(q, k, v)
+
+
+def _windows(stride: Any, padding: Any, dilation: Any, rank: int) -> dict[str, Any]:
+    """The options of windows, as operators of graphs have them."""
+    sides = ends(padding, rank)
+    before, after = (tuple(side[end] for side in sides) for end in (0, 1))
+    steps = {"strides": each(stride, rank), "dilations": each(dilation, rank)}
+    return {**steps, "before": before, "after": after}
+
+
+def _conv(
+    image: Array,
+    filters: Array,
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+    groups: int = 1,
+    layout: str = "NCHW",
+) -> Any:
+    image, filters = _factors(image, filters)
+    operator = Conv(**_windows(stride, padding, dilation, image.ndim - 2), groups=groups)
+    if layout == "NCHW":
+        return operator.evaluate(image, filters)
+    filters = np.moveaxis(filters, (-1, -2), (0, 1))
+    return np.moveaxis(operator.evaluate(np.moveaxis(image, -1, 1), filters), 1, -1)
+
+
+def _pool(kind: str) -> Callable[..., Any]:
+    def pooled(
+        x: Array,
+        window: Any,
+        stride: Any = 1,
+        padding: Any = 0,
+        dilation: Any = 1,
+        count_include_pad: bool = True,
+        layout: str = "NCHW",
+    ) -> Any:
+        rank = x.ndim - 2
+        windows = _windows(stride, padding, dilation, rank)
+        operator = Pooling(kind, each(window, rank), **windows, counts_padding=True)
+        if layout == "NCHW":
+            return operator.evaluate(x)
+        return np.moveaxis(operator.evaluate(np.moveaxis(x, -1, 1)), 1, -1)
+
+    return pooled
+
+
+def _sum_pool(x: Array, window: Any, **options: Any) -> Any:
+    return _pool("mean")(x, window, **options) * prod(each(window, x.ndim - 2))
+
+
+def _along(function: Callable[..., Any], **always: Any) -> Callable[..., Any]:
+    """A function along the last axis, or along others."""
+    return lambda x, axis=-1, **options: function(x, axis=axis, **options, **always)
+
+
+def _summed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same, with sums in the dtype of their terms."""
+    return lambda x, axis=-1, **options: function(x, axis=axis, dtype=x.dtype, **options)
+
+
+def _truth(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    return lambda a, b: compare(a, b).astype(np.result_type(a, b))
+
+
+def _elu(x: Array, alpha: float) -> Any:
+    return np.where(x > 0, x, alpha * np.expm1(x))
+
+
+def _hardsigmoid(x: Array) -> Any:
+    return np.clip(x + 3, 0, 6) / 6
+
+
+def _take(table: Array, ids: Array) -> Any:
+    return table[np.clip(np.where(ids < 0, ids + len(table), ids), 0, len(table) - 1)]
+
+
+_FUNCTIONS: Functions = {
+    **UNARY,
+    **BINARY,
+    **ARITHMETIC,
+    **{name: _truth(compare) for name, compare in COMPARISONS.items()},
+    "argmax": _along(np.argmax),
+    "argmin": _along(np.argmin),
+    "attention": _attention,
+    "avg_pool": _pool("mean"),
+    "broadcast": lambda x, axis, size: np.repeat(np.expand_dims(x, axis), size, axis),
+    "cast": lambda x, dtype: x.astype(dtype.np),
+    "clip": np.clip,
+    "conv": _conv,
+    "cumsum": _summed(np.cumsum),
+    "einsum": _einsum,
+    "elu": _elu,
+    "expand_dims": np.expand_dims,
+    "hardsigmoid": _hardsigmoid,
+    "hardswish": lambda x: x * _hardsigmoid(x),
+    "layer_norm": lambda x, gamma, beta, epsilon=EPSILON: LayerNorm(epsilon).evaluate(
+        x, gamma, beta
+    ),
+    "linear": _linear,
+    "matmul": _matmul,
+    "max": _along(np.max),
+    "max_pool": _pool("max"),
+    "mean": _along(np.mean),
+    "min": _along(np.min),
+    "move": np.copy,
+    "pow": np.power,
+    "rms_norm": lambda x, gamma, epsilon=EPSILON: RmsNorm(epsilon).evaluate(x, gamma),
+    "softmax": lambda x, axis=-1: Softmax(axis).evaluate(x),
+    "sum": _summed(np.sum),
+    "sum_pool": _sum_pool,
+    "take": _take,
+    "transpose": lambda x, order=None: np.transpose(x, order),
+    "where": lambda condition, a, b: np.where(condition != 0, a, b),
+}
+
+
+def _version() -> str:
     """The versions of NumPy and of the BLAS library that it uses."""
     from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from morello.base.errors import MorelloError, SearchError, VerificationError, quoted
+from morello.frontends.text import CallSequence
 from morello.rivals.rival import RacedExpression, Rival
 from morello.runtime.argument import Array
 
@@ -33,37 +34,35 @@ def rival_names(listed: str) -> tuple[str, ...]:
     return names
 
 
-def ready_rival(name: str, raced: RacedExpression, expected: Array | None) -> Rival:
-    """A framework that is ready, after a call whose result was compared with the expected one.
-
-    Raises `MorelloError` if it is not installed, does not compute the expression, or computes
-    something else.
-    """
+def check_installed(name: str) -> None:
+    """Raise `MorelloError` unless what a framework needs is installed."""
     for package in PACKAGES[name]:
         if find_spec(package) is None:
             raise MorelloError(f"{package} is not installed", f"pip install {package}")
+
+
+def prepared(name: str, raced: RacedExpression) -> Rival:
+    """A framework after its first call; raises `MorelloError` if it does not compute this."""
     try:
-        ready: Rival = import_module(f"morello.rivals.{name}").prepare(raced)
-        result = ready.array(ready.call())
+        rival: Rival = import_module(f"morello.rivals.{name}").prepare(raced)
+        rival.call()
     except MorelloError:
         raise
     except Exception as error:  # frameworks raise anything
         first, *_ = str(error).strip().splitlines() or [type(error).__name__]
         raise MorelloError(f"it does not compute this: {first:.160}") from None
-    if expected is not None:
-        _check(result, expected, raced)
-    return ready
+    return rival
 
 
-def _check(result: Array, expected: Array, raced: RacedExpression) -> None:
+def check_result(result: Array, expected: Array, sequence: CallSequence) -> None:
     """Raise `VerificationError` if a result is not the expected one, but for rounding."""
     if result.size != expected.size:
         raise VerificationError(f"its result is of shape {result.shape}, not {expected.shape}.")
     x = result.reshape(expected.shape).astype(np.float64)
     y = expected.astype(np.float64)
-    dtypes = [tensor.dtype for tensor in raced.sequence.inputs]
-    dtypes += [call.result.dtype for call in raced.sequence.calls]
-    allowed = max(TOLERANCES.get(str(dtype), 0.0) for dtype in (*dtypes, raced.sequence.dtype))
+    dtypes = [tensor.dtype for tensor in sequence.inputs]
+    dtypes += [call.result.dtype for call in sequence.calls]
+    allowed = max(TOLERANCES.get(str(dtype), 0.0) for dtype in (*dtypes, sequence.dtype))
     error = float(np.abs(x - y).max(initial=0.0))
     if not error <= allowed * float(np.abs(y).max(initial=0.0)):  # so that NaN is an error
         raise VerificationError(f"its result differs, by up to {error:.1e}.")

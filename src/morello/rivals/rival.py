@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from morello.frontends.text import CallSequence
-from morello.ir.spec import Spec
 from morello.runtime.argument import Array
 
 
 @dataclass(frozen=True)
 class RacedExpression:
-    """An expression, as a Spec and call by call, with arrays for the Spec's inputs."""
+    """An expression call by call, with arrays for its inputs."""
 
-    spec: Spec
     sequence: CallSequence
     inputs: Sequence[Array]
     out: Array

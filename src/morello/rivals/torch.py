@@ -14,7 +14,15 @@ from torch.nn import functional
 from morello.base.errors import GraphError
 from morello.frontends.reductions import EPSILON
 from morello.ir.dtype import DType
-from morello.rivals.functions import ARITHMETIC, COMPARISONS, Functions, each, ends, function_of
+from morello.rivals.functions import (
+    ARITHMETIC,
+    COMPARISONS,
+    VIEWS,
+    Functions,
+    each,
+    ends,
+    function_of,
+)
 from morello.rivals.rival import RacedExpression, Rival
 from morello.runtime.argument import Array
 
@@ -25,7 +33,7 @@ def prepare(raced: RacedExpression) -> Rival:
     sequence, version = raced.sequence, f"torch {torch.__version__}"
     function = function_of(sequence, _FUNCTIONS, "PyTorch")
     call: Callable[[], Any] = partial(function, *map(_tensor, raced.inputs))
-    if sequence.calls[-1].function not in _VIEWS and sequence.dtype is sequence.result.dtype:
+    if sequence.calls[-1].function not in VIEWS and sequence.dtype is sequence.result.dtype:
         return Rival(version, call, _array)
     dtype = _dtype(sequence.dtype)
     return Rival(version, lambda: call().to(dtype).contiguous(), _array)
@@ -172,9 +180,6 @@ def _broadcast(x: Any, axis: int, size: int) -> Any:
 def _take(table: Any, ids: Any) -> Any:
     return table[torch.where(ids < 0, ids + len(table), ids).clamp(0, len(table) - 1).long()]
 
-
-_VIEWS = {"expand_dims", "transpose"}
-"""What moves no element, unless the result has to be row-major."""
 
 _SAME = (
     "abs", "ceil", "cos", "erf", "erfc", "exp", "exp2", "expm1", "floor", "log", "log1p", "log2",
