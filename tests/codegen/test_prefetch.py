@@ -201,3 +201,24 @@ def test_equal_parts_of_a_program_may_be_one_object() -> None:
     shared = replace(impl, children=(replace(body, impl=replace(body.impl, children=children)),))
     assert generate(shared).text == generate(impl).text
     assert [note for texts in prefetch_notes(impl).values() for note in texts if " out," in note]
+
+
+def test_a_convolution_prefetches_its_next_filters() -> None:
+    filters = "f32[256,256,3,3]{3,2,1,0:T(32,1,1,1)}"
+    goal = f"conv(f32[1,256,7,7], {filters}, padding=1)"
+    impl, _ = morello.implement(goal, target="avx512", gap=0.02, budget=600)
+    panel = 32 * 256 * 9 // PER_LINE
+    requests = [r for r in prefetched(generate(impl).text) if r[0] == "filter"]
+    assert requests
+    for _, lines, _ in requests:
+        assert lines == set(range(min(lines), min(lines) + len(lines)))
+        assert min(lines) == len(lines) and len(lines) % panel == 0, "as many as those before"
+
+
+def test_a_part_of_a_panel_is_followed_by_the_next_panel() -> None:
+    product = "f32[1024,512]{1,0:T(32,1)} @ f32[512,49]"
+    impl, _ = morello.implement(product, target="avx512", gap=0.02, budget=600)
+    assert {"tile(m=8)", "tile(m=16)"} & set(map(str, impl.decisions())), "less than a panel"
+    panel = 32 * 512 // PER_LINE
+    lines = {o: lines for o, lines, _ in prefetched(generate(impl).text)}["a"]
+    assert lines == set(range(panel, panel + len(lines)))

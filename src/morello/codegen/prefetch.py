@@ -6,7 +6,8 @@ Reduction loops keep the vector units busy and the memory idle: a prefetch every
 iterations costs next to nothing, and its line arrives before it is needed.
 
 The emitter has marked what is needed soon, as `Prefetchable`. On the way down, these become
-requests, and the first reduction loop that has enough iterations for a request serves it.
+requests, and the first reduction loop that has enough iterations for a request serves it; of nested
+ones, the innermost.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from morello.codegen.statements import (
     Prefetchable,
     Statement,
     Turn,
+    bodies,
     walk,
 )
 from morello.codegen.views import MemoryView
@@ -57,9 +59,9 @@ def notes(statements: Sequence[Statement]) -> dict[int, list[str]]:
 
 def _words(chunks: For, prefetch: Prefetch) -> str:
     """A prefetch in a loop over the chunks of a reduction."""
-    (inner,) = (statement for statement in chunks.body if isinstance(statement, For))
     lines = "one line" if prefetch.at_once == 1 else f"{prefetch.at_once} lines"
-    return f"prefetches {prefetch.operand}, {lines} every {prefetch.every * inner.times} iterations"
+    every = prefetch.every * _iterations(chunks.body)
+    return f"prefetches {prefetch.operand}, {lines} every {every} iterations"
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class PrefetchRequest:
         if not self.around and not self.mark.written:
             pieces = (view for view in loop.views if isinstance(view, MemoryView))
             for piece in pieces:
-                if piece.pointer == self.tile.pointer and loop.variable in piece.address.terms:
+                if piece.pointer == self.tile.pointer and _moves(piece, loop):
                     return replace(self, tile=_next(piece, loop))
         return replace(self, around=(*self.around, loop))
 
@@ -111,23 +113,50 @@ class _Scope:
     requests: tuple[PrefetchRequest, ...] = ()
 
     def inside(self, loop: For) -> _Scope:
-        """The body of a loop; that of a reduction loop serves no requests from outside."""
-        if loop.reduction:
+        """The body of a loop; an innermost reduction loop serves no requests from outside of it."""
+        if not loop.reduction:
+            return _Scope(loop, tuple(request.inside(loop) for request in self.requests))
+        if not _reduces_inside(loop):
             return _Scope(self.loop)
-        return _Scope(loop, tuple(request.inside(loop) for request in self.requests))
+        around = (replace(request, around=(*request.around, loop)) for request in self.requests)
+        return _Scope(self.loop, tuple(around))
 
     def marked(self, mark: Prefetchable) -> _Scope:
         """The statements of a mark: a request, if each iteration of the loop has its own tile."""
-        if self.loop is None or self.loop.variable not in mark.tile.address.terms:
+        if self.loop is None or not _moves(mark.tile, self.loop):
             return self
         tile = _next(mark.tile, self.loop) if mark.due is Due.NEXT else mark.tile
         return _Scope(self.loop, (*self.requests, PrefetchRequest(mark, tile)))
 
 
+def _reduces_inside(loop: For) -> bool:
+    """Whether there is a reduction loop in a loop."""
+    return any(isinstance(inner, For) and inner.reduction for inner in walk(loop.body))
+
+
+def _iterations(statements: Sequence[Statement]) -> int:
+    """How often the innermost loops in statements iterate, all of them together."""
+    total = 0
+    for statement in statements:
+        inside = sum(map(_iterations, bodies(statement)))
+        total += statement.times * max(1, inside) if isinstance(statement, For) else inside
+    return total
+
+
+def _moves(tile: MemoryView, loop: For) -> bool:
+    """Whether each iteration of the loop has its own tile: not a part of the same panel."""
+    panel, ahead = tile.layout.panel, _ahead(tile, loop)
+    return ahead > 0 and (panel is None or ahead % panel[1] == 0)
+
+
+def _ahead(tile: MemoryView, loop: For) -> int:
+    """The elements of memory from a tile to that of the loop's next iteration."""
+    return tile.address.terms.get(loop.variable, 0) * loop.step
+
+
 def _next(tile: MemoryView, loop: For) -> MemoryView:
     """The tile that the loop's next iteration has in place of this one."""
-    ahead = tile.address.terms[loop.variable] * loop.step
-    return replace(tile, address=tile.address.plus(ahead))
+    return replace(tile, address=tile.address.plus(_ahead(tile, loop)))
 
 
 class _Pass:
@@ -148,7 +177,8 @@ class _Pass:
     def _statement(self, statement: Statement, scope: _Scope) -> Statement:
         if isinstance(statement, For):
             loop = replace(statement, body=self.of(statement.body, scope.inside(statement)))
-            return self._reduction(loop, scope.requests) if loop.reduction else loop
+            serves = loop.reduction and not _reduces_inside(loop)
+            return self._reduction(loop, scope.requests) if serves else loop
         if isinstance(statement, Block):
             return Block(self.of(statement.body, scope))
         if isinstance(statement, If):
@@ -159,14 +189,22 @@ class _Pass:
         return statement
 
     def _reduction(self, loop: For, requests: Sequence[PrefetchRequest]) -> For:
-        """A reduction loop in chunks, at whose start it prefetches, if it can serve requests."""
+        """A reduction loop in chunks, at whose start it prefetches, if it can serve requests.
+
+        If it has loops inside, these are its iterations, and each of its own is a chunk.
+        """
+        inside = _iterations(loop.body)
+        iterations = loop.times * max(1, inside)
         served = [
             request
             for request in requests
-            if loop.times >= max(ITERATIONS_PER_LINE, request.iterations_per_line * request.lines)
+            if iterations >= max(ITERATIONS_PER_LINE, request.iterations_per_line * request.lines)
         ]
         if not served:
             return loop
+        if inside:
+            prefetches = [self._prefetch(r, loop, loop.variable, loop.step) for r in served]
+            return replace(loop, body=[*prefetches, *loop.body])
         often = loop.times / max(request.lines for request in served)
         divisors = [n for n in range(2, loop.times + 1) if loop.times % n == 0]
         iterations = min(divisors, key=lambda n: abs(math.log(n / often)))
