@@ -13,6 +13,7 @@ from morello.ir.layout import Layout, fastest, odd_even, panels, row_major
 from morello.ir.operation import Operation
 from morello.ir.placements import Bools, any_row
 from morello.ir.rounding import narrow
+from morello.ir.spec import MAX_SIZE
 from morello.rewrites import Move
 from morello.rewrites.conv import ROLES
 from morello.space.copies import copy_layouts
@@ -42,13 +43,13 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
             continue
         layouts = copy_layouts(operation, index, dtype, target)
         rank = len(operand.dims)
+        most_columns = _most_columns(operation, target) if operand.written else 0
         if index == 0:
             blocks = {k.odd_even for k in usable if k.odd_even}
             layouts += [odd_even(rank, block) for block in sorted(blocks)]
         for layout in layouts:
             copies = tuple(Move(operand.name, level.name, layout, dtype=cast) for cast in casts)
-            narrow_output = target.rows if operand.written else 0
-            groups.append(Rules(_copied_from(index, number, layout, narrow_output), copies))
+            groups.append(Rules(_copied_from(index, number, layout, most_columns), copies))
         if operand.written and number == 0 and operation.lowers_to is None and rank > 1:
             for width, most in sorted({k.panel for k in usable if k.panel[0]}):
                 layout = panels(rank, rank - 1, width)
@@ -57,6 +58,14 @@ def move_rules(kind: Kind, index: int, target: Target) -> list[Rules]:
     if _held_in_registers(operation, index):
         groups += _register_moves(kind, index, target, usable)
     return groups
+
+
+def _most_columns(operation: Operation, target: Target) -> int:
+    """The most columns of a row-major output that is transposed: the rows of a register tile.
+
+    A convolution's may be of several rows, whose sums then stay in a cache for more filters.
+    """
+    return target.rows if operation.lowers_to is None else MAX_SIZE
 
 
 def _held_in_registers(operation: Operation, index: int) -> bool:
@@ -175,8 +184,7 @@ def _in_blocks(batch: Batch, index: int, level: int) -> Bools:
 def _copied_from(index: int, level: int, layout: Layout, most: int) -> Guard:
     """Where an operand at a level is not in panels, nor row-major if the copy transposes it.
 
-    A row-major one may be transposed if it has at least `FEWEST_ROWS` columns and at most so many,
-    as an output's columns may be the rows of a register tile.
+    A row-major one may be transposed if it has at least `FEWEST_ROWS` columns and at most so many.
     """
     transposes = layout.panel is None and not layout.row_major
 
