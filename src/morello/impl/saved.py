@@ -77,8 +77,8 @@ def load_spec(data: Any, target: Target | None = None) -> tuple[Spec, Target]:
             f"the schedule has format {quoted(version)}, and this Morello reads {VERSION}; "
             "save it again."
         )
-    target = target or find_target(top.get("target", str))
-    target = replace(target, cores=top.integer("cores", minimum=1))
+    saved_for = top.get("target", str)
+    target = replace(target or find_target(saved_for), cores=top.integer("cores", minimum=1))
     with _depth_of("operations"):
         return _named(_spec(top.get("spec", dict), target), top.texts("names")), target
 
