@@ -285,6 +285,42 @@ def test_what_onnx_runtime_adds_is_known(nodes: str) -> None:
     agrees(model)
 
 
+ROTARY = {
+    "halves": "RotaryEmbedding (x, c, s, p)",
+    "neighbors": "RotaryEmbedding <interleaved = 1> (x, c, s, p)",
+    "a part of each head": "RotaryEmbedding <rotary_embedding_dim = 4> (x, c2, s2, p)",
+    "caches for each token": "RotaryEmbedding <interleaved = 1> (x, c3, s3)",
+    "heads in each token": "RotaryEmbedding <num_heads = 2> (flat, c, s, p)",
+    "ONNX Runtime's": "com.microsoft.RotaryEmbedding (x, p, c, s)",
+    "ONNX Runtime's, of neighbors": "com.microsoft.RotaryEmbedding <interleaved = 1> (x, p, c, s)",
+    "ONNX Runtime's, from a token on": "com.microsoft.RotaryEmbedding (flat, first, c, s)",
+    "ONNX Runtime's, of a part": "com.microsoft.RotaryEmbedding <interleaved = 1, num_heads = 2, "
+    "rotary_embedding_dim = 4> (flat, p, c2, s2)",
+}
+
+
+@pytest.mark.parametrize("node", ROTARY.values(), ids=list(ROTARY))
+def test_rotary_embeddings_are_those_of_onnx_runtime(node: str) -> None:
+    model = parsed(
+        f"agraph (float[2,2,5,8] x, float[2,5,16] flat) => (float[a,b,c,d] y) {{ y = {node} }}",
+        version=23,
+        extra=', "com.microsoft": 1',
+    )
+    model.graph.output[0].type.tensor_type.ClearField("shape")
+    generator = np.random.default_rng(1)
+    tables = {"": (9, 4), "2": (9, 2), "3": (2, 5, 4)}
+    arrays = {
+        name + kind: generator.uniform(-1, 1, shape).astype(np.float32)
+        for kind, shape in tables.items()
+        for name in "cs"
+    }
+    places = {"p": generator.integers(0, 9, (2, 5)), "first": np.array([3])}
+    for name, array in (*arrays.items(), *places.items()):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    assert not import_model(model).left
+    agrees(model)
+
+
 def test_models_that_onnx_runtime_optimized_are_whole_graphs(tmp_path: Path) -> None:
     """A feed-forward block as frameworks write it: ONNX Runtime makes operators of its parts."""
     model = parsed(
