@@ -53,15 +53,21 @@ class Client:
 
 def same_values(theirs: Sequence[Array], ours: Sequence[Array], allowed: float) -> str:
     """The largest difference, relative to the largest element of each result."""
+    error = max(differences(theirs, ours))
+    assert error <= allowed, f"results differ by {error:.1e} of the largest element"
+    return f"error {error:.0e}"
+
+
+def differences(theirs: Sequence[Array], ours: Sequence[Array]) -> list[float]:
+    """The largest difference of each result, relative to its largest element."""
     assert len(theirs) == len(ours), "the numbers of results differ"
-    error = 0.0
+    errors = []
     for expected, result in zip(theirs, ours, strict=True):
         assert expected.shape == result.shape, "the shapes differ"
         wide = expected.astype(np.float64)
         size = float(np.abs(wide).max(initial=0.0)) or 1.0
-        error = max(error, float(np.abs(result.astype(np.float64) - wide).max(initial=0.0)) / size)
-    assert error <= allowed, f"results differ by {error:.1e} of the largest element"
-    return f"error {error:.0e}"
+        errors.append(float(np.abs(result.astype(np.float64) - wide).max(initial=0.0)) / size)
+    return errors
 
 
 def same_directions(expected: Array, result: Array, least: float = 0.9999) -> str:

