@@ -493,3 +493,12 @@ def test_a_source_is_worked_out_when_it_is_asked_for(table: Path) -> None:
     again = compiled()
     assert isinstance(again.source, Source) and again.source is again.source
     assert again.source.text == first.source.text
+
+
+def test_a_source_has_the_arguments_of_its_kernel(table: Path) -> None:
+    """One program is remembered for all names of operands, and equal ones are one argument."""
+    for text in ("f32[4,8] + f32[4,8]", "a = f32[4,8]; a + a"):
+        first = morello.compile(text, target=TARGET)
+        again = morello.compile(text, target=TARGET)
+        assert again.source.text == first.source.text
+        assert again.spec.names == first.spec.names

@@ -51,7 +51,7 @@ def recall(asked: str | None, *, verify: bool) -> Kernel | None:
         if not whole or (verify and record["max_error"] is None):
             return None
         kernel = _loaded(library, record)
-        kernel.program = _Remembered(program)
+        kernel.program = _Remembered(json.loads(program) | {"names": record["names"]})
         kernel.max_error = record["max_error"] if verify else None
         seconds = time.perf_counter() - began
         kernel.statistics = SearchStatistics.of_memoized(seconds, *record["search"])
@@ -68,6 +68,7 @@ def remember(asked: str, kernel: Kernel, table: ProgramTable, places: Places) ->
         "object": kernel.library.path.name,
         "hash": hash_of(kernel.library.path).hex(),
         "symbol": kernel.symbol,
+        "names": kernel.spec.names,
         "arguments": [
             (a.name, a.dtype.name, a.shape, a.strides, a.output) for a in kernel.arguments
         ],
@@ -102,10 +103,14 @@ def _loaded(library: Path, record: Mapping[str, Any]) -> Kernel:
 
 
 class _Remembered:
-    """A program that a table has as text, and its C, worked out when they are asked for."""
+    """A program that a table has as data, and its C, worked out when they are asked for.
 
-    def __init__(self, text: str) -> None:
-        self._data = json.loads(text)
+    A table has one for all Specs that differ in the names of operands; the data have those of the
+    kernel, as inputs of one name are one argument.
+    """
+
+    def __init__(self, data: Mapping[str, Any]) -> None:
+        self._data = data
 
     @cached_property
     def spec(self) -> Spec:
