@@ -150,6 +150,22 @@ def test_what_is_left_reads_what_is_simplified(tmp_path: Path) -> None:
     assert "Transpose" not in conversion.left
 
 
+def test_what_is_left_may_be_an_output(tmp_path: Path) -> None:
+    """It is computed once, though rules changed what it reads, and other nodes read it as well."""
+    model = parsed(
+        """agraph (float[4, 8] x) => (float[4, 8] y, float[4, 8] m) {
+            a = Transpose (x)
+            b = Transpose (a)
+            m = Mod <fmod = 1> (b, divisor)
+            y = Softmax (m)
+            places = NonZero (m)
+        }"""
+    )
+    divisor = onnx.numpy_helper.from_array(np.array(0.05, np.float32), "divisor")
+    model.graph.initializer.append(divisor)
+    assert converted(model, tmp_path).left["Mod"] == 1
+
+
 def test_inputs_and_constants_may_be_outputs(tmp_path: Path) -> None:
     model = parsed(
         """agraph (float[2, 3] x)

@@ -101,15 +101,28 @@ class _Rewriting:
         todo = [node]
         while todo:
             node = todo[-1]
-            origin = self._origin(node)
-            missing = [n for n in self._sources(node, origin) if n not in self._name]
-            if node in self._name:
+            if self._is_known(node):
                 todo.pop()
-            elif missing:
+                continue
+            origin = self._origin(node)
+            missing = [n for n in self._sources(node, origin) if not self._is_known(n)]
+            if missing:
                 todo += missing
             else:
                 self._emit(node, origin)
-                todo.pop()
+
+    def _is_known(self, node: Node) -> bool:
+        """Whether a node is computed, perhaps as the one that the model was read as.
+
+        A rule may have changed what it reads: then the values of its name are two nodes.
+        """
+        if node not in self._name and (name := self._wanted.get(node)):
+            before = self._program.values[name]
+            if before in self._name:
+                self._name[node] = self._name[before]
+            elif name in self._written:
+                self._name[node] = name
+        return node in self._name
 
     def _sources(self, node: Node, origin: NodeProto | None) -> Sequence[Node]:
         if origin is None or isinstance(node.operator, Foreign):
@@ -128,9 +141,9 @@ class _Rewriting:
         return proto
 
     def _is_far(self, node: Node) -> bool:
-        while node not in self._name and isinstance(node.operator, VIEWS):
+        while not self._is_known(node) and isinstance(node.operator, VIEWS):
             node = node.inputs[0]
-        return node not in self._name and not isinstance(node.operator, Constant | Input)
+        return not self._is_known(node) and not isinstance(node.operator, Constant | Input)
 
     def _emit(self, node: Node, origin: NodeProto | None) -> None:
         if isinstance(node.operator, Constant):
@@ -178,7 +191,7 @@ class _Rewriting:
         for n, name in enumerate(origin.output):
             if name:
                 node = outputs.get(name)
-                if node is None or node in self._name:
+                if node is None or self._is_known(node):
                     proto.output[n] = next(self._fresh)
                 else:
                     proto.output[n] = self._named(node)
