@@ -30,7 +30,7 @@ from morello.frontends.tokens import error_at, errors_at
 from morello.frontends.types import Type
 from morello.frontends.values import MisuseError, Value, input_of, value_of
 from morello.ir.computation import Tensor, computation
-from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, DType, meant_dtype, parse_dtype
+from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, U16, DType, meant_dtype, parse_dtype
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 
@@ -335,4 +335,4 @@ def _result_dtypes(tensor: Tensor) -> tuple[DType, ...]:
     if not tensor.operation.is_product:
         return (default,)
     narrow = all(source.dtype.bytes == 1 for source in tensor.inputs)
-    return (default, I16) if narrow else (default,)
+    return (default, I16, U16) if narrow else (default,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import cache
 
-from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4
+from morello.ir.dtype import BF16, BF16X2, F32, I8, I8X4, I16, I32, U8, U8X4, U16
 from morello.targets.caches import beyond_nearest, rows_of
 from morello.targets.costs import with_coefficients
 from morello.targets.helpers.collect import helpers_for
@@ -23,7 +23,7 @@ FILTERS = (4, 8)
 """The sides of the blocks of filters and channels that have a kernel to transpose them."""
 
 BF16_PACKING = Packing((BF16, BF16), F32, (BF16X2, BF16X2))
-BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16))
+BYTE_PACKINGS = tuple(Packing((U8, I8), sums, (U8X4, I8X4)) for sums in (I32, I16, U16))
 
 _AVX2 = "avx2,fma,f16c,bmi,bmi2"
 _AVX512 = f"avx512f,avx512bw,avx512cd,avx512dq,avx512vl,{_AVX2}"
