@@ -25,7 +25,7 @@ from morello.models import Segment
 from morello.models.reporting import ProgramReport
 from morello.models.schedule import Stage, StoredCall, whole
 from morello.options import Options
-from morello.runtime.argument import Argument
+from morello.runtime.argument import Argument, check_functional
 
 try:
     import jax
@@ -102,12 +102,14 @@ def call(kernel: Kernel | Spec | str, **options: Unpack[Options]) -> Function:
     Of an expression or a Spec, the kernel is compiled with these options. The arrays have the
     shapes and dtypes of the kernel's arguments; an input that the kernel takes in another order of
     dimensions than row-major is transposed in each call. It has no derivative: JAX's custom_vjp
-    gives it one. Raises `CallError` for a kernel whose arrays have gaps.
+    gives it one. Raises `CallError` for a kernel whose arrays have gaps, and `SpecError` for one
+    that updates its output, or has several.
     """
     if not isinstance(kernel, Kernel):
         from morello.api import compile as compile_kernel
 
         kernel = compile_kernel(kernel, **options)
+    check_functional(kernel.arguments, "JAX")
     arguments = kernel.arguments[:-1]
     *inputs, output = map(_Stored.of, kernel.arguments)
     *sources, result = (

@@ -70,7 +70,8 @@ def remember(asked: str, kernel: Kernel, table: ProgramTable, places: Places) ->
         "symbol": kernel.symbol,
         "names": kernel.spec.names,
         "arguments": [
-            (a.name, a.dtype.name, a.shape, a.strides, a.output) for a in kernel.arguments
+            (a.name, a.dtype.name, a.shape, a.strides, a.output, a.updated)
+            for a in kernel.arguments
         ],
         "compiler": asdict(kernel.compiler),
         "releases_gil": kernel.releases_gil,
@@ -87,8 +88,8 @@ def _loaded(library: Path, record: Mapping[str, Any]) -> Kernel:
     by = record["compiler"]
     compiler = Compiler(by["name"], by["kind"], tuple(by["command"]), tuple(by["version"]))
     arguments = tuple(
-        Argument(name, DTYPES[dtype], tuple(shape), tuple(strides), output)
-        for name, dtype, shape, strides, output in record["arguments"]
+        Argument(name, DTYPES[dtype], tuple(shape), tuple(strides), *roles)
+        for name, dtype, shape, strides, *roles in record["arguments"]
     )
     symbol, threads = record["symbol"], record["threads"]
     kernel = Kernel(

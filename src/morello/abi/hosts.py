@@ -98,7 +98,8 @@ def for_hosts(source: Source, spec: Spec, abis: Sequence[str]) -> Source:
     arrays = _host_arrays(spec, source.name)
     pointers = ", ".join(f"(void *)arrays[{number}]" for number in range(len(arrays)))
     call = f"{source.name}({pointers});"
-    functions = host_functions(source.name, arrays[:-1], arrays[-1:], call, abis)
+    count = len(spec.operation.outputs)
+    functions = host_functions(source.name, arrays[:-count], arrays[-count:], call, abis)
     return replace(source, text=joined([source.text, *functions]).rstrip("\n") + "\n")
 
 
@@ -156,6 +157,11 @@ def _check(arrays: Sequence[HostArray], name: str, abis: Sequence[str]) -> None:
 
 
 def _host_arrays(spec: Spec, name: str) -> list[HostArray]:
+    if updated := [argument.name for argument in arguments(spec) if argument.updated]:
+        raise SpecError(
+            f"{spec.expression} updates {' and '.join(updated)}, and hosts have new arrays for "
+            "results; leave out --abi, or compute what is added as a Spec of its own."
+        )
     return [
         _host_array(argument, f"argument {number} of {name}, {argument.name},")
         for number, argument in enumerate(arguments(spec))

@@ -20,7 +20,8 @@ FUNCTIONS: Mapping[str, Callable[..., Value]] = {
 
 INTERNAL = frozenset({
     "divide_vec", "fill_highest", "fill_lowest", "fill_zero", "one_prefix", "softmax_complete",
-    "softmax_denominator",
+    "softmax_denominator", "softmax_denominator_and_max", "softmax_denominator_and_max_from_parts",
+    "softmax_denominator_and_unscaled", "softmax_denominator_and_unscaled_from_max",
 })  # fmt: skip
 """Functions that are steps of others, callable so that every Spec has a text; never suggested."""
 

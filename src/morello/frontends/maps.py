@@ -7,9 +7,17 @@ from collections.abc import Callable
 import numpy as np
 
 from morello.frontends.copies import widened
-from morello.frontends.values import MisuseError, Value, elementwise_value, format_list
+from morello.frontends.values import (
+    NEW_AXIS,
+    MisuseError,
+    Value,
+    apply_operation,
+    elementwise_value,
+    format_list,
+)
 from morello.ir.dtype import I32, DType
 from morello.ir.functions import INTEGER_FUNCTIONS, Function
+from morello.ir.primitives import divide_vec_scalar
 
 MOST_FACTORS = 1000
 """The largest whole power that multiplications compute."""
@@ -103,6 +111,21 @@ def pow(x: Value, exponent: float) -> Value:
         x = unary("square", x) if whole else x
     assert power is not None
     return unary("reciprocal", power) if exponent < 0 else power
+
+
+def divide_in_place(out: Value, denominator: Value) -> Value:
+    """out /= denominator, with one denominator for each of the rows along an axis of out."""
+    check_float("/=", out)
+    axes = (NEW_AXIS,) * (out.rank - denominator.rank) + denominator.axes
+    scans = [axis for axis, d in enumerate(axes) if d == NEW_AXIS]
+    if denominator.shape == (1,) and out.rank == 1:
+        scans = [0]
+    rows = tuple(n for axis, n in enumerate(out.shape) if axis not in scans) or (1,)
+    own = Value(denominator.tensor, tuple(d for d in denominator.axes if d != NEW_AXIS))
+    if len(scans) != 1 or own.shape != rows or own.dtype is not out.dtype or not own.external:
+        what = "/= takes one denominator for each row, which is an input"
+        raise MisuseError(what, "write it as in f32[8,64] /= expand_dims(f32[8], axis=1)", at=1)
+    return apply_operation(divide_vec_scalar(out.rank, scans[0]), [own], out.shape)
 
 
 def equal(a: Value | float, b: Value | float) -> Value:

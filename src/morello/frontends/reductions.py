@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from morello.frontends.copies import cast
@@ -13,7 +14,9 @@ from morello.frontends.values import (
     apply_operation,
     axis_of,
     format_list,
+    value_of,
 )
+from morello.ir.computation import Tensor
 from morello.ir.dtype import F32, I32, DType
 from morello.ir.operation import Primitive
 from morello.ir.primitives import (
@@ -22,10 +25,14 @@ from morello.ir.primitives import (
     COMPLETE,
     CUMSUM,
     DENOMINATOR,
+    DENOMINATOR_AND_MAX,
+    DENOMINATOR_AND_UNSCALED,
+    FROM_PARTS,
     MAX,
     MIN,
     SOFTMAX,
     SUM,
+    UNSCALED_FROM_MAX,
     reduce,
     scan,
 )
@@ -113,18 +120,44 @@ def softmax_denominator(x: Value, max: Value, *, axis: int = -1) -> Value:
     return _softmax_part(DENOMINATOR, x, [max], axis)
 
 
+def softmax_denominator_and_max(x: Value, *, axis: int = -1) -> Value:
+    """The maxima along `axis`, and the sums of exp(x - max)."""
+    return _softmax_part(DENOMINATOR_AND_MAX, x, [], axis)
+
+
+def softmax_denominator_and_max_from_parts(
+    max_parts: Value, denominator_parts: Value, *, axis: int = -1
+) -> Value:
+    """The maxima along `axis` of those of parts of rows, and the sums of exp(x - max)."""
+    return _softmax_part(FROM_PARTS, max_parts, [denominator_parts], axis)
+
+
+def softmax_denominator_and_unscaled(x: Value, *, axis: int = -1) -> Value:
+    """The sums of exp(x - max) along `axis`, and these exponentials."""
+    return _softmax_part(DENOMINATOR_AND_UNSCALED, x, [], axis)
+
+
+def softmax_denominator_and_unscaled_from_max(x: Value, max: Value, *, axis: int = -1) -> Value:
+    """The sums of exp(x - max) along `axis`, and these exponentials, given the maxima."""
+    return _softmax_part(UNSCALED_FROM_MAX, x, [max], axis)
+
+
 def _softmax_part(part: Primitive, x: Value, given: list[Value], axis: int) -> Value:
     check_float("softmax", x)
     along = axis_of(axis, x.rank)
     x = x.materialized
-    rows = _rows(x, along)
-    for number, operand in enumerate(given, start=1):
-        if operand.shape != rows or operand.dtype is not x.dtype:
-            fix = f"it should be {x.dtype}{format_list(rows)}"
-            raise MisuseError("this argument needs one element for each row", fix, at=number)
     operation = softmax_operation(part, x.rank, along)
-    shape = x.shape if operation.operands[-1].dims == operation.operands[0].dims else rows
-    return apply_operation(operation, [x, *(value.materialized for value in given)], shape)
+    whole = operation.operands[0].dims
+    shapes = [x.shape if o.dims == whole else _rows(x, along) for o in operation.operands]
+    for number, operand in enumerate(given, start=1):
+        if operand.shape != shapes[number] or operand.dtype is not x.dtype:
+            fix = f"it should be {x.dtype}{format_list(shapes[number])}"
+            each = "part" if shapes[number] == x.shape else "row"
+            raise MisuseError(f"this argument needs one element for each {each}", fix, at=number)
+    arguments = [x, *(value.materialized for value in given)]
+    result = apply_operation(operation, arguments, shapes[-1])
+    others = tuple(Tensor(shape, x.dtype) for shape in shapes[len(arguments) : -1])
+    return value_of(replace(result.tensor, others=others))
 
 
 def argmax(x: Value, *, axis: int = -1) -> Value:
@@ -192,7 +225,9 @@ def _rows(x: Value, along: int) -> tuple[int, ...]:
 
 
 FUNCTIONS = (
-    sum, max, min, mean, softmax, softmax_complete, softmax_denominator, layer_norm, rms_norm,
-    argmax, argmin, cumsum,
+    sum, max, min, mean, softmax, softmax_complete, softmax_denominator,
+    softmax_denominator_and_max, softmax_denominator_and_max_from_parts,
+    softmax_denominator_and_unscaled, softmax_denominator_and_unscaled_from_max,
+    layer_norm, rms_norm, argmax, argmin, cumsum,
 )  # fmt: skip
 """The functions of these that an expression can call."""

@@ -1,6 +1,9 @@
 """The grammar of text expressions.
 
-    goal       = {name "=" expression ";"} expression ["->" type]
+    goal       = {name "=" expression ";"} (given into expression | expression ["->" types])
+    into       = "+=" | "max=" | "min=" | "merge=" | "/="
+    given      = (type | name) | "(" (type | name) {"," (type | name)} ")"
+    types      = type | "(" type {"," type} ")"
     expression = sum [("<" | "<=" | ">" | ">=" | "==" | "!=") sum]
     sum        = term {("+" | "-") term}
     term       = factor {("@" | "*" | "/") factor}
@@ -16,13 +19,14 @@ are in elements, one for each dimension: `f32[64,64]S(100,1)`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from morello.base.errors import SpecError
 from morello.frontends.tokens import Token, error_at, errors_at, tokenize
 from morello.frontends.types import Type, make_type
 from morello.ir.dtype import DType, parse_dtype
+from morello.ir.expression import COMBINING, DIVIDING, MERGING
 from morello.ir.functions import COMPARISONS
 from morello.ir.layout import Layout, parse_layout
 from morello.ir.primitives import MAX_RANK
@@ -94,12 +98,24 @@ Expression = TypeLiteral | Literal | Name | Quoted | FunctionCall
 
 
 @dataclass(frozen=True)
+class Results:
+    """The types of the results, or names of given tensors, and where they begin in the text.
+
+    With an operator, such as +=, the results are combined by it with what these tensors hold.
+    """
+
+    tensors: tuple[TypeLiteral | Name, ...]
+    at: int
+    operator: str = ""
+
+
+@dataclass(frozen=True)
 class ParsedText:
-    """A whole text: names bound to expressions, what to compute, and the result's type if given."""
+    """A whole text: names bound to expressions, what to compute, and the results if given."""
 
     lets: tuple[tuple[Name, Expression], ...]
     expression: Expression
-    result: TypeLiteral | None
+    results: Results | None
 
 
 def read(text: str) -> ParsedText:
@@ -110,10 +126,12 @@ def read(text: str) -> ParsedText:
     lets = []
     while parser.next.kind == "name" and parser.peek(1).kind == "=":
         lets.append(parser.let())
+    results = parser.into()
     expression = parser.expression()
-    result = parser.type() if parser.accept("->") else None
-    parser.end("end the expression, or go on with -> and a type")
-    return ParsedText(tuple(lets), expression, result)
+    if results is None and parser.accept("->"):
+        results = parser.results(parser.type)
+    parser.end("end the expression" + ", or go on with -> and a type" * (results is None))
+    return ParsedText(tuple(lets), expression, results)
 
 
 def read_type(text: str) -> Type:
@@ -166,6 +184,45 @@ class _Parser:
         value = self.expression()
         self.expect(";", "end what the name stands for with a semicolon, and go on")
         return Name(name.text, name.at), value
+
+    # ---- results
+
+    def into(self) -> Results | None:
+        """What the goal combines its results with, as by +=; None if it does not."""
+        depth, place = 0, self._position
+        while depth or not self._operator(place):
+            kind = self._tokens[place].kind
+            if kind == "end":
+                return None
+            depth += (kind in ("(", "[")) - (kind in (")", "]"))
+            place += 1
+        operator = self._operator(place)
+        results = replace(self.results(self._given), operator=operator)
+        if self._position != place:
+            fix = f"write types or names before {operator}"
+            raise error_at(self.text, self.next.at, f"{self.next} is not expected here", fix)
+        self._position += 1 if self.next.kind == operator else 2
+        return results
+
+    def _operator(self, place: int) -> str:
+        """The operator that combines results, which begins with the token at this place, if any."""
+        token = self._tokens[place]
+        text = token.text + "=" * (token.kind == "name" and self._tokens[place + 1].kind == "=")
+        return text if text in (*COMBINING.values(), MERGING, DIVIDING) else ""
+
+    def results(self, parse_one: Callable[[], TypeLiteral | Name]) -> Results:
+        """A result, or several in parentheses."""
+        at, several = self.next.at, self.accept("(")
+        tensors = self._listed(parse_one) if several else [parse_one()]
+        if several:
+            self.expect(")", "separate results by commas, and close the parenthesis")
+        return Results(tuple(tensors), at)
+
+    def _given(self) -> TypeLiteral | Name:
+        if self.next.kind == "name" and self.peek(1).kind != "[":
+            name = self.expect("name", "a tensor")
+            return Name(name.text, name.at)
+        return self.type()
 
     # ---- expressions
 

@@ -6,7 +6,7 @@ The grammar is in `frontends.syntax`; the functions that can be called, in `fron
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import UnionType
 from typing import Any, get_args
@@ -15,6 +15,7 @@ from morello.base.errors import SpecError, quoted
 from morello.frontends.copies import cast, move
 from morello.frontends.functions import FUNCTIONS, SUGGESTED, signature
 from morello.frontends.inputs import TensorLike, type_of
+from morello.frontends.maps import divide_in_place
 from morello.frontends.syntax import (
     Expression,
     FunctionCall,
@@ -22,6 +23,7 @@ from morello.frontends.syntax import (
     Name,
     Option,
     Quoted,
+    Results,
     TypeLiteral,
     read,
     read_type,
@@ -29,8 +31,10 @@ from morello.frontends.syntax import (
 from morello.frontends.tokens import error_at, errors_at
 from morello.frontends.types import Type
 from morello.frontends.values import MisuseError, Value, input_of, value_of
-from morello.ir.computation import Tensor, computation
+from morello.ir.computation import Tensor, computation, in_order
 from morello.ir.dtype import BF16, DTYPES, F16, F32, I16, U16, DType, meant_dtype, parse_dtype
+from morello.ir.expression import DIVIDING, combining
+from morello.ir.operation import accumulating, has_accumulating_form
 from morello.ir.spec import Spec
 from morello.ir.tensor import TensorSpec
 
@@ -69,7 +73,12 @@ def call_sequence(text: str) -> CallSequence:
     value = evaluator.of(syntax.expression)
     assert isinstance(value, Value)
     arrays = computation(evaluator.computed(syntax.expression, value)).arrays
-    dtype = syntax.result.type.dtype if syntax.result else value.dtype
+    results = syntax.results
+    if value.tensor.others or (results and results.operator):
+        what = "the calls have several results, or update one"
+        raise error_at(text, syntax.expression.at, what, "compute one new result")
+    stored = results.tensors[-1] if results else None
+    dtype = stored.type.dtype if isinstance(stored, TypeLiteral) else value.dtype
     return CallSequence(arrays, tuple(evaluator.calls), value, dtype)
 
 
@@ -85,9 +94,14 @@ def parse(text: str, /, **tensors: TensorLike) -> Spec:
 def parse_tensor(text: str, /, **tensors: TensorLike) -> Tensor:
     """The tensor that an expression computes, as a graph; raises `SpecError` as `parse`.
 
-    The graph may have more operations and inputs than a Spec can have.
+    The graph may have more operations and inputs than a Spec can have, but one result, which is
+    combined with no other.
     """
-    return _read(text, tensors)[2]
+    evaluator, node, result = _read(text, tensors)
+    if evaluator.into or result.others:
+        what = "a graph's operations have one result each, and change no tensor that is given"
+        raise error_at(text, node.at, what, "compute it as a Spec of its own")
+    return result
 
 
 def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Evaluator, Expression, Tensor]:
@@ -96,10 +110,8 @@ def _read(text: str, tensors: Mapping[str, TensorLike]) -> tuple[_Evaluator, Exp
     evaluator = _Evaluator(text, {name: type_of(name, value) for name, value in tensors.items()})
     for name, node in syntax.lets:
         evaluator.bind(name, node)
-    result = evaluator.result(syntax.expression)
+    result = evaluator.result(syntax.expression, syntax.results)
     evaluator.check_used()
-    if syntax.result is not None:
-        result = evaluator.placed(result, syntax.result)
     return evaluator, syntax.expression, result
 
 
@@ -114,6 +126,8 @@ class _Evaluator:
     def __init__(self, text: str, given: Mapping[str, Type]) -> None:
         self.text = text
         self.calls: list[NamedCall] = []
+        self.into = ""
+        """The operator that combines the results with what they are written to, if there is any."""
         self._values: dict[str, Value | float] = {}
         self._places: dict[str, int | None] = {}
         self._inputs: dict[Tensor, int] = {}
@@ -262,16 +276,29 @@ class _Evaluator:
 
     # ---- the goal
 
-    def result(self, node: Expression) -> Tensor:
-        """The tensor that an expression computes; raises `SpecError` if there is none."""
+    def result(self, node: Expression, results: Results | None) -> Tensor:
+        """The last tensor that a goal computes, as it is stored; raises `SpecError`."""
         value = self.of(node)
+        if results is None:
+            return self.computed(node, value)
+        self.into = results.operator
+        given = [self._given(tensor) for tensor in results.tensors]
+        if self.into == DIVIDING and isinstance(value, Value):
+            try:
+                value = divide_in_place(value_of(given[0]), value)
+            except MisuseError as error:
+                raise error_at(self.text, node.at, error.what, error.fix) from None
+        tensor = self.computed(node, value)
+        if not {*given}.isdisjoint(in_order(tensor)[1]):
+            fix = "give the expression a tensor of its own"
+            raise error_at(self.text, results.at, "the result is read as an input, too", fix)
+        return self._stored(tensor, results, given)
+
+    def computed(self, node: Expression, value: Value | float) -> Tensor:
+        """The tensor of an expression's value; raises `SpecError` if nothing is computed."""
         if isinstance(value, float):
             fix = "write one of tensors, such as f32[64,64] * 2"
             raise error_at(self.text, node.at, "this is a number, not something to compute", fix)
-        return self.computed(node, value)
-
-    def computed(self, node: Expression, value: Value) -> Tensor:
-        """The tensor of an expression's value; raises `SpecError` if nothing is computed."""
         with errors_at(self.text, node.at):
             tensor = value.materialized.tensor
         if tensor.operation is None and isinstance(self._resolved(node), FunctionCall):
@@ -287,26 +314,55 @@ class _Evaluator:
             node = self._bound[node.name]
         return node
 
-    def placed(self, tensor: Tensor, declared: TypeLiteral) -> Tensor:
-        """The result with the declared dtype, layout and strides; raises `SpecError`."""
-        if declared.type.shape != tensor.shape:
-            fix = f"write {tensor.dtype}[{','.join(map(str, tensor.shape))}] here"
-            raise error_at(self.text, declared.at, "the result does not have this shape", fix)
-        dtypes = _result_dtypes(tensor)
-        if declared.type.dtype not in dtypes:
-            known = " or ".join(str(dtype) for dtype in dtypes)
-            fix = f"write {known}, or cast(.., {declared.type.dtype}) before ->"
-            what = f"the result is of {known}, not {declared.type.dtype}"
-            raise error_at(self.text, declared.at, what, fix)
-        placed = declared.type
+    def _given(self, node: TypeLiteral | Name) -> Tensor:
+        """The tensor that a result is written to, without a name if it is only a type."""
+        if isinstance(node, TypeLiteral):
+            return input_of(node.type)
+        value = self.of(node)
+        if not isinstance(value, Value) or value.materialized is not value or not value.external:
+            fix = f"bind it to a type, as in {node.name} = f32[4,4];"
+            raise error_at(self.text, node.at, f"{node.name} is no tensor that is given", fix)
+        return value.tensor
+
+    def _stored(self, tensor: Tensor, results: Results, given: Sequence[Tensor]) -> Tensor:
+        """The result with the dtypes, layouts and strides of given ones; raises `SpecError`."""
+        computed = (*tensor.others, tensor)
+        if len(given) != len(computed):
+            types = ", ".join(_type_text(t) for t in computed)
+            what = f"there are {len(computed)} results, and not {len(given)}"
+            fix = f"write {types if len(computed) == 1 else f'({types})'} here"
+            raise error_at(self.text, results.at, what, fix)
+        for each, wanted, node in zip(computed, given, results.tensors, strict=True):
+            if wanted.shape != each.shape:
+                fix = f"write {_type_text(each)} here"
+                raise error_at(self.text, node.at, "the result does not have this shape", fix)
+            dtypes = (each.dtype,) if tensor.others else _result_dtypes(tensor, bool(self.into))
+            if wanted.dtype not in dtypes:
+                known = " or ".join(str(dtype) for dtype in dtypes)
+                what = f"the result is of {known}, not {wanted.dtype}"
+                fix = f"write {known}"
+                if not (self.into or tensor.others):
+                    fix += f", or cast(.., {wanted.dtype}) before ->"
+                raise error_at(self.text, node.at, what, fix)
         assert tensor.operation is not None
         if not tensor.operation.is_product:
-            tensor = cast(value_of(tensor), placed.dtype).tensor
-        return replace(tensor, dtype=placed.dtype, layout=placed.layout, strides=placed.strides)
+            tensor = cast(value_of(tensor), given[-1].dtype).tensor
+        *others, last = (
+            replace(each, dtype=t.dtype, layout=t.layout, strides=t.strides, name=t.name)
+            for each, t in zip((*tensor.others, tensor), given, strict=True)
+        )
+        return replace(last, others=tuple(others))
 
     def goal(self, node: Expression, result: Tensor) -> Spec:
         with errors_at(self.text, node.at):
             computed = computation(result)
+        operator = combining(computed.operation)
+        if self.into not in ("", operator):
+            what = f"what is computed here is not combined by {self.into}"
+            fix = f"write {operator}" if operator else "only sums and extrema are combined"
+            raise error_at(self.text, node.at, what, fix)
+        if self.into and has_accumulating_form(computed.operation):
+            computed = replace(computed, operation=accumulating(computed.operation))
         if len(computed.arrays) > MAX_INPUTS:
             what = f"{len(computed.arrays)} tensors; a kernel takes {MAX_INPUTS} and the result"
             at = self._inputs[computed.arrays[MAX_INPUTS]]
@@ -326,12 +382,16 @@ def _place(node: FunctionCall, at: int | str | None) -> int:
     return node.at if at is None else node.arguments[at].at
 
 
-def _result_dtypes(tensor: Tensor) -> tuple[DType, ...]:
-    """The dtypes that a result may have, the default first."""
+def _type_text(tensor: Tensor) -> str:
+    return f"{tensor.dtype}[{','.join(map(str, tensor.shape))}]"
+
+
+def _result_dtypes(tensor: Tensor, combined: bool) -> tuple[DType, ...]:
+    """The dtypes that a result may have, the default first; no cast comes before it is combined."""
     assert tensor.operation is not None
     default = tensor.dtype
     if default is F32 and not tensor.operation.fills:
-        return (F32, BF16, F16)
+        return (F32, BF16, F16) if tensor.operation.is_product or not combined else (F32,)
     if not tensor.operation.is_product:
         return (default,)
     narrow = all(source.dtype.bytes == 1 for source in tensor.inputs)

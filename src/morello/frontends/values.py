@@ -136,6 +136,8 @@ def apply_operation(
     tensors = [argument.tensor for argument in arguments]
     if any(argument.filled for argument in arguments):
         raise MisuseError("a filled tensor cannot be an input", "fill it as a Spec of its own")
+    if any(tensor.others for tensor in tensors):
+        raise MisuseError("these are several results", "compute them as a Spec of its own")
     _check_indices(operation, arguments, dtype)
     orders = [operand.dims for operand in operation.operands]
     for i, argument in enumerate(arguments):

@@ -28,7 +28,8 @@ class Tensor:
 
     An input or a result may have a `layout` and `strides`, in elements; it is row-major, without
     gaps, if they are None. An array that is read in several incompatible ways is several inputs:
-    the later ones are `of` the first.
+    the later ones are `of` the first. The last of several results of an operation has the `others`,
+    which come before it.
     """
 
     shape: tuple[int, ...]
@@ -39,6 +40,7 @@ class Tensor:
     of: Tensor | None = None
     layout: Layout | None = None
     strides: Strides = None
+    others: tuple[Tensor, ...] = ()
 
     @property
     def array(self) -> Tensor:
@@ -54,7 +56,7 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Computation:
-    """A tensor as the result of one operation, with these sizes of dimensions and inputs."""
+    """A tensor as the last result of an operation, with these sizes of dimensions and inputs."""
 
     result: Tensor
     operation: Operation
@@ -63,8 +65,8 @@ class Computation:
 
     @cached_property
     def spec(self) -> Spec:
-        """The Spec of the computation, with the layouts and strides of its inputs and result."""
-        tensors = [*self.inputs, self.result]
+        """The Spec of the computation, with the layouts and strides of its inputs and results."""
+        tensors = [*self.inputs, *self.result.others, self.result]
         return goal(
             self.operation,
             self.sizes,
@@ -82,17 +84,21 @@ class Computation:
     @property
     def names(self) -> tuple[str, ...]:
         """The operands' names: the names given to inputs, else unused ones; one name per array."""
-        *own, output = (operand.name for operand in self.operation.operands)
+        operands = [operand.name for operand in self.operation.operands]
+        own, outputs = operands[: len(self.inputs)], operands[len(self.inputs) :]
         default = dict(zip((t.array for t in reversed(self.inputs)), reversed(own), strict=True))
-        given = {t.name for t in default}
+        results = (*self.result.others, self.result)
+        given = {t.name for t in (*default, *results)}
         kept = {name for t, name in default.items() if not t.name} - given
         free = (n for n in map(letter, range(99)) if n not in given | kept)
         names: dict[Tensor, str] = {}
         for t in (t.array for t in self.inputs):
             if t not in names:
                 names[t] = t.name or (default[t] if default[t] in kept else next(free))
-        inputs = [names[t.array] for t in self.inputs]
-        return (*inputs, next(n for n in (output, "out", *free) if n not in inputs))
+        used = [names[t.array] for t in self.inputs]
+        for result, name in zip(results, outputs, strict=True):
+            used.append(result.name or next(n for n in (name, "out", *free) if n not in used))
+        return tuple(used)
 
 
 def computation(result: Tensor) -> Computation:
@@ -105,6 +111,11 @@ def computation(result: Tensor) -> Computation:
     """
     computed, inputs = in_order(result)
     _check_count(computed)
+    if result.others and len(computed) > 1:
+        raise SpecError(
+            "an operation with several results takes only inputs",
+            "compute what it takes as a Spec of its own",
+        )
     names = _Unification(computed)
     while names.conflict:
         result = _duplicated(computed, *names.conflict)
@@ -167,7 +178,7 @@ def primitive_sizes(tensor: Tensor) -> tuple[int, ...]:
     primitive = tensor.operation
     assert primitive is not None
     known: dict[str, int] = {}
-    shapes = [t.shape for t in tensor.inputs] + [tensor.shape]
+    shapes = [t.shape for t in (*tensor.inputs, *tensor.others, tensor)]
     extents = [
         (along, size)
         for axes, shape in zip(primitive.axes, shapes, strict=True)

@@ -21,17 +21,19 @@ def expression(
     """The text that `frontends.text` parses as this operation on operands of these types.
 
     `names` are the operands' names, by default the operation's own; inputs with the same name
-    are the same array. The output's type is written if the output is `placed` (its layout or
+    are the same array. The types of the outputs are written if any is `placed` (its layout or
     strides matter), or if its dtype is not the default.
     """
-    *inputs, result = types
+    count = len(operation.inputs)
+    inputs, outputs = types[:count], types[count:]
+    result = outputs[0] if len(outputs) == 1 else f"({', '.join(outputs)})"
     components = operation.components or (
-        Component(operation, tuple(range(len(inputs))), operation.dims, dtypes[-1]),
+        Component(operation, tuple(range(count)), operation.dims, dtypes[-1]),
     )
     named = dict(zip(operation.dims, sizes, strict=True))
     uses = [tensor for component in components for tensor in component.inputs]
-    own_names = [operand.name for operand in operation.operands[:-1]]
-    used_names = list(names[:-1]) or own_names
+    own_names = [operand.name for operand in operation.operands[:count]]
+    used_names = list(names[:count]) or own_names
     lets: list[str] = []
     tensors: list[Text] = []
     for number, text in enumerate(inputs):
@@ -65,14 +67,30 @@ def expression(
     if _inputs_by_first_use(components, len(inputs)) != list(range(len(inputs))):
         # the parameters fix the order of the inputs, which the text uses in another one
         text = f"f({', '.join(used_names[: len(inputs)])}) = {text}"
-    if operation.accumulates:
-        start = operation.operands[-1].start
-        combined = {"lowest": "max=", "highest": "min="}.get(start, "+=")
-        return f"{''.join(lets)}{result} {combined} {text}"
-    arguments = [tensors[t] for t in last.inputs]
-    typed = placed or dtypes[-1] is not _default_dtype(last, [a.dtype for a in arguments])
+    if any(map(operation.reads, operation.outputs)):
+        return f"{''.join(lets)}{result} {combining(operation)} {text}"
+    default = _default_dtype(last, [tensors[t].dtype for t in last.inputs])
+    typed = placed or any(dtype is not default for dtype in dtypes[count:])
     typed &= not last.operation.fills  # its argument is the type
     return "".join(lets) + text + (f" -> {result}" if typed else "")
+
+
+COMBINING = {"zero": "+=", "lowest": "max=", "highest": "min="}
+MERGING, DIVIDING = "merge=", "/="
+
+
+def combining(operation: Operation) -> str:
+    """The operator that combines an operation's results with what its outputs hold, if any does.
+
+    That is a sum or an extremum. Several outputs, such as a maximum and a sum that depends on it,
+    are merged, and an output that is updated in place is divided.
+    """
+    outputs = [operation.operands[i] for i in operation.outputs]
+    if any(output.updated for output in outputs):
+        return DIVIDING
+    if not any(output.start for output in outputs):
+        return ""
+    return MERGING if len(outputs) > 1 else COMBINING[outputs[0].start]
 
 
 def _inputs_by_first_use(components: Sequence[Component], inputs: int) -> list[int]:

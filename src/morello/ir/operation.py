@@ -12,7 +12,7 @@ import numpy.typing as npt
 from morello.ir.axes import Axis, axis, renamed
 from morello.ir.dtype import DType
 from morello.ir.functions import Function
-from morello.ir.rounding import Bounded
+from morello.ir.rounding import Bounded, Bounds
 from morello.ir.text import Result, Text
 
 Array = npt.NDArray[Any]
@@ -28,7 +28,7 @@ class Primitive:
 
     `variants` lists the operations that one read from a file may be: all of them, or those with
     the same parameters. Three functions take an operation of the primitive. `evaluate` computes
-    its outputs from its inputs. `bound` computes its output in float64, and a bound on the error
+    its outputs from its inputs. `bound` computes its outputs in float64, and bounds on the error
     of a kernel, from its inputs and the dtypes of all operands. `text` writes it in the language
     of expressions, given the texts of its inputs. Along dimensions that no input has, a computed
     output may be of size 1.
@@ -36,7 +36,7 @@ class Primitive:
 
     name: str
     variants: Callable[[Operation], Iterable[Operation]]
-    bound: Callable[[Operation, Sequence[Bounded], Sequence[DType]], Bounded]
+    bound: Callable[[Operation, Sequence[Bounded], Sequence[DType]], Bounds]
     text: Callable[[Operation, Sequence[Text], Result], Text]
     evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]] = _no_reference
     flops: int = 1
@@ -148,6 +148,11 @@ class Operation:
     def output(self) -> int:
         """The index of the last operand, which is written."""
         return len(self.operands) - 1
+
+    @cached_property
+    def inputs(self) -> tuple[int, ...]:
+        """The operands that are only read; they come before the outputs."""
+        return tuple(i for i, operand in enumerate(self.operands) if not operand.written)
 
     @cached_property
     def outputs(self) -> tuple[int, ...]:

@@ -51,6 +51,10 @@ class Bounded:
         return np.zeros(self.value.shape) if self.error is None else self.error
 
 
+Bounds = tuple[Bounded, ...]
+"""The outputs of an operation."""
+
+
 def epsilon(dtype: DType) -> float:
     """The machine epsilon of a dtype; for integers, that of the float64 that represents them."""
     if not dtype.is_float:

@@ -35,9 +35,9 @@ def evaluate(
     return (tensors[-1],)
 
 
-def reference(operation: Operation) -> Callable[..., Array]:
-    """The function of the inputs that an operation with one output computes."""
-    return lambda *inputs: evaluate(operation, inputs)[0]
+def reference(operation: Operation, output: int = 0) -> Callable[..., Array]:
+    """The function of the inputs that computes an operation's output of this number."""
+    return lambda *inputs: evaluate(operation, inputs)[output]
 
 
 def windowed(

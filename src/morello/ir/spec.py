@@ -88,7 +88,7 @@ class Spec:
 
     @property
     def arrays(self) -> dict[str, int]:
-        """The distinct arrays, the output last: the first operand with each name."""
+        """The distinct arrays, the outputs last: the first operand with each name."""
         first_operands: dict[str, int] = {}
         for operand in range(len(self.placements)):
             first_operands.setdefault(self.name(operand), operand)
@@ -97,26 +97,23 @@ class Spec:
     def per_operand(self, arrays: Sequence[_T]) -> list[_T]:
         """One array per input operand, given one per distinct array."""
         named = dict(zip(self.arrays, arrays, strict=False))
-        return [
-            named[self.name(i)] for i in range(len(self.placements)) if i != self.operation.output
-        ]
+        return [named[self.name(i)] for i in self.operation.inputs]
 
     @property
     def expression(self) -> str:
         """The text that `frontends.text` parses as this goal. It leaves out `parallel`.
 
-        There is no syntax for Specs that accumulate, write several outputs, have operands
-        above main memory, or gaps of unknown sizes; their text describes them, but cannot
-        be parsed.
+        There is no syntax for Specs that have operands above main memory, or gaps of unknown
+        sizes; their text describes them, but cannot be parsed.
         """
-        result, text = self.tensor(self.operation.output), self._type(self.operation.output)
+        results = [(self.tensor(output), self._type(output)) for output in self.operation.outputs]
         return expression(
             self.operation,
             self.sizes,
             self.dtypes,
             [self._type(operand) for operand in range(len(self.placements))],
             self.names,
-            placed=not result.plain or text != result.type,
+            placed=any(not tensor.plain or text != tensor.type for tensor, text in results),
         )
 
     def _type(self, operand: int) -> str:

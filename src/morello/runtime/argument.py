@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,13 +26,17 @@ BLOCK = 1 << 22
 
 @dataclass(frozen=True)
 class Argument:
-    """One pointer a kernel takes: its name, dtype, shape, and strides in bytes."""
+    """One pointer a kernel takes: its name, dtype, shape, and strides in bytes.
+
+    An `output` may be `updated`: the kernel reads it as well.
+    """
 
     name: str
     dtype: DType
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     output: bool = False
+    updated: bool = False
 
     @property
     def size(self) -> int:
@@ -91,24 +95,11 @@ class Argument:
 
 
 def arguments(spec: Spec) -> tuple[Argument, ...]:
-    """The arrays that a kernel of the Spec takes, the output last.
+    """The arrays that a kernel of the Spec takes, the outputs last.
 
-    An input in panels is a flat array, as `runtime.packing` makes it. Raises `SpecError` if
-    the operation has several outputs or reads its output, or no NumPy array can be an operand.
+    An input in panels is a flat array, as `runtime.packing` makes it. Raises `SpecError` if no
+    NumPy array can be an operand.
     """
-    operation = spec.operation
-    if operation.outputs != (operation.output,):
-        names = " and ".join(operation.operands[i].name for i in operation.outputs)
-        raise SpecError(
-            f"{operation} writes {names}, and a kernel that Python calls has one output; "
-            "compute them one by one, or make the C of a program from morello.implement with "
-            "morello.codegen.generate."
-        )
-    if operation.reads(operation.output):
-        raise SpecError(
-            f"{operation} reads the output that it writes; compile an operation that only writes "
-            "it, or make the C of a program from morello.implement with morello.codegen.generate."
-        )
     return tuple(_argument(spec, *array) for array in spec.arrays.items())
 
 
@@ -128,7 +119,23 @@ def _argument(spec: Spec, name: str, index: int) -> Argument:
     strides = given or tuple(gapless[d] for d in range(layout.rank))
     size = tensor.dtype.bytes
     steps = tuple(step * size for step in strides)
-    return Argument(name, tensor.dtype, tensor.shape, steps, operand.written)
+    updated = operand.written and spec.operation.reads(index)
+    return Argument(name, tensor.dtype, tensor.shape, steps, operand.written, updated)
+
+
+def check_functional(arguments: Sequence[Argument], host: str) -> None:
+    """Raise `SpecError` for a kernel that is no function of its inputs with one result.
+
+    The `host` calls no other kernels.
+    """
+    outputs = [each for each in arguments if each.output]
+    names = " and ".join(each.name for each in outputs)
+    if len(outputs) > 1 or outputs[0].updated:
+        what = "updates" if outputs[0].updated else "writes"
+        raise SpecError(
+            f"this kernel {what} {names}, and {host} calls those that have one result, which is "
+            "new; call it from NumPy or from C."
+        )
 
 
 def argument(name: str, dtype: DType, shape: tuple[int, ...], *, output: bool = False) -> Argument:

@@ -15,9 +15,10 @@ def explain(arguments: tuple[Argument, ...], *args: Any, **keywords: Any) -> NoR
     """Raises the `CallError` that says what is wrong with the call `kernel(*args, **keywords)`.
 
     A kernel's function calls this when its arrays do not match `arguments`, the last of which
-    is the output.
+    is the output; other outputs are passed as inputs are.
     """
     inputs, output = arguments[:-1], arguments[-1]
+    labels = _labels(arguments)
     signature = f"kernel({', '.join([*(a.name for a in inputs), 'out=None'])})"
     if unknown := sorted(keywords.keys() - {"out"}):
         raise CallError(
@@ -32,15 +33,17 @@ def explain(arguments: tuple[Argument, ...], *args: Any, **keywords: Any) -> NoR
             f"expected {len(inputs)} input{plural} and perhaps an output, "
             f"got {len(args)} arrays; call {signature}."
         )
-    arrays = [_check(argument, value) for argument, value in zip(inputs, args, strict=False)]
+    arrays = [*map(_check, labels, inputs, args)]
     out = keywords.get("out", args[-1] if len(args) == len(arguments) else None)
     if out is not None:
-        target = _check(output, out)
-        for argument, array in zip(inputs, arrays, strict=True):
-            if np.may_share_memory(array, target):
+        arrays.append(_check(labels[-1], output, out))
+    for written, target in enumerate(arrays):
+        for other in range(written if arguments[written].output else 0):
+            if np.may_share_memory(arrays[other], target):
+                omitted = "" if arguments[written].updated else ", or omit it"
                 raise CallError(
-                    f"out shares memory with argument {argument.name}, and the kernel reads one "
-                    "while it writes the other; pass a separate array as out, or omit it."
+                    f"{labels[written]} shares memory with {labels[other]}, and the kernel uses "
+                    f"one while it writes the other; pass a separate array as out{omitted}."
                 )
     raise CallError(f"the arrays do not fit {signature}.")
 
@@ -53,9 +56,17 @@ def check_unmasked(label: str, value: object, remedy: str = "") -> None:
         raise CallError(f"{label} is a masked array, whose mask no kernel sees; {remedy}.")
 
 
-def _check(argument: Argument, value: object) -> Array:
+def _labels(arguments: tuple[Argument, ...]) -> list[str]:
+    """What messages call the arguments."""
+    several = sum(argument.output for argument in arguments) > 1
+    return [
+        f"argument {a.name}" if not a.output else f"{a.name} of out" if several else "out"
+        for a in arguments
+    ]
+
+
+def _check(label: str, argument: Argument, value: object) -> Array:
     """`value` as an array, if it matches; raises `CallError` if it does not."""
-    label = "out" if argument.output else f"argument {argument.name}"
     check_unmasked(label, value, _another_output(argument) if argument.output else "")
     array = _as_array(value)
     if array is None:
@@ -126,6 +137,8 @@ def _from_object(argument: Argument) -> str:
 
 
 def _another_output(argument: Argument) -> str:
+    if argument.updated:
+        return "pass the array to update"
     if argument.is_row_major:
         replacement = f"np.empty({argument.shape}, {dtype_code(argument)})"
     elif argument.is_column_major:

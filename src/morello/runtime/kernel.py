@@ -26,6 +26,9 @@ _ALIGN_BYTES = 1 << 16
 class CompiledKernel:
     """A kernel in memory. `kernel(*inputs, out=None)` runs it and returns the output.
 
+    One with several outputs takes and returns tuples of them; one that updates its output, such as
+    that of `f32[8] += sum(f32[8,64])`, has to be given `out`.
+
     The arrays are NumPy arrays, or support the buffer protocol or DLPack, as those of JAX and
     PyTorch in the memory of the CPU do. Masked arrays are refused, as
     kernels ignore masks. Arrays must have the dtypes, shapes and strides of `arguments`, the
@@ -42,11 +45,12 @@ class CompiledKernel:
         "symbol",
     )  # fmt: skip
 
-    __call__: Callable[..., Array]
+    __call__: Callable[..., Any]
     fast: Callable[..., Array]
     """The builtin function behind `__call__`; calling it directly saves 10 ns.
 
-    It takes and returns bfloat16 arrays only as uint16, which saves a microsecond for them.
+    It takes and returns bfloat16 arrays only as uint16, which saves a microsecond for them. It
+    takes several outputs by position, after the inputs, and returns the last.
     """
     arguments: tuple[Argument, ...]
     library: Library
@@ -89,6 +93,8 @@ class CompiledKernel:
         )
         hidden = any(a.raw != a.dtype.np for a in arguments)
         self.__call__ = _as_raw_bits(self.fast, arguments) if hidden else self.fast
+        if sum(a.output for a in arguments) > 1:
+            self.__call__ = _with_several_outputs(self.__call__, arguments)
 
     @classmethod
     def of_source(
@@ -127,8 +133,11 @@ class CompiledKernel:
         )
 
     def __repr__(self) -> str:
-        *inputs, output = (f"{argument.name}: {argument}" for argument in self.arguments)
-        return f"<CompiledKernel {self.symbol}({', '.join(inputs)}) -> {output}>"
+        inputs, outputs = (
+            ", ".join(f"{a.name}: {a}" for a in self.arguments if a.output is written)
+            for written in (False, True)
+        )
+        return f"<CompiledKernel {self.symbol}({inputs}) -> {outputs}>"
 
     @property
     def bare(self) -> Callable[..., None]:
@@ -171,6 +180,31 @@ def _as_raw_bits(
     return call
 
 
+def _with_several_outputs(
+    function: Callable[..., Array], arguments: tuple[Argument, ...]
+) -> Callable[..., tuple[Any, ...]]:
+    """A function whose `out` is a tuple, of one that takes several outputs by position."""
+    inputs, outputs = ([a for a in arguments if a.output is written] for written in (False, True))
+    given, made = (", ".join(a.name for a in several) for several in (inputs, outputs))
+    makers = [functools.partial(_refuse_new, a) if a.updated else a.empty for a in outputs]
+
+    def call(*args: Any, out: Any = None, **unknown: Any) -> tuple[Any, ...]:
+        if out is None and len(args) == len(inputs) + 1:
+            *args, out = args  # type: ignore[assignment]
+        known = out is None or (isinstance(out, tuple | list) and len(out) == len(outputs))
+        if unknown or not known or len(args) != len(inputs):
+            raise CallError(f"call kernel({given}, out=None), where out is a tuple ({made}).")
+        results = tuple(make() for make in makers) if out is None else tuple(out)
+        function(*args, *results)
+        return results
+
+    return call
+
+
+def _refuse_new(output: Argument) -> Array:
+    raise CallError(f"{output.name} is updated by the kernel; pass the array as out.")
+
+
 _BFLOAT16, _BITS = BF16.np, np.dtype(np.uint16)
 
 
@@ -186,8 +220,9 @@ def _raw(value: Any) -> Any:
 def _validate(arguments: tuple[Argument, ...]) -> None:
     if not 1 <= len(arguments) <= MAX_ARGUMENTS:
         raise BuildError(f"a kernel takes 1 to {MAX_ARGUMENTS} arrays, this one {len(arguments)}.")
-    if [a.output for a in arguments] != [False] * (len(arguments) - 1) + [True]:
-        raise BuildError("a kernel's output must be its last argument, and the only output.")
+    roles = [a.output for a in arguments]
+    if roles != sorted(roles) or not roles[-1]:
+        raise BuildError("a kernel's outputs must be its last arguments.")
     for a in arguments:
         if len(a.shape) != len(a.strides) or len(a.shape) > MAX_RANK:
             raise BuildError(
@@ -199,7 +234,12 @@ def _validate(arguments: tuple[Argument, ...]) -> None:
 
 
 def allocator(output: Argument) -> Callable[[], Array]:
-    """What makes a new array for an output: the fastest way that there is."""
+    """What makes a new array for an output: the fastest way that there is.
+
+    It raises `CallError` for an output that is updated, which must be given.
+    """
+    if output.updated:
+        return functools.partial(_refuse_new, output)
     if output.is_row_major and output.extent < _ALIGN_BYTES:
         return functools.partial(np.empty, output.shape, output.raw)
     if output.raw == output.dtype.np:

@@ -62,6 +62,7 @@ class _CArgument(ctypes.Structure):
         ("alignment", ctypes.c_int64),
         ("extent", ctypes.c_int64),
         ("row_major", ctypes.c_int64),
+        ("written", ctypes.c_int64),
         ("shape", ctypes.c_int64 * MAX_RANK),
         ("strides", ctypes.c_int64 * MAX_RANK),
         ("formats", ctypes.c_char * _MAX_FORMATS),
@@ -81,8 +82,9 @@ def make_function(
     """The builtin function `f(*inputs, out=None)` that checks its arrays and calls `symbol`.
 
     `symbol` takes one pointer per argument, the last of which is the output; `allocate`
-    creates an output when none is passed. The function keeps `library` loaded, and raises
-    `CallError` when arrays do not match. Raises `BuildError` if the trampoline cannot be built.
+    creates an output when none is passed, and others are passed as inputs are. The function keeps
+    `library` loaded, and raises `CallError` when arrays do not match. Raises `BuildError` if the
+    trampoline cannot be built.
     """
     otherwise = _Otherwise(tuple(argument.as_bits for argument in arguments))
     make = functools.partial(_trampoline(compiler, cache), library.address(symbol), None, False)
@@ -204,6 +206,7 @@ def _c_argument(argument: Argument) -> _CArgument:
         alignment=itemsize,
         extent=argument.extent,
         row_major=argument.is_row_major,
+        written=argument.output,
         shape=(ctypes.c_int64 * MAX_RANK)(*argument.shape),
         strides=(ctypes.c_int64 * MAX_RANK)(*argument.strides),
         formats=_formats(argument.raw).encode(),

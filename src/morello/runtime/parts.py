@@ -81,15 +81,15 @@ def parts(spec: Spec, room: int) -> list[OutputPart]:
 
 
 def independent_dims(operation: Operation) -> list[str]:
-    """The dimensions of the output along which each position is computed on its own."""
-    output = operation.operands[operation.output].dims
+    """The dimensions of all outputs along which each position is computed on its own."""
+    outputs = [operation.operands[output].dims for output in operation.outputs]
+    common = [dim for dim in operation.dims if all(dim in dims for dims in outputs)]
     if not operation.components:
-        return [dim for dim in operation.dims if dim in output and _is_plain(operation, dim)]
+        return [dim for dim in common if _is_plain(operation, dim)]
     return [
         dim
-        for dim in operation.dims
-        if dim in output
-        and all(
+        for dim in common
+        if all(
             axis.plain and _is_plain(component.operation, own)
             for component in operation.components
             for own, axis in component.axes.items()
@@ -110,7 +110,8 @@ def _is_plain(operation: Operation, dim: str) -> bool:
 def _elements(operation: Operation, sizes: Mapping[str, int]) -> int:
     """The elements of all tensors that an operation reads, computes on the way, and writes."""
     ordered = [sizes[dim] for dim in operation.dims]
-    read: int = sum(prod(operation.extents(i, ordered)) for i in range(len(operation.operands) - 1))
+    others = range(len(operation.operands) - 1)
+    read: int = sum(prod(operation.extents(operand, ordered)) for operand in others)
     if not operation.components:
         return read + _computed(operation, ordered)
     return read + sum(

@@ -66,7 +66,7 @@ enum { MAX_ARGUMENTS = 8, MAX_RANK = 8, MAX_FORMATS = 8 };
 
 /* What an array must be. load.py has the same struct. */
 typedef struct {
-    int64_t ndim, itemsize, alignment, extent, row_major;
+    int64_t ndim, itemsize, alignment, extent, row_major, written;
     int64_t shape[MAX_RANK], strides[MAX_RANK];
     char formats[MAX_FORMATS]; /* the buffer-protocol letters that name the dtype */
 } Argument;
@@ -91,7 +91,7 @@ typedef struct {
     void *kernel;
     Segment segment;
     void *memory; /* an arena for the next call of the segment, if there is one */
-    Py_ssize_t inputs; /* the output comes after them */
+    Py_ssize_t inputs; /* the last output comes after them; others are passed as they are */
     int release_gil;
     PyObject *allocate; /* () -> a new output */
     PyObject *explain;  /* (same arguments) -> raises CallError */
@@ -256,7 +256,8 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
         goto finish;
     while (held < inputs) {
         Py_ssize_t i = held;
-        if (!borrow(args[i], &views[i], PyBUF_STRIDES | PyBUF_FORMAT, plan->kernel == NULL))
+        int flags = PyBUF_STRIDES | PyBUF_FORMAT | (wanted[i].written ? PyBUF_WRITABLE : 0);
+        if (!borrow(args[i], &views[i], flags, plan->kernel == NULL))
             goto finish;
         held++;
         if (!matches(&views[i], &wanted[i]))
@@ -277,9 +278,10 @@ static PyObject *call(PyObject *self, PyObject *const *args, Py_ssize_t nargs, P
     held++;
     if (!matches(out, &wanted[inputs]))
         goto finish;
-    for (Py_ssize_t i = 0; i < inputs; i++)
-        if (overlap(&views[i], wanted[i].extent, out, wanted[inputs].extent))
-            goto finish;
+    for (Py_ssize_t j = inputs; j == inputs || (j >= 0 && wanted[j].written); j--)
+        for (Py_ssize_t i = 0; i < j; i++)
+            if (overlap(&views[i], wanted[i].extent, &views[j], wanted[j].extent))
+                goto finish;
 
     if (plan->release_gil) {
         PyThreadState *state = PyEval_SaveThread();

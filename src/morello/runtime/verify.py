@@ -15,7 +15,7 @@ from morello.base.errors import SpecError, VerificationError
 from morello.base.memory import allocatable, gib
 from morello.ir.dtype import F16, DType
 from morello.ir.operation import Operation
-from morello.ir.rounding import Bounded, integers
+from morello.ir.rounding import Bounded, Bounds, integers
 from morello.ir.spec import Spec
 from morello.runtime.argument import (
     CACHE_LINE,
@@ -27,7 +27,7 @@ from morello.runtime.argument import (
 )
 from morello.runtime.packing import packing_bytes, plain
 from morello.runtime.parts import OutputPart, parts
-from morello.runtime.tolerance import expected, only_integers
+from morello.runtime.tolerance import expected_outputs, only_integers
 
 _GUARD_BYTES = 4096
 
@@ -70,6 +70,8 @@ def verify(
 ) -> float:
     """Runs `kernel(*inputs, out=out)` on random data and checks it against a Spec.
 
+    Of a Spec with several outputs, `out` is a tuple. Outputs that it updates hold random numbers.
+
     Each seed gives two trials. In the first, arrays are aligned to cache lines and hold small
     integers, whose sums are exact, so the output must be exact, too. In the second, arrays are
     aligned to their elements only and hold numbers of many magnitudes. If the Spec does not map
@@ -108,37 +110,44 @@ def _try(
     kernel: Callable[..., object], spec: Spec, style: _Style, seed: int, room: int | None
 ) -> float:
     """The largest error relative to the largest output; raises `VerificationError`."""
-    *inputs, output = [_Guarded(argument, style) for argument in arguments(spec)]
+    arrays = [_Guarded(argument, style) for argument in arguments(spec)]
+    inputs = [array for array in arrays if not array.argument.output]
+    outputs = [array for array in arrays if array.argument.output]
+    updated = [array for array in outputs if array.argument.updated]
     pieces = parts(spec, allocatable() // 2 if room is None else room)
     values = [array.view for array in inputs]
+    held: list[Array] = []
 
     @lru_cache(maxsize=1)  # so that a single piece is computed once
-    def wanted(number: int) -> Bounded:
-        return expected(spec, values, pieces[number])
+    def wanted(number: int) -> Bounds:
+        return expected_outputs(spec, values, held, pieces[number])
 
     for attempt in _attempts(style):
-        _fill(spec, inputs, pieces, attempt, seed)
+        _fill(spec, (*inputs, *updated), pieces, attempt, seed)
+        held[:] = [array.view.copy() for array in updated]
         wanted.cache_clear()
         if all(_suits(spec, attempt, wanted(number)) for number in range(len(pieces))):
             break
     label = f"(seed {seed}, {attempt.name})"
     digests = [array.digest() for array in inputs]
 
-    kernel(*values, out=output.view)
+    kernel(*values, out=outputs[0].view if len(outputs) == 1 else tuple(x.view for x in outputs))
 
     for array, digest in zip(inputs, digests, strict=True):
         if array.digest() != digest:
             array.check(label)
             raise VerificationError(f"the kernel wrote to its input {array.argument.name} {label}.")
-    worst = largest = 0.0
-    written = spec.operation.output
-    for number, piece in enumerate(pieces):
-        got = piece.of(spec, written, output.view).astype(np.float64)
-        start = piece.start(spec, written)
-        error, size = compare(got, wanted(number), output.argument, label, start)
-        worst, largest = max(worst, error), max(largest, size)
-    output.check(label)
-    return worst / max(largest, float(np.finfo(np.float64).tiny))
+    errors = []
+    for number, (written, output) in enumerate(zip(spec.operation.outputs, outputs, strict=True)):
+        worst = largest = 0.0
+        for place, piece in enumerate(pieces):
+            got = piece.of(spec, written, output.view).astype(np.float64)
+            start = piece.start(spec, written)
+            error, size = compare(got, wanted(place)[number], output.argument, label, start)
+            worst, largest = max(worst, error), max(largest, size)
+        output.check(label)
+        errors.append(worst / max(largest, float(np.finfo(np.float64).tiny)))
+    return max(errors)
 
 
 def compare(
@@ -249,7 +258,7 @@ def _primitives(
 def _fill(
     spec: Spec, inputs: Sequence[_Guarded], pieces: Sequence[OutputPart], style: _Style, seed: int
 ) -> None:
-    """Fill the inputs with random numbers."""
+    """Fill the inputs, and the outputs that are updated, with random numbers."""
     random = np.random.default_rng(seed)
     for array in inputs:
         for block in blocks(array.view):
@@ -260,17 +269,18 @@ def _fill(
             values[...] = _sorted(spec.operation, values, style)
 
 
-def _suits(spec: Spec, style: _Style, wanted: Bounded) -> bool:
-    """Whether inputs give an output that tells something: exact where it should be, and finite.
+def _suits(spec: Spec, style: _Style, wanted: Bounds) -> bool:
+    """Whether inputs give outputs that tell something: exact where they should be, and finite.
 
     Integers may be too large for their sums to be exact, and the root of a negative number is not
     finite. Other styles are attempted then: smaller integers, or positive numbers.
     """
-    if style.integers and wanted.error is not None:
+    if style.integers and any(output.error is not None for output in wanted):
         return False
+    dtypes = [spec.dtypes[output] for output in spec.operation.outputs]
     with np.errstate(over="ignore"):
-        stored = wanted.value.astype(spec.dtypes[-1].np).astype(np.float64)
-    return spec.operation.fills or bool(np.isfinite(stored).all())
+        stored = [x.value.astype(dtype.np) for x, dtype in zip(wanted, dtypes, strict=True)]
+    return spec.operation.fills or all(np.isfinite(x.astype(np.float64)).all() for x in stored)
 
 
 def _attempts(style: _Style) -> Iterator[_Style]:

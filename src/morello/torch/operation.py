@@ -11,7 +11,7 @@ import torch
 from morello.base.errors import CallError
 from morello.importers.aten_calls import DTYPES
 from morello.kernel import Kernel
-from morello.runtime.argument import Argument
+from morello.runtime.argument import Argument, check_functional
 
 _library = torch.library.Library("morello", "DEF")
 _known: dict[int, tuple[Kernel, Callable[..., Any]]] = {}
@@ -22,7 +22,8 @@ def call(kernel: Kernel) -> Callable[..., Any]:
 
     It takes tensors of the types that the kernel has as arguments, and returns a new one. Raises
     `CallError`, as the kernel does, for tensors of other types, and for a kernel whose inputs are
-    packed, or whose output is not row-major.
+    packed, or whose output is not row-major; and `SpecError` for one that updates its output, or
+    has several.
     """
     if id(kernel) not in _known:
         _known[id(kernel)] = kernel, _operation(kernel)
@@ -30,6 +31,7 @@ def call(kernel: Kernel) -> Callable[..., Any]:
 
 
 def _operation(kernel: Kernel) -> Callable[..., Any]:
+    check_functional(kernel.arguments, "torch")
     *inputs, output = kernel.arguments
     if not output.is_row_major:
         raise CallError(f"the output is {output}, and torch makes row-major tensors.")

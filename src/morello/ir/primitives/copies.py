@@ -11,7 +11,7 @@ from morello.ir.axes import axis
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.dims import MAX_RANK, each_rank, named
-from morello.ir.rounding import Bounded, highest, lowest, moved
+from morello.ir.rounding import Bounded, Bounds, highest, lowest, moved
 from morello.ir.semantics import reference, scan_axis
 from morello.ir.text import Result, Text, call, transpose
 
@@ -61,11 +61,9 @@ def _evaluate_move(operation: Operation, inputs: Sequence[Array]) -> tuple[Array
     return (inputs[0].transpose([source.index(d) for d in target]),)
 
 
-def bound_moved(
-    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
-    """The output of an operation that adds no rounding error."""
-    return moved(reference(operation), inputs)
+def bound_moved(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
+    """The only output of an operation that adds no rounding error."""
+    return (moved(reference(operation), inputs),)
 
 
 # ---- their text
@@ -124,7 +122,7 @@ def _fill(name: str, value: str, function: str, number: Callable[[DType], float]
     return Primitive(
         name,
         variants=each_rank(partial(fill, value=value)),
-        bound=lambda operation, inputs, dtypes: Bounded(np.array(number(dtypes[0]))),
+        bound=lambda operation, inputs, dtypes: (Bounded(np.array(number(dtypes[0]))),),
         text=lambda operation, _, result: Text(f"{function}({result.output})", result.dtype),
         flops=0,
         copies=True,

@@ -11,7 +11,7 @@ from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.copies import called
 from morello.ir.primitives.dims import MAX_RANK, named
-from morello.ir.rounding import Bounded
+from morello.ir.rounding import Bounded, Bounds
 
 ROWS, COLUMNS = "v", "d"
 """The dimensions of the table."""
@@ -50,12 +50,12 @@ def _evaluate(operation: Operation, inputs: Sequence[Array]) -> tuple[Array, ...
     return (rows.transpose([(*ids, COLUMNS).index(d) for d in out]),)
 
 
-def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     table, ids = inputs
     (value,) = _evaluate(operation, [table.value, ids.value])
     if table.error is None:
-        return Bounded(value)
-    return Bounded(value, _evaluate(operation, [table.error, ids.value])[0])
+        return (Bounded(value),)
+    return (Bounded(value, _evaluate(operation, [table.error, ids.value])[0]),)
 
 
 TAKE = Primitive(

@@ -22,7 +22,16 @@ from morello.ir.functions import (
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.copies import bound_moved, called
 from morello.ir.primitives.dims import MAX_RANK, UNITS, each_rank, each_scan, named, scanned
-from morello.ir.rounding import EPSILON, FLUSHED, Bounded, Floats, plus, propagated, rounded
+from morello.ir.rounding import (
+    EPSILON,
+    FLUSHED,
+    Bounded,
+    Bounds,
+    Floats,
+    plus,
+    propagated,
+    rounded,
+)
 from morello.ir.semantics import aligned, reference
 from morello.ir.text import Result, Text, call, number, operator, oriented
 
@@ -132,7 +141,7 @@ def _evaluate_divide_vec_scalar(operation: Operation, inputs: Sequence[Array]) -
     return (out / aligned(operation, 0, denominator, operation.operands[1].dims),)
 
 
-def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     """An elementwise function, with the errors of its arguments propagated."""
     function, compute = operation.function, reference(operation)
     assert function is not None
@@ -158,7 +167,17 @@ def _bound(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DTy
     if name in _ULPS and name != "divide":
         exact = value.astype(np.float32) == value
         exact &= error is None or error == 0
-    return rounded(value, error, rounding, exact)
+    return (rounded(value, error, rounding, exact),)
+
+
+def _bound_divide_vec_scalar(
+    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
+) -> Bounds:
+    """Quotients, of which some kernels make products with the reciprocal."""
+    compute = reference(operation)
+    value = compute(*(x.value for x in inputs))
+    rounding = _ULPS["divide"] * EPSILON * np.abs(value) + FLUSHED
+    return (rounded(value, propagated(compute, inputs, value), rounding, exact=False),)
 
 
 def _equality_error(function: Function, inputs: Sequence[Bounded]) -> Floats | None:
@@ -191,12 +210,7 @@ def _text(operation: Operation, arguments: Sequence[Text], result: Result) -> Te
     out = operation.operands[-1].dims
     values = []
     for argument, operand in zip(arguments, operation.operands[:-1], strict=True):
-        aligned_dims = _aligned_dims(operand.dims, out)
-        text = oriented(argument, operand.dims, [d for d in aligned_dims if d])
-        for position, dim in enumerate(aligned_dims):
-            if not dim:
-                text = Text(f"expand_dims({text.text}, axis={position})", dtype)
-        values.append(text)
+        values.append(_aligned_text(argument, operand.dims, out))
     if function.constant is not None:
         values.append(Text(number(function.constant), dtype))
     symbol = (OPERATORS | COMPARISONS).get(function.name)
@@ -208,6 +222,24 @@ def _text(operation: Operation, arguments: Sequence[Text], result: Result) -> Te
     if same and function.name == "multiply":  # else parsed as a square
         return Text(f"({value.text} unsquared)", dtype)
     return value
+
+
+def _text_divide_vec_scalar(
+    operation: Operation, arguments: Sequence[Text], result: Result
+) -> Text:
+    """What the output is divided by."""
+    denominator, out = (operand.dims for operand in operation.operands)
+    return _aligned_text(arguments[0], denominator, out)
+
+
+def _aligned_text(argument: Text, dims: Sequence[str], out: Sequence[str]) -> Text:
+    """A tensor of `dims`, with dimensions of size 1 where the output has others."""
+    aligned_dims = _aligned_dims(dims, out)
+    text = oriented(argument, dims, [d for d in aligned_dims if d])
+    for position, dim in enumerate(aligned_dims):
+        if not dim:
+            text = Text(f"expand_dims({text.text}, axis={position})", argument.dtype)
+    return text
 
 
 def _aligned_dims(dims: Sequence[str], out: Sequence[str]) -> list[str]:
@@ -257,8 +289,8 @@ DIVIDE_VEC_SCALAR = Primitive(
     "DivideVecScalar",
     variants=each_scan(divide_vec_scalar),
     evaluate=_evaluate_divide_vec_scalar,
-    bound=bound_moved,
-    text=called("DivideVecScalar"),
+    bound=_bound_divide_vec_scalar,
+    text=_text_divide_vec_scalar,
     keeps_integers=False,
 )
 

@@ -21,7 +21,7 @@ from morello.ir.primitives.windows import (
     window_options,
     windows_of,
 )
-from morello.ir.rounding import Bounded, summed
+from morello.ir.rounding import Bounded, Bounds, summed
 from morello.ir.semantics import reference
 from morello.ir.text import Result, Text, call, oriented
 
@@ -69,11 +69,11 @@ def _evaluate(
     return (reduced.transpose([kept.index(dim) for dim in operation.operands[-1].dims]),)
 
 
-def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     names = [name for axis in operation.axes[0] for name in axis.names]
     sizes = dict(zip(names, inputs[0].value.shape, strict=True))
     terms = prod(sizes[dim] for dim in operation.reduced)
-    return summed(reference(operation), inputs, terms, dtypes[-1])
+    return (summed(reference(operation), inputs, terms, dtypes[-1]),)
 
 
 def _text(function: str, operation: Operation, arguments: Sequence[Text], result: Result) -> Text:

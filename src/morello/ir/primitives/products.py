@@ -13,7 +13,7 @@ import numpy as np
 from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.reductions import SUM, reduce
-from morello.ir.rounding import Bounded, summed
+from morello.ir.rounding import Bounded, Bounds, summed
 from morello.ir.semantics import reference
 from morello.ir.text import Result, Text, call, operator, oriented
 
@@ -175,10 +175,10 @@ def einsum(operation: Operation, a: Array, b: Array) -> Array:
 
 def bound_product(
     operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
+) -> Bounds:
     sizes = zip(operation.operands[1].dims, inputs[1].value.shape, strict=True)
     terms = prod(size for dim, size in sizes if dim in operation.reduced)
-    return summed(reference(operation), inputs, terms, dtypes[-1])
+    return (summed(reference(operation), inputs, terms, dtypes[-1]),)
 
 
 # ---- their text

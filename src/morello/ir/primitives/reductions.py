@@ -11,7 +11,7 @@ from morello.ir.dtype import DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, accumulating, operation
 from morello.ir.primitives.copies import bound_moved, called_along
 from morello.ir.primitives.dims import each_scan, scanned
-from morello.ir.rounding import Bounded, summed
+from morello.ir.rounding import Bounded, Bounds, summed
 from morello.ir.semantics import in_order, reference, scan_axis
 
 
@@ -43,18 +43,18 @@ def _evaluate_min(operation: Operation, inputs: Sequence[Array]) -> tuple[Array,
     return (in_order(operation, operation.output, np.asarray(least)),)
 
 
-def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+def _bound_sum(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     terms = inputs[0].value.shape[scan_axis(operation, 0)]
-    return summed(reference(operation), inputs, terms, dtypes[-1])
+    return (summed(reference(operation), inputs, terms, dtypes[-1]),)
 
 
-def _bound_min(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounded:
+def _bound_min(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     (x,) = inputs
     value = reference(operation)(x.value)
     if x.error is None:
-        return Bounded(value)
+        return (Bounded(value),)
     (error,) = _evaluate_max(operation, [x.error])
-    return Bounded(value, error)
+    return (Bounded(value, error),)
 
 
 SUM: Primitive = Primitive(

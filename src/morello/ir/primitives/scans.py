@@ -12,7 +12,7 @@ from morello.ir.dtype import I32, DType
 from morello.ir.operation import Array, Operand, Operation, Primitive, operation
 from morello.ir.primitives.copies import called_along
 from morello.ir.primitives.dims import each_scan, scanned
-from morello.ir.rounding import Bounded, summed
+from morello.ir.rounding import Bounded, Bounds, summed
 from morello.ir.semantics import in_order, reference, scan_axis
 
 
@@ -43,23 +43,21 @@ def _evaluate_sums(operation: Operation, inputs: Sequence[Array]) -> tuple[Array
 
 def _bound_place(
     sign: float, operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
+) -> Bounds:
     """Any place will do where several elements may be the extremum, by their errors."""
     (x,), axis = inputs, scan_axis(operation, 0)
     value = reference(operation)(x.value)
     if x.error is None:
-        return Bounded(value)
+        return (Bounded(value),)
     least = (sign * x.value - x.error).max(axis=axis, keepdims=True)
     several = (sign * x.value + x.error >= least).sum(axis=axis) > 1
     error = np.where(several, float(x.value.shape[axis]), 0.0)
-    return Bounded(value, in_order(operation, operation.output, np.asarray(error)))
+    return (Bounded(value, in_order(operation, operation.output, np.asarray(error))),)
 
 
-def _bound_sums(
-    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
+def _bound_sums(operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]) -> Bounds:
     terms = inputs[0].value.shape[scan_axis(operation, 0)]
-    return summed(reference(operation), inputs, terms, dtypes[-1])
+    return (summed(reference(operation), inputs, terms, dtypes[-1]),)
 
 
 ARGMAX: Primitive = Primitive(

@@ -16,13 +16,14 @@ from morello.ir.rounding import (
     FLUSHED,
     ROUNDINGS,
     Bounded,
+    Bounds,
     Floats,
     epsilon,
     narrow,
     propagated,
     rounded,
 )
-from morello.ir.semantics import aligned, in_order, reference, scan_axis
+from morello.ir.semantics import aligned, evaluate, in_order, reference, scan_axis
 from morello.ir.text import Result, Text, call
 
 
@@ -109,39 +110,63 @@ def _scan(operation: Operation) -> str:
 
 def _bound_softmax(
     operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
+) -> Bounds:
     """Softmax: an error of x is one of exp's result, and of the denominator."""
     (x,), axis = inputs, scan_axis(operation, 0)
     value, error = reference(operation)(x.value), None
     if x.error is not None:
         error = value * np.expm1(2 * x.error.max(axis=axis, keepdims=True))
     reach = x.value.max(axis=axis, keepdims=True) - x.value
-    return _exponentials(value, error, x.value.shape[axis], reach, dtypes[-1])
+    terms = x.value.shape[axis]
+    return (_exponentials(value, error, terms, reach, dtypes[-1], np.abs(value)),)
 
 
 def _bound_part(
-    operation: Operation, inputs: Sequence[Bounded], dtypes: Sequence[DType]
-) -> Bounded:
-    compute, x, other = reference(operation), inputs[0].value, inputs[1].value
-    value = compute(*(x.value for x in inputs))
-    reach = np.abs(x).max(initial=0) + np.abs(other).max(initial=0)
-    scans = operation.reduced or operation.untiled
-    terms = x.shape[scan_axis(operation, 0)] if scans else 1
-    return _exponentials(value, propagated(compute, inputs, value), terms, reach, dtypes[-1])
+    operation: Operation,
+    inputs: Sequence[Bounded],
+    dtypes: Sequence[DType],
+    weights: int | None = None,
+) -> Bounds:
+    """A part: maxima, which are exact, and exponentials or sums of them.
+
+    The exponentials may be weighted by the input of the number `weights`, so that they cancel.
+    """
+    given = [x.value for x in inputs]
+    sizes = evaluate(operation, [np.abs(x) if i == weights else x for i, x in enumerate(given)])
+    reach = sum(np.abs(x).max(initial=0) for x in given[:2])
+    scan, dims = _scan(operation), operation.operands[0].dims
+    bounds = []
+    for number, output in enumerate(operation.outputs):
+        operand, compute = operation.operands[output], reference(operation, number)
+        value = compute(*given)
+        error = propagated(compute, inputs, value)
+        if operand.start == "lowest":
+            bounds.append(Bounded(value, error))
+            continue
+        terms = 1 if scan in operand.dims else given[0].shape[dims.index(scan)]
+        size = np.abs(sizes[number])
+        bounds.append(_exponentials(value, error, terms, reach, dtypes[output], size))
+    return tuple(bounds)
 
 
 def _exponentials(
-    value: Array, error: Floats | None, terms: int, reach: Array, dtype: DType
+    value: Array,
+    error: Floats | None,
+    terms: int,
+    reach: Array,
+    dtype: DType,
+    size: Array,
 ) -> Bounded:
     """A sum of this many exponentials, of arguments of magnitudes up to `reach`.
 
     The absolute error of exp's argument is a relative error of its result, and the argument is
-    rounded, too. A narrow output may hold the numerators, and so is rounded once more.
+    rounded, too; `size` is the sum of the magnitudes. A narrow output may hold the numerators, and
+    so is rounded once more.
     """
     relative = EPSILON * (terms**0.5 + ROUNDINGS + reach)
     if narrow(dtype):
         relative = relative + epsilon(dtype)
-    return rounded(value, error, relative * np.abs(value) + FLUSHED, exact=False)
+    return rounded(value, error, relative * size + FLUSHED, exact=False)
 
 
 # ---- their text
@@ -157,16 +182,16 @@ def _text(function: str, operation: Operation, arguments: Sequence[Text], result
 def _part(
     name: str,
     evaluate: Callable[[Operation, Sequence[Array]], tuple[Array, ...]],
-    function: str = "",
+    function: str,
     merge: Callable[[int], Operation] | None = None,
 ) -> Primitive:
-    """A part of softmax; the `function` of that name, if there is any, computes it in a text."""
+    """A part of softmax, which the `function` of that name computes in a text."""
     return Primitive(
         name,
         variants=each_scan(lambda rank, scan: softmax(SOFTMAX_PARTS[name], rank, scan)),
         evaluate=evaluate,
         bound=_bound_part,
-        text=partial(_text, function or name),
+        text=partial(_text, function),
         flops=3,
         keeps_integers=False,
         merge=merge,
@@ -181,28 +206,39 @@ DENOMINATOR = _part(
     "softmax_denominator",
 )
 
-FROM_PARTS = _part("SoftmaxDenominatorAndMaxFromParts", _evaluate_from_parts)
+FROM_PARTS = replace(
+    _part(
+        "SoftmaxDenominatorAndMaxFromParts",
+        _evaluate_from_parts,
+        "softmax_denominator_and_max_from_parts",
+    ),
+    bound=partial(_bound_part, weights=1),
+)
 
 DENOMINATOR_AND_MAX = _part(
     "SoftmaxDenominatorAndMax",
     partial(_evaluate, lambda top, total, unscaled: (top, total)),
+    "softmax_denominator_and_max",
     merge=lambda rank: softmax(FROM_PARTS, rank, rank - 1),
 )
 
 DENOMINATOR_AND_UNSCALED = _part(
     "SoftmaxDenominatorAndUnscaled",
     partial(_evaluate, lambda top, total, unscaled: (total, unscaled)),
+    "softmax_denominator_and_unscaled",
 )
 
 UNSCALED_FROM_MAX = _part(
     "SoftmaxDenominatorAndUnscaledFromMax",
     partial(_evaluate, lambda top, total, unscaled: (total, unscaled)),
+    "softmax_denominator_and_unscaled_from_max",
 )
 
 SOFTMAX = replace(
-    _part("Softmax", partial(_evaluate, lambda top, total, unscaled: (unscaled / total,))),
+    _part(
+        "Softmax", partial(_evaluate, lambda top, total, unscaled: (unscaled / total,)), "softmax"
+    ),
     bound=_bound_softmax,
-    text=partial(_text, "softmax"),
     flops=4,
 )
 
