@@ -10,7 +10,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import replace
 from typing import Any
 
 import ml_dtypes
@@ -24,11 +23,11 @@ import morello
 from morello import errors
 from morello.base import errors as base
 from morello.base.errors import CallError, MorelloError, SpecError, TargetError, quoted
-from morello.codegen import generate
 from morello.ir.dtype import BF16, F32, I32
-from morello.ir.operation import accumulating, reordered
-from morello.ir.primitives import DENOMINATOR_AND_MAX, divide_vec_scalar, fill, matmul, softmax
+from morello.ir.operation import reordered
+from morello.ir.primitives import fill, matmul
 from morello.ir.spec import Spec, goal
+from morello.runtime.argument import check_functional
 from morello.runtime.kernel import CompiledKernel
 from morello.runtime.load import Library
 from morello.runtime.tolerance import expected
@@ -319,20 +318,53 @@ def test_outputs_must_not_overlap_inputs_nor_lie_otherwise() -> None:
             kernel(array)
 
 
-def test_goals_that_cannot_be_called() -> None:
-    both = goal(softmax(DENOMINATOR_AND_MAX, 2, 1), (4, 8), (F32,) * 3)
-    with pytest.raises(SpecError, match="has one output"):
-        morello.compile(both)
-    impl, _ = morello.implement(both)
-    assert "void kernel(const float *restrict x" in generate(impl).text
-    product = morello.parse("f32[8,4] @ f32[4,16]")
-    adding = replace(product, operation=accumulating(product.operation))
-    with pytest.raises(SpecError, match=r"morello\.implement with morello\.codegen\.generate"):
-        morello.compile(adding)
-    assert "f32[8,16] += " in generate(morello.implement(adding)[0]).text
-    in_place = goal(divide_vec_scalar(2, 1), (4, 8), (F32, F32))
-    with pytest.raises(SpecError, match="reads the output"):
-        morello.compile(in_place)
+def test_a_kernel_that_updates_its_output() -> None:
+    a, b, c = random(8, 4), random(4, 16), random(8, 16)
+    wanted = c.astype(np.float64) + a.astype(np.float64) @ b
+    kernel = morello.compile(morello.parse("c += x @ w", x=a, w=b, c=c))
+    assert kernel.source.header.count("float *MORELLO_RESTRICT c") == 1
+    assert kernel(a, b, out=c) is c
+    np.testing.assert_allclose(c, wanted, rtol=1e-5)
+    assert kernel(a, b, c) is c
+    np.testing.assert_allclose(c, wanted + a.astype(np.float64) @ b, rtol=1e-5)
+    with pytest.raises(CallError, match="c is updated by the kernel; pass the array as out"):
+        kernel(a, b)
+    with pytest.raises(CallError, match=r"out: expected .*; pass the array to update"):
+        kernel(a, b, c.astype(np.float64))
+    with pytest.raises(SpecError, match="updates c, and torch calls those"):
+        check_functional(kernel.arguments, "torch")
+
+
+def test_a_kernel_with_several_outputs() -> None:
+    x = random(4, 8)
+    kernel = morello.compile("softmax_denominator_and_max(f32[4,8])")
+    top, total = kernel(x)
+    np.testing.assert_array_equal(top, x.max(1))
+    np.testing.assert_allclose(total, np.exp(x - x.max(1)[:, None]).sum(1), rtol=1e-5)
+    out = np.empty_like(top), np.empty_like(total)
+    for results in (kernel(x, out=out), pickle.loads(pickle.dumps(kernel))(x, list(out))):
+        assert all(result is array for result, array in zip(results, out, strict=True))
+    np.testing.assert_array_equal(out, (top, total))
+    for given, message in (
+        ((x, top), r"out is a tuple \(max, denominator\)"),
+        ((x, (top, top)), "out shares memory with max of out"),
+        ((x, (x[0, :4], total)), "max of out shares memory with argument x"),
+        ((x, (top[:3], total)), "max of out: expected f32"),
+        ((), r"call kernel\(x, out=None\)"),
+    ):
+        with pytest.raises(CallError, match=message):
+            kernel(*given)
+
+
+def test_bfloat16_in_several_outputs() -> None:
+    x = random(4, 8).astype(ml_dtypes.bfloat16)
+    kernel = morello.compile("softmax_denominator_and_unscaled(bf16[4,8])")
+    total, unscaled = kernel(x)
+    assert total.dtype == unscaled.dtype == x.dtype
+    wide = x.astype(np.float64)
+    np.testing.assert_allclose(
+        unscaled.astype(np.float64), np.exp(wide - wide.max(1)[:, None]), rtol=1e-2
+    )
 
 
 def test_what_cannot_be_compiled() -> None:

@@ -24,6 +24,7 @@ from tests.support import compile_c, in_layout, runs_here, with_capacities
 
 from morello.base.errors import SearchError, TargetError
 from morello.codegen import generate
+from morello.frontends import parse
 from morello.impl.reconstruct import reconstruct
 from morello.impl.tree import Impl
 from morello.ir.dtype import BF16, COMPUTED, F32, I8, I16, I32, U8, U16, U32, DType
@@ -162,9 +163,14 @@ def machine() -> Target:
 
 @pytest.fixture
 def check(machine: Target, tmp_path_factory: pytest.TempPathFactory) -> Check:
-    """Runs a program, or the best one of a Spec, and compares; gives the program."""
+    """Runs a program, or the best one of a Spec, and compares; gives the program.
+
+    The Spec has a text that reads back as it.
+    """
 
     def run(what: Impl | Spec) -> Impl:
+        if isinstance(what, Spec):
+            assert parse(what.expression).expression == what.expression
         impl = solved(what, machine) if isinstance(what, Spec) else what
         compare(impl, tmp_path_factory.mktemp("program"))
         return impl

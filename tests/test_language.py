@@ -152,6 +152,20 @@ EXPRESSIONS = {
     "conv_of_broadcast": "conv(expand_dims(f32[2,3,3], axis=0) + f32[1,2,3,3], f32[2,2,2,2])",
     "odd_rows_of_pairs": "bf16[2,2]{1,0}S(5,1) @ bf16[2,1]",
     "odd_rows_of_fours": "u8[3,4]S(7,1) @ i8[4,2]",
+    "product_into": "f32[9,20] += f32[9,8] @ f32[8,20]",
+    "product_into_bf16": "bf16[4,32]{0,1} += bf16[4,6] @ bf16[6,32]",
+    "conv_into": "f32[1,4,3,3] += conv(f32[1,2,5,5], f32[4,2,3,3])",
+    "chain_into": "f32[8,4] += relu(f32[8,8] @ f32[8,16]) @ f32[16,4]",
+    "max_into": "i8[9] max= max(i8[9,70])",
+    "divided_in_place": "f32[9,70] /= expand_dims(f32[9], axis=1)",
+    "softmax_complete": "softmax_complete(f32[3,40], f32[3], f32[3])",
+    "softmax_denominator_into": "f32[3] += softmax_denominator(f32[3,40], f32[3])",
+    "softmax_running": "(f32[3], f32[3]) merge= softmax_denominator_and_max(f32[3,40])",
+    "softmax_from_parts": "softmax_denominator_and_max_from_parts(f32[3,4], f32[3,4])",
+    "softmax_unscaled": "softmax_denominator_and_unscaled(f32[3,40], axis=0)",
+    "softmax_unscaled_into": (
+        "(f32[3], f32[3,40]) merge= softmax_denominator_and_unscaled_from_max(f32[3,40], f32[3])"
+    ),
     "quantized": "cast(cast(u8[2,8] @ i8[8,16], f32) * 0.01, bf16)",
 }
 

@@ -20,7 +20,7 @@ from morello.cli.model import scatter
 from morello.cli.parser import main
 from morello.codegen import generate
 from morello.impl.tree import Impl
-from morello.ir.rounding import Bounded
+from morello.ir.rounding import Bounds
 from morello.ir.spec import Spec
 from morello.measure import quality
 from morello.measure.correlation import kendall_tau
@@ -106,13 +106,12 @@ def test_a_model_is_assessed_by_programs_that_run() -> None:
 
 
 def test_a_wrong_program_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = tolerance.expected
+    right = tolerance.expected_outputs
 
-    def other(spec: Spec, inputs: Sequence[Array]) -> Bounded:
-        wanted = right(spec, inputs)
-        return replace(wanted, value=wanted.value + 1e-3)
+    def other(spec: Spec, inputs: Sequence[Array], held: Sequence[Array]) -> Bounds:
+        return tuple(replace(x, value=x.value + 1e-3) for x in right(spec, inputs, held))
 
-    monkeypatch.setattr(quality, "expected", other)
+    monkeypatch.setattr("morello.runtime.verify.expected_outputs", other)
     with pytest.raises(VerificationError, match="elements are wrong"):
         assess(plain(), 1, seconds=0.002)
 

@@ -224,7 +224,28 @@ REDUCTIONS = [
     ("rms_norm(i32[4,8], i32[8])", "rms_norm is for floating-point numbers", 0),
 ]
 
-ALL = [*SYNTAX, *NAMES, *GOALS, *MATMULS, *CONVOLUTIONS, *POOLS, *MAPS, *COPIES, *REDUCTIONS]
+INTO = [
+    ("f32[4,8] += relu(f32[4,8])", "only sums and extrema are combined", 12),
+    ("f32[4] max= sum(f32[4,8])", "write +=", 12),
+    ("f32[4] += softmax_denominator_and_max(f32[4,8])", "write (f32[4], f32[4]) here", 0),
+    ("(f32[4], f32[4]) += softmax_denominator_and_max(f32[4,8])", "write merge=", 20),
+    ("softmax_denominator_and_max(f32[4,8]) -> f32[4]", "there are 2 results, and not 1", 41),
+    ("exp(softmax_denominator_and_max(f32[4,8]))", "these are several results", 0),
+    ("softmax_denominator_and_max(exp(f32[4,8]))", "takes only inputs", 0),
+    ("softmax_denominator_and_max_from_parts(f32[4,8], f32[4])", "for each part", 49),
+    ("f32[8] += sum(f32[4,8])", "write f32[4] here", 0),
+    ("bf16[4] += sum(f32[4,8])", "write f32.", 0),
+    ("f32[4] += sum(f32[4,8]) -> f32[4]", "end the expression.", 24),
+    ("f32[4] @ f32[4] += f32[1,4] @ f32[4]", "write types or names before +=", 7),
+    ("f32[4] +=", "a tensor is missing", 9),
+    ("x = f32[4]; x += sum(expand_dims(x, axis=1))", "the result is read as an input", 12),
+    ("x = f32[4] * 2; x += f32[4,8] @ f32[8]", "x is no tensor that is given", 16),
+    ("f32[4,8] /= f32[4,8]", "one denominator for each row", 12),
+    ("f32[4,8] /= expand_dims(exp(f32[4]), axis=1)", "which is an input", 12),
+    ("i32[4,8] /= i32[8]", "/= is for floating-point numbers", 12),
+]
+
+ALL = [*SYNTAX, *NAMES, *GOALS, *MATMULS, *CONVOLUTIONS, *POOLS, *MAPS, *COPIES, *REDUCTIONS, *INTO]
 
 
 @pytest.mark.parametrize(("text", "said", "at"), ALL, ids=[text[:60] for text, _, _ in ALL])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from tests.goals import (
@@ -19,16 +21,14 @@ from tests.goals import (
 from tests.runtime.kernels import MATMUL, K, M, N, matmul_arguments
 from tests.runtime.numpy_kernels import faults, single, softmax_of
 
-from morello.base.errors import SpecError, VerificationError
+from morello.base.errors import VerificationError
 from morello.frontends.text import parse
 from morello.ir.dtype import BF16, F16, F32, I8, I16, I32, U8, U16, DType
 from morello.ir.functions import BINARY, INTEGER_FUNCTIONS, UNARY, Function
 from morello.ir.primitives import (
-    DENOMINATOR_AND_MAX,
     SOFTMAX,
     SUM,
     elementwise,
-    matmul,
     move,
     reduce,
     softmax,
@@ -40,6 +40,8 @@ from morello.runtime.tolerance import expected, only_integers
 from morello.runtime.verify import verify
 
 SPEC = matmul_goal(M, K, N)
+
+Combine = Callable[[Array, Array], Array]
 
 
 def check(symbol: str) -> float:
@@ -399,10 +401,48 @@ def test_exponentials_do_not_overflow() -> None:
     assert verify(look, spec) < 1e-5
 
 
-def test_what_cannot_be_called_cannot_be_verified() -> None:
-    both = goal(softmax(DENOMINATOR_AND_MAX, 2, 1), (4, 8), (F32,) * 3)
-    with pytest.raises(SpecError, match="writes max and denominator"):
-        verify(single(both), both)
-    adding = goal(matmul(0, accumulates=True), (4, 8, 4), (F32,) * 3)
-    with pytest.raises(SpecError, match="reads the output"):
-        verify(single(adding), adding)
+@pytest.mark.parametrize(
+    ("text", "combine"),
+    [
+        ("f32[4,8] += f32[4,5] @ f32[5,8]", np.add),
+        ("i32[4] min= min(i32[4,5])", np.minimum),
+        ("bf16[4] max= max(bf16[4,5])", np.maximum),
+        ("f32[4,5] /= expand_dims(f32[4], axis=1)", None),
+    ],
+)
+def test_what_is_updated_is_not_overwritten(text: str, combine: Combine | None) -> None:
+    spec = parse(text)
+    computing = single(spec)
+
+    def right(*inputs: Array, out: Array) -> None:
+        held = out.astype(np.float64)
+        if combine is None:
+            out[...] = held / inputs[0][:, None]
+        else:
+            computing(*inputs, out=out)
+            out[...] = combine(held, out.astype(np.float64))
+
+    def forgetful(*inputs: Array, out: Array) -> None:
+        out[...] = 1
+        right(*inputs, out=out)
+
+    assert verify(right, spec) < 1e-2
+    assert "elements are wrong" in faults(forgetful, spec)
+
+
+def test_each_of_several_outputs_is_checked() -> None:
+    spec = parse("(f32[4], f32[4]) merge= softmax_denominator_and_max(f32[4,5])")
+    wrong: list[int] = []
+
+    def kernel(x: Array, *, out: tuple[Array, Array]) -> None:
+        highest, total = out
+        top = np.maximum(highest, x.max(1))
+        added = np.exp(x - top[:, None]).sum(1)
+        out[1][...] = total * np.exp(highest - top) + added
+        out[0][...] = top
+        for number in wrong:
+            out[number][2] += 0.01
+
+    assert verify(kernel, spec) < 1e-6
+    for wrong in ([0], [1]):
+        assert f"{('max', 'denominator')[wrong[0]]}[2] is" in faults(kernel, spec)

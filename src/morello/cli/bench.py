@@ -38,7 +38,7 @@ from morello.measure.timing import (
 from morello.request.warning import gap_text
 from morello.rivals.process import RivalProcess
 from morello.rivals.racing import PACKAGES, check_result, rival_names
-from morello.runtime.packing import random_inputs
+from morello.runtime.packing import random_inputs, random_outputs
 from morello.runtime.threads import thread_count
 from morello.targets.calibration import chosen_path, load
 from morello.targets.cpu import host_cpu
@@ -109,10 +109,10 @@ def _contest(
     kernel: Kernel, expression: str, rivals: Sequence[str], threads: int
 ) -> Iterator[_Contest]:
     """All of them ready; rivals whose results differ from the kernel's are refused."""
-    inputs, output = random_inputs(kernel.spec), kernel.arguments[-1]
-    result = output.empty()
-    call = partial(kernel.fast, *inputs.taken, result.view(output.raw))
+    inputs, outputs = random_inputs(kernel.spec), random_outputs(kernel.arguments)
+    call = partial(kernel.fast, *inputs.taken, *outputs)
     call()
+    result = outputs[-1].view(kernel.arguments[-1].dtype.np)
     contest = _Contest({"morello": runner(call)}, {}, {})
     with ExitStack() as stack:
         logs = Path(stack.enter_context(TemporaryDirectory(prefix="morello-rivals-")))

@@ -20,11 +20,10 @@ from morello.impl.tree import Impl
 from morello.measure.stopwatch import Candidate, Stopwatch
 from morello.measure.timing import Runner, calls_for, in_turns, quiet
 from morello.native.toolchain import Compiler
-from morello.runtime.argument import Array, arguments
+from morello.runtime.argument import Array
 from morello.runtime.load import Library
 from morello.runtime.packing import random_inputs
-from morello.runtime.tolerance import expected
-from morello.runtime.verify import compare
+from morello.runtime.verify import CheckedOutputs
 
 Floats = npt.NDArray[np.float64]
 
@@ -102,20 +101,19 @@ def source(impls: Sequence[Impl], names: Sequence[str]) -> str:
 def label(built: BuiltPrograms, compiler: Compiler, cold: bool) -> Labels:
     """Check and time programs; the first one is the reference. To be run in a `Worker`."""
     spec = parse(built.expression)
-    inputs, taken = random_inputs(spec), arguments(spec)
-    output, wanted = taken[-1], expected(spec, inputs.plain)
-    out = output.empty()
-    arrays = (*inputs.taken, out.view(output.raw))
+    inputs = random_inputs(spec)
+    outputs = CheckedOutputs(spec, inputs.plain)
+    arrays = (*inputs.taken, *outputs.taken)
     loaded = [(Library(path), names) for path, names in built.libraries]
     programs = [Candidate(library, name, arrays) for library, names in loaded for name in names]
     watch = Stopwatch(compiler)
     runs = [watch.runner(candidate) for candidate in programs]
     wrong = np.zeros(len(runs), np.bool_)
     for index, run in enumerate(runs):
-        out.view(output.raw)[...] = 0
+        outputs.clear()
         run(1)
         try:
-            compare(out.astype(np.float64), wanted, output, f"({programs[index].symbol})")
+            outputs.check(f"({programs[index].symbol})")
         except VerificationError:
             wrong[index] = True
     with quiet(pin=True):

@@ -15,7 +15,7 @@ from morello.measure.load import load_all
 from morello.measure.timing import Timing, measure
 from morello.native.toolchain import Compiler
 from morello.runtime.kernel import CompiledKernel
-from morello.runtime.packing import random_inputs
+from morello.runtime.packing import random_inputs, random_outputs
 from morello.search.budget import Watch
 from morello.search.session import Session
 
@@ -63,5 +63,4 @@ def build_and_time(impls: Iterable[Impl], compiler: Compiler) -> list[TimedImpl]
 
 def ready(kernel: CompiledKernel, spec: Spec) -> Callable[[], object]:
     """A function that calls the kernel of a Spec on its own random data."""
-    output = kernel.arguments[-1]
-    return partial(kernel.fast, *random_inputs(spec).taken, output.empty().view(output.raw))
+    return partial(kernel.fast, *random_inputs(spec).taken, *random_outputs(kernel.arguments))

@@ -184,19 +184,22 @@ def _with_several_outputs(
     function: Callable[..., Array], arguments: tuple[Argument, ...]
 ) -> Callable[..., tuple[Any, ...]]:
     """A function whose `out` is a tuple, of one that takes several outputs by position."""
-    inputs, outputs = ([a for a in arguments if a.output is written] for written in (False, True))
-    given, made = (", ".join(a.name for a in several) for several in (inputs, outputs))
+    outputs = [a for a in arguments if a.output]
+    count = len(arguments) - len(outputs)
+    signature = f"kernel({', '.join(a.name for a in arguments[:count])}, out=None)"
+    results = ", ".join(a.name for a in outputs)
     makers = [functools.partial(_refuse_new, a) if a.updated else a.empty for a in outputs]
 
     def call(*args: Any, out: Any = None, **unknown: Any) -> tuple[Any, ...]:
-        if out is None and len(args) == len(inputs) + 1:
-            *args, out = args  # type: ignore[assignment]
-        known = out is None or (isinstance(out, tuple | list) and len(out) == len(outputs))
-        if unknown or not known or len(args) != len(inputs):
-            raise CallError(f"call kernel({given}, out=None), where out is a tuple ({made}).")
-        results = tuple(make() for make in makers) if out is None else tuple(out)
-        function(*args, *results)
-        return results
+        if out is None and len(args) == count + 1:
+            out = args[count]
+            args = args[:count]
+        listed = out is None or (isinstance(out, tuple | list) and len(out) == len(outputs))
+        if unknown or not listed or len(args) != count:
+            raise CallError(f"call {signature}, where out is a tuple ({results}).")
+        arrays = tuple(make() for make in makers) if out is None else tuple(out)
+        function(*args, *arrays)
+        return arrays
 
     return call
 

@@ -119,9 +119,17 @@ class Inputs:
 def random_inputs(spec: Spec, seed: int = 0) -> Inputs:
     """Random inputs of moderate magnitude; see `Argument.random`."""
     random = np.random.default_rng(seed)
-    values = tuple(expected.random(random) for expected in arguments(plain(spec))[:-1])
+    taken = [argument for argument in arguments(plain(spec)) if not argument.output]
+    values = tuple(argument.random(random) for argument in taken)
     pairs = zip(lay_out(spec, values), arguments(spec), strict=False)
     return Inputs(values, tuple(array.view(expected.raw) for array, expected in pairs))
+
+
+def random_outputs(arguments: Sequence[Argument], seed: int = 1) -> tuple[Array, ...]:
+    """New outputs, as `CompiledKernel.fast` takes them, with random numbers to update."""
+    random = np.random.default_rng(seed)
+    outputs = [argument for argument in arguments if argument.output]
+    return tuple((x.random(random) if x.updated else x.empty()).view(x.raw) for x in outputs)
 
 
 def packing_bytes(spec: Spec) -> int:

@@ -181,6 +181,30 @@ def compare(
     return float(error.max(initial=0.0, where=finite)), float(largest)
 
 
+class CheckedOutputs:
+    """Outputs for kernels of a Spec that are called on the same inputs, and checked each time."""
+
+    def __init__(self, spec: Spec, inputs: Sequence[Array]) -> None:
+        self._arguments = [argument for argument in arguments(spec) if argument.output]
+        self._arrays = [argument.empty() for argument in self._arguments]
+        self.taken = [x.view(a.raw) for x, a in zip(self._arrays, self._arguments, strict=True)]
+        """The arrays as `CompiledKernel.fast` takes them."""
+        held = [np.zeros(a.shape, a.dtype.np) for a in self._arguments if a.updated]
+        self._wanted = expected_outputs(spec, inputs, held)
+
+    def clear(self) -> None:
+        """Have all outputs hold zeros, before a call that is to be checked."""
+        for array in self.taken:
+            array[...] = 0
+
+    def check(self, label: str) -> None:
+        """Raise `VerificationError` if a call since `clear` computed a wrong output."""
+        for array, wanted, argument in zip(
+            self._arrays, self._wanted, self._arguments, strict=True
+        ):
+            compare(array.astype(np.float64), wanted, argument, label)
+
+
 class _Guarded:
     """An array surrounded by guard bytes, which show whether a kernel wrote outside of it."""
 
