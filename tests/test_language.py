@@ -152,6 +152,8 @@ EXPRESSIONS = {
     "conv_of_broadcast": "conv(expand_dims(f32[2,3,3], axis=0) + f32[1,2,3,3], f32[2,2,2,2])",
     "odd_rows_of_pairs": "bf16[2,2]{1,0}S(5,1) @ bf16[2,1]",
     "odd_rows_of_fours": "u8[3,4]S(7,1) @ i8[4,2]",
+    "tiles": "transpose(f32[2,4,3,16], order=[0,2,1,3])",
+    "product_of_tiles": 'einsum("MKmk,KNkn->MNmn", f32[2,2,3,4], f32[2,2,4,16])',
     "product_into": "f32[9,20] += f32[9,8] @ f32[8,20]",
     "product_into_bf16": "bf16[4,32]{0,1} += bf16[4,6] @ bf16[6,32]",
     "conv_into": "f32[1,4,3,3] += conv(f32[1,2,5,5], f32[4,2,3,3])",

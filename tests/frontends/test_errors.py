@@ -25,7 +25,7 @@ SYNTAX = [
     ("f32[4,4]{0,0} @ f32[4,4]", "each of the 2 dimensions once", 8),
     ("f32[4,4]{1 0} @ f32[4,4]", "cannot be read", 8),
     ("f32[4,4]{1,0 @ f32[4,4]", "does not end", 8),
-    ("f32[4,4]{0,1:T(4,4)} @ f32[4,4]", "exactly one dimension", 8),
+    ("f32[4,4]{0,1:T(4,4)} @ f32[4,4]", "packs 2 dimensions", 8),
     ("f32[] @ f32[4,4]", "write a size", 4),
     ("f32[4,] @ f32[4,4]", "write a size", 6),
     ("f32[4 4] @ f32[4,4]", "commas", 6),

@@ -120,7 +120,7 @@ def along_columns(function: Callable[[Array, Array], Array]) -> Callable[[Array,
     return lambda image, weights: function(image[:, :, None], weights[:, :, None])[:, :, 0]
 
 
-CASES: dict[str, Callable[..., Array]] = {
+CASES: dict[str, Callable[..., Array | tuple[Array, ...]]] = {
     "abs(f32[3,4])": np.abs,
     "ceil(f32[3,4])": np.ceil,
     "argmax(f32[3,4])": lambda x: x.argmax(1),

@@ -59,7 +59,7 @@ def test_spaces_are_skipped() -> None:
         ("{1,,0}", "cannot be read"),
         ("{1 0}", "cannot be read"),
         ("{0,1:T(16)}", "exactly one dimension"),
-        ("{0,1:T(16,8)}", "exactly one dimension"),
+        ("{0,1:T(16,8)}", r"packs 2 dimensions.*f32\[8,8,16,8\]"),
         ("{0,1:T(1,1)}", "exactly one dimension"),
         ("{0,1:T(0,1)}", "exactly one dimension"),
         ("{0,1:T(,)}", "cannot be read"),

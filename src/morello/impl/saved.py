@@ -180,11 +180,12 @@ def _named(spec: Spec, names: tuple[str, ...]) -> Spec:
     """The Spec with these names for its operands; unchanged if there are none."""
     if not names:
         return spec
-    *inputs, output = names
-    if len(names) != len(spec.placements) or output in inputs:
+    count = len(spec.operation.inputs)
+    inputs, outputs = names[:count], names[count:]
+    if len(names) != len(spec.placements) or any(names.count(output) > 1 for output in outputs):
         raise RewriteError(
             f"the schedule's names are {quoted(list(names))}, and should be one per operand, "
-            "the output's different from the others."
+            "an output's different from the others."
         )
     for name in names:
         if not NAME.fullmatch(name):

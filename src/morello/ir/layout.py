@@ -121,6 +121,12 @@ def parse_layout(text: str, rank: int) -> Layout:
             raise SpecError(what, f"write it as in {odd_even(2, 32)}")
         return Layout(order, (order[-1], tile[0]), odd_even=True)
     packed = [(d, t) for d, t in zip(order, tile, strict=False) if t != 1]
+    if len(tile) == rank and len(packed) > 1:
+        sizes = ",".join(str(width) for _, width in packed)
+        raise SpecError(
+            f"layout {quoted(text)} packs {len(packed)} dimensions, and at most one can be",
+            f"let the tiles be dimensions of the tensor, as in f32[8,8,{sizes}]",
+        )
     if len(tile) != rank or len(packed) != 1 or packed[0][1] < 2:
         what = f"layout {quoted(text)} does not tile exactly one dimension"
         raise SpecError(what, f"write it as in {panels(2, 1, 16)}")
