@@ -14,7 +14,7 @@ from tests.goals import matmul_goal
 from morello.base.errors import SpecError
 from morello.frontends import parse
 from morello.ir.dtype import BF16, F32
-from morello.ir.operation import Primitive, accumulating
+from morello.ir.operation import Primitive, accumulating, has_accumulating_form
 from morello.ir.primitives import MAX, SUM, reduce
 from morello.ir.spec import Spec, goal
 from morello.targets import find_target
@@ -53,6 +53,17 @@ def test_goals_of_every_kind_read_back() -> None:
     strange = [spec.expression for spec in refused]
     assert [text for text in strange if not any(mark in text for mark in UNSAYABLE)] == []
     assert len(refused) < 100
+
+
+def test_goals_that_accumulate_read_back() -> None:
+    goals = [spec for spec in random_goals(Random(2), 300) if read_back(spec)]
+    forms = [
+        replace(spec, operation=accumulating(spec.operation))
+        for spec in goals
+        if has_accumulating_form(spec.operation)
+    ]
+    assert [spec.expression for spec in forms if not read_back(spec)] == []
+    assert len({spec.operation.name for spec in forms}) > 5
 
 
 def test_no_part_of_a_program_reads_back_as_another_spec() -> None:
