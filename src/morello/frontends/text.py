@@ -329,9 +329,14 @@ class _Evaluator:
         computed = (*tensor.others, tensor)
         if len(given) != len(computed):
             types = ", ".join(_type_text(t) for t in computed)
-            what = f"there are {len(computed)} results, and not {len(given)}"
+            count = len(computed)
+            what = f"there {'is' if count == 1 else 'are'} {count} result{'s' * (count > 1)}"
+            what += f", not {len(given)}"
             fix = f"write {types if len(computed) == 1 else f'({types})'} here"
             raise error_at(self.text, results.at, what, fix)
+        if len({*given}) < len(given):
+            fix = "name a tensor for each"
+            raise error_at(self.text, results.at, "one tensor cannot hold two results", fix)
         for each, wanted, node in zip(computed, given, results.tensors, strict=True):
             if wanted.shape != each.shape:
                 fix = f"write {_type_text(each)} here"

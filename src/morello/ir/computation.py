@@ -97,7 +97,8 @@ class Computation:
                 names[t] = t.name or (default[t] if default[t] in kept else next(free))
         used = [names[t.array] for t in self.inputs]
         for result, name in zip(results, outputs, strict=True):
-            used.append(result.name or next(n for n in (name, "out", *free) if n not in used))
+            unused = (n for n in (name, "out", *free) if n not in used and n not in given)
+            used.append(result.name or next(unused))
         return tuple(used)
 
 
