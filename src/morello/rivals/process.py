@@ -76,12 +76,13 @@ _ready: list[Rival] = []
 
 def _begin(name: str, expression: str, inputs: Sequence[Array], threads: int) -> tuple[str, Array]:
     """The version of the framework, and its result for the inputs."""
+    sequence = call_sequence(expression)  # first: it refuses what updates a result, or has several
     *taken, output = arguments(plain(parse(expression)))
     held = []
     for argument, values in zip(taken, inputs, strict=True):
         held.append(argument.empty())  # aligned, and in the layout of the expression
         held[-1][...] = values
-    raced = RacedExpression(call_sequence(expression), held, output.empty(), threads)
+    raced = RacedExpression(sequence, held, output.empty(), threads)
     rival = prepared(name, raced)
     _ready[:] = [rival]
     return rival.version, rival.array(rival.call())
