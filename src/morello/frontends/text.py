@@ -75,8 +75,8 @@ def call_sequence(text: str) -> CallSequence:
     arrays = computation(evaluator.computed(syntax.expression, value)).arrays
     results = syntax.results
     if value.tensor.others or (results and results.operator):
-        what = "the calls have several results, or update one"
-        raise error_at(text, syntax.expression.at, what, "compute one new result")
+        what = "this has several results, or updates a tensor that is given"
+        raise error_at(text, syntax.expression.at, what, "write one that has a single new result")
     stored = results.tensors[-1] if results else None
     dtype = stored.type.dtype if isinstance(stored, TypeLiteral) else value.dtype
     return CallSequence(arrays, tuple(evaluator.calls), value, dtype)
